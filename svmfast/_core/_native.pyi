@@ -654,6 +654,15 @@ class ColumnExtremes:
     ) -> None: ...
     def result(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]: ...
 
+def scale_text(
+    text: object,
+    size: int,
+    lower: float,
+    upper: float,
+    labels: tuple[float, float] | None,
+    ranges: bytes | None,
+    threads: int,
+) -> tuple[list[bytes], bytes, int, int] | None: ...
 def round_digits(value: float, digits: int) -> float: ...
 def table_rows(
     columns: list[NDArray[numpy.generic]], n: int

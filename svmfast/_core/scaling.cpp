@@ -1,14 +1,23 @@
 // Maps the columns of rows: by offset and factor, or by svm-scale's ranges.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
 #include "growing.hpp"
 #include "scaling.hpp"
+#include "svmlight.hpp"
+#include "threads.hpp"
 
 namespace svmfast {
 namespace {
@@ -16,6 +25,21 @@ namespace {
 using scaling::Map;
 
 constexpr std::size_t index_room = 12;  // a column's index and its colon
+// Beyond so many columns scale_text leaves a file to the reader that counts memory.
+constexpr std::int64_t most_plain_width = 1 << 20;
+
+// An array of NumPy's, or of the core's own.
+template <class T>
+struct View {
+    const T *start;
+    std::size_t size;
+
+    View(const T *first, std::size_t count) : start(first), size(count) {}
+    View(const In1<T> &array) : start(array.data()), size(array.shape(0)) {}
+    View(const Growing<T> &array) : start(array.data()), size(array.size()) {}
+    const T *data() const { return start; }
+    std::size_t shape(int) const { return size; }
+};
 
 class ScalingMap {
   public:
@@ -25,6 +49,16 @@ class ScalingMap {
           map_{ranges, lower, upper, least, most, digits} {
         if (first.shape(0) != second.shape(0)) throw nb::value_error("two numbers for each column");
         if (digits < 0 || digits > 17) throw nb::value_error("0 to 17 digits");
+        find_zeros();
+    }
+
+    // svm-scale's.
+    ScalingMap(std::vector<double> least, std::vector<double> greatest, double lower, double upper)
+        : first_(std::move(least)), second_(std::move(greatest)), map_{true, lower, upper, -HUGE_VAL, HUGE_VAL, 6} {
+        find_zeros();
+    }
+
+    void find_zeros() {
         for (std::size_t j = 0; j < first_.size(); ++j) {
             zeros_.push_back(map_.of(0, first_[j], second_[j]));
             if (zeros_[j] != 0) moving_.push_back(static_cast<std::int32_t>(j));
@@ -84,66 +118,74 @@ class ScalingMap {
         std::size_t written = 0;
         {
             nb::gil_scoped_release unlocked;
-            const std::size_t n = rows_of(indptr, indices, values);
-            if (labels.shape(0) != n) throw nb::value_error("rows do not fit together");
-            // "index:" of every column, and "index:zero " of all moved columns behind each other: they are most of the
-            // text.
-            Growing<char> names, zeros;
-            std::vector<std::size_t> name_ends{0}, zero_ends{0};
-            const std::size_t d = first_.size();
-            names.reserve_more(d * index_room);
-            for (std::size_t j = 0; j < d; ++j) {
-                char *p = std::to_chars(names.end(), names.end() + index_room, j + 1).ptr;
-                *p++ = ':';
-                names.set_end(p);
-                name_ends.push_back(names.size());
-            }
-            zeros.reserve_more(moving_.size() * (index_room + number_room));
-            for (const std::int32_t column : moving_) {
-                const std::size_t j = static_cast<std::size_t>(column), size = name_ends[j + 1] - name_ends[j];
-                std::memcpy(zeros.end(), names.data() + name_ends[j], size);
-                char *p = scaling::write_g6(zeros.end() + size, zeros_[j]);
-                *p++ = ' ';
-                zeros.set_end(p);
-                zero_ends.push_back(zeros.size());
-            }
-            for (std::size_t i = 0; i < n; ++i) {
-                const std::size_t stored = static_cast<std::size_t>(indptr.data()[i + 1] - indptr.data()[i]);
-                out.reserve_more(zeros.size() + (stored + 1) * (index_room + number_room) + number_room);
-                char *p = write_g17(out.end(), labels.data()[i]);
-                *p++ = ' ';
-                each(
-                    i, indptr, indices, values,
-                    [&](std::size_t from, std::size_t to) {
-                        const std::size_t size = zero_ends[to] - zero_ends[from];
-                        std::memcpy(p, zeros.data() + zero_ends[from], size);
-                        p += size;
-                        written += to - from;
-                    },
-                    [&](std::int32_t column, double z) {
-                        const std::size_t j = static_cast<std::size_t>(column);
-                        if (j < d) {
-                            const std::size_t size = name_ends[j + 1] - name_ends[j];
-                            std::memcpy(p, names.data() + name_ends[j], size);
-                            p += size;
-                        } else {
-                            p = std::to_chars(p, p + index_room, j + 1).ptr;
-                            *p++ = ':';
-                        }
-                        p = scaling::write_g6(p, z);
-                        *p++ = ' ';
-                        ++written;
-                    });
-                *p++ = '\n';
-                out.set_end(p);
-            }
+            written = append_text(out, labels, indptr, indices, values);
         }
         return nb::make_tuple(nb::bytes(out.data(), out.size()), written);
     }
 
+    // Appends these lines, and returns how many values they hold.
+    std::size_t append_text(Growing<char> &out, View<double> labels, View<std::int64_t> indptr,
+                            View<std::int32_t> indices, View<double> values) const {
+        std::size_t written = 0;
+        const std::size_t n = rows_of(indptr, indices, values);
+        if (labels.shape(0) != n) throw nb::value_error("rows do not fit together");
+        // "index:" of every column, and "index:zero " of all moved columns behind each other: they are most of the
+        // text.
+        Growing<char> names, zeros;
+        std::vector<std::size_t> name_ends{0}, zero_ends{0};
+        const std::size_t d = first_.size();
+        names.reserve_more(d * index_room);
+        for (std::size_t j = 0; j < d; ++j) {
+            char *p = std::to_chars(names.end(), names.end() + index_room, j + 1).ptr;
+            *p++ = ':';
+            names.set_end(p);
+            name_ends.push_back(names.size());
+        }
+        zeros.reserve_more(moving_.size() * (index_room + number_room));
+        for (const std::int32_t column : moving_) {
+            const std::size_t j = static_cast<std::size_t>(column), size = name_ends[j + 1] - name_ends[j];
+            std::memcpy(zeros.end(), names.data() + name_ends[j], size);
+            char *p = scaling::write_g6(zeros.end() + size, zeros_[j]);
+            *p++ = ' ';
+            zeros.set_end(p);
+            zero_ends.push_back(zeros.size());
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::size_t stored = static_cast<std::size_t>(indptr.data()[i + 1] - indptr.data()[i]);
+            out.reserve_more(zeros.size() + (stored + 1) * (index_room + number_room) + number_room);
+            char *p = write_g17(out.end(), labels.data()[i]);
+            *p++ = ' ';
+            each(
+                i, indptr, indices, values,
+                [&](std::size_t from, std::size_t to) {
+                    const std::size_t size = zero_ends[to] - zero_ends[from];
+                    std::memcpy(p, zeros.data() + zero_ends[from], size);
+                    p += size;
+                    written += to - from;
+                },
+                [&](std::int32_t column, double z) {
+                    const std::size_t j = static_cast<std::size_t>(column);
+                    if (j < d) {
+                        const std::size_t size = name_ends[j + 1] - name_ends[j];
+                        std::memcpy(p, names.data() + name_ends[j], size);
+                        p += size;
+                    } else {
+                        p = std::to_chars(p, p + index_room, j + 1).ptr;
+                        *p++ = ':';
+                    }
+                    p = scaling::write_g6(p, z);
+                    *p++ = ' ';
+                    ++written;
+                });
+            *p++ = '\n';
+            out.set_end(p);
+        }
+        return written;
+    }
+
   private:
-    static std::size_t rows_of(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices,
-                               const In1<double> &values) {
+    static std::size_t rows_of(const View<std::int64_t> &indptr, const View<std::int32_t> &indices,
+                               const View<double> &values) {
         const std::size_t n = indptr.shape(0) - 1, entries = values.shape(0);
         if (indptr.shape(0) == 0 || indices.shape(0) != entries) throw nb::value_error("rows do not fit together");
         for (std::size_t i = 0; i <= n; ++i)
@@ -156,8 +198,8 @@ class ScalingMap {
     // Visits the nonzero values of a scaled row, by ascending column: zeros(from, to) for the moved columns from, ..,
     // to - 1 of moving_ that the row does not store, take(column, z) for a value that it does.
     template <class Zeros, class Take>
-    void each(std::size_t row, const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices,
-              const In1<double> &values, Zeros &&zeros, Take &&take) const {
+    void each(std::size_t row, const View<std::int64_t> &indptr, const View<std::int32_t> &indices,
+              const View<double> &values, Zeros &&zeros, Take &&take) const {
         const std::int32_t known = static_cast<std::int32_t>(first_.size());
         const std::size_t all = moving_.size();
         const std::int64_t end = indptr.data()[row + 1];
@@ -195,13 +237,13 @@ class ColumnExtremes {
     // Adds rows of any width; a new column counts as zero in all earlier rows.
     void add(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, std::size_t width) {
         nb::gil_scoped_release unlocked;
+        add_rows(indptr, indices, values, width);
+    }
+
+    void add_rows(View<std::int64_t> indptr, View<std::int32_t> indices, View<double> values, std::size_t width) {
         const std::size_t n = indptr.shape(0) ? indptr.shape(0) - 1 : 0;
         if (indices.shape(0) != values.shape(0)) throw nb::value_error("rows do not fit together");
-        if (width > least_.size()) {
-            least_.resize(width, HUGE_VAL);
-            greatest_.resize(width, -HUGE_VAL);
-            stored_.resize(width, 0);
-        }
+        if (width > least_.size()) widen(width);
         for (std::size_t i = 0; i < n; ++i)
             for (std::int64_t at = indptr.data()[i]; at < indptr.data()[i + 1]; ++at) {
                 const std::int32_t column = indices.data()[at];
@@ -217,24 +259,216 @@ class ColumnExtremes {
         rows_ += n;
     }
 
+    // Adds what another one gathered of later rows.
+    void add_later(const ColumnExtremes &more) {
+        if (more.least_.size() > least_.size()) widen(more.least_.size());
+        for (std::size_t j = 0; j < more.least_.size(); ++j) {
+            greatest_[j] = greatest_[j] > more.greatest_[j] ? greatest_[j] : more.greatest_[j];
+            least_[j] = least_[j] < more.least_[j] ? least_[j] : more.least_[j];
+            stored_[j] += more.stored_[j];
+        }
+        rows_ += more.rows_;
+    }
+
+    // The extremes of columns that are zero in some row include it.
+    std::vector<double> least() const {
+        return with_zeros(least_, [](double x) { return x < 0; });
+    }
+    std::vector<double> greatest() const {
+        return with_zeros(greatest_, [](double x) { return x > 0; });
+    }
+
     // (least, greatest)
     nb::object result() const {
-        Growing<double> least, greatest;
-        least.append(least_.data(), least_.size());
-        greatest.append(greatest_.data(), greatest_.size());
-        for (std::size_t j = 0; j < stored_.size(); ++j)
-            if (stored_[j] < rows_) {
-                least.data()[j] = least_[j] < 0 ? least_[j] : 0.0;
-                greatest.data()[j] = greatest_[j] > 0 ? greatest_[j] : 0.0;
-            }
-        return nb::make_tuple(least.give(), greatest.give());
+        Growing<double> low, high;
+        low.append(least().data(), least_.size());
+        high.append(greatest().data(), greatest_.size());
+        return nb::make_tuple(low.give(), high.give());
     }
 
   private:
+    void widen(std::size_t width) {
+        least_.resize(width, HUGE_VAL);
+        greatest_.resize(width, -HUGE_VAL);
+        stored_.resize(width, 0);
+    }
+
+    template <class Beyond>
+    std::vector<double> with_zeros(std::vector<double> ends, Beyond beyond) const {
+        for (std::size_t j = 0; j < stored_.size(); ++j)
+            if (stored_[j] < rows_ && !beyond(ends[j])) ends[j] = 0.0;
+        return ends;
+    }
+
     std::vector<double> least_, greatest_;
     std::vector<std::uint64_t> stored_;
     std::uint64_t rows_ = 0;
 };
+
+// svm-scale's -y.
+struct Target {
+    double lower, upper, least, greatest;
+
+    double of(double label) const {
+        if (label == least) return lower;
+        if (label == greatest) return upper;
+        return lower + (upper - lower) * (label - least) / (greatest - least);
+    }
+};
+
+// The rows of a stretch of lines.
+struct Stretch {
+    svmlight::Block rows;
+    ColumnExtremes extremes;
+    Growing<char> text;
+    std::size_t written = 0;
+};
+
+// A range file as svm-scale writes it, without limits of the labels. False where it is anything else.
+bool read_ranges(const nb::bytes &file, double &lower, double &upper, std::vector<double> &least,
+                 std::vector<double> &greatest) {
+    const char *p = file.c_str(), *const end = p + file.size();
+    auto number = [&](double &out, char behind) {
+        const char *const stop = p == end ? nullptr : read_double(p, end, out);
+        if (stop == nullptr || *stop != behind) return false;
+        p = stop + 1;
+        return true;
+    };
+    if (file.size() < 2 || p[0] != 'x' || p[1] != '\n') return false;
+    p += 2;
+    if (!number(lower, ' ') || !number(upper, '\n') || !(lower < upper)) return false;
+    while (p != end) {
+        std::int32_t index = 0;
+        const auto read = std::from_chars(p, end, index);
+        if (read.ec != std::errc() || *read.ptr != ' ' || static_cast<std::size_t>(index) <= least.size() ||
+            index > most_plain_width)
+            return false;
+        p = read.ptr + 1;
+        least.resize(static_cast<std::size_t>(index), 0.0);
+        greatest.resize(static_cast<std::size_t>(index), 0.0);
+        if (!number(least.back(), ' ') || !number(greatest.back(), '\n') || greatest.back() < least.back())
+            return false;
+    }
+    return true;
+}
+
+void append_number(Growing<char> &out, double x, char behind) {
+    out.reserve_more(number_room);
+    char *p = write_g17(out.end(), x);
+    *p++ = behind;
+    out.set_end(p);
+}
+
+nb::bytes ranges_text(const std::vector<double> &least, const std::vector<double> &greatest, double lower, double upper,
+                      const Target *target) {
+    Growing<char> out;
+    if (target != nullptr) {
+        out.append("y\n", 2);
+        append_number(out, target->lower, ' '), append_number(out, target->upper, '\n');
+        append_number(out, target->least, ' '), append_number(out, target->greatest, '\n');
+    }
+    out.append("x\n", 2);
+    append_number(out, lower, ' '), append_number(out, upper, '\n');
+    for (std::size_t j = 0; j < least.size(); ++j) {
+        if (least[j] == greatest[j]) continue;
+        append_number(out, static_cast<double>(j + 1), ' ');
+        append_number(out, least[j], ' '), append_number(out, greatest[j], '\n');
+    }
+    return nb::bytes(out.data(), out.size());
+}
+
+// Cuts [begin, end), whole lines, into about `count` stretches.
+std::vector<const char *> cuts(const char *begin, const char *end, std::size_t count) {
+    std::vector<const char *> found{begin};
+    for (std::size_t i = 1; i < count && found.back() != end; ++i) {
+        const char *guess = std::max(
+            found.back(), begin + (end - begin) / static_cast<std::ptrdiff_t>(count) * static_cast<std::ptrdiff_t>(i));
+        const void *const line_end = std::memchr(guess, '\n', static_cast<std::size_t>(end - guess));
+        found.push_back(static_cast<const char *>(line_end) + 1);
+    }
+    if (found.back() != end) found.push_back(end);
+    return found;
+}
+
+// svm-scale of a whole file, text[0, size), without NumPy: (pieces of text, the range file, values before, values
+// after). None where a line is not plain, or anything else needs a message: then the reader of all files says it.
+nb::object scale_text(In1<std::uint8_t> text, std::size_t size, double lower, double upper,
+                      std::optional<std::pair<double, double>> labels, std::optional<nb::bytes> ranges,
+                      Threads threads) {
+    const auto *const begin = reinterpret_cast<const char *>(text.data()), *const end = begin + size;
+    if (size == 0 || size + text::padding > text.shape(0)) throw nb::index_error("no padding behind the text");
+    if (end[-1] != '\n') throw nb::value_error("the last line has no end");
+    std::vector<double> least, greatest;
+    if (ranges && !read_ranges(*ranges, lower, upper, least, greatest)) return nb::none();
+    std::vector<Stretch> stretches;
+    Target target{};
+    std::size_t values = 0, written = 0;
+    bool plain = true;
+    {
+        nb::gil_scoped_release unlocked;
+        constexpr std::size_t least_stretch = 1 << 18;
+        const auto cut = cuts(begin, end, std::clamp<std::size_t>(size / least_stretch, 1, threads));
+        stretches.resize(cut.size() - 1);
+        std::atomic<bool> odd{std::memchr(begin, 0, size) != nullptr};
+        parallel_for(stretches.size(), threads, [&](std::size_t i, std::size_t) {
+            Stretch &one = stretches[i];
+            svmlight::Block &rows = one.rows;
+            svmlight::parse(cut[i], cut[i + 1], svmlight::Options{}, rows, 0);
+            const svmlight::Notes &n = rows.notes;
+            if (rows.fault.rule || rows.labels.size() == 0 || rows.width > most_plain_width || n.comment_lines ||
+                n.line_comments || n.qid || n.blank_lines || n.sorted_rows || n.unknown_serials || n.blank_rows) {
+                odd = true;
+                return;
+            }
+            one.extremes.add_rows(rows.indptr, rows.indices, rows.values, static_cast<std::size_t>(rows.width));
+        });
+        if (odd) return nb::none();
+        ColumnExtremes all;
+        double low = HUGE_VAL, high = -HUGE_VAL;
+        for (const Stretch &one : stretches) {
+            all.add_later(one.extremes);
+            values += one.rows.values.size();
+            for (std::size_t i = 0; labels && i < one.rows.labels.size(); ++i) {
+                const double label = one.rows.labels.data()[i];
+                low = std::min(low, label), high = std::max(high, label);
+                if (label == 0 && std::signbit(label)) plain = false;  // which zero is least, the reader decides
+            }
+        }
+        if (labels) target = {labels->first, labels->second, low, high};
+        if (!ranges) {
+            least = all.least(), greatest = all.greatest();
+        } else {
+            const std::vector<double> from = all.least(), to = all.greatest();
+            for (std::size_t j = 0; j < from.size(); ++j)
+                if (from[j] != to[j] && (j >= least.size() || least[j] == greatest[j])) plain = false;
+        }
+        if (plain) {
+            const ScalingMap map(least, greatest, lower, upper);
+            try {
+                parallel_for(stretches.size(), threads, [&](std::size_t i, std::size_t) {
+                    svmlight::Block &rows = stretches[i].rows;
+                    for (std::size_t k = 0; labels && k < rows.labels.size(); ++k) {
+                        double &label = rows.labels.data()[k];
+                        label = target.of(label);
+                        if (!std::isfinite(label)) throw std::overflow_error("label");
+                    }
+                    stretches[i].written =
+                        map.append_text(stretches[i].text, rows.labels, rows.indptr, rows.indices, rows.values);
+                });
+            } catch (const std::overflow_error &) {
+                plain = false;
+            }
+        }
+    }
+    if (!plain) return nb::none();
+    nb::list pieces;
+    for (const Stretch &one : stretches) {
+        pieces.append(nb::bytes(one.text.data(), one.text.size()));
+        written += one.written;
+    }
+    return nb::make_tuple(pieces, ranges_text(least, greatest, lower, upper, labels ? &target : nullptr), values,
+                          written);
+}
 
 }  // namespace
 }  // namespace svmfast
@@ -262,5 +496,9 @@ void register_scaling(nanobind::module_ &m) {
              nb::arg("values").noconvert(), nb::arg("width"))
         .def("result", &ColumnExtremes::result,
              nb::sig("def result(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]"));
+    m.def("scale_text", &svmfast::scale_text, nb::arg("text").noconvert(), nb::arg("size"), nb::arg("lower"),
+          nb::arg("upper"), nb::arg("labels").none(), nb::arg("ranges").none(), nb::arg("threads"),
+          nb::sig("def scale_text(text: object, size: int, lower: float, upper: float, labels: tuple[float, float] | "
+                  "None, ranges: bytes | None, threads: int) -> tuple[list[bytes], bytes, int, int] | None"));
     m.def("round_digits", &svmfast::scaling::rounded, nb::arg("value"), nb::arg("digits"));
 }

@@ -22,6 +22,7 @@ from svmfast.options import Reading
 from svmfast.prefetch import prefetch
 from svmfast.rows import Rows
 from svmfast.solvers.column_extremes import ColumnExtremes
+from svmfast.solvers.plain_scale import growth_warning
 from svmfast.threads import map_in_threads, thread_count
 
 #: Least number of rows that a thread formats at a time.
@@ -60,13 +61,7 @@ class ScaleReport:
             f"file {self.restore}. The feature is scaled to 0."
             for index in self.unseen
         ]
-        if self.scaled_values > self.values:
-            found += [
-                f"WARNING: original #nonzeros {self.values}",
-                f"       > new      #nonzeros {self.scaled_values}",
-                "If feature values are non-negative and sparse, use -l 0 rather than the default -l -1",
-            ]
-        return found
+        return found + growth_warning(self.values, self.scaled_values)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures that docs/json.md describes."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterable
-
-import click
 
 from svmfast.display import count as count
 from svmfast.display import rounded_up as rounded_up
@@ -31,7 +30,14 @@ def lines(texts: Iterable[str], *, err: bool = False) -> None:
 def raw(text: str, *, err: bool = False) -> None:
     """Print text without escaping: JSON, help, a table whose cells are escaped already."""
     try:
-        click.echo(text, nl=False, err=err)
+        if err:
+            if sys.stderr is not None:
+                sys.stderr.write(text)
+                sys.stderr.flush()
+            return
+        import click  # not needed for messages: `scale` starts without it
+
+        click.echo(text, nl=False)
     except OSError as error:
         # It is not an error if a message cannot be written to stderr. It is one if a result cannot be
         # written, unless the reader has closed the pipe.
