@@ -14,6 +14,7 @@ from meaning import FROZEN
 from program import PROGRAM, data, model, svmfast
 
 from svmfast import _core
+from svmfast.methods.registry import methods
 
 IRIS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
 FAST = str(FROZEN / "1.1/routed_pseudo_poly.model")
@@ -26,6 +27,7 @@ COMMANDS: dict[str, list[str]] = {
     "budget-train": ["budget-train", IRIS, "OUT", "-g", "0.5", "-B", "5", "--passes", "2", "-b", "1"],
     "meka": ["meka", IRIS, "-o", "OUT", "--task", "ridge", *SMALL, "--rank", "2"],
     "dcpred": ["dcpred", IRIS, "-o", "OUT", "--task", "svc", *SMALL, "--iterations", "4"],
+    "nystrom": ["nystrom", IRIS, "-o", "OUT", "--task", "svc", "--landmarks", "8"],
     "train": ["train", IRIS, "OUT"],
     "train, silently": ["train", IRIS, "-q", "-o", "OUT"],
     "predict": ["predict", "-b", "1", "--decision-values", str(data("iris.test")), EXACT, "OUT"],
@@ -117,6 +119,11 @@ def without_clock(message: bytes) -> bytes:
         if message.startswith(b"{")
         else re.sub(rb"(?m)^(time|raced) .*$", b"", message)
     )
+
+
+def test_every_method_is_run() -> None:
+    missing = {one.name for one in methods()} - {words[0] for words in COMMANDS.values()}
+    assert not missing, "COMMANDS of this file"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

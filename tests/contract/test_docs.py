@@ -73,7 +73,7 @@ def test_the_python_of_the_readme_runs(text: str, tmp_path: Path) -> None:
 
 def test_the_readme_names_every_command() -> None:
     for name in main.commands():
-        assert f"`{name}`" in README, name
+        assert f"`{name}`" in README, f"README.md does not name `{name}`"
 
 
 def test_paths_named_in_the_documents_exist() -> None:

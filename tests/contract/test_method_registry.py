@@ -25,7 +25,7 @@ from svmfast.methods.grid import Candidate, Grid, NotTried, Style
 from svmfast.methods.method import Method
 from svmfast.methods.registry import methods, register, unregister
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.options import option, options_of
+from svmfast.options import Reading, option, options_of
 from svmfast.values import Real
 
 # --- the toy: the nearest centroid, a linear model ---
@@ -199,7 +199,10 @@ def quick_inputs(method: Method, folder: Path) -> dict[str, Any]:
 def test_every_method_meets_the_contract(method: Method, tmp_path: Path) -> None:
     """Equal bytes for any number of threads, a round trip, detection of damage, an answer for every row."""
     inputs, options = quick_inputs(method, tmp_path), QUICK.get(method.name, {})
-    results = [run_method(method, inputs, options, threads=threads) for threads in (1, 2)]
+    try:
+        results = [run_method(method, inputs, options, threads=threads) for threads in (1, 2)]
+    except OptionError as error:
+        pytest.fail(f"QUICK[{method.name!r}] of this file: {options}: {error}")
     contents = [model_bytes(result.model) for result in results]
     assert contents[0] == contents[1]
     assert results[0].report.lines()
@@ -232,6 +235,11 @@ def test_a_declaration_is_complete(method: Method) -> None:
 def test_one_name_has_one_meaning() -> None:
     """Options of the same name have the same flags in every method, and the same range but for its limits."""
     known: dict[str, tuple[str, tuple[str, ...], type]] = {}
+    reading = {word for one in options_of(Reading) for word in (one.name, *one.flags)}
+    for method in methods():
+        for one in options_of(method.options):
+            taken = reading & {one.name, *one.flags}
+            assert not taken, f"{method.name}: {one.name}: every command that reads rows has {taken} already"
     for method in methods():
         for one in options_of(method.options):
             entry = (method.name, one.flags, type(one.value))
