@@ -162,6 +162,9 @@ def error_bounds(
 ) -> FloatArray:
     """Return upper bounds on ``|exact - approximate|``, for rows of a single cell or of several cells.
 
+    The reference for the native loop that predictions use, ``error_bound`` in
+    ``_core/simd/polynomial_rows.cpp``; tests compare the two.
+
     With s the squared distance from the center and r its root, the bound is (docs/certificate.md, theorem)
 
     ``exp(-gamma s) sum_j degrees_j r^j + rest_0 r^(top + 1) + rest_1 + rest_2 s + |sum| (rest_3 + rest_4 s)``

@@ -253,7 +253,7 @@ class FrontierRun:
             seed=asked.seed,
             threads=asked.threads,
         )
-        missing = []
+        missing: list[Missing] = []
         for found in list(self._entries.values()):
             plain = found[0]
             if len(found) > 1 or not plain.losses.choosing.labels_differing:
@@ -262,7 +262,7 @@ class FrontierRun:
             try:
                 model = self._joiner.join(plain.model)
             except OptionError as error:
-                return [Missing(f"a candidate{FALLBACK}", joining, str(error))]
+                return [*missing, Missing(f"a candidate{FALLBACK}", joining, str(error))]
             except UnsupportedError as error:
                 missing.append(Missing(name, joining, str(error)))
                 continue
