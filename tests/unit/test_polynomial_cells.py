@@ -29,6 +29,7 @@ def exact_model(
 ) -> KernelExpansion:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n * classes, d)) * (rng.uniform(size=(n * classes, d)) < density)
+    x[0, d - 1] = 0.5  # an empty last column would not belong to the model
     return KernelExpansion(
         Head("c_svc", np.arange(classes)),
         Kernel("rbf", gamma),
