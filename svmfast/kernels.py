@@ -257,6 +257,11 @@ class DecisionEngine:
         """Number of columns that share 32 bits if single precision uses integers; 0 if it does not."""
         return 0 if self._sums is None else self._sums.lattice
 
+    @property
+    def lattice_columns(self) -> int:
+        """As `lattice` on a processor that has all instructions, so that it depends on the model alone."""
+        return 0 if self._sums is None else self._sums.lattice_columns
+
 
 class CellEngine:
     """Decision values of the cells of a routed model with the Gaussian kernel, all in one native call.

@@ -150,6 +150,11 @@ class DecisionSums {
         pack_single();
         return first_tier && first_tier->lattice ? first_tier->lattice->features : 0;
     }
+    // The same where bytes are added in one instruction, whatever this machine does.
+    std::size_t lattice_columns() {
+        pack_single();
+        return first_tier ? svmfast::lattice_columns(*first_tier, vectors()) : 0;
+    }
 
   private:
     In1<std::int64_t> indptr;
@@ -256,7 +261,8 @@ void register_decision(nanobind::module_ &m) {
         .def_prop_ro("bytes", &DecisionSums::bytes)
         .def_prop_ro("scattered", &DecisionSums::scattered)
         .def_prop_ro("one_hot", &DecisionSums::one_hot)
-        .def_prop_ro("lattice", &DecisionSums::lattice);
+        .def_prop_ro("lattice", &DecisionSums::lattice)
+        .def_prop_ro("lattice_columns", &DecisionSums::lattice_columns);
     m.def("isa", [] {
         switch (best_isa()) {
             case Isa::avx512:

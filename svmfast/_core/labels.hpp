@@ -71,6 +71,9 @@ struct SinglePack {
 std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors &);
 // The lattice of an otherwise complete pack, or null if its values are not on a lattice.
 std::unique_ptr<Lattice> pack_lattice(const SinglePack &, const SupportVectors &);
+// How many columns of it share a lane on a processor that adds products of bytes in one instruction: 4, 2, or 0 where
+// there is no lattice. The same on every processor.
+std::size_t lattice_columns(const SinglePack &, const SupportVectors &);
 
 }  // namespace svmfast
 

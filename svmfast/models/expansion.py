@@ -16,7 +16,10 @@ from svmfast.models.head import MAX_COUPLED, Head
 from svmfast.models.sizes import check_sizes
 from svmfast.rows import Rows
 
-__all__ = ["KERNELS", "Kernel", "KernelExpansion"]
+__all__ = ["KERNELS", "Kernel", "KernelExpansion", "Tier"]
+
+#: The arithmetic that computes the labels of an expansion, :attr:`KernelExpansion.tier`.
+Tier = Literal["one-hot", "bytes", "words", "single", "double", "scattered"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,14 +164,23 @@ class KernelExpansion(Cacheless):
         return np.array([1.0, -1.0]) if self.head.labels is None else self.head.labels.astype(np.float64)
 
     @property
-    def tier(self) -> Literal["one-hot", "single", "double"]:
-        """The arithmetic that answers most rows: counts of one-hot columns, single or double precision.
+    def tier(self) -> Tier:
+        """The arithmetic that answers most rows.
 
-        Regression, and kernels other than the Gaussian, use double precision.
+        Counts of one-hot columns; integers of a lattice, with four columns in a lane (bytes) or two (words);
+        single precision; or double precision, scattered if wide, sparse support vectors are stored by
+        columns. Regression, and kernels other than the Gaussian, use double precision. It depends on the
+        model alone: a processor may lack the instruction for bytes.
         """
-        if self.kernel.kind != "rbf" or self.head.is_regression or self._engine.scattered:
+        engine = self._engine
+        if engine.scattered:
+            return "scattered"
+        if self.kernel.kind != "rbf" or self.head.is_regression:
             return "double"
-        return "one-hot" if self._engine.one_hot else "single"
+        if engine.one_hot:
+            return "one-hot"
+        lattices: dict[int, Tier] = {4: "bytes", 2: "words"}
+        return lattices.get(engine.lattice_columns, "single")
 
     def bounded_values(
         self, rows: Rows, *, single_precision: bool = False, threads: int = 1

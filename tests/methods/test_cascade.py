@@ -333,7 +333,7 @@ def test_models_that_cannot_be_joined() -> None:
     with pytest.raises(UnsupportedError, match="has another type or other labels"):
         join(exact_model("iris_c_rbf_prob"), exact, rows)
     regression = exact_model("diabetes_eps_rbf")
-    with pytest.raises(UnsupportedError, match="tells no regression values apart"):
+    with pytest.raises(UnsupportedError, match="does not distinguish rows in regression"):
         join(regression, regression, rows)
 
 

@@ -10,7 +10,9 @@ from svmfast.methods.approximate.operations import (
     certificate_operations,
     exact_numbers,
     exact_operations,
+    exact_reading,
     polynomial_operations,
+    reading_operations,
     routing_operations,
 )
 from svmfast.methods.approximate.options import ApproximateOptions
@@ -36,7 +38,7 @@ class Costs:
     Attributes
     ----------
     exact : float
-        Counted multiply-adds of the exact model, per row.
+        Counted multiply-adds of the exact model, per row, including the cost of reading it.
     exact_numbers : int
         The numbers that the exact model stores.
     """
@@ -51,17 +53,27 @@ class Costs:
         self.options, self._about_zero = options, about_zero
         self._features, self._functions = len(terms.features), terms.n_functions
         self._entries = model.sv.nnz / max(len(model.sv), 1)
-        self.exact = exact_operations(model, self._features, self._entries)
+        # predict with the exact model needs the label alone; regression needs the value.
+        self._single_precision = options.certificate != "none" and not model.head.is_regression
+        of_a_row = model, self._features, self._entries
+        self.exact = exact_operations(*of_a_row) + exact_reading(*of_a_row)
         self.exact_numbers = exact_numbers(model)
 
     def polynomial(self, order: int) -> float:
         """Return the multiply-adds of one polynomial of this order."""
         about_zero = self._about_zero[order]
-        return polynomial_operations(self._features, order, self._entries, about_zero=about_zero)
+        return polynomial_operations(
+            self._features,
+            order,
+            self._entries,
+            about_zero=about_zero,
+            single_precision=self._single_precision,
+        )
 
     def each_row(self, cells: int) -> float:
-        """Return each row's multiply-adds apart from polynomials: finding its cell, and the certificate."""
-        return routing_operations(self._features, cells) + certificate_operations(self._functions)
+        """Return each row's multiply-adds apart from polynomials: reading, routing, the certificate."""
+        reading = reading_operations(self._features, self._entries)
+        return reading + routing_operations(self._features, cells) + certificate_operations(self._functions)
 
     def numbers(self, order: int) -> int:
         """Return how many numbers one polynomial stores, including its part of the certificate."""

@@ -1,31 +1,77 @@
-"""The counted cost of a prediction in multiply-adds of full vectors, known before a model is made."""
+"""The counted cost of a prediction, known before a model is made.
+
+The unit is one multiply-add of a dense row in double precision, in full vectors.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from svmfast.models.expansion import KernelExpansion
+from svmfast.models.expansion import KernelExpansion, Tier
 
-# Measured: a term of a sparse row is a load from an arbitrary address, and does not fill a vector.
+
+class Rates(NamedTuple):
+    """The costs of a kernel value in one of the exact engine's tiers.
+
+    Attributes
+    ----------
+    column : float
+        For each column of a dense row.
+    entry : float
+        For each stored value of a sparse row.
+    value : float
+        The exponential and overhead.
+    coefficient : float
+        For each coefficient of the support vector.
+    reading : float
+        Once a row: for each of its columns, or for each stored value of one-hot and scattered rows.
+    """
+
+    column: float
+    entry: float
+    value: float
+    coefficient: float
+    reading: float
+
+
+# Measured on an AMD EPYC with AVX-512 and VNNI, one thread, in turn, as multiples of 0.020 ns, a multiply-add
+# of a dense row in double precision. They are constants so that a plan is the same on every machine; the
+# chosen model is then timed against the exact one on the machine that runs.
+RATES: dict[Tier, Rates] = {
+    # 2.7 times the cost of single precision for 8 columns, 2.2 times for 128.
+    "double": Rates(1.0, 2.6, 14.0, 1.0, 17.0),
+    # Wide, sparse support vectors, stored by columns: 30 for 12 stored values, 66 for 60.
+    "scattered": Rates(1.0, 1.0, 14.0, 1.0, 17.0),
+    # 0.08 ns and 0.0089 ns for each column; sparse 21 for 14 stored values, 46 for 30.
+    "single": Rates(0.43, 1.5, 4.0, 0.43, 17.0),
+    # Integers, with four or two columns in a lane. Bytes take 0.5 of single precision's time for 24 columns,
+    # 0.3 for 784; words 0.7 and 0.54. Converting a row takes 6 ns a column. Sparse rows: `entry` is for each
+    # lane in use.
+    "bytes": Rates(0.12, 0.9, 4.5, 0.43, 300.0),
+    "words": Rates(0.23, 0.9, 5.0, 0.43, 300.0),
+    # A register holds one feature of 64 support vectors, and kernel values are looked up: 4.3 for 5 stored
+    # values, 8.2 for 14, 14.7 for 30.
+    "one-hot": Rates(math.inf, 0.42, 1.3, 1.0, 200.0),
+}
+# The overhead of each row, 40 ns.
+ROW = 2000.0
+# A term of a sparse row is a load from an arbitrary address, and does not fill a vector.
 SPARSE_TERM = 18.0
-# The exponential and overhead of one kernel value.
-KERNEL_VALUE = 14.0
-# Labels are computed in single precision first, with twice as many numbers in a vector.
-SINGLE_PRECISION = 0.5
-# One-hot support vectors: a register holds one feature of 64 vectors as bytes, and kernel values are looked
-# up.
-ONE_HOT_ENTRY, ONE_HOT_VALUE = 1 / 8, 6.0
+# A term of a dense row in single precision: 0.54 to 0.60 for orders 2 to 4. Sparse rows gain nothing.
+SINGLE_TERM = 0.57
+# Reading a row for its polynomials: for each column, or for each stored value of a sparse row.
+READ_COLUMN, READ_ENTRY = 30.0, 200.0
 # Most centers are compared in blocks, which is far cheaper than a polynomial's terms.
 ROUTING = 0.25
-# Certifying a row: the bound and its comparison for a single function; for each of several, also the vote.
-CERTIFICATE, CERTIFICATE_OF_A_PAIR = 100.0, 250.0
+# Certifying a row: the bounds, their comparison and the label; for each of several functions, also the vote.
+# Measured: 1,700, 630 and 340 a function for 3, 10 and 45 functions.
+CERTIFICATE, CERTIFICATE_OF_A_PAIR = 1000.0, 300.0
 # The numbers of the certificate that are stored with each polynomial.
 CERTIFICATE_NUMBERS = 16
-# A dot product over stored entries must also load their indices.
-SPARSE_ENTRY = 1.7
 
 # To estimate times: the matrix products of the certificate (one per degree), their rate on one core, and the
 # seconds for the powers of one entry of the Gram matrix.
@@ -79,7 +125,12 @@ def sparse_is_cheaper(d: int, order: int, entries: float) -> bool:
 
 def certificate_operations(functions: int) -> float:
     """Return the cost of certifying the label of a row."""
-    return CERTIFICATE if functions < 2 else CERTIFICATE_OF_A_PAIR * functions
+    return CERTIFICATE + (CERTIFICATE_OF_A_PAIR * functions if functions > 1 else 0.0)
+
+
+def reading_operations(d: int, entries: float) -> float:
+    """Return the cost of reading a row with so many stored values for its polynomials."""
+    return min(READ_COLUMN * d, READ_ENTRY * entries)
 
 
 def routing_operations(d: int, cells: int) -> float:
@@ -87,21 +138,55 @@ def routing_operations(d: int, cells: int) -> float:
     return ROUTING * cells * d if cells > 1 else 0.0
 
 
-def polynomial_operations(d: int, order: int, entries: float, *, about_zero: bool) -> float:
-    """Return the cost of one polynomial for a row with `entries` stored values."""
-    dense = float(math.comb(d + order, order))
-    return min(dense, SPARSE_TERM * _monomials(entries, order)) if about_zero else dense
+def polynomial_operations(
+    d: int, order: int, entries: float, *, about_zero: bool, single_precision: bool = False
+) -> float:
+    """Return the cost of one polynomial for a row with `entries` stored values.
+
+    Parameters
+    ----------
+    d, order : int
+    entries : float
+    about_zero : bool
+    single_precision : bool
+        Only the label is wanted, and the bound in single precision proves it (docs/certificate.md).
+    """
+    # As the native code chooses, whatever the precision.
+    if about_zero and sparse_is_cheaper(d, order, entries):
+        return SPARSE_TERM * _monomials(entries, order)
+    return math.comb(d + order, order) * (SINGLE_TERM if single_precision else 1.0)
 
 
 def exact_operations(model: KernelExpansion, d: int, entries: float) -> float:
-    """Return the cost of the exact label, or value for regression, of a row with `entries` stored values."""
+    """Return the cost of the exact label, or value for regression, of a row with `entries` stored values.
+
+    The rates are those of the arithmetic that answers most rows, :attr:`KernelExpansion.tier`.
+    """
     n, width, tier = len(model.sv), len(model.sv_coef), model.tier
-    if tier == "one-hot":
-        return float(n * (ONE_HOT_ENTRY * entries + ONE_HOT_VALUE + width))
-    per_kernel = min(float(d), SPARSE_ENTRY * entries)
+    rates = RATES[tier]
+    if tier in ("bytes", "words"):
+        entries = _lanes(model, 4 if tier == "bytes" else 2)
+    per_kernel = min(rates.column * d, rates.entry * entries) + rates.coefficient * width
     if model.kernel.kind == "rbf":
-        per_kernel += KERNEL_VALUE
-    return float(n * (per_kernel + width)) * (SINGLE_PRECISION if tier == "single" else 1.0)
+        per_kernel += rates.value
+    return float(n * per_kernel)
+
+
+def exact_reading(model: KernelExpansion, d: int, entries: float) -> float:
+    """Return the cost of reading such a row, before it is compared with the support vectors."""
+    return ROW + RATES[model.tier].reading * (entries if model.tier in ("one-hot", "scattered") else d)
+
+
+def _lanes(model: KernelExpansion, columns: int) -> float:
+    """Return in how many lanes of so many columns a support vector has values, on average."""
+    sv = model.sv
+    # Bytes count from the smallest value, so that a zero is not a zero byte and rows are dense.
+    if columns == 4 and sv.nnz and sv.values.min() < 0:
+        return math.inf
+    lane = np.searchsorted(np.unique(sv.indices), sv.indices) // columns
+    row = np.repeat(np.arange(len(sv)), np.diff(sv.indptr))
+    same = (lane[1:] == lane[:-1]) & (row[1:] == row[:-1])
+    return (sv.nnz - int(np.count_nonzero(same))) / max(1, len(sv))
 
 
 def exact_numbers(model: KernelExpansion) -> int:
