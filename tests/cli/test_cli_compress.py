@@ -217,7 +217,7 @@ def test_assumed_errors_refused(args: tuple[str, ...], message: str, tmp_path: P
     done = svmfast("predict", data("breast.test"), model("breast_c_rbf"), tmp_path / "out", *named)
     assert done.returncode == 2
     assert message in done.stderr.decode()
-    with pytest.raises(UnsupportedError, match="tells no regression values apart"):
+    with pytest.raises(UnsupportedError, match="does not distinguish rows in regression"):
         CascadeModel(exact("diabetes_eps_rbf"), exact("diabetes_eps_rbf"), 1.0)
 
 

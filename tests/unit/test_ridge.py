@@ -86,4 +86,4 @@ def test_every_lambda_gives_a_model_or_a_one_line_error(lambda_: str, svm_type: 
     if done.returncode == 0:
         assert b"nan" not in out.read_bytes()
     elif lambda_ == "1e-320":
-        assert b"out of the range of floating point; lambda is" in done.stderr
+        assert b"outside the range of floating point; lambda is" in done.stderr
