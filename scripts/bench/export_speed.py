@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
+from measuring import machine, place
 from pages import put_into
 from skl2onnx import to_onnx
 from sklearn.svm import SVC
@@ -199,6 +200,11 @@ def main() -> int:
             line(
                 f"| {what} | {one.name} | {compiled} | {size} | {1e6 * one.seconds / len(x):.1f} | {apart} |"
             )
+    found = machine(1)
+    line("")
+    line(f"Measured on {place(found, 'scikit-learn')}:")
+    line("")
+    line(f"    {found['command']}")
     if given.page is not None:
         put_into(given.page, table, "export speed")
     return 0

@@ -141,8 +141,15 @@ def processor() -> str:
 
 
 def machine(threads: int | str, svm_predict: str | Path | None = None) -> dict[str, str]:
-    """Return everything that the numbers depend on: processor, system, versions, commit, day and command."""
-    found = {"machine": f"{processor()}, {os.cpu_count()} cores, {threads} threads used"}
+    """Return everything that the numbers depend on: processor, system, versions, commit, day and command.
+
+    The commit is ``-dirty`` if the product differs from it; pages and results that a script writes do not
+    count.
+    """
+    used = "1 thread" if str(threads) == "1" else f"{threads} threads"
+    found = {"machine": f"{processor()}, {os.cpu_count()} cores, {used} used"}
+    if hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR):
+        found["machine"] += ", with real-time priority"
     found["system"] = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
     packages = ("svmfast", "numpy", "scikit-learn", "scikit-learn-intelex")
     for name in packages:
@@ -150,15 +157,20 @@ def machine(threads: int | str, svm_predict: str | Path | None = None) -> dict[s
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             found[name] = "not installed"
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+    commit = _git("describe", "--always") or "unknown"
+    found["commit"] = commit + "-dirty" * bool(
+        _git("status", "--porcelain", "--", "svmfast", "pyproject.toml")
     )
-    found["commit"] = commit.stdout.strip() or "unknown"
     if svm_predict is not None:
         found["svm-predict"] = f"LIBSVM {version_of(Path(svm_predict))}"
     found["date"] = datetime.date.today().isoformat()
     found["command"] = f"python {shlex.join(shown(sys.argv))}"
     return found
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def place(found: dict[str, str], *versions: str) -> str:
