@@ -44,7 +44,8 @@ class Answer(Cacheless):
         Labels; for regression, the predicted values. With probabilities, a classifier's most probable label,
         as ``svm-predict -b 1`` prints it.
     probabilities : (n, k) float64 or None
-        Columns in the order of the model's labels; for one-class, normal and outlier. None unless requested.
+        Columns in the order of the model's labels (``model.head.labels``); for one-class, normal and outlier.
+        None unless requested.
     differing_from_vote : int
         Number of rows whose most probable label is not the winner of the vote, which is the label that is
         predicted without probabilities.
