@@ -198,8 +198,8 @@ class Predictor:
         Parameters
         ----------
         data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or DataFrame
-            As for :func:`svmfast.predict`; a one-dimensional array is a single row. Rows are fastest: the label of
-            a single row takes about ten microseconds, probabilities of ten classes 75.
+            As for :func:`svmfast.predict`; a one-dimensional array is a single row. Rows are fastest: the
+            label of a single row takes about ten microseconds, probabilities of ten classes 75.
         threads : int, optional
             Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
         """
