@@ -79,7 +79,7 @@ class FrontierResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures that docs/json.md describes."""
-        from svmfast.frontiers.report import as_dict
+        from svmfast.frontiers.json_report import as_dict
 
         return as_dict(self.report)
 
@@ -352,6 +352,7 @@ def _written(
     """Write the reports and the recommended model."""
     from svmfast.frontiers import report
     from svmfast.frontiers.html import as_html
+    from svmfast.frontiers.json_report import as_dict
 
     folder, best = run.folder, found.recommended
     if best is not None and found.limits.of_quality and not found.limits.kept_by(best.confirming):
@@ -375,5 +376,5 @@ def _written(
         )
     folder.write_bytes("report.html", as_html(found))
     folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
-    folder.write("report.json", document(report.as_dict(found)))
+    folder.write("report.json", document(as_dict(found)))
     return FrontierResult(found, os.fspath(folder.path), found.copy, figure)

@@ -1,4 +1,7 @@
-"""Prediction for rows in memory and for files: models that are open, and options that are checked."""
+"""Prediction for rows in memory and for files: models that are open, and options that are checked.
+
+Slightly over 400 lines: one class, nearly half of which documents its parameters.
+"""
 
 from __future__ import annotations
 
@@ -199,7 +202,7 @@ class Predictor:
         ----------
         data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or DataFrame
             As for :func:`svmfast.predict`; a one-dimensional array is a single row. Rows are fastest: the
-            label of a single row takes about ten microseconds, probabilities of ten classes 75.
+            label of a single row takes about ten microseconds.
         threads : int, optional
             Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
         """

@@ -10,7 +10,7 @@ import click
 from svmfast.cli.files import Input
 from svmfast.cli.flags import with_flags
 from svmfast.cli.svm_train import ClassWeight
-from svmfast.cli.units import MOST_64, Bytes, NamesOrFile, Typed, Whole
+from svmfast.cli.units import Bytes, NamesOrFile, Typed, Whole
 from svmfast.options import Option, Reading, options_of
 from svmfast.threads import thread_count
 from svmfast.values import Choice, Names, OnOff, ScalingFile, Switch, Text, Weights
@@ -35,17 +35,6 @@ jobs = click.option(
 
 #: ``--json``; the command receives `as_json`.
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
-
-#: ``--seed N``; the command receives `seed`.
-seed = click.option(
-    "--seed",
-    type=Whole(0, MOST_64),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Seed of every random choice; the same input and seed give the same bytes on the same instruction "
-    "set.",
-)
 
 #: ``-q``; the command receives `quiet`.
 quiet = click.option("-q", "--quiet", is_flag=True, help="Print no summary and no progress.")

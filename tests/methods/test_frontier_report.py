@@ -17,12 +17,12 @@ from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.figure import draw
 from svmfast.frontiers.html import as_html
+from svmfast.frontiers.json_report import as_dict
 from svmfast.frontiers.pareto import Limits, Point
 from svmfast.frontiers.report import (
     Frontier,
     Missing,
     Origin,
-    as_dict,
     as_markdown,
     as_text,
     cells,

@@ -186,9 +186,13 @@ def _provenance(report: CascadeReport, options: CascadeOptions, source: str | No
     # Plain floats: NumPy's name their type, and equal calls give equal files.
     limit, confidence = float(options.max_diff), float(options.confidence)
     parameters = f"max-diff {limit!r}, confidence {confidence!r}" + ", per class" * options.per_class
-    parameters += f", rows {report.rows_choosing} of {report.rows}, answered {report.answered}"
+    parameters += f", rows {report.rows_choosing} of {report.rows}, measured {report.measured_rows}"
+    parameters += f", answered {report.measured_answered}"
     origin = {} if source is None else {"source": source}
-    origin |= {"method": "cascade", "parameters": f"{parameters}, differing {report.labels_differing}"}
+    origin |= {
+        "method": "cascade",
+        "parameters": f"{parameters}, differing {report.measured_labels_differing}",
+    }
     return {**origin, "seed": str(options.seed), "arithmetic": arithmetic()}
 
 
