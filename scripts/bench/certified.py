@@ -96,7 +96,7 @@ def measured(work: Work, options: argparse.Namespace, folder: Path) -> dict[str,
         "test": work.tested,
     }
     if done.returncode == 1:
-        return found | {"verdict": done.stderr.strip().removeprefix("svmfast: ")}
+        return found | {"verdict": done.stderr.strip().removeprefix("svmfast: ").replace("\nsvmfast: ", "; ")}
     if done.returncode:
         raise RuntimeError(done.stderr)
     found |= {"report": json.loads(done.stdout)}

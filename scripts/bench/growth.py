@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -277,7 +278,7 @@ def main() -> None:
                 rows += measure(axis, sizes, density)
         kept = [row for row in (old["rows"] if old else []) if row["axis"] not in axes]
         where = machine("all")
-        words = [word for word in sys.argv[1:] if "/" not in word]
+        words = re.sub(r"--(json|page|figure)[ =]\S+", "", " ".join(sys.argv[1:])).split()
         found = {
             "machine": {**where, "command": f"python scripts/bench/growth.py {shlex.join(words)}".strip()},
             "rows": [*kept, *rows],
