@@ -32,6 +32,7 @@ from svmfast.values import (
     Real,
     Share,
     Value,
+    Weights,
     Whole,
     WholeOrAuto,
 )
@@ -229,6 +230,8 @@ class _Set:
 
     def numbers(self, kind: Value, parameter: click.Parameter) -> tuple[list[str], list[str]]:
         """Return plausible values of a kind of number, and those at the ends of its range."""
+        if isinstance(kind, Weights):
+            return ["balanced"], ["unbalanced"]
         if isinstance(kind, OnOff):
             return ["0", "1"], ["2", "-1"]
         if isinstance(kind, Numbered):

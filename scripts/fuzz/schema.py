@@ -32,9 +32,10 @@ from sealing import resealed
 from svmfast.errors import SvmfastError
 from svmfast.evaluation.describe import describe_model
 from svmfast.formats.detect import open_model
-from svmfast.models.answer import answer, missing_probability
+from svmfast.models.answer import answer
 from svmfast.models.certified import certifies
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.requirements import missing_probability
 from svmfast.rows import Rows
 
 ROOT = Path(__file__).resolve().parents[2]

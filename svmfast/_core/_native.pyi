@@ -7,6 +7,8 @@ from typing import Annotated
 import numpy
 from numpy.typing import NDArray
 
+def keep_freed_memory(largest: int, kept: int) -> None: ...
+
 class MergeLookup:
     def __init__(
         self,
@@ -611,6 +613,15 @@ def probabilities(
 ) -> tuple[
     Annotated[NDArray[numpy.float64], dict(order="C")], Annotated[NDArray[numpy.uint8], dict(order="C")]
 ]: ...
+def scale_text(
+    text: object,
+    size: int,
+    lower: float,
+    upper: float,
+    labels: tuple[float, float] | None,
+    ranges: bytes | None,
+    threads: int,
+) -> tuple[list[bytes], bytes, int, int] | None: ...
 
 class ScalingMap:
     def __init__(
@@ -656,15 +667,6 @@ class ColumnExtremes:
     ) -> None: ...
     def result(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]: ...
 
-def scale_text(
-    text: object,
-    size: int,
-    lower: float,
-    upper: float,
-    labels: tuple[float, float] | None,
-    ranges: bytes | None,
-    threads: int,
-) -> tuple[list[bytes], bytes, int, int] | None: ...
 def round_digits(value: float, digits: int) -> float: ...
 def table_rows(
     columns: list[NDArray[numpy.generic]], n: int

@@ -12,6 +12,7 @@
 #include "arrays.hpp"
 #include "math.hpp"
 #include "threads.hpp"
+#include "vote.hpp"
 
 namespace svmfast {
 namespace {
@@ -132,9 +133,9 @@ class CellSums {
             const Aligned<double> packed = panels(rows, size, 1.0);
             std::copy(packed.begin(), packed.end(), cell.coef.begin() + (k - 1) * first);
         }
-        for (std::size_t i = 0; i < k; ++i)
-            for (std::size_t j = i + 1; j < k; ++j)
-                cell.coef_l1.push_back(l1[i * (k - 1) + j - 1] + l1[j * (k - 1) + i]);
+        each_pair(k, [&](std::size_t i, std::size_t j) {
+            cell.coef_l1.push_back(l1[i * (k - 1) + j - 1] + l1[j * (k - 1) + i]);
+        });
     }
 
     void pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseudo_at, std::size_t distance_at, double gamma,

@@ -14,8 +14,9 @@
 
 #include "arrays.hpp"
 #include "fork.hpp"
-#include "labels.hpp"
+#include "single_precision.hpp"
 #include "threads.hpp"
+#include "vote.hpp"
 
 namespace svmfast {
 namespace {
@@ -216,14 +217,12 @@ class DecisionSums {
         return near_boundary;
     }
 
-    // LIBSVM's vote: a value above 0 counts for the first class of its pair, any other for the second; ties go to the
-    // lower number.
+    // The class that wins LIBSVM's vote.
     std::int32_t vote(const double *value, std::vector<int> &votes) const {
-        if (e.functions == 1) return *value > 0 ? 0 : 1;
+        if (e.functions == 1) return votes_for_first(*value) ? 0 : 1;
         std::fill(votes.begin(), votes.end(), 0);
-        for (std::size_t i = 0; i < e.groups; ++i)
-            for (std::size_t j = i + 1; j < e.groups; ++j) ++votes[*value++ > 0 ? i : j];
-        return static_cast<std::int32_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
+        each_pair(e.groups, [&](std::size_t i, std::size_t j) { ++votes[votes_for_first(*value++) ? i : j]; });
+        return static_cast<std::int32_t>(most_votes(votes));
     }
 
     // Number of rows that a thread takes at a time: enough to use a panel in the cache for many rows, and few enough

@@ -1,12 +1,13 @@
-// Finds the lattice on which the values of support vectors lie, and packs them as integers: Lattice in labels.hpp.
+// Finds the lattice on which the values of support vectors lie, and packs them as integers: Lattice in
+// single_precision.hpp.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <unordered_set>
 
-#include "labels.hpp"
 #include "math.hpp"
+#include "single_precision.hpp"
 
 namespace svmfast {
 namespace {
@@ -55,7 +56,7 @@ std::unique_ptr<Lattice> lattice_of(const SinglePack &s, const SupportVectors &s
     const Expansion &e = s.e;
     const std::size_t d = e.active.size();
     auto l = std::make_unique<Lattice>();
-    if (!features || s.head || !find_lattice(*l, distinct_values(e, sv))) return nullptr;
+    if (!features || s.second_order || !find_lattice(*l, distinct_values(e, sv))) return nullptr;
     const bool bytes = features == 4 && l->levels <= 255;
     l->features = bytes ? 4 : 2;
     const double zero = std::nearbyint(-l->origin / l->step);

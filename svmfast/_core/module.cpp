@@ -4,6 +4,7 @@
 namespace nb = nanobind;
 
 void register_interrupt(nb::module_ &m);          // interrupt.cpp: checks for signals in long loops
+void register_heap(nb::module_ &m);               // heap.cpp: what the C library does with freed memory
 void register_budget(nb::module_ &m);             // budget.cpp: budgeted SGD with merging
 void register_refit(nb::module_ &m);              // refit.cpp: coefficients for fixed vectors
 void register_decision(nb::module_ &m);           // decision.cpp: exact kernel decision values
@@ -26,6 +27,7 @@ NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);
     m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
     register_interrupt(m);
+    register_heap(m);
     register_budget(m);
     register_refit(m);
     register_decision(m);

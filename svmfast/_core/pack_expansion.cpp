@@ -5,6 +5,7 @@
 
 #include "decision.hpp"
 #include "math.hpp"
+#include "vote.hpp"
 
 namespace svmfast {
 namespace {
@@ -89,9 +90,9 @@ void add_magnitudes(Expansion &e, const SupportVectors &sv) {
     if (e.groups == 1) {
         e.coef_l1 = l1;
     } else {
-        for (std::size_t i = 0; i < e.groups; ++i)
-            for (std::size_t j = i + 1; j < e.groups; ++j)
-                e.coef_l1.push_back(l1[i * e.width + j - 1] + l1[j * e.width + i]);
+        each_pair(e.groups, [&](std::size_t i, std::size_t j) {
+            e.coef_l1.push_back(l1[i * e.width + j - 1] + l1[j * e.width + i]);
+        });
     }
     if (e.coef_l1.size() != e.functions) throw std::invalid_argument("rho does not fit the classes");
 }
@@ -123,8 +124,8 @@ void collapse(Expansion &e, const SupportVectors &sv) {
     std::vector<std::size_t> function(e.width);
     for (std::size_t g = 0, i = 0; g < e.groups; ++g) {
         for (std::size_t row = 0; row < e.width; ++row) {
-            const std::size_t other = row < g ? row : row + 1, a = std::min(g, other), b = std::max(g, other);
-            function[row] = e.groups == 1 ? row : a * (2 * e.groups - a - 1) / 2 + b - a - 1;
+            const std::size_t other = row < g ? row : row + 1;
+            function[row] = e.groups == 1 ? row : pair_number(e.groups, std::min(g, other), std::max(g, other));
         }
         for (; i < e.group_end[g]; ++i)
             for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k) {

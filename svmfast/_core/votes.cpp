@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "arrays.hpp"
+#include "vote.hpp"
 
 namespace svmfast {
 namespace {
@@ -18,16 +19,15 @@ Out<std::int32_t> vote_counts(In2<bool> certain, In2<double> decisions, std::siz
             const double *value = decisions.data() + row * p;
             const bool *sure = certain.data() + row * p;
             std::int32_t *least = out.get() + row * k, *most = least + n * k, *votes = most + n * k;
-            for (std::size_t i = 0; i < k; ++i)
-                for (std::size_t j = i + 1; j < k; ++j, ++value, ++sure) {
-                    const std::int32_t first = *value > 0, certainly = *sure, open = 1 - certainly;
-                    least[i] += first & certainly;
-                    least[j] += (1 - first) & certainly;
-                    most[i] += first | open;
-                    most[j] += (1 - first) | open;
-                    votes[i] += first;
-                    votes[j] += 1 - first;
-                }
+            each_pair(k, [&](std::size_t i, std::size_t j) {
+                const std::int32_t first = votes_for_first(*value++), certainly = *sure++, open = 1 - certainly;
+                least[i] += first & certainly;
+                least[j] += (1 - first) & certainly;
+                most[i] += first | open;
+                most[j] += (1 - first) | open;
+                votes[i] += first;
+                votes[j] += 1 - first;
+            });
         }
     }
     return give(std::move(out), {3, n, k});

@@ -12,11 +12,11 @@
 #include "coupling.hpp"
 #include "decision.hpp"
 #include "interrupt.hpp"
-#include "labels.hpp"
 #include "polynomial.hpp"
 #include "refit.hpp"
 #include "router.hpp"
 #include "simd/exp2.hpp"
+#include "single_precision.hpp"
 
 namespace svmfast {
 void heed_interrupt() {}  // no Python here

@@ -1,5 +1,5 @@
-// Rows on the lattice of the support vectors, as integers: Lattice in labels.hpp, docs/single-precision.md for the
-// bound.
+// Rows on the lattice of the support vectors, as integers: Lattice in single_precision.hpp, docs/single-precision.md
+// for the bound.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -129,10 +129,10 @@ inline std::int32_t pack_integers(const Lattice &l, const std::vector<double> &l
 // Lattice rows in tiles of R.
 template <std::size_t R>
 struct LatticeTiles {
-    Aligned<std::int32_t> values;    // [tile][group][row]
-    std::vector<std::int32_t> norm;  // [tile][row]
-    std::vector<float> offset;       // the same: columns that no support vector has
-    std::vector<double> head;        // none
+    Aligned<std::int32_t> values;      // [tile][group][row]
+    std::vector<std::int32_t> norm;    // [tile][row]
+    std::vector<float> offset;         // the same: columns that no support vector has
+    std::vector<double> second_order;  // none
 
     LatticeTiles(const SinglePack &s, std::size_t most)
         : values(most * R * s.lattice->groups), norm(most * R), offset(most * R), row(s) {}

@@ -1,4 +1,5 @@
-// Kernel values of rows and support vectors on a lattice, from dot products of integers: Lattice in labels.hpp.
+// Kernel values of rows and support vectors on a lattice, from dot products of integers: Lattice in
+// single_precision.hpp.
 #pragma once
 #include "simd/integers.hpp"
 #include "simd/single_tiles.hpp"

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
-#include "labels.hpp"
 #include "math.hpp"
 #include "simd/single_tiles.hpp"
+#include "single_precision.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 
@@ -109,23 +109,23 @@ inline RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t 
 
 // Whether the proof holds for the row at all. (Written so that a nan fails.)
 inline bool in_range(const SinglePack &s, const RowFacts &facts) {
-    if (s.head)
+    if (s.second_order)
         return 2 * s.e.gamma * s.reach * facts.norm <= LARGEST_REMAINDER && s.e.gamma * facts.norm * facts.norm <= 50;
     return facts.exponent_error < LARGEST_EXPONENT_ERROR;
 }
 
-// The second-order polynomial for HEAD_ROWS rows side by side: z[feature][row] -> out[row].
-constexpr std::size_t HEAD_ROWS = 2 * W;
-inline void head_values(const Head &head, const double *z, std::size_t d, double *out) {
-    vd sum[2] = {broadcast(head.constant), broadcast(head.constant)};
-    const double *q = head.quadratic.data();
+// The second-order polynomial for SECOND_ROWS rows side by side: z[feature][row] -> out[row].
+constexpr std::size_t SECOND_ROWS = 2 * W;
+inline void second_order_values(const SecondOrder &second, const double *z, std::size_t d, double *out) {
+    vd sum[2] = {broadcast(second.constant), broadcast(second.constant)};
+    const double *q = second.quadratic.data();
     for (std::size_t f = 0; f < d; q += ++f) {
-        vd inner[2] = {broadcast(head.linear[f]), broadcast(head.linear[f])};
+        vd inner[2] = {broadcast(second.linear[f]), broadcast(second.linear[f])};
         for (std::size_t g = 0; g <= f; ++g)
             SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i)
-                inner[i] = fma(broadcast(q[g]), load(z + g * HEAD_ROWS + i * W), inner[i]);
+                inner[i] = fma(broadcast(q[g]), load(z + g * SECOND_ROWS + i * W), inner[i]);
         SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i)
-            sum[i] = fma(inner[i], load(z + f * HEAD_ROWS + i * W), sum[i]);
+            sum[i] = fma(inner[i], load(z + f * SECOND_ROWS + i * W), sum[i]);
     }
     SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i) store(out + i * W, sum[i]);
 }
@@ -133,28 +133,30 @@ inline void head_values(const Head &head, const double *z, std::size_t d, double
 // Dense rows in tiles of R, centered and scaled, with the numbers from which their sums start.
 template <std::size_t R>
 struct DenseTiles {
-    Aligned<float> values;      // [tile][feature][row]
-    std::vector<float> offset;  // [tile][row]
-    std::vector<double> head;   // the same; empty unless a polynomial is split off
+    Aligned<float> values;             // [tile][feature][row]
+    std::vector<float> offset;         // [tile][row]
+    std::vector<double> second_order;  // the same; empty unless a polynomial is split off
 
     DenseTiles(const SinglePack &s, std::size_t most)
-        : values(most * R * s.e.active.size()), offset(most * R), head(s.head ? round_up(most * R, HEAD_ROWS) : 0),
-          z(s.e.active.size()), side_by_side(s.head ? z.size() * HEAD_ROWS : 0) {}
+        : values(most * R * s.e.active.size()), offset(most * R),
+          second_order(s.second_order ? round_up(most * R, SECOND_ROWS) : 0), z(s.e.active.size()),
+          side_by_side(s.second_order ? z.size() * SECOND_ROWS : 0) {}
 
     void pack(const SingleBlock &b, const std::uint32_t *which, std::size_t tiles) {
         const SinglePack &s = b.s;
         const std::size_t d = z.size();
-        const double scale = (s.head ? 2 * s.e.gamma : 2 * s.exponent) / s.value_scale;
+        const double scale = (s.second_order ? 2 * s.e.gamma : 2 * s.exponent) / s.value_scale;
         for (std::size_t i = 0; i < tiles * R; ++i) {
             const std::size_t r = which[i];
             centered_row(s, b.rows, b.begin(r), b.end(r), z.data());
             float *column = values.data() + (i / R) * d * R + i % R;
             for (std::size_t f = 0; f < d; ++f) column[f * R] = static_cast<float>(z[f] * scale);
-            offset[i] = s.head ? 0.0f : static_cast<float>(-s.exponent * b.facts[r].norm * b.facts[r].norm);
-            if (!s.head) continue;
-            for (std::size_t f = 0; f < d; ++f) side_by_side[f * HEAD_ROWS + i % HEAD_ROWS] = z[f];
-            if (i % HEAD_ROWS == HEAD_ROWS - 1 || i + 1 == tiles * R)
-                head_values(*s.head, side_by_side.data(), d, head.data() + i / HEAD_ROWS * HEAD_ROWS);
+            offset[i] = s.second_order ? 0.0f : static_cast<float>(-s.exponent * b.facts[r].norm * b.facts[r].norm);
+            if (!s.second_order) continue;
+            for (std::size_t f = 0; f < d; ++f) side_by_side[f * SECOND_ROWS + i % SECOND_ROWS] = z[f];
+            if (i % SECOND_ROWS == SECOND_ROWS - 1 || i + 1 == tiles * R)
+                second_order_values(*s.second_order, side_by_side.data(), d,
+                                    second_order.data() + i / SECOND_ROWS * SECOND_ROWS);
         }
     }
 

@@ -1,13 +1,13 @@
-// Kernel values in single precision, in register tiles, with their weighted sums: labels.hpp for the layout.
+// Kernel values in single precision, in register tiles, with their weighted sums: single_precision.hpp for the layout.
 #pragma once
 #include <algorithm>
 #include <vector>
 
 #include "interrupt.hpp"
-#include "labels.hpp"
 #include "math.hpp"
 #include "simd/exp2.hpp"
 #include "simd/tiles.hpp"
+#include "single_precision.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 

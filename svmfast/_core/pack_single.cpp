@@ -1,5 +1,5 @@
-// Packs a kernel expansion in single precision: labels.hpp.
-#include "labels.hpp"
+// Packs a kernel expansion in single precision: single_precision.hpp.
+#include "single_precision.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,19 +15,19 @@ constexpr double LARGEST_EXPONENT = 1e5;
 // A second-order polynomial is split off if 2 gamma x_i . x_j is below this for all support vectors and its cost is
 // small compared with theirs.
 constexpr double SMALL_EXPONENT = 0.7;
-constexpr std::size_t WIDEST_HEAD = 128;
+constexpr std::size_t WIDEST_SECOND_ORDER = 128;
 
 // The largest power of two that is at most x.
 double power_of_two(double x) { return std::exp2(std::floor(std::log2(x))); }
 
 // The contribution of one support vector, with coefficient a, to the second-order polynomial.
-void add_to_head(Head &head, const std::vector<double> &x, double a, double gamma) {
-    head.constant += a;
-    head.weight += std::fabs(a);
+void add_to(SecondOrder &second, const std::vector<double> &x, double a, double gamma) {
+    second.constant += a;
+    second.weight += std::fabs(a);
     for (std::size_t f = 0, at = 0; f < x.size(); ++f) {
-        head.linear[f] += 2 * gamma * a * x[f];
+        second.linear[f] += 2 * gamma * a * x[f];
         for (std::size_t g = 0; g <= f; ++g, ++at)
-            head.quadratic[at] += (f == g ? 2 : 4) * (gamma * x[f]) * (gamma * x[g]) * a;
+            second.quadratic[at] += (f == g ? 2 : 4) * (gamma * x[f]) * (gamma * x[g]) * a;
     }
 }
 
@@ -86,8 +86,10 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
     s->pairs = e.functions > 1;
     // Its coefficients, about a gamma^2 x^2 in size, must not underflow relative to the rounding of the constant.
     const bool moderate = e.gamma > 1e-100 && e.gamma < 1e100 && most > 1e-100 && most < 1e100;
-    if (moderate && !s->pairs && s->centered && d <= WIDEST_HEAD && 2 * e.gamma * s->reach * s->reach <= SMALL_EXPONENT)
-        s->head = std::make_unique<Head>(Head{0, std::vector<double>(d), std::vector<double>(d * (d + 1) / 2), 0});
+    if (moderate && !s->pairs && s->centered && d <= WIDEST_SECOND_ORDER &&
+        2 * e.gamma * s->reach * s->reach <= SMALL_EXPONENT)
+        s->second_order = std::make_unique<SecondOrder>(
+            SecondOrder{0, std::vector<double>(d), std::vector<double>(d * (d + 1) / 2), 0});
 
     s->values.assign(panels * d * s->lanes, 0.0f);
     s->init.assign(panels * s->lanes, 0.0f);
@@ -99,8 +101,8 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
             centered_vector(i);
             for (std::size_t f = 0; f < d; ++f)
                 s->values[(l / s->lanes * d + f) * s->lanes + l % s->lanes] = static_cast<float>(x[f] * s->value_scale);
-            const double shrink = s->head ? std::exp(-e.gamma * norm[i]) : 1;
-            s->init[l] = s->head ? 0.0f : static_cast<float>(-s->exponent * norm[i]);
+            const double shrink = s->second_order ? std::exp(-e.gamma * norm[i]) : 1;
+            s->init[l] = s->second_order ? 0.0f : static_cast<float>(-s->exponent * norm[i]);
             double top = 0;
             for (std::size_t j = 0; j < e.width; ++j) {
                 const double c = sv.coefficient(j, i) / s->coef_scale;
@@ -109,7 +111,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
             }
             s->coef[l] = s->pairs ? 1.0f : static_cast<float>(shrink * sv.coef[i] / s->coef_scale);
             if (s->mixed) s->size[l] = static_cast<float>(top);
-            if (s->head) add_to_head(*s->head, x, shrink * sv.coef[i], e.gamma);
+            if (s->second_order) add_to(*s->second_order, x, shrink * sv.coef[i], e.gamma);
         }
     s->lattice = pack_lattice(*s, sv);
     return s;

@@ -1,6 +1,6 @@
-// The class that wins a row, from sums in single precision and a bound on their error: labels.hpp for the layout,
-// docs/single-precision.md for the proof. Compiled once per instruction set.
-#include "labels.hpp"
+// The class that wins a row, from sums in single precision and a bound on their error: single_precision.hpp for the
+// layout, docs/single-precision.md for the proof. Compiled once per instruction set.
+#include "single_precision.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include "simd/lattice_tiles.hpp"
 #include "simd/single_rows.hpp"
 #include "simd/single_tiles.hpp"
+#include "vote.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
@@ -24,8 +25,8 @@ class LabelDecider {
         : s(b.s), b(b), sums(sums), least(s.e.groups), open(s.e.groups), columns(s.pairs ? s.e.groups * s.e.width : 0),
           known(columns.size()) {}
 
-    // One decision function; `head` is the polynomial's value, if there is one. The winner, or -1.
-    std::int32_t of_one(std::size_t row, double head) {
+    // One decision function; `second_order` is the polynomial's value, if there is one. The winner, or -1.
+    std::int32_t of_one(std::size_t row, double second_order) {
         prepare(row);
         const RowFacts &facts = b.facts[row];
         double value = 0, reach = 0;
@@ -33,14 +34,14 @@ class LabelDecider {
             value += sum(row, g) * s.coef_scale;
             reach += magnitude(row, g);
         }
-        if (s.head) {
+        if (s.second_order) {
             const double t = 2 * s.e.gamma * s.reach * facts.norm, grow = std::exp(t);
             const double d = static_cast<double>(s.e.active.size());
             const double rest = t * dot_error(facts.terms) * t * t / 2 + (REMAINDER_ERROR + SUM_ERROR) * t * t * t / 6;
             const double by_double = (static_cast<double>(s.e.n) + (d + 4) * (d + 4)) * EPSILON;
             const double shrink = std::exp(-s.e.gamma * facts.norm * facts.norm);
-            value = shrink * (head + value);
-            reach = 1.01 * shrink * s.head->weight * grow * (rest + by_double);
+            value = shrink * (second_order + value);
+            reach = 1.01 * shrink * s.second_order->weight * grow * (rest + by_double);
         } else {
             reach *= relative;
         }
@@ -55,11 +56,11 @@ class LabelDecider {
         prepare(row);
         const std::size_t k = s.e.groups;
         std::fill(known.begin(), known.end(), 0);
-        for (std::size_t i = 0; b.values && i < k; ++i)
-            for (std::size_t j = i + 1; j < k; ++j) {
+        if (b.values)
+            each_pair(k, [&](std::size_t i, std::size_t j) {
                 b.values[row * s.e.functions + number(i, j)] = pair_value(i, j, kernel);
                 b.bounds[row * s.e.functions + number(i, j)] = pair_reach(row, i, j, kernel);
-            }
+            });
         // A class that wins all its own pairs has won, whatever the other pairs are. Nearly always there is one: the
         // nearest, or one that beats it.
         const double *const near = sums.total.data() + row * k;
@@ -69,19 +70,18 @@ class LabelDecider {
         if (wins_all(row, champion, kernel)) return static_cast<std::int32_t>(champion);
         std::fill(least.begin(), least.end(), 0);
         std::fill(open.begin(), open.end(), 0);
-        for (std::size_t i = 0; i < k; ++i)
-            for (std::size_t j = i + 1; j < k; ++j) {
-                const std::int32_t won = pair(row, i, j, kernel);
-                if (won >= 0) {
-                    ++least[won ? j : i];
-                } else {
-                    ++open[i], ++open[j];
-                }
+        each_pair(k, [&](std::size_t i, std::size_t j) {
+            const std::int32_t won = pair(row, i, j, kernel);
+            if (won >= 0) {
+                ++least[won ? j : i];
+            } else {
+                ++open[i], ++open[j];
             }
-        const std::size_t best = std::max_element(least.begin(), least.end()) - least.begin();
-        // Open pairs can only add votes for the others; ties go to the lower number.
+        });
+        const std::size_t best = most_votes(least);
+        // Open pairs can only add votes for the others.
         for (std::size_t c = 0; c < k; ++c)
-            if (c != best && least[c] + open[c] + (c < best) > least[best]) return -1;
+            if (c != best && wins_over(c, least[c] + open[c], best, least[best])) return -1;
         return static_cast<std::int32_t>(best);
     }
 
@@ -115,7 +115,9 @@ class LabelDecider {
     double room(std::size_t p) const {
         return libsvm * s.e.coef_l1[p] + underflow + 2 * EPSILON * std::fabs(s.e.rho[p]);
     }
-    static std::int32_t side(double value, double reach) { return std::fabs(value) > reach ? (value > 0 ? 0 : 1) : -1; }
+    static std::int32_t side(double value, double reach) {
+        return std::fabs(value) > reach ? (votes_for_first(value) ? 0 : 1) : -1;
+    }
 
     // Coefficient row j of class g, times the kernel values.
     double column(std::size_t g, std::size_t j, const float *kernel) {
@@ -139,8 +141,7 @@ class LabelDecider {
         if (i > j) return -pair_value(j, i, kernel);
         return column(i, j - 1, kernel) + column(j, i, kernel) - s.e.rho[number(i, j)];
     }
-    // The number of the pair i < j in LIBSVM's order.
-    std::size_t number(std::size_t i, std::size_t j) const { return i * s.e.groups - i * (i + 1) / 2 + j - i - 1; }
+    std::size_t number(std::size_t i, std::size_t j) const { return pair_number(s.e.groups, i, j); }
 
     // Which class of the pair i < j wins: 0 the first, 1 the second, -1 not proven.
     std::int32_t pair(std::size_t row, std::size_t i, std::size_t j, const float *kernel) {
@@ -218,7 +219,7 @@ std::size_t tiles_of(const SingleBlock &b, const std::vector<std::uint32_t> &all
                 }
         for (std::size_t i = 0; i < count * R; ++i)
             b.out[which[i]] = s.pairs ? decider.of_pairs(which[i], sums.kernel.data() + i * sums.stride)
-                                      : decider.of_one(which[i], s.head ? packed.head[i] : 0);
+                                      : decider.of_one(which[i], s.second_order ? packed.second_order[i] : 0);
     }
     return from + tiles * R;
 }
@@ -331,7 +332,7 @@ std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_
     }
     SingleSums sums(s, rows.count);
     LabelDecider decider(b, sums);
-    if (s.head)
+    if (s.second_order)
         in_tiles<Dense<Remainder>>(b, b.dense, sums, decider);
     else
         in_tiles<Dense<Gaussian>>(b, b.dense, sums, decider);

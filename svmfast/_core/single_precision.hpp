@@ -1,5 +1,5 @@
-// Labels from single precision: the layout shared by the code that packs a model (labels.cpp) and the code that
-// evaluates rows (simd/labels.cpp, one variant per instruction set). docs/single-precision.md proves the bounds.
+// Labels from single precision: the layout shared by the code that packs a model (pack_single.cpp) and the code that
+// evaluates rows (simd/single_labels.cpp, one variant per instruction set). docs/single-precision.md proves the bounds.
 //
 // As in decision.hpp, support vectors lie in panels, feature-major, and a panel never mixes classes. Everything is
 // float: features are measured from the center and scaled by a power of two so that the largest is about 1;
@@ -17,7 +17,7 @@ namespace svmfast {
 //     f(z) = exp(-gamma ||z||^2) (constant + linear . z + z' quadratic z + sum_i a_i R(2 gamma x_i . z)) - rho,
 // R(t) = exp(t) - 1 - t - t^2 / 2, a_i = coef_i exp(-gamma ||x_i||^2), and only the small remainder in single
 // precision.
-struct Head {
+struct SecondOrder {
     double constant;
     std::vector<double> linear;
     std::vector<double> quadratic;  // [f (f + 1) / 2 + g], g <= f: one triangle, with both halves of the others
@@ -57,7 +57,7 @@ struct SinglePack {
     Aligned<float> coef;       // [panel][lanes]: of one function; of `pairs` 1, for a first guess
     Aligned<float> size;       // [panel][lanes]: the largest |coefficient|; empty unless `mixed`
     Aligned<float> by_column;  // of `pairs`: [width][panel][lanes]
-    std::unique_ptr<Head> head;
+    std::unique_ptr<SecondOrder> second_order;
     std::unique_ptr<Lattice> lattice;
 
     std::size_t bytes() const {

@@ -1,0 +1,32 @@
+// LIBSVM's vote among k classes: each pair has a decision value, in the order (0, 1), (0, 2), .., (1, 2), ..
+// The same in NumPy: svmfast/models/head.py.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace svmfast {
+
+// The number of the pair of classes i < j.
+static constexpr std::size_t pair_number(std::size_t k, std::size_t i, std::size_t j) {
+    return i * k - i * (i + 1) / 2 + j - i - 1;
+}
+
+// Calls visit(i, j) for the pairs of classes i < j in their order.
+template <class Visit>
+static inline void each_pair(std::size_t k, Visit &&visit) {
+    for (std::size_t i = 0; i < k; ++i)
+        for (std::size_t j = i + 1; j < k; ++j) visit(i, j);
+}
+
+// Whether a decision value is a vote for the first class of its pair; any other, nan too, is one for the second.
+static constexpr bool votes_for_first(double value) { return value > 0; }
+
+// The class with the most votes; ties go to the lower number.
+static inline std::size_t most_votes(const std::vector<int> &votes) {
+    return std::max_element(votes.begin(), votes.end()) - votes.begin();
+}
+// Whether class c with n votes would win over another class with m votes, by the same rule for ties.
+static constexpr bool wins_over(std::size_t c, int n, std::size_t other, int m) { return n + (c < other) > m; }
+
+}  // namespace svmfast
