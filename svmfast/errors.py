@@ -264,6 +264,13 @@ class OptionError(SvmfastError):
     """Options are incompatible with each other, or a value is out of range."""
 
 
+class ArrayWidthError(OptionError, ValueError):
+    """An array has another number of columns than a model has features."""
+
+    def __init__(self, width: int, expected: str) -> None:
+        super().__init__(f"the data have {width} columns; expected {expected}")
+
+
 class NotFiniteError(SvmfastError):
     """A result is not finite; the message names the computation and its numbers."""
 

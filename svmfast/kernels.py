@@ -17,6 +17,15 @@ FloatArray = NDArray[np.float64]
 
 #: A kernel that LIBSVM does not have; models with it are never LIBSVM models.
 LAPLACIAN = "laplacian"
+#: The parameters of each kernel, in the order of LIBSVM's model files.
+_PARAMETERS = {
+    "linear": (),
+    "polynomial": ("degree", "gamma", "coef0"),
+    "rbf": ("gamma",),
+    "sigmoid": ("gamma", "coef0"),
+    "precomputed": (),
+    LAPLACIAN: ("gamma",),
+}
 _NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
 
 
@@ -39,6 +48,17 @@ class Kernel:
         known = (*KERNELS, LAPLACIAN)
         if self.kind not in known:
             raise ModelContentError("kernel_type", "unknown kernel", " or ".join(known), self.kind)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters that this kernel has, by name."""
+        return {name: getattr(self, name) for name in _PARAMETERS[self.kind]}
+
+    @property
+    def summary(self) -> str:
+        """The kernel and its parameters, such as ``rbf kernel (gamma 0.5)``."""
+        numbers = ", ".join(f"{name} {value:g}" for name, value in self.parameters.items())
+        return f"{self.kind} kernel" + (f" ({numbers})" if numbers else "")
 
     def matrix(self, x: FloatArray, z: FloatArray) -> FloatArray:
         """Return the kernel values of dense rows, K[i, j] = K(x_i, z_j).

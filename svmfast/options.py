@@ -169,8 +169,15 @@ class Bounded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MemoryOfModels:
+    """Options of a command that needs much memory only for models."""
+
+    memory: int = option(MEMORY, Bytes(), "Refuse a model that needs more memory.", shown="2G")
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReadsModels:
-    """Options of a method that reads models of any kind."""
+    """Options of what reads models of any kind."""
 
     allow_edited: bool = option(
         False,

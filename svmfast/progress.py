@@ -33,3 +33,12 @@ def counting(work: Callable[[T], R], progress: Progress, total: int, what: str) 
         return result
 
     return counted
+
+
+def duration(seconds: float) -> str:
+    """Return a time as ``12 s``, ``3 min 20 s`` or ``2 h 5 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -27,7 +27,7 @@ _CHECKED = 1 << 18
 MAX_COLUMNS = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rows:
     """`n` sparse rows of float64, immutable.
 
@@ -98,6 +98,9 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} rows of {self.n_columns:,} columns, {self.nnz:,} stored values>"
 
     @property
     def nnz(self) -> int:

@@ -23,6 +23,43 @@ def percent(count: int, total: int) -> float:
     return 100 * count / total
 
 
+#: A spread or a difference of at most this share of the values is attributed to rounding.
+_ROUNDING = 1e-9
+
+
+def values_differing_percent(values: FloatArray, exact: FloatArray) -> float:
+    """Return how much values differ from the exact ones, in percent of the spread of the exact ones.
+
+    Parameters
+    ----------
+    values, exact : float64 arrays of the same shape
+        For a regression, the values that two models give to the same rows.
+
+    Returns
+    -------
+    float
+        The root mean square difference, divided by the standard deviation of `exact`. It is 0 for no values,
+        100 if `values` are all the mean of `exact`, and infinity if `exact` is constant and `values` differ,
+        or if a value is not finite.
+
+    Notes
+    -----
+    This is the figure that `max_diff` limits for regression, in all commands. With p for it,
+    ``1 - (p / 100) ** 2`` is the coefficient of determination of `values` with `exact` as targets.
+    """
+    if not exact.size:
+        return 0.0
+    # Divided by their size, squares of large values do not overflow.
+    size = max(float(np.abs(exact).max()), float(np.abs(values).max()))
+    if not 0 < size < math.inf:
+        return 0.0 if size == 0 else math.inf
+    error = math.sqrt(float(np.mean((values / size - exact / size) ** 2)))
+    spread = float((exact / size).std())
+    if spread <= _ROUNDING:  # constant values
+        return 0.0 if error <= _ROUNDING else math.inf
+    return 100 * error / spread
+
+
 @dataclass(frozen=True, kw_only=True)
 class Quality:
     """Scores of predictions against targets; figures that do not apply are None.

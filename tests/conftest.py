@@ -35,11 +35,14 @@ _LONG = {
     "test_compress.py",
     "test_dcpred_pairs.py",
     "test_dcpred_statements.py",
+    "test_export_certain.py",
+    "test_export_certain_scaled.py",
     "test_fifty_digits.py",
     "test_fuzz.py",
     "test_single_precision.py",
     "test_interrupts.py",
     "test_meka.py",
+    "test_sklearn_estimators.py",
 }
 _STARTS_PROGRAMS = re.compile(
     r"\bsubprocess\b|from program import [^\n]*\bsvmfast\b|\bPROGRAM\b|cli\.main|cli import main"

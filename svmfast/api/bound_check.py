@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast.api.column_order import ColumnOrder
-from svmfast.api.given import MODEL, check_width, is_path, open_model, rows_of, with_scaling_of
+from svmfast.api.given import MODEL, check_array, check_width, is_path, open_model, rows_of, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.evaluation import bound_check as checks
@@ -232,7 +232,9 @@ def _check_combination(
             if value is not None:
                 raise OptionError(f"{option}: the model has no certificate")
     if require_certified is not None and tolerance is None and model.head.is_regression:
-        raise OptionError("regression has no label to certify; give `tolerance`, the largest error to accept")
+        raise OptionError(
+            "values are certified within a tolerance; give `tolerance`, the largest error to accept"
+        )
     if isinstance(model, BoundedModel) and not bounded(model) and require_certified is None:
         raise UnsupportedError(
             f"{name}: no validity bound is known for a model that was calibrated, shortened to fit a "
@@ -259,8 +261,13 @@ def _check_data(
         return checks.check_data(blocks, gamma, order=order)
 
 
-def _rows(data: Any, reading: Reading, see: Callable[[Sequence[str]], None] = lambda columns: None) -> Rows:
-    rows = rows_of(data, names=reading.names, see=see)
+def _rows(
+    data: Any,
+    reading: Reading,
+    see: Callable[[Sequence[str]], None] = lambda columns: None,
+    see_array: Callable[[int], None] = lambda width: None,
+) -> Rows:
+    rows = rows_of(data, names=reading.names, see=see, see_array=see_array)
     return rows if reading.scale is None else reading.scale.apply(rows)
 
 
@@ -270,7 +277,11 @@ def _fitting(
     """Yield the rows of data; the first ones are held against the model."""
     scale = ScaleCheck(model, scaled=reading.scale is not None)
     first = True
-    for rows, columns in _blocks(data, reading, threads, listener):
+
+    def see_array(width: int) -> None:
+        check_array(width, model, reading.scale, listener.warn)
+
+    for rows, columns in _blocks(data, reading, threads, listener, see_array):
         if first:
             ColumnOrder().check(name, columns, reading, listener.note, model)
             check_width(reading, name, model, rows, listener.warn, columns)
@@ -283,12 +294,16 @@ def _fitting(
 
 
 def _blocks(
-    data: Any, reading: Reading, threads: int, listener: Listener
+    data: Any,
+    reading: Reading,
+    threads: int,
+    listener: Listener,
+    see_array: Callable[[int], None],
 ) -> Iterator[tuple[Rows, Sequence[str] | None]]:
     """Yield blocks of rows, each with the columns of a table."""
     if not is_path(data):
         seen: list[Sequence[str]] = []
-        rows = _rows(data, reading, seen.append)
+        rows = _rows(data, reading, seen.append, see_array)
         yield rows, seen[0] if seen else None
         return
     from svmfast.formats.replay import read_through

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from svmfast.api.column_order import IN_MEMORY, ColumnOrder
 from svmfast.api.given import (
+    check_array,
     check_scale,
     check_width,
     checked_labels,
@@ -55,7 +56,7 @@ class Comparison(ComparisonData):
     models : tuple of ModelResult
     class_names : mapping of float to str, or None
     max_diff : float or None
-        Limit on the percentage of labels that differ.
+        Limit on the percentage of labels that differ; regression: on `values_differing_percent`.
     """
 
     max_diff: float | None = None
@@ -98,14 +99,19 @@ class Comparison(ComparisonData):
         return report.as_dict(self)
 
     def beyond_the_limit(self) -> list[str]:
-        """Return one line for each model with more than `max_diff` percent of differing labels."""
-        limit = self.max_diff
-        shares = [(row.path, row.labels_differing_percent) for row in self.models]
-        return [
-            f"{path}: {share:.4g}% of the labels differ, more than {limit:g}%"
-            for path, share in shares
-            if limit is not None and share is not None and share > limit
-        ]
+        """Return one line for each model whose labels, or values, differ by more than `max_diff` percent."""
+        limit, found = self.max_diff, []
+        if limit is None:
+            return []
+        for row in self.models:
+            labels, values = row.labels_differing_percent, row.values_differing_percent
+            if labels is not None and labels > limit:
+                found.append(f"{row.path}: {labels:.4g}% of the labels differ, more than {limit:g}%")
+            if values is not None and values > limit:
+                found.append(
+                    f"{row.path}: values differ by {values:.4g}% of their spread, more than {limit:g}%"
+                )
+        return found
 
     def warnings(self) -> list[str]:
         """Return one line for each model with a row that violates its certificate."""
@@ -141,8 +147,9 @@ def compare(
     labels : (n,) array_like, optional
         True labels or values; a Dataset has its own. Without them no accuracy or error is reported.
     max_diff : float, optional
-        Limit on the percentage of labels that differ from the exact model's
-        (:meth:`Comparison.beyond_the_limit`); classification only.
+        Limit on the percentage of labels that differ from the exact model's; regression: on the root mean
+        square difference from its values, in percent of their standard deviation
+        (:meth:`Comparison.beyond_the_limit`).
     threads : int, optional
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
     repeats : int
@@ -166,20 +173,21 @@ def compare(
     UnsupportedError
         The models differ in labels or type, or there are no rows.
     OptionError
-        `max_diff` is given for regression, there are no models, or the number of labels is not that of rows.
+        There are no models, or the number of labels is not that of rows.
     """
     listener, cores = listener or Listener(), thread_count(threads)
     named = list(models.items() if isinstance(models, Mapping) else ((os.fspath(p), p) for p in models))
     if not named:
         raise OptionError("there is no model to compare")
     compared = [_compared(name, one, memory, allow_edited, listener, timed=timed) for name, one in named]
-    if max_diff is not None and compared[0].model.head.is_regression:
-        raise OptionError("`max_diff` counts labels, which regression models do not have")
     carriers = [(one.path, one.model) for one in compared]
     reading = with_scaling_of(reading or Reading(), carriers, memory=memory)
     if reading.scale is not None:
         compared = [_behind_scaling(one) for one in compared]
-    dataset, parse_seconds = _data(data, labels, reading, cores, timed=timed)
+    widths: list[int] = []
+    dataset, parse_seconds = _data(data, labels, reading, cores, timed=timed, see_array=widths.append)
+    for width in widths:
+        check_array(width, compared[0].model, reading.scale, listener.warn)
     rows, targets, path = dataset.rows, dataset.labels, dataset.path or None
     name = path or IN_MEMORY
     ColumnOrder().check(name, dataset.columns, reading, listener.note, compared[0].model)
@@ -248,6 +256,7 @@ def _data(
     threads: int,
     *,
     timed: bool,
+    see_array: Callable[[int], None],
 ) -> tuple[Dataset, float | None]:
     """Return the rows with labels (NaN if there are none) and path, and the reading time in seconds."""
     path, seconds = getattr(data, "path", None), None
@@ -255,10 +264,13 @@ def _data(
         path = os.fspath(data)
         data, seconds = _read(data, reading, threads, timed=timed)
     seen: list[Sequence[str]] = []
-    rows = rows_of(data, names=reading.names, see=seen.append)
+    rows = rows_of(data, names=reading.names, see=seen.append, see_array=see_array)
     if labels is None:
         labels = getattr(data, "labels", None)
-    targets = np.full(len(rows), np.nan) if labels is None else checked_labels(rows, labels)
+    if labels is None:
+        targets = np.full(len(rows), np.nan)
+    else:
+        targets = checked_labels(rows, labels, reading.class_names)
     from svmfast.formats.svmlight import Dataset, Notes
 
     columns = tuple(seen[0]) if seen else None

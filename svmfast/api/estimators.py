@@ -21,11 +21,11 @@ def from_sklearn(
     Parameters
     ----------
     estimator : estimator, Pipeline or path
-        An SVC, NuSVC, SVR, NuSVR or OneClassSVM, alone or after scalers (StandardScaler, MinMaxScaler,
-        MaxAbsScaler, RobustScaler) in a Pipeline. A FrozenEstimator is replaced by the estimator in it, a
-        search by its best estimator. Estimators of thundersvm and cuML are read through the attributes that
-        have scikit-learn's names; probabilities of cuML are not read. A path names a file written by
-        ``skops.io.dump``.
+        An SVC, NuSVC, SVR, NuSVR or OneClassSVM, or an estimator of ``svmfast.sklearn``, alone or after
+        scalers (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler) in a Pipeline. A FrozenEstimator is
+        replaced by the estimator in it, a search by its best estimator. Estimators of thundersvm and cuML are
+        read through the attributes that have scikit-learn's names; probabilities of cuML are not read. A path
+        names a file written by ``skops.io.dump``.
     trust_pickle : bool
         Also load a ``pickle`` or ``joblib`` file. Loading runs any code in the file.
     memory : int
@@ -36,9 +36,10 @@ def from_sklearn(
     Returns
     -------
     Model
-        A KernelExpansion, which is saved as a LIBSVM model. With scalers, or classes that are not integers,
-        a ScaledModel around it: it takes the same rows as the pipeline and keeps the names of the classes
-        and, for a pipeline fitted on a table, those of the features.
+        A KernelExpansion, which is saved as a LIBSVM model, or the model of the svmfast estimator (`model_`).
+        With scalers, or classes that are not integers, a ScaledModel around it: it takes the same rows as the
+        pipeline and keeps the names of the classes and, for a pipeline fitted on a table, those of the
+        features.
 
     Raises
     ------
@@ -60,7 +61,15 @@ def from_sklearn(
 
     if not is_path(estimator):
         return model_of(estimator)
-    model, remarks = model_of_file(estimator, trust_pickle=trust_pickle, memory=memory)
+    from svmfast.formats.detect import load_model, model_bytes
+
+    model, remarks = model_of_file(
+        estimator,
+        trust_pickle=trust_pickle,
+        memory=memory,
+        # The reader of model files checks every number.
+        check=lambda found: load_model(model_bytes(found), memory=memory),
+    )
     for text in remarks:
         (listener or Listener()).note(f"{os.fspath(estimator)}: {text}")
     return model

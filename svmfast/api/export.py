@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from svmfast.api.column_order import IN_MEMORY, ColumnOrder
 from svmfast.api.export_report import Export, report_of
 from svmfast.api.given import (
     MODEL,
+    check_array,
     check_scale,
     check_width,
     is_path,
@@ -27,7 +28,7 @@ from svmfast.errors import OptionError, WrongTypeError
 from svmfast.exports.languages import LANGUAGES, Language
 from svmfast.formats.detect import identity_of
 from svmfast.models.memory import MEMORY, require_memory
-from svmfast.models.scaled import scaling_of, with_scaling
+from svmfast.models.scaled import scaling_of, unscaled, with_scaling
 from svmfast.options import Reading
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
@@ -126,10 +127,6 @@ def export(
     NegativeAnswerError
         No model fits into `max_flash`.
     """
-    from svmfast.exports import accuracy
-    from svmfast.exports.computation import computation_of
-    from svmfast.exports.settings import Settings
-
     language, names = _language(to), _names(feature_names)
     asked = {
         "prefix": prefix != "model",
@@ -141,22 +138,22 @@ def export(
     }
     _check_options(language, asked, prefix, precision, test_rows, device)
     listener, cores, reading = listener or Listener(), thread_count(threads), reading or Reading()
-    given_model = _model(model, memory, allow_edited, listener)
+    given = _model(model, memory, allow_edited, listener)
     if data is not None and max_flash is None:
         raise OptionError("`data` is only used with `max_flash`")
     if reading.unlabelled and test is None and data is None:
         raise OptionError("`unlabelled` is only used with `test` or `data`")
     # The exported model contains the scaling and accepts raw rows, so it is measured on raw rows.
-    scale = with_scaling_of(reading, [("the model", given_model)], memory=memory).scale
-    if scaling_of(given_model) is None:
-        given_model = with_scaling(given_model, scale)
-    reading = replace(reading, scale=None)
+    scale = with_scaling_of(reading, [("the model", given)], memory=memory).scale
+    if scaling_of(given) is None:
+        given = with_scaling(given, scale)
+    source = _RowSource(given, replace(reading, scale=None), cores, listener, ColumnOrder())
     if not language.printer:
         from svmfast.api.libsvm_text import written
 
-        rows, of = _rows(test, given_model, reading, cores, listener, ColumnOrder())
+        rows, of = source.read(test)
         return written(
-            given_model,
+            given,
             names,
             ranges=ranges,
             rows=rows,
@@ -167,38 +164,68 @@ def export(
         )
     name = precision or language.precision
     dtype = np.dtype(np.float32 if name == "float" else np.float64)
-    made_by, limit, order = "", None, ColumnOrder()
-    if max_flash is not None:
-        from svmfast.api.flash import Limit, fitting
+    wanted = _Wanted(language, prefix, dtype, names, test_rows, device)
+    if max_flash is None:
+        return _computed(wanted, given, "", given, source, test)
+    return _within(max_flash, wanted, given, source, test, data)
 
-        if max_flash < 1:
-            raise OptionError(f"`max_flash` {max_flash} is not positive")
-        own, _ = _rows(data, given_model, reading, cores, listener, order)
-        limit = Limit(max_flash, dtype, device)
-        fitted = fitting(given_model, limit, own, cores, listener)
-        exact, given_model, made_by = given_model, fitted.model, fitted.made_by
-    computation = computation_of(given_model)
+
+@dataclass(frozen=True, eq=False)
+class _Wanted:
+    """The options of an export that computes, after they have been checked."""
+
+    language: Language
+    prefix: str
+    dtype: np.dtype[Any]
+    names: tuple[str, ...]
+    test_rows: int
+    device: str | None
+
+
+def _within(
+    max_flash: int, wanted: _Wanted, given: Model, source: _RowSource, test: Any, data: Any
+) -> Export:
+    """Export `given`, or a smaller model that is made of it with `data`, in at most `max_flash` bytes."""
+    from svmfast.api.flash import Limit, fitting
+
+    if max_flash < 1:
+        raise OptionError(f"`max_flash` {max_flash} is not positive")
+    own, _ = source.read(data)
+    limit = Limit(max_flash, wanted.dtype, wanted.device)
+    fitted = fitting(given, limit, own, source.threads, source.listener)
+    source = replace(source, model=fitted.model)
+    made = _computed(wanted, fitted.model, fitted.made_by, given, source, test)
+    assert made.report.table_bytes is not None
+    limit.check(made.report.table_bytes, made.report.code_bytes)
+    return made
+
+
+def _computed(
+    wanted: _Wanted, model: Model, made_by: str, reference: Model, source: _RowSource, test: Any
+) -> Export:
+    """Export `model`, with its exported arithmetic measured against `reference` on the rows `test`."""
+    from svmfast.exports import accuracy
+    from svmfast.exports.computation import computation_of
+    from svmfast.exports.settings import Settings
+
+    language, dtype, names = wanted.language, wanted.dtype, wanted.names
+    computation = computation_of(model)
     if names and len(names) != computation.n_features:
         raise OptionError(f"{len(names)} feature names for {computation.n_features} features")
     _check_range(computation, dtype)
-    rows, of = _rows(test, given_model, reading, cores, listener, order)
-    exported = language.load(language.values)
-    reference = exact if made_by else given_model
-    found = accuracy.measured(reference, computation, exported, dtype, rows, of, cores)
+    rows, of = source.read(test)
+    exported, threads = language.load(language.values), source.threads
+    found = accuracy.measured(reference, computation, exported, dtype, rows, of, threads)
     checked: CheckedRows | None = None
     if rows is not None and "test" in language.abilities:
         checked = accuracy.checked_rows(
-            reference, computation, exported, dtype, rows, test_rows, found, cores
+            reference, computation, exported, dtype, rows, wanted.test_rows, found, threads
         )
-    origin = _origin(given_model)
+    origin = _origin(model)
     if made_by:
-        origin |= {"made by": made_by, "from": identity_of(exact)}
-    settings = Settings(prefix, dtype, origin, found, checked, names)
-    made = _printed(language, computation, settings, made_by, device)
-    if limit is not None:
-        assert made.report.table_bytes is not None
-        limit.check(made.report.table_bytes, made.report.code_bytes)
-    return made
+        origin |= {"made by": made_by, "from": identity_of(reference)}
+    settings = Settings(wanted.prefix, dtype, origin, found, checked, names)
+    return _printed(language, computation, settings, made_by, wanted.device)
 
 
 def _check_options(
@@ -238,42 +265,64 @@ def _model(given: Any, memory: int, allow_edited: bool, listener: Listener) -> M
     return found
 
 
-def _rows(
-    given: Any, model: Model, reading: Reading, threads: int, listener: Listener, order: ColumnOrder
-) -> tuple[Rows | None, str]:
-    """Return rows that are given as a path or an object, and what sentences call them.
+@dataclass(frozen=True, eq=False)
+class _RowSource:
+    """Reads the rows on which an export is measured, or that a smaller model is fitted to.
 
-    `order` holds the columns of the tables that were read before.
+    Attributes
+    ----------
+    model : Model
+    reading : Reading
+    threads : int
+    listener : Listener
+    order : ColumnOrder
+        The columns of the tables that were read before.
     """
-    if given is None:
-        return None, ""
-    path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
-    of = f"rows of {os.path.basename(path)}" if path else "rows"
-    scaling = scaling_of(model)
-    # The model names the columns of tables; their labels may be anything, since the model's are compared.
-    named = replace(reading, scale=None if scaling is None else scaling.only_names())
-    if not is_path(given):
+
+    model: Model
+    reading: Reading
+    threads: int
+    listener: Listener
+    order: ColumnOrder
+
+    def read(self, given: Any) -> tuple[Rows | None, str]:
+        """Return rows that are given as a path or an object, and what sentences call them."""
+        if given is None:
+            return None, ""
+        path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
+        of = f"rows of {os.path.basename(path)}" if path else "rows"
+        scaling = scaling_of(self.model)
+        # The model names the columns of tables; their labels may be anything, since the model's are compared.
+        named = replace(self.reading, scale=None if scaling is None else scaling.only_names())
+        if is_path(given):
+            return self._of_file(str(path), named), of
 
         def see(columns: Sequence[str]) -> None:
-            order.check(IN_MEMORY, columns, named, listener.note, model, in_memory=True)
+            self.order.check(IN_MEMORY, columns, named, self.listener.note, self.model, in_memory=True)
 
-        return rows_of(given, names=named.names, see=see), of
-    from svmfast.formats.replay import read_through
+        def see_array(width: int) -> None:
+            check_array(width, unscaled(self.model), scaling, self.listener.warn)
 
-    blocks: list[Rows] = []
-    columns = None
-    for block in read_through(path, named, threads, listener.progress, labels=False):
-        if not blocks:
-            columns = block.columns
-            order.check(block.path, columns, named, listener.note, model)
-        blocks.append(block.rows)
-        if sum(map(len, blocks)) > MOST_ROWS:
-            listener.note(f"{path}: the first {MOST_ROWS:,} rows are used")
-            break
-    rows = Rows.concatenate(blocks)[:MOST_ROWS]
-    check_width(reading, str(path), model, rows, listener.warn, columns)
-    check_scale(reading, str(path), model, rows, listener.warn)
-    return rows, of
+        return rows_of(given, names=named.names, see=see, see_array=see_array), of
+
+    def _of_file(self, path: str, named: Reading) -> Rows:
+        from svmfast.formats.replay import read_through
+
+        listener = self.listener
+        blocks: list[Rows] = []
+        columns = None
+        for block in read_through(path, named, self.threads, listener.progress, labels=False):
+            if not blocks:
+                columns = block.columns
+                self.order.check(block.path, columns, named, listener.note, self.model)
+            blocks.append(block.rows)
+            if sum(map(len, blocks)) > MOST_ROWS:
+                listener.note(f"{path}: the first {MOST_ROWS:,} rows are used")
+                break
+        rows = Rows.concatenate(blocks)[:MOST_ROWS]
+        check_width(self.reading, path, self.model, rows, listener.warn, columns)
+        check_scale(self.reading, path, self.model, rows, listener.warn)
+        return rows
 
 
 def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:

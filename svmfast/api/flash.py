@@ -21,6 +21,7 @@ from svmfast.methods.registry import method
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import unscaled
 from svmfast.rows import FloatArray, Rows
+from svmfast.score import values_differing_percent
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -180,15 +181,15 @@ def _run(
 
 
 def _difference(model: Model, rows: Rows, wanted: FloatArray, dtype: np.dtype[Any]) -> float:
-    """Return the share of labels that differ; for regression the root mean square difference."""
+    """Return the percentage of labels that differ; for regression how much the values differ."""
     computation = computation_of(model)
     got = values(computation, rows, dtype)[0].astype(np.float64)
     if computation.head.is_regression:
-        return float(np.sqrt(np.mean((got - wanted) ** 2)))
-    return float(np.mean(computation.head.predict(got) != computation.head.predict(wanted)))
+        return values_differing_percent(got, wanted)
+    return 100 * float(np.mean(computation.head.predict(got) != computation.head.predict(wanted)))
 
 
 def _words(model: Model, apart: float) -> str:
     if model.head.is_regression:
-        return f"values differ by {apart:.3g} (root mean square)"
-    return f"{100 * apart:.2f}% of the labels differ on the rows used to choose the method"
+        return f"values differ by {apart:.3g}% of their spread on the rows used to choose the method"
+    return f"{apart:.2f}% of the labels differ on the rows used to choose the method"

@@ -11,19 +11,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.column_order import ColumnOrder
-from svmfast.api.given import check_scale, check_width, is_path, with_scaling_of
+from svmfast.api.frontier_inputs import opened_exact, read_row_sets
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import Folder, file_hash
 from svmfast.frontiers.grid import chosen_methods
 from svmfast.frontiers.options import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions
-from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading, made
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
-    from svmfast.formats.detect import LoadedModel
     from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.pareto import Limits
     from svmfast.frontiers.report import Frontier, Origin
@@ -145,8 +142,6 @@ def frontier(
     UnsupportedError
         The model cannot be converted, or is no better than chance on the rows.
     """
-    from svmfast.formats.detect import identity_of, open_model
-    from svmfast.frontiers.row_sets import read_sets
     from svmfast.frontiers.run import FrontierRun, Request
 
     begin = time.monotonic()
@@ -159,40 +154,19 @@ def frontier(
     unseen = None if test is None else os.fspath(test)
     folder = Folder(Path(output or default_folder(exact)), {}, chosen.overwrite)
     _refuse_another_folder(folder.path)
-    opened = open_model(exact, memory=chosen.memory)
-    for text in opened.warnings:
-        listener.note(text)
-    model = _convertible(opened, exact)
-    own = scaling_of(opened.model)
-    scaling, words = _scaling(opened.model, exact, reading, chosen.memory)
-    reading = replace(reading, scale=None)
+    given = opened_exact(exact, reading, chosen.memory, listener)
+    reading, model = replace(reading, scale=None), given.model
     limits = _limits(chosen, regression=model.head.is_regression)
-    sha256 = opened.identity if own is None else identity_of(model)
-    sha256 = sha256.removeprefix("sha256:")
-    folder.identity = _identity(sha256, train, unseen, chosen.seed, cores, reading, scaling)
+    folder.identity = _identity(given.sha256, train, unseen, chosen.seed, cores, reading, given.scaling)
     folder.check()
-    order = ColumnOrder()
-    raw = read_sets(
-        train,
-        unseen,
-        folder.path,
-        seed=chosen.seed,
-        reading=reading,
-        scaling=scaling,
-        threads=cores,
-        note=listener.note,
-        columns=lambda path, columns, reading: order.check(path, columns, reading, listener.note, model),
-        progress=listener.progress,
-    )
-    sets = raw if scaling is None else raw.scaled(scaling, words)
-    _check_rows(replace(reading, scale=scaling), model, sets, train, unseen, listener)
+    sets = read_row_sets(given, train, unseen, folder.path, chosen.seed, reading, cores, listener)
     listener.progress(0, None, "measuring exact")
     measuring, origin = _measured(model, sets, train, unseen, cores, listener)
     kept = min(MOST_KEPT, KEPT_FOR_TIMING * chosen.time_limit)
     request = Request(
         exact=exact,
         model=model,
-        sha256=sha256,
+        sha256=given.sha256,
         methods=methods,
         limits=limits,
         deadline=begin + chosen.time_limit - kept,
@@ -200,39 +174,11 @@ def frontier(
         seed=chosen.seed,
         threads=cores,
         memory=chosen.memory,
-        scaling=scaling,
+        scaling=given.scaling,
     )
     run = FrontierRun(request, folder, sets, measuring, origin, listener.progress)
     found = run.run()
     return _written(found, run, document, listener)
-
-
-def _scaling(
-    model: Model, exact: str, reading: Reading, memory: int
-) -> tuple[Scaling | None, tuple[str, ...]]:
-    """Return the scaling of the rows, and the arguments that pass it to the commands that frontier runs."""
-    if reading.scale is not None and not is_path(reading.scale):
-        raise OptionError("`scale`: the commands that frontier runs need a path, of a range file or a model")
-    scaling = with_scaling_of(reading, [(exact, model)], memory=memory).scale
-    if reading.scale is None and scaling_of(model) is None:
-        return scaling, ()
-    # Commands that read only data, such as budget-train, need a file with the scaling.
-    return scaling, ("--scale", str(reading.scale or exact))
-
-
-def _check_rows(
-    reading: Reading,
-    model: KernelExpansion,
-    sets: RowSets,
-    train: str,
-    unseen: str | None,
-    listener: Listener,
-) -> None:
-    """Warn about rows that do not look like those that the model was trained on."""
-    check_width(reading, train, model, sets.sample.rows, listener.warn)
-    check_width(reading, unseen or train, model, sets.choosing.rows, listener.warn)
-    if not check_scale(reading, train, model, sets.sample.rows, listener.warn) and unseen is not None:
-        check_scale(reading, unseen, model, sets.choosing.rows, listener.warn)
 
 
 def default_folder(exact: str) -> str:
@@ -246,24 +192,20 @@ def _fields(cls: type) -> Any:
     return options_of(cls)
 
 
-def _convertible(opened: LoadedModel, exact: str) -> KernelExpansion:
-    from svmfast.models.expansion import KernelExpansion
-
-    model = unscaled(opened.model)
-    if not isinstance(model, KernelExpansion):
-        raise UnsupportedError(f"{exact} is a {model.kind} model already", "give the LIBSVM model")
-    if model.kernel.kind == "precomputed":
-        raise UnsupportedError("models with a precomputed kernel cannot be converted")
-    return model
-
-
 def _limits(chosen: FrontierOptions, *, regression: bool) -> Limits:
     from svmfast.frontiers.pareto import Limits
 
     balanced = chosen.metric != "accuracy"
-    if balanced and (regression or chosen.max_loss is None):
-        why = "the exact model is a regression" if regression else "give `max_loss`, which it is about"
+    alone = chosen.max_diff is None and (chosen.max_bytes, chosen.max_operations) != (None, None)
+    if balanced and (regression or (chosen.max_loss is None and not alone)):
+        why = "give `max_loss`, which it is about, or only `max_bytes` or `max_operations`"
+        why = "the exact model is a regression" if regression else why
         raise OptionError(f"`metric` {chosen.metric}: {why}")
+    if regression and chosen.max_diff == 0:
+        raise OptionError(
+            "`max_diff` 0%: the values of another model are never exactly the same; give a share above 0%, "
+            "such as 0.1%"
+        )
     largest = (chosen.max_diff, chosen.max_loss, chosen.max_bytes, chosen.max_operations)
     if largest == (None, None, None, None):
         largest = (None, DEFAULT_LOSS, None, None) if regression else (DEFAULT_DIFFERENCE, None, None, None)
@@ -357,11 +299,9 @@ def _written(
     folder, best = run.folder, found.recommended
     if best is not None and found.limits.of_quality and not found.limits.kept_by(best.confirming):
         listener.warn(f"{best.name} exceeds the limits on the confirming rows: {found.limits}")
-    # Scripts rely on this name, whatever the model is; a copy from an earlier run must not stay.
+    # Scripts rely on this name, whatever the model is; that of an earlier run is gone (Folder.open).
     place = folder.path / "recommended"
-    if best is None:
-        place.unlink(missing_ok=True)
-    else:
+    if best is not None:
         folder.write_bytes(place.name, run.content(best))
         found = replace(found, copy=os.fspath(place))
     figure = importlib.util.find_spec("matplotlib") is not None

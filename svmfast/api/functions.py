@@ -42,7 +42,8 @@ def function_of(method: Method) -> Callable[..., Result]:
             checkpoint=given.get("checkpoint"),
         )
         if result.refusal is not None:
-            raise NegativeAnswerError(result.refusal, result)
+            advice = "" if result.advice is None else f"; {result.advice}"
+            raise NegativeAnswerError(f"{result.refusal}{advice}", result)
         return result
 
     function.__name__ = function.__qualname__ = method.function_name

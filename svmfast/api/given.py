@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.display import count, listed
-from svmfast.errors import MissingColumnError, OptionError, RowWidthError, WrongTypeError
+from svmfast.display import count, listed, shown
+from svmfast.errors import ArrayWidthError, MissingColumnError, OptionError, RowWidthError, WrongTypeError
 from svmfast.models.memory import MEMORY
 from svmfast.models.scaled import scaling_of
 from svmfast.options import Reading
@@ -20,6 +20,7 @@ from svmfast.rows import Rows, as_rows
 if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel
     from svmfast.models.base import Model
+    from svmfast.models.scaling import Scaling
 
 #: The types accepted for a model and for data.
 MODEL = "a model, or the path of one"
@@ -97,6 +98,41 @@ def check_width(
     )
 
 
+def check_array(
+    width: int, model: Model, scaling: Scaling | None, warn: Callable[[str], None] = lambda text: None
+) -> None:
+    """Refuse an array whose columns cannot be the features of a model, as scikit-learn does.
+
+    An array has a value for every feature. If the model's features are named or were scaled by offset and
+    factor, their number is known. The text of a LIBSVM model and a range file only have the largest index
+    that occurs: fewer columns are refused, more cause a warning and count as features that are 0 in all
+    support vectors (a range file drops them).
+
+    Parameters
+    ----------
+    width : int
+        Number of columns.
+    model : Model
+        For scaled rows.
+    scaling : Scaling or None
+    warn : callable
+
+    Raises
+    ------
+    ArrayWidthError
+    """
+    known = model.n_features
+    if scaling is not None:
+        known = len(scaling) if scaling.ranges is not None else max(known, len(scaling))
+        exact = scaling.feature_names is not None or scaling.ranges is None
+        if exact and width != known:
+            raise ArrayWidthError(width, f"{known}, the number of the model's features")
+    if width < known:
+        raise ArrayWidthError(width, f"at least {known}, the number of the model's features")
+    if width > known:
+        warn(f"the data have {width} columns, the model has {known} features")
+
+
 def with_scaling_of(
     reading: Reading, models: Iterable[tuple[str, Model]], *, memory: int = MEMORY
 ) -> Reading:
@@ -113,7 +149,7 @@ def with_scaling_of(
     Raises
     ------
     OptionError
-        Two scalings differ.
+        Two scalings differ, or the names of two models.
     """
     found, where = reading.scale, "`scale`"
     if is_path(found):
@@ -124,10 +160,36 @@ def with_scaling_of(
         own = scaling_of(model)
         if own is None:
             continue
-        if found is not None and not own.same_map(found):
-            raise OptionError(f"{name} has a different scaling from {where}; all rows share one scaling")
+        if found is not None:
+            _check_names(own, found, name, where)
+            if not own.same_map(found):
+                raise OptionError(f"{name} has a different scaling from {where}; all rows share one scaling")
+            own = _with_names_of(found, own)
         found, where = own, name
     return replace(reading, scale=found)
+
+
+def _check_names(own: Scaling, found: Scaling, name: str, where: str) -> None:
+    """Refuse a model whose columns or classes have other names than those of a model before it."""
+    columns, other_columns = own.feature_names, found.feature_names
+    if columns is not None and other_columns is not None and columns != other_columns:
+        raise OptionError(f"{name} and {where} differ in the names or the order of their features")
+    classes, other_classes = own.names_of_labels or {}, found.names_of_labels or {}
+    for label, called in classes.items():
+        other = other_classes.get(label, called)
+        if other != called:
+            raise OptionError(
+                f"label {label:g} is '{shown(called)}' in {name} and '{shown(other)}' in {where}"
+            )
+
+
+def _with_names_of(named: Scaling, scaling: Scaling) -> Scaling:
+    """Return `scaling` with the names of `named` that it lacks; both are the same map."""
+    if scaling.feature_names is None:
+        scaling = replace(scaling, feature_names=named.feature_names)
+    if scaling.class_names is None:
+        scaling = replace(scaling, class_names=named.class_names, class_labels=named.class_labels)
+    return scaling
 
 
 def check_scale(reading: Reading, name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> bool:
@@ -159,6 +221,7 @@ def rows_of(
     form: Callable[[Any], Rows] = as_rows,
     names: tuple[str, ...] | None = None,
     see: Callable[[Sequence[str]], None] = lambda columns: None,
+    see_array: Callable[[int], None] = lambda width: None,
 ) -> Rows:
     """Return data that are in memory as Rows, which `form` makes of an array or a matrix.
 
@@ -170,6 +233,9 @@ def rows_of(
         The columns of a table that are features; by default all of them.
     see : callable
         Called with the columns of a table that are its features.
+    see_array : callable
+        Called with the number of columns of an array; matrices, Rows and Datasets may be of any width, since
+        values that they do not store are zeros.
 
     Raises
     ------
@@ -194,13 +260,36 @@ def rows_of(
             raise WrongTypeError("the data", data, DATA) from error
         if dense.ndim == 0:
             raise WrongTypeError("the data", data, DATA)
+        see_array(dense.shape[-1])
         rows = dense
     return form(rows)
 
 
-def checked_labels(rows: Rows, labels: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return labels as float64; raise OptionError unless there is one per row."""
-    values = np.ascontiguousarray(labels, dtype=np.float64)
+def checked_labels(
+    rows: Rows, labels: ArrayLike, class_names: Mapping[float, str] | None = None
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return labels as float64; names of classes become the labels that `class_names` names.
+
+    Raises
+    ------
+    OptionError
+        There is not one label per row, or one is neither a number nor a name of a class.
+    """
+    given = np.asarray(labels)
+    if class_names is not None and given.dtype.kind in "OUST":
+        given = _named(given, class_names)
+    try:
+        values = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"`labels`: {error}; expected numbers") from error
     if values.shape != (len(rows),):
         raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {values.shape}")
     return values
+
+
+def _named(given: np.ndarray[Any, Any], class_names: Mapping[float, str]) -> np.ndarray[Any, Any]:
+    """Return labels, with numbers in place of the names of classes."""
+    known = {name: label for label, name in class_names.items()}
+    found: np.ndarray[Any, Any] = np.empty(given.size, dtype=object)
+    found[:] = [known.get(one, one) for one in given.ravel().tolist()]
+    return np.reshape(found, given.shape)

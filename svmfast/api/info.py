@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Figures that list a model's names, and how many names the text shows; JSON has all.
 _NAMES, LISTED_NAMES = ("class_names", "feature_names"), 20
+#: Figures that are those of a model inside another one.
+_INSIDE = ("model", "fast")
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,13 +51,8 @@ class Description:
         }
 
     def lines(self) -> list[str]:
-        """Return the figures as text."""
-        shown = {**self.figures, **self.figures.get("scalars", {})}
-        shown.pop("scalars", None)
-        if "scaling" in shown:
-            shown = _with_names_apart(shown)
-        width = max(map(len, shown)) + 2
-        return [f"{name.replace('_', ' '):<{width}}{_value(value)}" for name, value in shown.items()]
+        """Return the figures as text: a line for each; those of a model inside another one are indented."""
+        return _lines(self.figures, {})
 
 
 def info(
@@ -117,6 +114,28 @@ def _of_model(model: Model, path: str) -> dict[str, Any]:
         if command is not None:
             figures["libsvm_text"] = command
     return figures
+
+
+def _lines(figures: dict[str, Any], outside: dict[str, Any]) -> list[str]:
+    """Return figures as text; those that a model around this one has too are left out, except the kind."""
+    known = {**outside, **figures}
+    inside = {name: figures[name] for name in _INSIDE if isinstance(figures.get(name), dict)}
+    shown = {name: value for name, value in figures.items() if name not in ("scalars", *inside)}
+    shown = {
+        name: value for name, value in shown.items() if name == "kind" or outside.get(name, ...) != value
+    }
+    shown |= {
+        name: value
+        for name, value in figures.get("scalars", {}).items()
+        if (name, value) != ("n_features", known["features"])
+    }
+    if "scaling" in shown:
+        shown = _with_names_apart(shown)
+    width = max(map(len, shown)) + 2
+    found = [f"{name.replace('_', ' '):<{width}}{_value(value)}" for name, value in shown.items()]
+    for name, model in inside.items():
+        found += [name, *(f"  {line}" for line in _lines(model, known))]
+    return found
 
 
 def _with_names_apart(shown: dict[str, Any]) -> dict[str, Any]:

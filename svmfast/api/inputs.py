@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from svmfast.api.column_order import ColumnOrder
 from svmfast.api.given import (
     DATA,
     MODEL,
+    check_array,
     check_scale,
     check_width,
     checked_labels,
@@ -25,6 +26,8 @@ from svmfast.api.given import (
     rows_of,
     with_scaling_of,
 )
+from svmfast.api.training_names import TrainingNames
+from svmfast.display import named_labels
 from svmfast.errors import (
     DataFormatError,
     OptionError,
@@ -45,6 +48,7 @@ from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
 
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Notes
+    from svmfast.formats.training_classes import TrainingClasses
 
 _PARSED_AT_ONCE = 4 << 20
 #: Called with a table's name in messages and its columns of features; `in_memory` for a DataFrame.
@@ -86,23 +90,35 @@ def opened_inputs(
         if isinstance(one, GivenModel):
             inputs[name] = _behind_scaling(one)
     reference, order = _reference(method, inputs), ColumnOrder()
+    names = TrainingNames(method, given, options, reading)
 
     def see(name: str, columns: Sequence[str] | None, *, in_memory: bool = False) -> None:
         order.check(name, columns, reading, setting.note, reference, in_memory=in_memory)
+        names.see(columns)
 
     with ExitStack() as stack:
-        for spec in method.inputs:
+        reader = _Reader(options, reading, setting, stack, see, reference)
+        for spec in (one for one in method.inputs if one.content == "rows"):
+            trains = spec.required and method.group == "train"
+            reader = replace(reader, reading=reading, names=names if trains else None)
             if spec.spooled:
-                inputs[spec.name] = _stream(
-                    given.get(spec.name), labels, spec, options, reading, setting, stack, see
-                )
-                labels = None
-            elif spec.content == "rows":
+                inputs[spec.name], used = reader.stream(given.get(spec.name), labels, spec), True
+            else:
                 own = labels if spec.labels != "ignored" else None
-                one = _rows(given.get(spec.name), own, spec, options, reading, reference, setting, stack, see)
-                labels = None if own is labels and one is not None else labels
-                inputs[spec.name] = one
+                inputs[spec.name] = one = reader.rows(given.get(spec.name), own, spec)
+                used = own is labels and one is not None
+            labels = None if used else labels
+            if trains:
+                reading = replace(reading, scale=names.on(reading.scale, _width(inputs[spec.name])))
+                inputs.scaling = reading.scale
+                if names.of_classes is not None:
+                    meaning = named_labels(names.of_classes)
+                    setting.note(f"{inputs[spec.name].name}: labels stand for classes: {meaning}")
         yield inputs
+
+
+def _width(given: GivenRows | GivenStream) -> int:
+    return given.rows.n_columns if isinstance(given, GivenRows) else given.source.n_features
 
 
 def _behind_scaling(given: GivenModel) -> GivenModel:
@@ -157,132 +173,179 @@ def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setti
     return found
 
 
-def _rows(
-    given: Any, labels: ArrayLike | None, spec: Input, options: Any, reading: Reading,
-    reference: Model | None, setting: Setting, stack: ExitStack, see: _See,
-) -> GivenRows | None:  # fmt: skip
-    if _is_empty(given) and not spec.required:
-        return None
-    paths = spec.many and isinstance(given, list | tuple) and all(map(is_path, given))
-    several = given if paths else [given]
-    if reading.unlabelled and spec.labels == "needed":
-        raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
-    if spec.most is not None and is_path(several[0]):
-        return _sample(several, spec, options, reading, reference, setting, see)
-    if len(several) != 1:
-        raise OptionError(f"`{spec.name}` takes one object, or several paths")
-    precomputed = getattr(options, "precomputed", False)
-    if is_path(given := several[0]):
-        from svmfast.formats.data import read_data
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads the rows of a run.
 
-        setting.progress(0, None, "read")
-        dataset = read_data(given, reading, threads=setting.threads, precomputed=precomputed)
-        for note in dataset.notes.messages():
-            setting.note(f"{dataset.path}: {note}")
-        see(dataset.path, dataset.columns)
-        if reference is not None:
-            check_width(reading, dataset.path, reference, dataset.rows, setting.warn, dataset.columns)
-            check_scale(reading, dataset.path, reference, dataset.rows, setting.warn)
-        if spec.required:  # only rows that are trained on; other rows are checked against the model
-            stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
-        own = None if reading.unlabelled or spec.labels == "ignored" else dataset.labels
-        return GivenRows(dataset.rows, own, dataset.path, len(dataset.rows))
-    if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
-        given, labels = given
-    if precomputed and reading.scale is not None:
-        raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale the rows before")
-    frame = partial(see, f"`{spec.name}`", in_memory=True)
-    rows = rows_of(given, with_zeros if precomputed else as_rows, reading.names, frame)
-    if labels is None:
-        labels = getattr(given, "labels", None)
-    if labels is None and spec.labels == "needed":
-        raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
-    values = None if labels is None or spec.labels == "ignored" else checked_labels(rows, labels)
-    rows, values = _scaled(rows, values, reading)
-    if reference is not None:
-        check_width(reading, f"`{spec.name}`", reference, rows, setting.warn)
-        check_scale(reading, f"`{spec.name}`", reference, rows, setting.warn)
-    seen = len(rows)
-    most = _most(spec, options)
-    if seen > most:
-        sample = RowSample(most, getattr(options, "seed", 0))
-        sample.add(rows, np.zeros(seen) if values is None else values)
-        _note_sample(sample, spec, options, setting)
-        rows, kept = sample.result()
-        values = None if values is None else kept
-    return GivenRows(rows, values, f"`{spec.name}`", seen)
+    Attributes
+    ----------
+    options : object
+        `method.options`.
+    reading : Reading
+    setting : Setting
+    stack : ExitStack
+        Gets what is to be closed after the run.
+    see : callable
+    reference : Model or None
+        The model whose width and scale the rows must match.
+    names : TrainingNames or None
+        Names of classes, for the rows that are trained on.
+    """
 
+    options: Any
+    reading: Reading
+    setting: Setting
+    stack: ExitStack
+    see: _See
+    reference: Model | None
+    names: TrainingNames | None = None
 
-def _stream(
-    given: Any, labels: ArrayLike | None, spec: Input, options: Any, reading: Reading, setting: Setting,
-    stack: ExitStack, see: _See,
-) -> GivenStream:  # fmt: skip
-    """Return a stream of rows that is parsed once, into memory or a temporary file."""
-    from svmfast.formats.data import stream_data
-    from svmfast.formats.spool import PARTS_PER_SET, Spool
+    @property
+    def _classes(self) -> TrainingClasses | None:
+        return None if self.names is None else self.names.classes
 
-    memory: int = options.memory
-    spool = stack.enter_context(Spool(memory, digest=setting.checkpoint is not None))
-    name = os.fspath(given) if is_path(given) else f"`{spec.name}`"
-    if is_path(given):
-        # Each part is a fraction of a working set; a row's text is about as long as its numbers.
-        piece = max(1 << 16, min(_PARSED_AT_ONCE, memory // 2 // PARTS_PER_SET))
-        first_line = 0
-        with stream_data(given, reading, chunk_bytes=piece, threads=setting.threads) as stream:
-            for block in stream:
-                if not first_line:
-                    see(name, block.columns)
-                first_line = first_line or block.first_line
-                spool.add(block.rows, block.labels)
-                setting.progress(stream.bytes_read, stream.bytes_total, "read")
-            notes = stream.notes
-        for note in notes.messages():
-            setting.note(f"{name}: {note}")
-        stack.enter_context(naming_lines(name, notes, first_line))
-    else:
-        rows = rows_of(given, names=reading.names, see=partial(see, name, in_memory=True))
-        labels = getattr(given, "labels", None) if labels is None else labels
+    def _labels(self, rows: Rows, labels: ArrayLike) -> FloatArray:
+        """Return labels that were passed in memory, as numbers."""
+        if self._classes is not None and self.names is not None:
+            labels = self.names.labels(labels)
+        return checked_labels(rows, labels, self.reading.class_names)
+
+    def _final(self, labels: FloatArray) -> FloatArray:
+        return labels if self._classes is None else self._classes.final(labels)
+
+    def rows(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows | None:
+        """Return rows that are read at once; None if none are given."""
+        options, reading, reference, setting = self.options, self.reading, self.reference, self.setting
+        if _is_empty(given) and not spec.required:
+            return None
+        paths = spec.many and isinstance(given, list | tuple) and all(map(is_path, given))
+        several = given if paths else [given]
+        if reading.unlabelled and spec.labels == "needed":
+            raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
+        if spec.most is not None and is_path(several[0]):
+            return self._sample(several, spec)
+        if len(several) != 1:
+            raise OptionError(f"`{spec.name}` takes one object, or several paths")
+        precomputed = getattr(options, "precomputed", False)
+        if is_path(given := several[0]):
+            from svmfast.formats.data import read_data
+
+            setting.progress(0, None, "read")
+            dataset = read_data(
+                given, reading, threads=setting.threads, precomputed=precomputed, classes=self._classes
+            )
+            for note in dataset.notes.messages():
+                setting.note(f"{dataset.path}: {note}")
+            self.see(dataset.path, dataset.columns)
+            if reference is not None:
+                check_width(reading, dataset.path, reference, dataset.rows, setting.warn, dataset.columns)
+                check_scale(reading, dataset.path, reference, dataset.rows, setting.warn)
+            if spec.required:  # only rows that are trained on; other rows are checked against the model
+                self.stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
+            own = None if reading.unlabelled or spec.labels == "ignored" else self._final(dataset.labels)
+            return GivenRows(dataset.rows, own, dataset.path, len(dataset.rows))
+        if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
+            given, labels = given
+        if precomputed and reading.scale is not None:
+            raise OptionError(
+                "`scale`: rows of a precomputed kernel are kernel values; scale the rows before"
+            )
+        frame = partial(self.see, f"`{spec.name}`", in_memory=True)
+
+        def see_array(width: int) -> None:
+            if reference is not None:
+                check_array(width, reference, reading.scale, setting.warn)
+
+        form = with_zeros if precomputed else as_rows
+        rows = rows_of(given, form, reading.names, frame, see_array)
         if labels is None:
+            labels = getattr(given, "labels", None)
+        if labels is None and spec.labels == "needed":
             raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
-        rows, values = _scaled(rows, checked_labels(rows, labels), reading)
-        assert values is not None, "they were given"
-        spool.add(rows, values)
-    spool.finish()
-    return GivenStream(spool, name, spool.in_memory, spool.digest if setting.checkpoint is not None else "")
+        values = (
+            None if labels is None or spec.labels == "ignored" else self._final(self._labels(rows, labels))
+        )
+        rows, values = _scaled(rows, values, reading)
+        if reference is not None:
+            check_width(reading, f"`{spec.name}`", reference, rows, setting.warn)
+            check_scale(reading, f"`{spec.name}`", reference, rows, setting.warn)
+        seen = len(rows)
+        most = _most(spec, options)
+        if seen > most:
+            sample = RowSample(most, getattr(options, "seed", 0))
+            sample.add(rows, np.zeros(seen) if values is None else values)
+            _note_sample(sample, spec, options, setting)
+            rows, kept = sample.result()
+            values = None if values is None else kept
+        return GivenRows(rows, values, f"`{spec.name}`", seen)
 
+    def stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
+        """Return a stream of rows that is parsed once, into memory or a temporary file."""
+        reading, setting = self.reading, self.setting
+        from svmfast.formats.data import stream_data
+        from svmfast.formats.spool import PARTS_PER_SET, Spool
 
-def _sample(
-    paths: Sequence[Any],
-    spec: Input,
-    options: Any,
-    reading: Reading,
-    reference: Model | None,
-    setting: Setting,
-    see: _See,
-) -> GivenRows:
-    """Return a sample of the rows of all files; the first rows of each are compared with the reference."""
-    from svmfast.formats.data import stream_data
+        memory: int = self.options.memory
+        spool = self.stack.enter_context(Spool(memory, digest=setting.checkpoint is not None))
+        name = os.fspath(given) if is_path(given) else f"`{spec.name}`"
+        if is_path(given):
+            # Each part is a fraction of a working set; a row's text is about as long as its numbers.
+            piece = max(1 << 16, min(_PARSED_AT_ONCE, memory // 2 // PARTS_PER_SET))
+            first_line = 0
+            with stream_data(
+                given, reading, chunk_bytes=piece, threads=setting.threads, classes=self._classes
+            ) as stream:
+                for block in stream:
+                    if not first_line:
+                        self.see(name, block.columns)
+                    first_line = first_line or block.first_line
+                    spool.add(block.rows, block.labels)
+                    setting.progress(stream.bytes_read, stream.bytes_total, "read")
+                notes = stream.notes
+            for note in notes.messages():
+                setting.note(f"{name}: {note}")
+            self.stack.enter_context(naming_lines(name, notes, first_line))
+        else:
+            rows = rows_of(given, names=reading.names, see=partial(self.see, name, in_memory=True))
+            labels = getattr(given, "labels", None) if labels is None else labels
+            if labels is None:
+                raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
+            rows, values = _scaled(rows, self._labels(rows, labels), reading)
+            assert values is not None, "they were given"
+            spool.add(rows, values)
+        if self._classes is not None:
+            spool.relabel(self._classes.final, self._classes.names)
+        spool.finish()
+        return GivenStream(
+            spool, name, spool.in_memory, spool.digest if setting.checkpoint is not None else ""
+        )
 
-    sample = RowSample(_most(spec, options), getattr(options, "seed", 0))
-    for path in paths:
-        name, first = os.fspath(path), True
-        with stream_data(path, reading, threads=setting.threads) as stream:
-            for block in stream:
-                if first and len(block.rows):
-                    see(name, block.columns)
-                    if reference is not None:
-                        check_width(reading, name, reference, block.rows, setting.warn, block.columns)
-                    first = False
-                for note in block.notes.messages():
-                    setting.note(f"{name}: {note}")
-                sample.add(block.rows, block.labels)
-                setting.progress(stream.bytes_read, stream.bytes_total, "read")
-    rows, labels = sample.result()
-    if reference is not None:
-        check_scale(reading, f"`{spec.name}`", reference, rows, setting.warn)
-    _note_sample(sample, spec, options, setting)
-    own = None if reading.unlabelled or spec.labels == "ignored" else labels
-    return GivenRows(rows, own, f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0]), sample.seen)
+    def _sample(self, paths: Sequence[Any], spec: Input) -> GivenRows:
+        """Return a sample of the rows of all files; the reference is compared with the first of each."""
+        from svmfast.formats.data import stream_data
+
+        options, reading, reference, setting = self.options, self.reading, self.reference, self.setting
+
+        sample = RowSample(_most(spec, options), getattr(options, "seed", 0))
+        for path in paths:
+            name, first = os.fspath(path), True
+            with stream_data(path, reading, threads=setting.threads) as stream:
+                for block in stream:
+                    if first and len(block.rows):
+                        self.see(name, block.columns)
+                        if reference is not None:
+                            check_width(reading, name, reference, block.rows, setting.warn, block.columns)
+                        first = False
+                    for note in block.notes.messages():
+                        setting.note(f"{name}: {note}")
+                    sample.add(block.rows, block.labels)
+                    setting.progress(stream.bytes_read, stream.bytes_total, "read")
+        rows, labels = sample.result()
+        if reference is not None:
+            check_scale(reading, f"`{spec.name}`", reference, rows, setting.warn)
+        _note_sample(sample, spec, options, setting)
+        own = None if reading.unlabelled or spec.labels == "ignored" else labels
+        return GivenRows(rows, own, f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0]), sample.seen)
 
 
 def _note_sample(sample: RowSample, spec: Input, options: Any, setting: Setting) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +18,7 @@ from svmfast.formats.ranges import ranges_bytes
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
 from svmfast.models.scaling import ColumnRanges, Scaling
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -111,27 +110,7 @@ def _named(scaling: Scaling | None, model: KernelExpansion, names: Sequence[str]
     clips = scaling is not None and scaling.clip is not None and len(names) != len(scaling)
     if len(names) < known or clips:
         raise OptionError(f"{len(names)} feature names for {known} features")
-    if scaling is None:
-        return Scaling(np.zeros(len(names)), np.ones(len(names)), feature_names=tuple(names))
-    more = len(names) - len(scaling)
-    zeros = np.zeros(more)
-    ranges = scaling.ranges
-    if ranges is not None:  # columns that it does not name are dropped, like those of a single value
-        ranges = replace(
-            ranges, minimum=_longer(ranges.minimum, zeros), maximum=_longer(ranges.maximum, zeros)
-        )
-    factor = _longer(scaling.factor, zeros if ranges is not None else zeros + 1)
-    return replace(
-        scaling,
-        offset=_longer(scaling.offset, zeros),
-        factor=factor,
-        ranges=ranges,
-        feature_names=tuple(names),
-    )
-
-
-def _longer(values: FloatArray, more: FloatArray) -> FloatArray:
-    return np.concatenate([values, more])
+    return (Scaling(np.zeros(0), np.zeros(0)) if scaling is None else scaling).naming(names)
 
 
 def command_for_text(model: Model, path: str) -> str | None:

@@ -16,6 +16,7 @@ from svmfast.options import Reading
 
 if TYPE_CHECKING:
     from svmfast.api.listener import Listener
+    from svmfast.api.prediction_options import PredictionOptions
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
@@ -45,32 +46,27 @@ class OpenedModels:
 
 def opened_models(
     model: Model | str | os.PathLike[str],
-    exact: Model | str | os.PathLike[str] | None,
+    options: PredictionOptions,
     *,
-    fallback: bool | None,
-    assume_error: float | None,
-    certify: bool,
     scale: Any,
-    memory: int,
-    allow_edited: bool,
     identify: bool,
     listener: Listener,
 ) -> OpenedModels:
     """Return the models that are given as files or objects, after checking that they fit together.
 
-    The parameters are those of :class:`svmfast.Predictor`.
+    The parameters and options are those of :class:`svmfast.Predictor`.
 
     Raises
     ------
     OptionError, UnsupportedError, MemoryLimitError, WrongTypeError
     """
-    opening = _Opening(memory, identify, listener)
-    main = opening.open("`model`", model, allow_edited)
-    behind = _exact_model(opening, main, exact, fallback, proven=assume_error is None)
+    opening, error = _Opening(options.memory, identify, listener), options.assume_error
+    main = opening.open("`model`", model, options.allow_edited)
+    behind = _exact_model(opening, main, options.exact, options.fallback, proven=error is None)
     answering = main.model
-    if assume_error is not None:
-        answering = _assumed(answering, behind, assume_error, certify)
-    scaling = with_scaling_of(Reading(scale=scale), opening.carriers, memory=memory).scale
+    if error is not None:
+        answering = _assumed(answering, behind, error, options.certify)
+    scaling = with_scaling_of(Reading(scale=scale), opening.carriers, memory=options.memory).scale
     if scaling is not None:
         labels = answering.head.labels
         scaling = scaling.for_labels(None if labels is None else labels.tolist())

@@ -43,17 +43,24 @@ def predict(
     data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset, DataFrame or path
         Column 0 is LIBSVM's index 1. A DataFrame is any object with ``__arrow_c_stream__`` (pandas, polars,
         pyarrow, DuckDB); its features are the columns that the model names, or else all columns in order.
+        An array has a column for each of the model's features. If the model knows their number (from names,
+        or a scaling by offset and factor), another one raises ArrayWidthError, a ValueError. The text of a
+        LIBSVM model only has the largest index of its support vectors: an array with fewer columns is
+        refused, further columns count as in LIBSVM and cause a warning. Sparse matrices and Rows may have any
+        width, since values that they do not store are zeros.
     probability : bool
         Compute probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
     bound : bool
         Report which rows are inside the validity bound of an approximated model.
     certify : bool
         Report which labels are provably those of the exact model that `model` was made from, and a bound on
-        the error of the decision values (docs/certificate.md). For a LIBSVM model: the bound on the rounding
+        the error of the decision values (docs/certificate.md). With `probability` this is its most probable
+        label, otherwise the label of the vote. For a LIBSVM model: the bound on the rounding
         error that proves each label to be svm-predict's (docs/single-precision.md).
     exact : KernelExpansion or path, optional
-        The exact model. It answers the rows that are not certified, so that every label is the exact model's
-        (implies `certify`).
+        The exact model. It answers the rows that are not certified, so that every label is the exact model's.
+        Probabilities and decision values of certified rows are those of `model`, of the others the exact
+        model's.
     fallback : bool, optional
         Let the exact model that is embedded in `model`, or the exact half of a cascade, answer these rows
         (default: if there is one). False: never.
@@ -62,7 +69,8 @@ def predict(
         LIBSVM regression model: the largest acceptable error of a value. Single precision then answers where
         its error bound is at most this (docs/single-precision.md).
     assume_error : float, optional
-        With `exact`: use this as the error bound of the model's values. Statistical, not proven.
+        With `exact`: use this as the error bound of the model's values, instead of a certificate if there is
+        one. Statistical, not proven; compress and dcpred report such quantiles.
     precision : {"auto", "double"}
         auto: compute a label in single precision, which is faster, if its error bound proves the label.
         double: never. The answer is the same.
@@ -70,12 +78,12 @@ def predict(
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer does not
         depend on it.
     memory : int
-        Limit on the memory for a model, in bytes.
+        Limit on the memory for each model, in bytes.
     allow_edited : bool
         Read a model that was edited after svmfast wrote it, without its certificate.
     scale : Scaling or path, optional
         Scale every row first. The path is that of svm-scale's range file or of a model with a scaling. The
-        scaling of `model` itself is applied automatically.
+        scaling of `model` or `exact` is applied automatically.
     reading : Reading, optional
         The format of the rows, for data given by a path.
 
@@ -95,6 +103,8 @@ def predict(
         Two options exclude each other, or one needs another, as `exact` needs `tolerance` for regression.
     MemoryLimitError
         A model would need more than `memory`.
+    ArrayWidthError
+        An array has another number of columns than the model has features.
     """
     predictor = Predictor(
         model,

@@ -12,18 +12,18 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast.api.column_order import IN_MEMORY, ColumnOrder
-from svmfast.api.given import check_width, rows_of
+from svmfast.api.given import check_array, check_width, rows_of
 from svmfast.api.listener import Listener
 from svmfast.api.opened_models import opened_models
 from svmfast.api.output_columns import OutputColumns
-from svmfast.arguments import check_number
-from svmfast.display import shown
+from svmfast.api.prediction_options import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
-from svmfast.models.answer import Answer, answer, require
+from svmfast.models.answer import Answer, answer
 from svmfast.models.certified import bounds_its_error
 from svmfast.models.memory import MEMORY
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.options import Reading
+from svmfast.models.requirements import require
+from svmfast.options import Reading, made
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Largest number of values held besides the data: it bounds the memory for many classes and short rows.
 CELLS = 1 << 20
+#: Options without an effect on answers once the models are open; `precision` becomes `single_precision`.
+_IN_MODELS = {"exact", "memory", "allow_edited", "precision"}
 
 
 class Predictor:
@@ -52,12 +54,16 @@ class Predictor:
         Report which rows are inside the validity bound of an approximated model.
     certify : bool
         Report which labels are provably those of the exact model that `model` was made from, and a bound on
-        the error of the decision values (docs/certificate.md). For a LIBSVM model: the bound on the rounding
+        the error of the decision values (docs/certificate.md). With `probability` this is its most probable
+        label, otherwise the label of the vote. For a LIBSVM model: the bound on the rounding
         error that proves each label to be svm-predict's (docs/single-precision.md).
     exact : KernelExpansion or path, optional
         The exact model. It answers the rows that are not certified, so that every label is the exact model's.
+        Probabilities and decision values of certified rows are those of `model`, of the others the exact
+        model's.
     fallback : bool, optional
-        Use the exact model embedded in `model` in the same way (default: if there is one); False: never.
+        Let the exact model that is embedded in `model`, or the exact half of a cascade, answer these rows
+        (default: if there is one). False: never.
     tolerance : float, optional
         A row is certified only if its error bound is at most this; regression needs it for `exact`. For a
         LIBSVM regression model: the largest acceptable error of a value. Single precision then answers where
@@ -128,71 +134,71 @@ class Predictor:
         scale: Any = None,
         names: bool | None = None,
     ) -> None:
-        if precision not in ("auto", "double"):
-            raise OptionError(f"`precision` must be auto or double, not {shown(str(precision))!r}")
-        for name, number in (("the tolerance", tolerance), ("the assumed error", assume_error)):
-            check_number(name, number)
+        given = {
+            "probability": probability,
+            "decision_values": decision_values,
+            "bound": bound,
+            "certify": certify,
+            "exact": exact,
+            "fallback": fallback,
+            "tolerance": tolerance,
+            "assume_error": assume_error,
+            "precision": precision,
+            "memory": memory,
+            "allow_edited": allow_edited,
+            "names": names,
+        }
+        asked = made(PredictionOptions, given)
         self.column_order = ColumnOrder()
         self.listener = listener or Listener()
-        self._probability, self._certify, self._tolerance = probability, certify, tolerance
-        self._fallback, self._assumed = fallback, assume_error
-        opened = opened_models(
-            model,
-            exact,
-            fallback=fallback,
-            assume_error=assume_error,
-            certify=certify,
-            scale=scale,
-            memory=memory,
-            allow_edited=allow_edited,
-            identify=identify,
-            listener=self.listener,
-        )
+        opened = opened_models(model, asked, scale=scale, identify=identify, listener=self.listener)
         self.model, self.exact, self.scaling = opened.model, opened.exact, opened.scaling
+        self._options = replace(asked, exact=None)  # it is open, and would be pickled twice
         self._identities = opened.identities
         # Decision values, and a bound printed beside them, need double precision. The labels of an
         # approximated model are taken from the same values.
-        with_values = decision_values and (certify or isinstance(self.model, PolynomialModel))
-        self._single_precision = precision == "auto" and not with_values
+        with_values = asked.decision_values and (asked.certify or isinstance(self.model, PolynomialModel))
+        self._single_precision = asked.precision == "auto" and not with_values
         self.class_names = None if self.scaling is None else self.scaling.names_of_labels
         self.output = OutputColumns(
             self.model.head,
             self.class_names,
-            names=names,
-            probability=probability,
-            decision_values=decision_values,
-            bound=bound,
-            certify=certify,
+            names=asked.names,
+            probability=asked.probability,
+            decision_values=asked.decision_values,
+            bound=asked.bound,
+            certify=asked.certify,
         )
         self._check_options()
         require(
             self.model,
-            probability=probability,
-            bound=bound,
-            certify=certify,
+            probability=asked.probability,
+            bound=asked.bound,
+            certify=asked.certify,
             exact=self.exact,
-            tolerance=tolerance,
+            tolerance=asked.tolerance,
         )
 
     def _check_options(self) -> None:
         """Raise OptionError for options that these models do not support, or that need each other."""
-        head, tolerance = self.model.head, self._tolerance
+        head, tolerance = self.model.head, self._options.tolerance
         if self.exact is not None and head.is_regression and tolerance is None:
+            instead = "leave out `exact`"
+            if bounds_its_error(self.model) and self.model.embedded_exact is self.exact:
+                instead = "`no_fallback`"
             raise OptionError(
-                "regression has no label to certify; give `tolerance`, the largest error to accept"
+                "values are certified within a tolerance: the exact model answers the rows whose error bound "
+                f"exceeds `tolerance`; give it, or {instead} to predict with the approximation alone"
             )
-        if (
-            self.output.decision_values
-            and self.exact is not None
-            and not self.exact.head.same_functions(head)
-        ):
+        with_values = self._options.decision_values
+        if with_values and self.exact is not None and not self.exact.head.same_functions(head):
             raise OptionError(
                 "`decision_values`: `model` and `exact` have values for different classes or pairs of "
                 "classes; leave one of the options out"
             )
         # Values of a LIBSVM regression model may have this error.
         alone = head.is_regression and not bounds_its_error(self.model)
-        if tolerance is not None and not self._certify and self.exact is None and not alone:
+        if tolerance is not None and not self._options.certify and self.exact is None and not alone:
             raise OptionError("`tolerance` needs `certify`, `exact` or a LIBSVM regression model")
 
     def answer(self, data: Any, *, threads: int | None = None) -> Answer:
@@ -206,7 +212,10 @@ class Predictor:
         threads : int, optional
             Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
         """
-        rows = data if isinstance(data, Rows) else rows_of(data, names=self.feature_names, see=self.see)
+        if isinstance(data, Rows):
+            rows = data
+        else:
+            rows = rows_of(data, names=self.feature_names, see=self.see, see_array=self._see_array)
         return self._answer(rows if self.scaling is None else self.scaling.apply(rows), threads=threads)
 
     def answer_file(
@@ -241,35 +250,39 @@ class Predictor:
         self.column_order.check(IN_MEMORY, columns, how, heard.note, self.model, in_memory=True)
         check_width(how, IN_MEMORY, self.model, Rows.empty(len(columns)), heard.warn, columns)
 
+    def _see_array(self, width: int) -> None:
+        """Judge the number of columns of an array; a warning is given once."""
+
+        def warn(text: str) -> None:
+            if text not in self.listener.warnings:
+                self.listener.warn(text)
+
+        check_array(width, self.model, self.scaling, warn)
+
     def _answer(self, rows: Rows, *, threads: int | None = None) -> Answer:
+        asked = self._options
         found = answer(
             self.model,
             rows,
-            probability=self._probability,
-            bound=self.output.bound,
-            certify=self._certify,
+            probability=asked.probability,
+            bound=asked.bound,
+            certify=asked.certify,
             exact=self.exact,
             single_precision=self._single_precision,
-            tolerance=self._tolerance,
+            tolerance=asked.tolerance,
             threads=thread_count(threads),
         )
         return found if self.class_names is None else replace(found, class_names=self.class_names)
 
     def settings(self) -> dict[str, Any]:
         """Return what determines the answers as plain values: the options and (`identify`) models' hashes."""
+        asked = self._options
         return {
             "models": self._identities,
-            "probability": self._probability,
-            "decision_values": self.output.decision_values,
-            "bound": self.output.bound,
-            "certify": self._certify,
-            "fallback": self._fallback,
-            "tolerance": self._tolerance,
-            "assume_error": self._assumed,
+            **{name: value for name, value in vars(asked).items() if name not in _IN_MODELS},
             # Labels alone do not depend on it.
-            "single_precision": (self._certify or self._tolerance is not None) and self._single_precision,
+            "single_precision": (asked.certify or asked.tolerance is not None) and self._single_precision,
             "scaling": None if self.scaling is None else self.scaling.digest(),
-            "names": self.output.names,
         }
 
     def report(self, *, labelled: bool, auc: bool = False) -> PredictionReport:
@@ -280,16 +293,17 @@ class Predictor:
         return PredictionReport(
             self.model,
             labelled=labelled,
-            bound=self.output.bound,
+            bound=self._options.bound,
             falls_back=falls_back,
             auc=auc,
             class_names=self.class_names,
+            probability=self._options.probability,
         )
 
     def preamble(self) -> list[str]:
         """Return the lines that svm-predict prints before it predicts."""
         head = self.model.head
-        if not self._probability:
+        if not self._options.probability:
             if head.has_probability:
                 return ["Model supports probability estimates, but disabled in prediction."]
         elif head.is_regression and head.prob_a is not None:
@@ -439,7 +453,7 @@ class Predictor:
         """Yield the answers for the rows of each block, with the kept columns of these rows."""
         head = self.model.head
         # The coupling of probabilities needs a k x k matrix per row.
-        cells_a_row = 1 + head.n_functions + (head.n_classes**2 if self._probability else 0)
+        cells_a_row = 1 + head.n_functions + (head.n_classes**2 if self._options.probability else 0)
         size = max(1, CELLS // cells_a_row)
         for block in blocks:
             # Scaled rows have the width of the scaling, about whose columns there is no warning.

@@ -28,6 +28,8 @@ class Result:
         The figures, with ``lines()`` and ``to_dict()``.
     refusal : str or None
         Why there is no model.
+    advice : str or None
+        With `refusal`: what may help.
     warnings, notes : tuple of str
         The warnings and remarks that the command prints during the run.
     seconds : float
@@ -44,6 +46,7 @@ class Result:
     notes: tuple[str, ...]
     seconds: float
     fallback_error: float | None = None
+    advice: str | None = None
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.model, self.report))

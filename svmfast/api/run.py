@@ -74,12 +74,14 @@ def run_method(
     ------
     SvmfastError
     """
+    from svmfast.api.class_weights import with_weights_of_labels
     from svmfast.api.inputs import opened_inputs
     from svmfast.api.result import Result
     from svmfast.evaluation.timing import times_as_fast
     from svmfast.formats.checkpoint import CheckpointFile
     from svmfast.formats.detect import model_bytes
     from svmfast.formats.target import stored_size
+    from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaled import with_scaling
 
     begin = time.perf_counter()
@@ -111,10 +113,15 @@ def run_method(
         should_stop=listener.should_stop,
         writes=writes,
         race=times_as_fast,
+        names_of_labels=lambda: None if scaling is None else scaling.names_of_labels,
     )
     with opened_inputs(method, inputs, labels, chosen, row_format, setting) as opened:
         scaling = opened.scaling
+        names = None if scaling is None else scaling.names_of_labels
+        chosen = with_weights_of_labels(chosen, method, opened, names)
         outcome = method.runner()(opened, chosen, setting)
+    if output is not None and isinstance(outcome.model, KernelExpansion):
+        _note_format(in_front(outcome.model), os.fspath(output), listener)
     seconds = time.perf_counter() - begin
     return Result(
         method.name,
@@ -125,6 +132,7 @@ def run_method(
         tuple(listener.notes),
         seconds,
         outcome.fallback_error,
+        outcome.advice,
     )
 
 
@@ -134,6 +142,23 @@ def _check(options: Any, inputs: Mapping[str, Any], more: set[str]) -> None:
     if check is not None:
         absent = {name for name, one in inputs.items() if one is None or (isinstance(one, tuple) and not one)}
         check((set(inputs) - absent) | more)
+
+
+def _note_format(model: Model, output: str, listener: Listener) -> None:
+    """Note that a model is not in LIBSVM's format only because that has no place for names."""
+    from svmfast.api.libsvm_text import command_for_text
+    from svmfast.models.scaled import scaling_of
+
+    scaling = scaling_of(model)
+    if scaling is None or not scaling.is_identity:
+        return
+    features, classes = scaling.feature_names is not None, scaling.class_names is not None
+    of = " and ".join(["features"] * features + ["classes"] * classes)
+    command = command_for_text(model, "MODEL" if output == "-" else output)
+    listener.note(
+        f"the model keeps the names of its {of}, for which LIBSVM's format has no place; "
+        f"without them: {command}"
+    )
 
 
 def _prediction_time(model: Model, rows: Rows, threads: int) -> PredictionTime:

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from svmfast.api.listener import Listener
+from svmfast.display import named_labels
 from svmfast.errors import DataFormatError, NotFiniteError, OptionError
 from svmfast.formats.ranges import ranges_bytes, read_ranges
 from svmfast.formats.replay import ReplayableInput, read_through
 from svmfast.formats.svmlight import Dataset
 from svmfast.formats.target import write_atomic
+from svmfast.formats.training_classes import TrainingClasses
 from svmfast.models.memory import MEMORY
 from svmfast.models.scaling import Scaling, TargetRange
 from svmfast.options import Reading
@@ -136,13 +138,20 @@ def scale(
         os.fspath(data),
     )
     given = None if restore is None else read_ranges(restore, memory=memory)
+    # Names of classes become labels when all of them are known: not in one pass, and not to be scaled.
+    classes = TrainingClasses() if labels is None and given is None else None
     labels_of_data = labels is not None and (given is None or given.target is None)
     seen = ColumnExtremes(memory)
     with ReplayableInput(path) as replayable:
         if given is None or labels_of_data:
             least, greatest = np.inf, -np.inf
             for block in prefetch(
-                _in_order(replayable.datasets(reading, cores, listener.progress), given, reading, listener)
+                _in_order(
+                    replayable.datasets(reading, cores, listener.progress, classes=classes),
+                    given,
+                    reading,
+                    listener,
+                )
             ):
                 seen.add(block.rows)
                 least, greatest = min(least, block.labels.min()), max(greatest, block.labels.max())
@@ -152,7 +161,11 @@ def scale(
                 given = Scaling.from_ranges(*ranges, lower, upper, target=target)
             else:
                 given = given.with_target(target)
-            blocks: Iterable[Dataset] = replayable.datasets(reading, cores)
+            blocks: Iterable[Dataset] = replayable.datasets(reading, cores, classes=classes)
+            if classes is not None and classes.names is not None:
+                meaning = named_labels({float(label): name for label, name in enumerate(classes.names)})
+                listener.note(f"{path}: labels stand for classes: {meaning}")
+                blocks = (replace(block, labels=classes.final(block.labels)) for block in blocks)
             seen_before = True
         else:
             blocks = _in_order(

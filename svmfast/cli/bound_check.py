@@ -46,7 +46,8 @@ NEGATIVE = 1
     "--require-certified",
     type=Share(zero=True, whole=True, percent=True),
     metavar="SHARE%",
-    help="Decide instead by whether at least this share of the labels is certified, for example 99%.",
+    help="Decide instead by whether at least this share of the labels (regression: values) is certified, for "
+    "example 99%.",
 )
 @click.option(
     "--tolerance",

@@ -56,7 +56,7 @@ _WIDTH = 100
     type=Share(zero=True, whole=True, percent=True),
     metavar="SHARE%",
     help="Exit with status 1 if a larger share of a candidate's labels differs from EXACT's, for example "
-    "0.5%.",
+    "0.5% (regression: if the root mean square difference relative to the spread of the values is larger).",
 )
 @click.option(
     "--repeats",
@@ -92,9 +92,10 @@ def command(
     (cascade, --embed-exact) is measured with its fallback; --wide and --json also show its fast part alone.
 
     The table shows accuracy; balanced accuracy, the mean recall of the classes; labels that differ from
-    EXACT's (regression: MSE, SCC, and the root mean square difference from EXACT's values relative to their
-    spread); the speed-up over EXACT in svmfast's exact engine (median of the repeats, without parsing); file
-    size; rows whose label is proven to be EXACT's. --wide and --json show the rest (docs/compare.md).
+    EXACT's; the speed-up over EXACT in svmfast's exact engine (median of the repeats, without parsing); file
+    size; rows whose label is proven to be EXACT's. For regression it shows MSE, SCC, and how much the values
+    differ from EXACT's: the root mean square difference in percent of their spread (standard deviation).
+    --wide and --json show the rest (docs/compare.md).
     """
     if wide and form == "html":
         raise OptionError("--wide is for tables of text")

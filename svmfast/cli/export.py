@@ -115,7 +115,7 @@ def command(
 ) -> None:
     """Write MODEL in another language: C for any program or microcontroller, ONNX, JSON, LIBSVM's text.
 
-    MODEL is of any kind except a cascade, with any kernel except precomputed. The labels are LIBSVM's, ties
+    MODEL can be of any kind but cascade, with any kernel but precomputed. The labels are LIBSVM's, ties
     included; labels that the exported arithmetic changes are counted when the file is written. The C header
     needs no library and allocates nothing; if the model's classes have names, NAME_class_name(label) returns
     them, and for a model with a certificate NAME_certain() proves labels on the device. docs/export.md has

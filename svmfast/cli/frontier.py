@@ -28,9 +28,10 @@ _HELP = """
     Each candidate is an svmfast command of its own. The recommended command is printed; run again, it writes
     the same bytes on the same instruction set. DIR holds the models, the report (report.html, report.md,
     report.json and a figure) and 'recommended', a copy of the recommended model. The copy contains EXACT if
-    EXACT is needed for the rows that are not certified. Cheap candidates come first, and all share the time
-    limit. Run again, the same command continues where it stopped. Exit status 1: no model that is faster or
-    smaller than EXACT meets the limits, or the chosen one does not meet them on the confirming rows.
+    EXACT is needed for the rows that are not certified. Cheap candidates come first, with `max_bytes` after
+    one of each method that just fits, and no larger ones. All methods share the time limit. Run again, the
+    same command continues where it stopped. Exit status 1: no model that is faster or smaller than EXACT
+    meets the limits, or the chosen one does not meet them on the confirming rows.
     """
 
 

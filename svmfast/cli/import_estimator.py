@@ -31,10 +31,10 @@ from svmfast.cli.messages import line, lines, remark
 def command(estimator: str, output: str, trust_pickle: bool, as_json: bool, quiet: bool, memory: int) -> None:
     """Convert a fitted scikit-learn ESTIMATOR, a file written by skops.io.dump, to a model.
 
-    ESTIMATOR is an SVC, NuSVC, SVR, NuSVR or OneClassSVM, alone or behind a StandardScaler, MinMaxScaler,
-    MaxAbsScaler or RobustScaler in a Pipeline. MODEL gives the same labels, values and probabilities. An
-    estimator without scalers whose classes are integers becomes a LIBSVM model; otherwise MODEL is an svmfast
-    model that accepts the same rows as the pipeline.
+    ESTIMATOR is an SVC, NuSVC, SVR, NuSVR or OneClassSVM, or an estimator of svmfast.sklearn, alone or after
+    a StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler in a Pipeline. MODEL gives the same labels,
+    values and probabilities. A scikit-learn estimator without scalers whose classes are integers becomes a
+    LIBSVM model; otherwise MODEL is an svmfast model that accepts the same rows as the pipeline.
     """
     from svmfast.api.estimators import from_sklearn
     from svmfast.api.info import info

@@ -25,9 +25,10 @@ def command(
 ) -> None:
     """Describe FILE: a LIBSVM model, an svmfast model, or data.
 
-    The kind is recognised by content. For a model, info prints the type, kernel and parameters, labels,
-    support vectors or arrays, size and provenance; for data, rows, features, density, labels, ranges and the
-    largest norm.
+    The kind is recognized by content. For a model, info prints the type, kernel and parameters, labels,
+    names of classes and features, scaling, support vectors or arrays, provenance and size; a model inside
+    another one, such as that of a cascade, follows indented. For data it prints rows, features, density,
+    labels, ranges and the largest norm.
     """
     from svmfast.api.info import info
     from svmfast.cli.progress import progress_bar

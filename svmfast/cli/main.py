@@ -136,15 +136,17 @@ def _command(name: str) -> click.Command | None:
         module, attribute = OTHERS[name][1].split(":")
         found = getattr(importlib.import_module(module), attribute)
         return found
-    # Not at the top: importing the declarations of all methods takes a quarter of a short command's start-up.
-    from svmfast.methods.registry import methods
+    from svmfast.methods.registry import method
 
-    for one in methods():
-        if one.name == name:
-            from svmfast.cli.method_command import command_of
+    try:
+        one = method(name)
+    except KeyError:
+        return None
+    if one.name != name:
+        return None
+    from svmfast.cli.method_command import command_of
 
-            return command_of(one)
-    return None
+    return command_of(one)
 
 
 def _prepare(command: click.Command) -> None:
@@ -223,7 +225,7 @@ class LazyGroup(click.Group):
 def program(ctx: click.Context) -> None:
     """Make slow LIBSVM models fast and small, and prove how much was lost.
 
-    Wherever a FILE is read, '-' is standard input; gzip, bzip2, xz and zstd files are recognised by content.
+    Wherever a FILE is read, '-' is standard input; gzip, bzip2, xz and zstd files are recognized by content.
     An output whose name ends in .gz, .bz2, .xz or .zst is compressed.
     """
     if ctx.ensure_object(Settings).verbose:

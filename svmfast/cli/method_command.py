@@ -17,10 +17,10 @@ from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
 from svmfast.cli.messages import line, lines, raw, remark, warning
 from svmfast.cli.signals import ending_softly
-from svmfast.cli.svm_train import SvmTrainCommand
+from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand, WeightsCommand
 from svmfast.display import rounded_up, shell_line
 from svmfast.errors import OptionError
-from svmfast.methods.given import Input
+from svmfast.methods.given import NOTHING_WRITTEN, Input
 from svmfast.methods.method import Method
 from svmfast.options import Reading, options_of
 
@@ -65,7 +65,9 @@ def command_of(method: Method) -> click.Command:
     for param in params:
         if isinstance(param, click.Option) and param.help:
             param.help = with_flags(param.help, params)
-    kind = SvmTrainCommand if method.svm_train_output else click.Command
+    kind = click.Command
+    if any(isinstance(param, ClassWeight) for param in params):
+        kind = SvmTrainCommand if method.svm_train_output else WeightsCommand
     return kind(
         method.name,
         params=params,
@@ -207,7 +209,9 @@ def _run(
     prints = not (quiet or logs)
     _print(result, given, output, size, seconds, as_json=as_json, prints=prints, quiet=quiet)
     if result.refusal is not None:
-        remark(f"{with_flags(result.refusal)}; nothing was written")
+        remark(f"{with_flags(result.refusal)}{NOTHING_WRITTEN}")
+        if result.advice is not None:
+            remark(with_flags(result.advice))
         return NEGATIVE
     return 0
 

@@ -9,11 +9,11 @@ import click
 
 from svmfast.cli.files import Input
 from svmfast.cli.flags import with_flags
-from svmfast.cli.svm_train import ClassWeight
-from svmfast.cli.units import Bytes, NamesOrFile, Typed, Whole
-from svmfast.options import Option, Reading, options_of
+from svmfast.cli.svm_train import ClassWeight, joined
+from svmfast.cli.units import NamesOrFile, Typed, WeightOfClass, Whole
+from svmfast.options import MemoryOfModels, Option, Reading, ReadsModels, options_of
 from svmfast.threads import thread_count
-from svmfast.values import Choice, Names, OnOff, ScalingFile, Switch, Text, Weights
+from svmfast.values import Choice, ModelFile, Names, OnOff, ScalingFile, Switch, Text, Weights
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,23 +48,6 @@ quiet_but_report = click.option(
 )
 
 
-#: ``--memory SIZE`` of a command that needs much memory only for models; the command receives `memory`.
-model_memory = click.option(
-    "--memory",
-    type=Bytes(),
-    default="2G",
-    show_default=True,
-    metavar="SIZE",
-    help="Refuse a model that needs more memory.",
-)
-#: ``--allow-edited`` of a command that reads svmfast's own models; the command receives `allow_edited`.
-allow_edited = click.option(
-    "--allow-edited",
-    is_flag=True,
-    help="Read a model that was edited after svmfast wrote it, without its certificate.",
-)
-
-
 def option_of(one: Option) -> click.Option:
     """Return the click option for a declared option."""
     text, words, default = one.help, one.shown, one.default
@@ -73,8 +56,9 @@ def option_of(one: Option) -> click.Option:
             [*one.flags, one.name], is_flag=True, default=default, show_default=words or False, help=text
         )
     if isinstance(one.value, Weights):
-        pair = (Typed(one.value.label), Typed(one.value.weight))
-        return ClassWeight([*one.flags, one.name], type=pair, multiple=True, help=text)
+        return ClassWeight(
+            [*one.flags, one.name], type=WeightOfClass(one.value), multiple=True, callback=joined, help=text
+        )
     if isinstance(default, str):
         default = one.value.text(default)  # parsed like a word that the user typed
     if words is None and default is not None:
@@ -88,6 +72,8 @@ def option_of(one: Option) -> click.Option:
         kind = NamesOrFile(one.value)
     elif isinstance(one.value, ScalingFile):
         kind = Input(role="ranges")
+    elif isinstance(one.value, ModelFile):
+        kind = Input("model")
     return click.Option(
         [*one.flags, one.name],
         type=kind,
@@ -96,6 +82,26 @@ def option_of(one: Option) -> click.Option:
         metavar=one.metavar or (None if isinstance(one.value, Choice) else one.value.name),
         help=text,
     )
+
+
+def option_from(cls: type, name: str) -> Callable[[F], F]:
+    """Return the decorator that adds one option of an options class; the command receives it as `name`."""
+    (declared,) = (one for one in options_of(cls) if one.name == name)
+
+    def added(function: F) -> F:
+        made = option_of(declared)
+        made.help = with_flags(declared.help, ())
+        earlier = getattr(function, "__click_params__", [])
+        function.__click_params__ = [*earlier, made]  # type: ignore[attr-defined]
+        return function
+
+    return added
+
+
+#: ``--memory SIZE`` of a command that needs much memory only for models; the command receives `memory`.
+model_memory = option_from(MemoryOfModels, "memory")
+#: ``--allow-edited`` of a command that reads svmfast's own models; the command receives `allow_edited`.
+allow_edited = option_from(ReadsModels, "allow_edited")
 
 
 def rows_format(function: F) -> F:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from svmfast.api.prediction_options import PredictionOptions
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output, is_stdout
 from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
 from svmfast.cli.listening import listening
 from svmfast.cli.messages import lines, remark, remarks
-from svmfast.cli.units import Real, Typed
+from svmfast.cli.units import Typed
 from svmfast.errors import OptionError
-from svmfast.options import Reading
+from svmfast.options import Reading, options_of
 from svmfast.values import Names
 
 if TYPE_CHECKING:
@@ -30,67 +31,11 @@ MOST_NOTES = 10
 #: Options for predicting many files.
 OF_MANY = ("files_from", "suffix", "relative_to", "dask", "overwrite")
 
+_OWN = [one.name for one in options_of(PredictionOptions)]
 _SHARED = (
-    click.option(
-        "-b",
-        "probability",
-        type=click.Choice(["0", "1"]),
-        default="0",
-        help="1: print probabilities, if the model has them; the label is then the most probable one.",
-    ),
+    options.option_from(PredictionOptions, "probability"),
     options.quiet,
-    click.option("--decision-values", is_flag=True, help="Add the decision values, in LIBSVM's pair order."),
-    click.option(
-        "--bound", is_flag=True, help="Add a column: 'inside' or 'outside' the model's validity bound."
-    ),
-    click.option(
-        "--certify",
-        is_flag=True,
-        help="Add two columns, and a first line with their names: whether the label is provably the exact "
-        "model's, and a bound on the error of the decision values (for a LIBSVM model, on their rounding "
-        "error).",
-    ),
-    click.option(
-        "--exact",
-        type=Input("model"),
-        metavar="MODEL",
-        help="The exact model that was approximated; it answers the rows that are not certified.",
-    ),
-    click.option(
-        "--fallback/--no-fallback",
-        default=None,
-        help="Use the exact model embedded in MODEL in the same way (default: if there is one).",
-    ),
-    click.option(
-        "--tolerance",
-        type=Real(0),
-        metavar="ERROR",
-        help="A row is certified only if its error bound is at most this; regression needs it for --exact. "
-        "Values of a LIBSVM regression model may have this error, which is faster (default: no error).",
-    ),
-    click.option(
-        "--assume-error",
-        type=Real(0),
-        metavar="ERROR",
-        help="With --exact: use ERROR as the error bound of MODEL's values, instead of its certificate if it "
-        "has one. Statistical, not proven; compress and dcpred --from report such quantiles.",
-    ),
-    click.option(
-        "--precision",
-        type=click.Choice(["auto", "double"]),
-        default="auto",
-        show_default=True,
-        help="auto: compute a label in single precision if its error bound proves the label. double: never. "
-        "The output is the same.",
-    ),
-    click.option(
-        "--names/--no-names",
-        default=None,
-        help="Write the names of the classes in place of their labels, or never (default: in tables, if the "
-        "model has names).",
-    ),
-    options.model_memory,
-    options.allow_edited,
+    *(options.option_from(PredictionOptions, name) for name in _OWN if name != "probability"),
     options.as_json,
     click.option(
         "--keep",
@@ -114,8 +59,8 @@ _SHARED = (
     click.option(
         "--suffix",
         metavar="END",
-        help="With --out-dir: append this to a file's name, unless it already ends so (default: .out). A "
-        "suffix such as .out.gz compresses the outputs.",
+        help="With --out-dir: append this to a file's name, unless it already ends with it (default: .out). "
+        "A suffix such as .out.gz compresses the outputs.",
     ),
     click.option(
         "--relative-to",
@@ -200,8 +145,12 @@ def command(
     certified, and the bound is that of the arithmetic that proved it, 0 if LIBSVM's own operations did.
 
     With --exact (or an embedded exact model) every label is the exact model's: proven by the certificate, or
-    computed by the exact model. The values printed with a certified label are the approximation's. A model
-    made by cascade has its own fallback for rows close to a boundary: a statistical guarantee, not a proof.
+    computed by the exact model. Values and probabilities of a certified row are the approximation's, those of
+    the other rows the exact model's. A model made by cascade has its own fallback for rows close to a
+    boundary: a statistical guarantee, not a proof.
+
+    The label that is certified is the one that is printed: with -b 1 the most probable one, otherwise the
+    winner of the vote. Probabilities are never certified (docs/certificate.md).
 
     DATA may be a table: Parquet, Arrow or CSV (docs/tables.md). An OUTPUT that ends in .parquet, .arrow,
     .feather, .csv or .tsv is a table too: 'label', then the columns above, then those of --keep.
@@ -210,21 +159,23 @@ def command(
     integer labels, in names of columns too. A table has them unless --no-names is given.
 
     With --out-dir the model is read once for all files. Each output, OUT/NAME.out, is complete or absent. Run
-    again, even after it was killed, the command writes only outputs that are missing or were made from a
-    file (by size and modification time), model or options that have changed. A file that fails is named, the
-    others are finished, and the exit status is 2.
+    again, even after it was killed, the command writes only outputs that are missing, or whose input (by size
+    and modification time), model or options have changed. If files fail, they are named, the others are
+    finished, and the exit status is 2.
     """
     for name in OF_MANY:
         if asked.pop(name):
             raise OptionError(f"`{name}` is only used with `out_dir`")
     from svmfast.api.predictor import Predictor
     from svmfast.cli.progress import progress_bar
+    from svmfast.heap import reuse_memory
 
+    reuse_memory()
     to_stdout = is_stdout(output)
     # A progress bar would mix with predictions on the same terminal.
     with progress_bar(quiet or (to_stdout and sys.stdout.isatty())) as progress:
         heard = listening(progress, quiet)
-        predictor = Predictor(model, listener=heard, scale=reading.scale, **_options(asked))
+        predictor = Predictor(model, listener=heard, scale=reading.scale, **asked)
         reading = replace(reading, scale=None)
 
         def preamble() -> None:
@@ -240,7 +191,7 @@ def command(
         # To stdout only if the predictions go elsewhere.
         lines(report.lines(), err=to_stdout)
     _remark_on_labels(predictor, output, quiet)
-    remarks(report.remarks(), quiet)
+    remarks(map(with_flags, report.remarks()), quiet)
 
 
 @click.command("predict", help=command.help)
@@ -266,7 +217,9 @@ def _many(
 ) -> int:
     from svmfast.api.many import SUFFIX, listed, predict_files
     from svmfast.cli.progress import progress_bar
+    from svmfast.heap import reuse_memory
 
+    reuse_memory()
     files = [*data, *([] if files_from is None else listed(files_from))]
     if not files:
         raise OptionError("there is no DATA to predict; name files, or a list of them with `files_from`")
@@ -294,7 +247,7 @@ def _many(
             listener=heard,
             on_failure=lambda result: progress.line(with_flags(result.error or "")),
             on_start=start,
-            **_options(asked),
+            **asked,
         )
     if as_json:
         show(report.to_dict())
@@ -304,7 +257,7 @@ def _many(
     remarks(notes[:MOST_NOTES], quiet)
     if len(notes) > MOST_NOTES:
         remark(f"and {len(notes) - MOST_NOTES:,} more such remarks", quiet)
-    remarks(report.total.remarks(), quiet)
+    remarks(map(with_flags, report.total.remarks()), quiet)
     failed = report.number("failed")
     remark(report.sentence(), quiet and not failed)
     return 2 if failed else 0
@@ -317,8 +270,3 @@ def _remark_on_labels(predictor: Predictor, output: str, quiet: bool) -> None:
     meaning = predictor.output.meaning_of_labels(output)
     if meaning is not None:
         remark(with_flags(meaning), quiet)
-
-
-def _options(asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a Predictor from those of the command line."""
-    return {**asked, "probability": asked["probability"] == "1"}

@@ -12,6 +12,7 @@ import click
 
 from svmfast.cli import messages
 from svmfast.display import shown
+from svmfast.progress import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -68,13 +69,21 @@ _FIRST, _BETWEEN = 2.0, 10.0
 
 
 class PlainProgress(ProgressBar):
-    """Lines on stderr, for logs: the first two seconds into a step, then one every ten seconds."""
+    """Lines on stderr, for logs: the first two seconds into a step, then one every ten seconds.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
+    Parameters
+    ----------
+    clock : callable
+    single : bool
+        All steps are parts of one, which tells the remaining time in its `what`.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, single: bool = False) -> None:
+        super().__init__(single=single)
         self._clock = clock
         self._step = ""
-        self._began = self._next = clock()
+        self._began = clock()
+        self._next = self._began + (_FIRST if single else 0.0)
 
     @property
     def shown(self) -> bool:
@@ -82,29 +91,24 @@ class PlainProgress(ProgressBar):
 
     def __call__(self, done: float, total: float | None, what: str) -> None:
         now = self._clock()
-        if what != self._step:
+        step = "" if self._single else what
+        if step != self._step:
             self._step, self._began, self._next = what, now, now + _FIRST
         if now < self._next:
             return
         self._next = now + _BETWEEN
         passed = now - self._began
         text = f"{what}: {duration(passed)}"
-        if total and done > 0:
+        if self._single:
+            share = f" ({100 * done / total:.0f}%)" if total else ""
+            text = f"{duration(passed)}{share}: {what}"
+        elif total and done > 0:
             left = duration(passed * (total - done) / done)
             text = f"{what}: {100 * done / total:.0f}% in {duration(passed)}, about {left} left"
         messages.line(f"svmfast: {text}", err=True)
 
     def note(self, what: str, text: str) -> None:
         """Print nothing: the periodic lines are enough."""
-
-
-def duration(seconds: float) -> str:
-    """Return a time as ``12 s``, ``3 min 20 s`` or ``2 h 5 min``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _mode() -> str:
@@ -122,7 +126,7 @@ def progress_bar(quiet: bool = False, *, single: bool = False) -> Iterator[Progr
     """
     mode = _mode()
     if mode == "plain" and not quiet:
-        yield PlainProgress()
+        yield PlainProgress(single=single)
         return
     if quiet or mode == "none" or not sys.stderr.isatty():
         yield ProgressBar()

@@ -50,6 +50,23 @@ class NamesOrFile(Typed):
         return read_distinct_names(value[1:])
 
 
+class WeightOfClass(Typed):
+    """``LABEL:NUMBER``, into which the command line's ``-wLABEL NUMBER`` is turned, or ``balanced``."""
+
+    def __init__(self, value: values.Weights) -> None:
+        super().__init__(value)
+        self._label, self._weight = value.read_label, Typed(value.weight)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str) or value == values.BALANCED:
+            return value
+        word, _, weight = value.rpartition(":")
+        label = self._label(word)
+        if label is None:
+            self.fail(f"'{shown(word, 60)}' is not a label of LIBSVM, a 32-bit integer", param, ctx)
+        return label, self._weight.convert(weight, param, ctx)
+
+
 class Whole(Typed):
     """A whole number from `least` to `most`."""
 

@@ -17,7 +17,7 @@ from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import bounds_its_error, certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import Quality, percent, quality
+from svmfast.score import Quality, percent, quality, values_differing_percent
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ModelResult(Quality):
         Rows whose label is not the exact model's; None for regression.
     labels_differing_percent : float or None
     values_differing_percent : float or None
-        Regression: root mean square difference from the exact model's values, over their standard deviation.
+        Regression: how much the values differ (:func:`svmfast.score.values_differing_percent`).
     mean_abs_error, max_abs_error : float or None
         |difference of decision values| from the exact model's, over all rows and decision functions; None if
         the functions differ: values per class and values per pair, or different orders of labels.
@@ -202,7 +202,7 @@ class Benchmark:
             ),
             labels_differing=differing,
             labels_differing_percent=None if differing is None else percent(differing, len(self._rows)),
-            values_differing_percent=_spread_percent(main.answer, self._reference) if regression else None,
+            values_differing_percent=self._values_differing(main),
             mean_abs_error=mean_error,
             max_abs_error=max_error,
             inside_bound_percent=_inside_percent(model, self._rows),
@@ -247,6 +247,12 @@ class Benchmark:
             return None
         assert self._reference is not None
         return int(np.count_nonzero(measured.answer.predicted != self._reference.predicted))
+
+    def _values_differing(self, measured: _Measured) -> float | None:
+        if not self.exact.model.head.is_regression:
+            return None
+        assert self._reference is not None
+        return values_differing_percent(measured.answer.predicted, self._reference.predicted)
 
     def _values(self, model: Model, inside: KernelExpansion | None, main: _Measured) -> FloatArray:
         """Return the values that predict prints; for rows left to the exact model, they are its values."""
@@ -337,12 +343,6 @@ def _open_share(answer: Answer) -> float:
     """Return the share of rows that the exact model answered."""
     assert answer.certified is not None
     return float(np.mean(~answer.certified))
-
-
-def _spread_percent(answer: Answer, reference: Answer) -> float:
-    spread = float(reference.predicted.std())
-    error = math.sqrt(float(np.mean((answer.predicted - reference.predicted) ** 2)))
-    return error / spread * 100 if spread else (0.0 if error == 0 else math.inf)
 
 
 def _inside_percent(model: Model, rows: Rows) -> float | None:

@@ -43,6 +43,8 @@ def _scatter(comparison: ComparisonData) -> str:
     points = [(one.speedup, _differing(one)) for one in models]
     names = short_names([shown(one.path) for one in models])
     fronts = efficient(points)
+    regression = models[0].values_differing_percent is not None
+    differing = "values differ by {} of their spread" if regression else "{} of the labels differ"
     marks = [
         Mark(
             name=names[i],
@@ -50,16 +52,17 @@ def _scatter(comparison: ComparisonData) -> str:
             color=_COLORS[min(1, i)],
             x=x,
             y=y,
-            details=[f"{y:.3g}% differs", f"{x:.3g} times the exact model's speed"],
+            details=[differing.format(f"{y:.3g}%"), f"{x:.3g} times the exact model's speed"],
             efficient=fronts[i],
         )
         for i, (x, y) in enumerate(points)
     ]
-    regression = models[0].values_differing_percent is not None
     axes = Axes(
         view="speed",
         x_title="times the exact model's speed",
-        y_title="values differ, of their spread" if regression else "labels that are not the exact model's",
+        y_title="difference from the exact values, of their spread"
+        if regression
+        else "labels that are not the exact model's",
         x_unit="x",
         x_reference=(1.0, "exact"),
     )

@@ -20,14 +20,6 @@ from svmfast.rows import FloatArray, Rows
 #: The most distinct labels of data that are listed one by one; otherwise only their range is given.
 LISTED_LABELS = 20
 
-_PARAMETERS = {
-    "linear": (),
-    "polynomial": ("degree", "gamma", "coef0"),
-    "rbf": ("gamma",),
-    "sigmoid": ("gamma", "coef0"),
-    "precomputed": (),
-}
-
 
 def describe_model(model: Model) -> dict[str, Any]:
     """Return a model's figures as plain JSON types.
@@ -50,7 +42,7 @@ def describe_model(model: Model) -> dict[str, Any]:
     if isinstance(model, KernelExpansion):
         kernel = model.kernel
         description["kernel"] = kernel.kind
-        description |= {name: getattr(kernel, name) for name in _PARAMETERS[kernel.kind]}
+        description |= kernel.parameters
         description["support_vectors"] = len(model.sv)
         if model.nr_sv is not None:
             description["support_vectors_of_labels"] = [int(count) for count in model.nr_sv]

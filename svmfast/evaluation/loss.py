@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.rows import FloatArray
-from svmfast.score import Quality, percent, quality
+from svmfast.score import Quality, percent, quality, values_differing_percent
 from svmfast.solvers.binomial import clopper_pearson, sum_interval
 
 #: Half the width of a 95 % interval of the normal distribution, in standard deviations.
@@ -41,8 +41,8 @@ class Loss:
     labels_differing : int or None
         Rows whose label is not the exact model's; None for regression.
     differing : Estimate
-        Share of these rows, in percent. Regression: root mean square difference from the exact model's
-        values, in percent of their standard deviation.
+        Share of these rows, in percent. Regression: how much the values differ
+        (:func:`svmfast.score.values_differing_percent`).
     lost : Estimate
         Accuracy of the exact model minus that of the model, in percentage points. Regression: increase of the
         mean squared error, in percent of the exact model's.
@@ -155,14 +155,23 @@ def _lost(worse: np.ndarray, better: np.ndarray, classes: FloatArray | None) -> 
 
 def _loss_of_values(predicted: FloatArray, exact: FloatArray, target: FloatArray, worth: Quality) -> Loss:
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = (predicted - exact) ** 2
-        spread = (exact - exact.mean()) ** 2
         errors, exact_errors = (predicted - target) ** 2, (exact - target) ** 2
-    share = _ratio(squares, spread)
     growth = _ratio(errors, exact_errors)
-    differing = Estimate(*(100 * math.sqrt(max(0.0, end)) for end in (share.value, share.low, share.high)))
+    differing = _values_differing(predicted, exact)
     lost = Estimate(*(100 * (end - 1) for end in (growth.value, growth.low, growth.high)))
     return Loss(len(target), worth, None, differing, lost, None)
+
+
+def _values_differing(predicted: FloatArray, exact: FloatArray) -> Estimate:
+    """Return :func:`svmfast.score.values_differing_percent` with the interval of the ratio of two means."""
+    value = values_differing_percent(predicted, exact)
+    if not 0 < value < math.inf:
+        return Estimate(value, value, value)
+    size = float(np.abs(exact).max())
+    with np.errstate(over="ignore"):
+        share = _ratio(((predicted - exact) / size) ** 2, ((exact - exact.mean()) / size) ** 2)
+    low, high = (100 * math.sqrt(max(0.0, end)) for end in (share.low, share.high))
+    return Estimate(value, min(low, value), max(value, high))
 
 
 def _ratio(above: FloatArray, below: FloatArray) -> Estimate:

@@ -33,6 +33,8 @@ class PredictionReport:
         Whether the ROC AUC is measured if there is a single decision value.
     class_names : mapping of float to str, optional
         The name of each label, to show with it.
+    probability : bool
+        Whether a classifier's label is the most probable one.
 
     Attributes
     ----------
@@ -59,8 +61,10 @@ class PredictionReport:
         falls_back: bool = False,
         auc: bool = False,
         class_names: Mapping[float, str] | None = None,
+        probability: bool = False,
     ) -> None:
         self.model, self.labelled, self.falls_back = model, labelled, falls_back
+        self.probability = probability
         self.class_names = class_names
         self._ranked = auc and labelled and model.head.sides is not None
         self.score = Score(by_class=True, sides=model.head.sides if self._ranked else None)
@@ -109,6 +113,7 @@ class PredictionReport:
             bound=self.outside is not None,
             falls_back=self.falls_back,
             class_names=self.class_names,
+            probability=self.probability,
         )
 
     def state(self) -> dict[str, Any]:
@@ -210,8 +215,8 @@ class PredictionReport:
             )
         if self.differing_from_vote:
             yield (
-                f"{self.differing_from_vote:,} of {rows}: the most probable label (-b 1) "
-                "is not the label of the vote (-b 0)"
+                f"{self.differing_from_vote:,} of {rows}: the most probable label (`probability`) "
+                "is not the label of the vote"
             )
         if self.outside is not None:
             yield f"{self.outside:,} of {rows} outside the validity bound"
@@ -219,12 +224,27 @@ class PredictionReport:
             yield f"{self.single:,} of {rows} answered by single precision"
         if self.certified is None:
             return
-        tail = f"; {self.rows - self.certified:,} answered by the exact model" if self.falls_back else ""
-        share = f"{percent(self.certified, self.rows):.4g}%" if self.rows else "-"
+        yield from self._certified_lines(self.certified)
+
+    def _certified_lines(self, certified: int) -> Iterator[str]:
+        """Yield how many rows are certified, for which label, and whose probabilities they have."""
+        rows, head = count(self.rows, "row"), self.model.head
+        others = self.rows - certified
+        tail = f"; {others:,} answered by the exact model" if self.falls_back else ""
+        share = f"{percent(certified, self.rows):.4g}%" if self.rows else "-"
         if isinstance(self.model, CascadeModel):
             yield (
-                f"{self.certified:,} of {rows} beyond an assumed error of "
+                f"{certified:,} of {rows} beyond an assumed error of "
                 f"{self.model.error:g} ({share}; statistical, not proven){tail}"
             )
+        elif self.probability and head.is_classifier:
+            label = "the most probable label (`probability`)"
+            yield f"{certified:,} of {rows}: {label} is certified ({share}){tail}"
         else:
-            yield f"{self.certified:,} of {rows} certified ({share}){tail}"
+            yield f"{certified:,} of {rows} certified ({share}){tail}"
+        if self.probability and self.falls_back and certified and others and not head.is_regression:
+            fast = "fast model" if isinstance(self.model, CascadeModel) else "approximation"
+            yield (
+                f"the probabilities are a mixture: the {fast}'s in {count(certified, 'row')}, "
+                f"the exact model's in {others:,}"
+            )

@@ -20,16 +20,41 @@ def kernel_sums(tables: Tables, computation: Computation) -> str:
     """Return the function that sums over a cell's vectors."""
     values = computation.values
     assert isinstance(values, KernelSums)
-    real = tables.real
-    cells, m = len(values.sizes), len(values.vectors)
-    p, width = computation.head.n_functions, len(values.coef)
+    cells, p = len(values.sizes), computation.head.n_functions
     vectors = _Vectors(tables, values, cells)
+    pseudo = values.pseudo if values.pseudo is not None and len(values.pseudo.coef.T) else None
+    fold = folds(values, tables.dtype)
+    lines = [
+        "/* The values of one cell, from its vectors. */",
+        "$N_INLINE void $n_sums_(const $n_real *v, $n_real rest, int cell, $n_real *out) {",
+        *_declarations(tables, values, vectors, p),
+    ]
+    if pseudo is not None:
+        lines.append(f"    $n_real known[{max(1, int(values.sizes.max(initial=0)))}];")
+    if fold:
+        lines.append(f"    $n_real part[{p}];")
+    if not vectors.apart:
+        lines.append("    (void)rest;")
+    if cells == 1:
+        lines.append("    (void)cell;")
+    zero = tables.real(0)
+    lines.append(f"    for (f = 0; f < {p}; ++f) {'part[f] = out[f]' if fold else 'out[f]'} = {zero};")
+    lines += _loop(tables, values, vectors, pseudo, p if fold else None)
+    if fold:
+        lines.append(f"    for (f = 0; f < {p}; ++f) out[f] += part[f];")
+    if pseudo is not None:
+        lines += _pseudo(tables, values, cells, p)
+    lines += [f"    for (f = 0; f < {p}; ++f) out[f] += $N_READ(rho + f);", "}"]
+    return "\n".join(declared_first(lines)) + "\n"
+
+
+def _declarations(tables: Tables, values: KernelSums, vectors: _Vectors, p: int) -> list[str]:
+    """Return the declarations of a cell's tables and numbers."""
+    real, cells, m, width = tables.real, len(values.sizes), len(values.vectors), len(values.coef)
     coef = tables.reals("coefficients", values.coef.T if m else np.zeros(1))
     rho = tables.negated("rho", values.rho)
     gamma = real(values.gamma[0])
     lines = [
-        "/* The values of one cell, from its vectors. */",
-        "$N_INLINE void $n_sums_(const $n_real *v, $n_real rest, int cell, $n_real *out) {",
         f"    const $n_real *coefficient = {coef}{vectors.offset(width)};",
         "    $n_real s[$N_TOGETHER];",
     ]
@@ -45,50 +70,39 @@ def kernel_sums(tables: Tables, computation: Computation) -> str:
     lines += vectors.begin
     if values.kernel != "linear":
         lines.append(f"    $n_real gamma = {gamma};")
-    pseudo = values.pseudo if values.pseudo is not None and len(values.pseudo.coef.T) else None
-    if pseudo is not None:
-        lines.append(f"    $n_real known[{max(1, int(values.sizes.max(initial=0)))}];")
-    fold = folds(values, tables.dtype)
-    target = "part" if fold else "out"
-    if fold:
-        lines.append(f"    $n_real part[{p}];")
-    if not vectors.apart:
-        lines.append("    (void)rest;")
-    if cells == 1:
-        lines.append("    (void)cell;")
-    lines.append(f"    for (f = 0; f < {p}; ++f) {'part[f] = out[f]' if fold else 'out[f]'} = {real(0)};")
-    advance = []
+    return lines
+
+
+def _loop(
+    tables: Tables, values: KernelSums, vectors: _Vectors, pseudo: PseudoLandmarks | None, folded: int | None
+) -> list[str]:
+    """Return the loop over the vectors; `folded`: the number of functions whose partial sums are folded."""
+    lines, advance = [], []
     if values.classes is not None:
-        lines += ["    int own, left, class_ = -1;", "    left = 0;"]
+        lines = ["    int own, left, class_ = -1;", "    left = 0;"]
         advance = _next_class(tables, values.classes)
     lines += [
         "    for (i = 0; i < size; i += many) {",
         "        many = size - i < $N_TOGETHER ? 1 : $N_TOGETHER;",
-        *vectors.four(real),
+        *vectors.four(tables.real),
         "        for (n = 0; n < many; ++n) {",
-        *vectors.one(real),
+        *vectors.one(tables.real),
         "        }",
-        *_kernel(values, real, pseudo),
+        *_kernel(values, tables.real, pseudo),
         "        for (n = 0; n < many; ++n) {",
         *advance,
-        *_add(values, target, width),
+        *_add(values, "out" if folded is None else "part", len(values.coef)),
     ]
-    if fold:
+    if folded is not None:
         lines += [
             f"            if ((i + n + 1) % {FOLD} == 0) {{ /* sums of few terms round less */",
-            f"                for (f = 0; f < {p}; ++f) {{",
+            f"                for (f = 0; f < {folded}; ++f) {{",
             "                    out[f] += part[f];",
-            f"                    part[f] = {real(0)};",
+            f"                    part[f] = {tables.real(0)};",
             "                }",
             "            }",
         ]
-    lines += ["        }", "    }"]
-    if fold:
-        lines.append(f"    for (f = 0; f < {p}; ++f) out[f] += part[f];")
-    if pseudo is not None:
-        lines += _pseudo(tables, values, cells, p)
-    lines += [f"    for (f = 0; f < {p}; ++f) out[f] += $N_READ(rho + f);", "}"]
-    return "\n".join(declared_first(lines)) + "\n"
+    return [*lines, "        }", "    }"]
 
 
 def _next_class(tables: Tables, classes: NDArray[np.int64]) -> list[str]:

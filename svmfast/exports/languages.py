@@ -54,7 +54,7 @@ LANGUAGES: dict[str, Language] = {
     for one in (
         Language(
             "c",
-            "one C99 header, also C++: tables and loops, no libraries",
+            "one C99 header, which also compiles as C++: tables and loops, no libraries",
             ".h",
             "float",
             "svmfast.exports.c:print_c",

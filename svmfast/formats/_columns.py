@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from svmfast.errors import (
 from svmfast.formats.svmlight import Dataset, Notes
 from svmfast.options import Reading
 from svmfast.rows import Rows
+
+if TYPE_CHECKING:
+    from svmfast.formats.training_classes import TrainingClasses
 
 #: The default name of the column of labels.
 LABEL = "label"
@@ -56,6 +59,8 @@ class Columns:
     labels : bool
         Whether labels are needed. If not, their column is not read, and it may be missing if the features
         are named.
+    classes : TrainingClasses, optional
+        Labels for names of classes that no model names yet.
 
     Raises
     ------
@@ -73,6 +78,7 @@ class Columns:
         first_line: int | None = None,
         left_out: Sequence[str] = (),
         labels: bool = True,
+        classes: TrainingClasses | None = None,
     ) -> None:
         self._path, self._first_line = path, first_line
         self._schema, self.keep = schema, tuple(keep)
@@ -83,7 +89,10 @@ class Columns:
             left_out = (*left_out, self.label)
             self.label, absent = None, False
         if absent:
-            instead = "; name the column of labels (`label`), or read rows without labels (`unlabelled`)"
+            instead = (
+                "; name the column of labels by `label`; rows without labels need `unlabelled`, if the "
+                "command has it"
+            )
             self._missing(f"there is no column '{self.label}'", instead)
         if chosen is None:
             chosen = [name for name in schema.names if name not in (self.label, *self.keep, *left_out)]
@@ -98,7 +107,9 @@ class Columns:
                 why = "a feature of the model" if chosen is names else "one of `features`"
                 why = "to be kept" if name in self.keep else why
                 self._missing(f"there is no column '{name}', which is {why}")
-        self._classes = None if reading.class_names is None else ClassLabels(reading.class_names)
+        self._classes: ClassLabels | TrainingClasses | None = classes
+        if reading.class_names is not None:
+            self._classes = ClassLabels(reading.class_names)
         for name in self.numbers:
             kind = schema.field(name).type
             if name == self.label and self._classes is not None and _holds_strings(kind):
@@ -158,13 +169,19 @@ class Columns:
             numbers = self._numbers(batch, name, first_row).astype(np.float64)
             return numbers if self._classes is None else self._classes.of_numbers(numbers)
         array = self._filled(array, name, first_row)
+        if not isinstance(self._classes, ClassLabels):
+            self._refuse_blank(array, name, first_row)
         labels, bad = self._classes.of_words(array)
         if bad is None:
             return labels
-        expected = f"expected one of the model's classes, {listed(self._classes.names)}"
-        raise self._fault(
-            BadValueError, name, first_row + bad, "not a class of the model", array[bad].as_py(), expected
-        )
+        what = "not a class of the model"
+        if isinstance(self._classes, ClassLabels):
+            expected = f"expected one of the model's classes, {listed(self._classes.names)}"
+        elif self._classes.sort == "numbers":
+            what, expected = "not a number", "expected a number, as in the rows before, or only names"
+        else:
+            what, expected = "a number", "expected a name, as in the rows before, or only numbers"
+        raise self._fault(BadValueError, name, first_row + bad, what, array[bad].as_py(), expected)
 
     def _filled(self, array: Any, name: str, first_row: int) -> Any:
         """Return a column, decoded if it has a dictionary; refuse it if a value is missing."""
@@ -174,6 +191,14 @@ class Columns:
             row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
             raise self._fault(NullCellError, name, first_row + row, "there is no value", None)
         return array
+
+    def _refuse_blank(self, array: Any, name: str, first_row: int) -> None:
+        """Refuse a column of strings in which a value is missing."""
+        from pyarrow import compute
+
+        row = compute.index(compute.utf8_trim_whitespace(array), "").as_py()
+        if row >= 0:
+            raise self._fault(NullCellError, name, first_row + row, "there is no value", None)
 
     def _numbers(self, batch: Any, name: str, first_row: int) -> NDArray[Any]:
         pa = pyarrow()
@@ -234,7 +259,7 @@ class ClassLabels:
         self.names = list(names.values())
         self._labels = {name: label for label, name in names.items()}
         # Classes that were numbers in the training data have names such as '1.5'.
-        numbers = [_number(name) for name in self.names]
+        numbers = [number_of(name) for name in self.names]
         self._numbers: dict[float | None, float] | None = None
         if None not in numbers:
             self._numbers = dict(zip(numbers, names, strict=True))
@@ -251,7 +276,7 @@ class ClassLabels:
         return np.array(found, dtype=np.float64)[places]
 
     def _label(self, word: str) -> float | None:
-        number = _number(word)
+        number = number_of(word)
         known = (self._numbers or {}).get(number, number) if number is not None else None
         return self._labels.get(word, known)
 
@@ -269,7 +294,8 @@ class ClassLabels:
         return labels[places], int(np.argmax(unknown)) if unknown.any() else None
 
 
-def _number(word: str) -> float | None:
+def number_of(word: str) -> float | None:
+    """Return the number that a word is, or None."""
     try:
         return float(word)
     except ValueError:

@@ -19,6 +19,7 @@ from svmfast.options import Reading
 
 if TYPE_CHECKING:
     from svmfast.formats.tables import TableStream
+    from svmfast.formats.training_classes import TrainingClasses
 
 TableKind = Literal["parquet", "arrow", "arrow stream", "csv"]
 
@@ -43,6 +44,7 @@ def stream_data(
     keep: Sequence[str] = (),
     chunk_bytes: int = CHUNK_BYTES,
     labels: bool = True,
+    classes: TrainingClasses | None = None,
 ) -> DataStream | TableStream:
     """Read rows block by block, in bounded memory.
 
@@ -57,6 +59,9 @@ def stream_data(
         Approximate number of bytes of text per dataset.
     labels : bool
         Whether to read the labels of a table. The labels of LIBSVM's text are always read.
+    classes : TrainingClasses, optional
+        Accepts names of classes as the labels of a table, and gets them; the datasets then have provisional
+        labels.
 
     Returns
     -------
@@ -72,7 +77,7 @@ def stream_data(
     if kind is not None:
         from svmfast.formats.tables import TableStream
 
-        return TableStream(opened, kind, reading, threads=threads, keep=keep, labels=labels)
+        return TableStream(opened, kind, reading, threads=threads, keep=keep, labels=labels, classes=classes)
     named = next((name for name in ("label", "features") if getattr(reading, name) is not None), None)
     if named is not None or keep:
         raise OptionError(f"`{named or 'keep'}` names columns of a table, but the data are LIBSVM's text")
@@ -87,13 +92,14 @@ def read_data(
     *,
     threads: int = 1,
     precomputed: bool = False,
+    classes: TrainingClasses | None = None,
 ) -> Dataset:
     """Read all rows; see :func:`stream_data`. `precomputed`: the data are LIBSVM's text of kernel values."""
     if precomputed:
         from svmfast.formats.svmlight import read_svmlight
 
         return read_svmlight(source, precomputed=True, threads=threads, **reading.reader_kwargs())
-    with stream_data(source, reading, threads=threads) as stream:
+    with stream_data(source, reading, threads=threads, classes=classes) as stream:
         return stream.read_whole()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from types import TracebackType
@@ -70,6 +71,7 @@ class Spool:
         self._parts: list[_Part] = []
         self._whole: WorkingSet | None = None
         self.n_sets = 1
+        self._final: Callable[[FloatArray], FloatArray] = lambda labels: labels
 
     @property
     def in_memory(self) -> bool:
@@ -104,12 +106,27 @@ class Spool:
         if self._file is not None and self._kept_bytes >= self._part_bytes:
             self._spill()
 
+    def relabel(self, final: Callable[[FloatArray], FloatArray], names: Sequence[str] | None) -> None:
+        """Replace the labels of all rows added so far, when they are read back.
+
+        Parameters
+        ----------
+        final : callable
+            Returns new labels for labels, ``(n,)``; different labels stay different.
+        names : sequence of str or None
+            The names that the labels stand for; they become part of :attr:`digest`.
+        """
+        self._final = final
+        self.labels.values = final(np.array(self.labels.values)).tolist()
+        if self._hash is not None and names is not None:
+            self._hash.update(repr(tuple(names)).encode())
+
     def finish(self) -> Spool:
         """End the input; afterwards working sets are available."""
         if self._file is None:
             rows = compact(Rows.concatenate([rows for rows, _ in self._kept]), self.columns)
             labels = np.concatenate([labels for _, labels in self._kept]) if self._kept else np.zeros(0)
-            self._whole = WorkingSet(rows, labels, np.arange(self.n_rows, dtype=np.int64))
+            self._whole = WorkingSet(rows, self._final(labels), np.arange(self.n_rows, dtype=np.int64))
             self._kept = []
         else:
             self._spill(everything=True)
@@ -179,7 +196,7 @@ class Spool:
             numbers[rows] = np.arange(part.first, part.first + part.rows)
             row, entry = rows.stop, cells.stop
         rows_read = Rows.trusted(indptr, indices, values, self.n_features)
-        return WorkingSet(compact(rows_read, self.columns), labels, numbers)
+        return WorkingSet(compact(rows_read, self.columns), self._final(labels), numbers)
 
     def close(self) -> None:
         """Delete the temporary file."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from svmfast.formats.source import Source, open_source
 from svmfast.formats.svmlight import Dataset, Notes
 from svmfast.options import Reading
 from svmfast.rows import Rows
+
+if TYPE_CHECKING:
+    from svmfast.formats.training_classes import TrainingClasses
 
 #: Limits on the numbers and rows that are decoded at a time, and rows of a block: they fit in the cache.
 _CELLS = 1 << 20
@@ -61,6 +64,8 @@ class TableStream(Iterator[Dataset]):
         The row groups of a Parquet file to read; by default all.
     labels : bool
         Whether labels are needed.
+    classes : TrainingClasses, optional
+        Labels for names of classes that no model names yet.
 
     Attributes
     ----------
@@ -87,11 +92,13 @@ class TableStream(Iterator[Dataset]):
         keep: Sequence[str] = (),
         row_groups: Sequence[int] | None = None,
         labels: bool = True,
+        classes: TrainingClasses | None = None,
     ) -> None:
         self._pa = pyarrow()
         self._source = open_source(source)
         self.path, self.notes, self.rows_read = self._source.name, Notes(), 0
         self._threads, self._reading, self._keep, self._labels = threads, reading, keep, labels
+        self._classes = classes
         self._names = reading.names
         self._scaling = _loaded(reading.scale)
         self._given, self._groups = source, row_groups
@@ -157,7 +164,8 @@ class TableStream(Iterator[Dataset]):
         names, separator, header = self._csv_columns()
         pa = self._pa
         words = set(self._keep)
-        if self._reading.class_names is not None and not self._reading.unlabelled:
+        named = self._classes is not None or self._reading.class_names is not None
+        if named and not self._reading.unlabelled:
             words.add(self._reading.label or LABEL)  # names of classes, or numbers
         schema = pa.schema([(name, pa.string() if name in words else pa.float64()) for name in names])
         self._find_columns(schema, 2 if header else 1)
@@ -207,6 +215,7 @@ class TableStream(Iterator[Dataset]):
             first_line=first_line,
             left_out=pandas_index(schema),
             labels=self._labels,
+            classes=self._classes,
         )
         found, wanted = len(self.columns.features), 0 if self._scaling is None else len(self._scaling)
         if found < wanted:

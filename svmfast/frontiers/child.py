@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from svmfast.import_path import without_current_folder
+from svmfast.methods.given import NOTHING_WRITTEN
 
 #: Exit statuses for a negative answer and for refused input.
 REFUSALS = (1, 2)
@@ -26,7 +27,9 @@ class OutOfTime(Exception):
 
 
 class Failed(Exception):
-    """A candidate's command ended with a nonzero status; the message is its last line on stderr.
+    """A candidate's command ended with a nonzero status; the message is what its last line on stderr says.
+
+    Of a refusal it is the reason, without the advice on options of that command.
 
     Attributes
     ----------
@@ -111,9 +114,14 @@ def make(
         lines = stderr.read().decode("utf-8", "replace").strip().splitlines()
     if status:
         words = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
-        message = lines[-1].removeprefix("svmfast: ") if lines else words
-        raise Failed(message, final=status in REFUSALS, negative=status == 1)
+        raise Failed(_reason(lines) or words, final=status in REFUSALS, negative=status == 1)
     return time.perf_counter() - begin
+
+
+def _reason(lines: Sequence[str]) -> str:
+    """Return why a command ended, from its lines on stderr: its refusal without the advice, or the last."""
+    refusals = [line.removesuffix(NOTHING_WRITTEN) for line in lines if line.endswith(NOTHING_WRITTEN)]
+    return (refusals or list(lines) or [""])[-1].removeprefix("svmfast: ")
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float, tick: Callable[[float], None]) -> int:

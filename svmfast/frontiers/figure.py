@@ -1,4 +1,4 @@
-"""The figure of ``svmfast frontier``: accuracy and agreement against speed."""
+"""The figure of ``svmfast frontier``: quality and agreement against speed."""
 
 from __future__ import annotations
 
@@ -228,7 +228,12 @@ def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
     ticks = [10.0**k for k in range(math.ceil(math.log10(none * 1.01)), 3) if 10.0**k <= worst]
     axes.set_yticks([none, *ticks], ["none", *(f"{tick:g}%" for tick in ticks)])
     axes.minorticks_off()
-    axes.set_ylabel("difference from exact values" if found.regression else "labels that differ from exact")
+    what = (
+        "difference from exact values, of their spread"
+        if found.regression
+        else "labels that differ from exact"
+    )
+    axes.set_ylabel(what)
     axes.axhline(none, color="black", linewidth=1, zorder=1)
     axes.annotate("exact", (1, none), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=9)
     if limit:

@@ -17,6 +17,8 @@ from svmfast.frontiers.grid import CandidateCommand
 
 #: Folders with another layout are overwritten.
 LAYOUT = 3
+#: The files that a finished run leaves in the folder, beside its models and records.
+RESULTS = ("recommended", "report.json", "report.md", "report.html", "figure.svg", "figure.png")
 #: The largest size of a file that is written and read back.
 _MOST_BYTES = 1 << 20
 _MOST_SECONDS = 1e9
@@ -43,7 +45,7 @@ class Record:
 
 @dataclass
 class Folder:
-    """The folder ``-o DIR``, with the identity of a run, its models and its records.
+    """The output folder, with the identity of a run, its models and its records.
 
     The identity consists of everything on which models depend: hashes of the inputs, the seed, and options. A
     folder with another identity is refused, or cleared with `overwrite`. Each record contains the identity of
@@ -74,10 +76,15 @@ class Folder:
         return False
 
     def open(self) -> None:
-        """Make the folder, or continue in an existing one."""
+        """Make the folder, or continue in an existing one, where the results of an earlier run are removed.
+
+        A run that fails or is killed then leaves no results that look like its own.
+        """
         if self.check():  # remove records first, since a model without a record is made again
             shutil.rmtree(self._records, ignore_errors=True)
             shutil.rmtree(self.models, ignore_errors=True)
+        for name in RESULTS:
+            (self.path / name).unlink(missing_ok=True)
         self.models.mkdir(parents=True, exist_ok=True)
         self._records.mkdir(exist_ok=True)
         self.write("inputs.json", self._wanted())

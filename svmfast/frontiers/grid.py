@@ -1,4 +1,4 @@
-"""The candidates of ``svmfast frontier``: a small grid of command lines for each method, cheap ones first."""
+"""The candidates of ``svmfast frontier``: a small grid of command lines for each method, in their order."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from svmfast.models.memory import MEMORY
 from svmfast.options import options_of
 
 if TYPE_CHECKING:
-    from svmfast.frontiers.pareto import Limits
     from svmfast.frontiers.report import Missing
-    from svmfast.models.expansion import KernelExpansion
+    from svmfast.methods.grid import Candidate
+    from svmfast.methods.method import Method
 
 #: Placeholders of paths in a candidate's arguments.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
+#: The shortest text of a number in a file is at least this share of the longest one.
+SHORTEST = 2 / 25
+#: A file sized to the limit that uses less than FULL of it is followed by one that should use AIM.
+FULL, AIM = 0.9, 0.95
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,17 @@ class CandidateCommand:
         Of two candidates of a method, the one with the lower level takes less work to make.
     arguments : tuple of str
         The arguments of ``svmfast``, with :data:`EXACT`, :data:`TRAIN` and :data:`OUT` in place of paths.
+    most_bytes, place, seconds
+        As in :class:`svmfast.methods.grid.Candidate`.
     """
 
     name: str
     method: str
     level: int
     arguments: tuple[str, ...]
+    most_bytes: int | None = None
+    place: int | None = None
+    seconds: float = 1.0
 
     def in_memory(self, memory: int) -> CandidateCommand:
         """Return this command with a memory limit, unless that is the default."""
@@ -67,7 +76,7 @@ def tried_methods() -> tuple[str, ...]:
 
 def joining_methods() -> tuple[str, ...]:
     """Return the names of the methods that join the exact model with another model."""
-    return tuple(one.name for one in registry.methods() if one.joins)
+    return tuple(one.name for one in registry.methods() if one.joins is not None)
 
 
 def chosen_methods(text: str | None) -> tuple[str, ...]:
@@ -89,18 +98,21 @@ def chosen_methods(text: str | None) -> tuple[str, ...]:
 
 
 def plan(
-    model: KernelExpansion, methods: Sequence[str], *, seed: int, limits: Limits, reading: Sequence[str] = ()
+    grid: Grid, methods: Sequence[str], *, proven: bool = False, reading: Sequence[str] = ()
 ) -> tuple[list[CandidateCommand], list[Missing]]:
-    """Return the candidates in the order in which to try them, and those that cannot be tried.
+    """Return the candidates in the order in which to try them, and those that are not tried.
+
+    Cheap ones come first. With a limit on the size, those that are sized to it come before them, the best
+    prospects first, then those that surely fit, then those whose size cannot be foreseen. Those that are
+    larger are not tried, except the smallest if nothing surely fits: the report names what comes nearest.
 
     Parameters
     ----------
-    model : KernelExpansion
-        The exact model.
+    grid : Grid
+        The exact model, the seed and the limit on the size.
     methods : sequence of str
-    seed : int
-    limits : Limits
-        A size limit adds a candidate of that size.
+    proven : bool
+        Try only methods whose models prove their labels.
     reading : sequence of str
         Options for reading the training data.
     """
@@ -108,19 +120,90 @@ def plan(
 
     found: list[CandidateCommand] = []
     missing: list[Missing] = []
-    places = {"data": TRAIN, "exact": EXACT, "model": EXACT}
+    larger: list[tuple[CandidateCommand, Missing]] = []
     for name in methods:
         if name in joining_methods():
             continue
         method = registry.method(name)
-        if limits.max_diff == 0 and not method.certifies:
+        if proven and not method.certifies:
             missing.append(Missing(name, name, "its models cannot prove that no label differs"))
             continue
-        tried, left_out = method.grid(Grid(model, seed, limits.max_bytes))
+        tried, left_out = method.grid(grid)
+        sized = any(one.place is not None for one in tried)
         for one in tried:
-            inputs = {given: places[given] for given in one.inputs}
-            arguments = method.command_words(inputs, one.options, OUT, reading)
-            found.append(CandidateCommand(one.name, name, one.level, tuple(arguments)))
+            if too_large(one, grid.max_bytes, sized=sized):
+                assert one.most_bytes is not None
+                assert grid.max_bytes is not None
+                reason = f"not tried: may take {one.most_bytes:,} bytes, more than {grid.max_bytes:,}"
+                missing.append(Missing(one.name, name, reason, bytes=one.most_bytes))
+                larger.append((_command(method, one, reading), missing[-1]))
+            else:
+                found.append(_command(method, one, reading))
         missing += [Missing(one.name, name, one.reason) for one in left_out]
+
+    if larger and not any(one.place is not None or _fits(one, grid) for one in found):
+        smallest, reported = min(larger, key=lambda pair: pair[0].most_bytes or 0)
+        found.append(smallest)
+        missing.remove(reported)
+
+    def order(one: CandidateCommand) -> tuple[int, int, int]:
+        if grid.max_bytes is None:
+            return 0, 0, one.level
+        if one.place is not None:
+            return 0, one.place, one.level
+        return 1 if _fits(one, grid) else 2, 0, one.level
+
     # The sort is stable: within a level the methods keep their order.
-    return sorted(found, key=lambda candidate: candidate.level), missing
+    return sorted(found, key=order), missing
+
+
+def _fits(one: CandidateCommand, grid: Grid) -> bool:
+    """Return whether a candidate surely is within the limit on the size."""
+    return grid.max_bytes is not None and one.most_bytes is not None and one.most_bytes <= grid.max_bytes
+
+
+def too_large(one: Candidate, limit: int | None, *, sized: bool) -> bool:
+    """Return whether a candidate is not worth trying under a limit on the size.
+
+    That is so if it may be too large and its method has a candidate that is `sized` to the limit, or if it
+    is too large however short the text of its numbers is.
+    """
+    if limit is None or one.most_bytes is None or one.place is not None:
+        return False
+    return one.most_bytes > limit and (sized or SHORTEST * one.most_bytes > limit)
+
+
+def enlarged(
+    sized: CandidateCommand, n_bytes: int, grid: Grid, *, reading: Sequence[str] = ()
+) -> CandidateCommand | None:
+    """Return a larger candidate of the same method, if the file of the sized one leaves much of the limit.
+
+    Sizes are foreseen with the longest numbers; the measured size tells how long they are.
+
+    Parameters
+    ----------
+    sized : CandidateCommand
+    n_bytes : int
+        The size of its file.
+    grid : Grid
+    reading : sequence of str
+        As for :func:`plan`.
+    """
+    limit = grid.max_bytes
+    if limit is None or sized.place is None or sized.most_bytes is None or n_bytes >= FULL * limit:
+        return None
+    method = registry.method(sized.method)
+    tried, _ = method.grid(replace(grid, max_bytes=int(AIM * limit * sized.most_bytes / n_bytes)))
+    for one in tried:
+        if one.place == sized.place and one.most_bytes is not None and one.most_bytes > sized.most_bytes:
+            return _command(method, one, reading)
+    return None
+
+
+def _command(method: Method, one: Candidate, reading: Sequence[str]) -> CandidateCommand:
+    places = {"data": TRAIN, "exact": EXACT, "model": EXACT}
+    inputs = {given: places[given] for given in one.inputs}
+    arguments = method.command_words(inputs, one.options, OUT, reading)
+    return CandidateCommand(
+        one.name, method.name, one.level, tuple(arguments), one.most_bytes, one.place, one.seconds
+    )

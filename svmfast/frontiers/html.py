@@ -7,7 +7,7 @@ from collections.abc import Callable
 from svmfast.evaluation.report import percent, times
 from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier, figure, legend, origins, title, verdict
-from svmfast.frontiers.words import spent, why_not
+from svmfast.frontiers.words import differing, spent, why_not
 from svmfast.methods.registry import methods
 from svmfast.pages.page import Cell, Row, command, page, table, text
 from svmfast.pages.scatter import Axes, Mark, efficient, scatter
@@ -41,8 +41,7 @@ def _headline(found: Frontier) -> str:
         return f"{name}: keep the exact model"
     loss, smaller = best.confirming, found.points[0].n_bytes / best.n_bytes
     gained = f"{speed.ratio:.3g} times as fast" if speed.ratio > 1 else f"{smaller:.3g} times smaller"
-    what = "of their spread the values differ" if found.regression else "of the labels differ"
-    return f"{name}: {best.name} is {gained}; {loss.differing.value:.3g}% {what}"
+    return f"{name}: {best.name} is {gained}; {differing(loss)}"
 
 
 def _recommendation(found: Frontier) -> list[str]:
@@ -109,7 +108,9 @@ def _sizes(found: Frontier, colors: dict[str, str]) -> str:
 
 
 def _what_differs(found: Frontier) -> str:
-    return "values differ, of their spread" if found.regression else "labels that are not the exact model's"
+    if found.regression:
+        return "difference from the exact values, of their spread"
+    return "labels that are not the exact model's"
 
 
 def _caption(found: Frontier, good: str) -> str:
@@ -139,7 +140,7 @@ def _marks(
             color=colors.get(point.method, _NEUTRAL),
             x=across(point),
             y=point.confirming.differing.value,
-            details=_details(point, found),
+            details=_details(point),
             efficient=front,
             chosen=point is found.recommended,
             part=None if point.spent_percent is None else min(1.0, point.spent_percent / 100),
@@ -148,11 +149,10 @@ def _marks(
     ]
 
 
-def _details(point: Point, found: Frontier) -> list[str]:
+def _details(point: Point) -> list[str]:
     known, rate = point.confirming.differing, float(f"{point.rows_per_second:.3g}")
-    what = "of the values' spread differs" if found.regression else "of the labels differ"
     out = [
-        f"{known.value:.3g}% {what} ({known.low:.2g}% to {known.high:.2g}%)",
+        f"{differing(point.confirming)} ({known.low:.2g}% to {known.high:.2g}%)",
         f"{point.speed.ratio:.3g} times the exact model's speed, {rate:,.0f} rows per second",
         f"{point.n_bytes:,} bytes",
     ]

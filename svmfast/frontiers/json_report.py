@@ -17,42 +17,7 @@ def as_dict(found: Frontier) -> dict[str, Any]:
     """Return plain values for JSON; docs/frontier.md explains every key."""
     origin = found.origin
     task = "regression" if found.regression else "classification"
-
-    def model(point: Point, front: bool | None = None) -> dict[str, Any]:
-        values = {
-            "name": point.name,
-            "method": point.method,
-            "bytes": point.n_bytes,
-            "speedup": point.speed.ratio,
-            "speedup_interval": [point.speed.low, point.speed.high],
-            "speedup_clock": _clock(point.speed),
-            "rows_per_second": point.rows_per_second,
-            "linear_cost": point.linear_cost,
-            "linear_cost_counted": point.linear_cost_counted,
-            "certified_percent": point.certified_percent,
-            "allowance_percent": point.allowance_percent,
-            "spent_percent": point.spent_percent,
-            "choosing": point.choosing.as_dict(),
-            "confirming": point.confirming.as_dict(),
-            "build_seconds": point.build_seconds,
-            "command": point.command,
-            "use": point.use,
-        }
-        values = with_names(values, found.class_names)
-        return values if front is None else {**values, "pareto": front}
-
-    chosen: dict[str, Any] = {}
-    if found.chosen is not None and found.confirmed_speed is not None:
-        speed = found.confirmed_speed
-        chosen = {
-            **model(found.chosen),
-            "confirmed_speedup": speed.ratio,
-            "confirmed_speedup_interval": [speed.low, speed.high],
-            "confirmed_speedup_clock": _clock(speed),
-            "limits_shown": found.limits.shown_by(found.chosen.confirming)
-            if found.limits.of_quality
-            else None,
-        }
+    chosen = _chosen(found)
     return {
         "exact": found.exact,
         "task": task,
@@ -69,23 +34,68 @@ def as_dict(found: Frontier) -> dict[str, Any]:
         "features": found.features,
         "threads": found.threads,
         "seed": found.seed,
-        "limits": {
-            "max_diff_percent": found.limits.max_diff,
-            "max_loss_percent": found.limits.max_loss,
-            "metric": "mse"
-            if found.regression
-            else "balanced-accuracy"
-            if found.limits.balanced
-            else "accuracy",
-            "max_bytes": found.limits.max_bytes,
-            "max_operations": found.limits.max_operations,
-        },
+        "limits": _limits(found),
         "rule": rule(found.limits),
-        "models": [model(*pair) for pair in zip(found.points, found.on_front, strict=True)],
+        "models": [
+            {**_model(point, found), "pareto": front}
+            for point, front in zip(found.points, found.on_front, strict=True)
+        ],
         "missing": [asdict(one) for one in found.missing],
         "recommended": chosen if found.recommended else None,
         "refuted": {**chosen, "by": found.refuted} if found.refuted else None,
         "complete": found.complete,
+    }
+
+
+def _model(point: Point, found: Frontier) -> dict[str, Any]:
+    """Return the figures of one model."""
+    values = {
+        "name": point.name,
+        "method": point.method,
+        "bytes": point.n_bytes,
+        "speedup": point.speed.ratio,
+        "speedup_interval": [point.speed.low, point.speed.high],
+        "speedup_clock": _clock(point.speed),
+        "rows_per_second": point.rows_per_second,
+        "linear_cost": point.linear_cost,
+        "linear_cost_counted": point.linear_cost_counted,
+        "certified_percent": point.certified_percent,
+        "allowance_percent": point.allowance_percent,
+        "spent_percent": point.spent_percent,
+        "choosing": point.choosing.as_dict(),
+        "confirming": point.confirming.as_dict(),
+        "build_seconds": point.build_seconds,
+        "command": point.command,
+        "use": point.use,
+    }
+    named: dict[str, Any] = with_names(values, found.class_names)
+    return named
+
+
+def _chosen(found: Frontier) -> dict[str, Any]:
+    """Return the figures of the model that was chosen, with its confirmed speed; empty if there is none."""
+    point, speed = found.chosen, found.confirmed_speed
+    if point is None or speed is None:
+        return {}
+    shown = found.limits.shown_by(point.confirming) if found.limits.of_quality else None
+    return {
+        **_model(point, found),
+        "confirmed_speedup": speed.ratio,
+        "confirmed_speedup_interval": [speed.low, speed.high],
+        "confirmed_speedup_clock": _clock(speed),
+        "limits_shown": shown,
+    }
+
+
+def _limits(found: Frontier) -> dict[str, Any]:
+    """Return the limits, and the score to which they apply."""
+    metric = "balanced-accuracy" if found.limits.balanced else "accuracy"
+    return {
+        "max_diff_percent": found.limits.max_diff,
+        "max_loss_percent": found.limits.max_loss,
+        "metric": "mse" if found.regression else metric,
+        "max_bytes": found.limits.max_bytes,
+        "max_operations": found.limits.max_operations,
     }
 
 

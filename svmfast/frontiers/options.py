@@ -34,9 +34,11 @@ class FrontierOptions(Seeded, Bounded):
         "accuracy",
         Choice("accuracy", "balanced-accuracy"),
         "The score that `max_loss` limits. Balanced accuracy is the mean recall of the classes, which does "
-        "not hide rare ones.",
+        "not hide rare ones. With only `max_bytes` or `max_operations`, it also chooses the model.",
     )
-    max_bytes: int | None = option(None, Bytes(), "Recommend only files this small.", metavar="32k")
+    max_bytes: int | None = option(
+        None, Bytes(), "Recommend only models whose files are at most this large.", metavar="32k"
+    )
     max_operations: float | None = option(
         None,
         Multiple(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from svmfast.evaluation.loss import Estimate, Loss
@@ -92,7 +93,7 @@ class Limits:
         may grow.
     max_bytes, max_operations : int or None, float or None
     balanced : bool
-        Whether `max_loss` refers to balanced accuracy.
+        Whether `max_loss` refers to balanced accuracy, and limits on size or cost alone choose by it.
     regression : bool
     """
 
@@ -107,6 +108,11 @@ class Limits:
     def of_quality(self) -> bool:
         """Whether there is a limit on the quality of answers, not only on size and cost."""
         return self.max_diff is not None or self.max_loss is not None
+
+    @property
+    def of_size_alone(self) -> bool:
+        """Whether there are limits on size or cost, but none on quality."""
+        return not self.of_quality and (self.max_bytes, self.max_operations) != (None, None)
 
     def lost(self, loss: Loss) -> Estimate:
         """Return the figure that `max_loss` limits."""
@@ -137,8 +143,11 @@ class Limits:
     def __str__(self) -> str:
         parts = []
         if self.max_diff is not None:
-            what = "of the values' spread" if self.regression else "of the labels differing"
-            parts.append(f"at most {self.max_diff:g}% {what}{', proven' * (self.max_diff == 0)}")
+            if self.regression:
+                parts.append(f"values differing by at most {self.max_diff:g}% of their spread")
+            else:
+                proven = ", proven" * (self.max_diff == 0)
+                parts.append(f"at most {self.max_diff:g}% of the labels differing{proven}")
         if self.max_loss is not None:
             what = "balanced accuracy" if self.balanced else "accuracy"
             more, lost = f"{self.max_loss:g}% more error", f"{self.max_loss:g} points of {what} lost"
@@ -174,15 +183,15 @@ def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
 
     A point must be within the limits, better than chance, and clearly faster than the exact model
     (:data:`GAIN`) or, if none is faster, smaller. If there are only limits on size or cost, the point closest
-    to the exact model is recommended. Otherwise it is the closest among those about as fast as the fastest
-    (:data:`AS_FAST`).
+    to the exact model is recommended, or by balanced accuracy the one that loses least of it. Otherwise it is
+    the closest among those about as fast as the fastest (:data:`AS_FAST`).
     """
     exact, kept = points[0], within(points, limits)
     faster = [p for p in kept if is_faster(p)]
     smaller = [p for p in kept if p.n_bytes < exact.n_bytes]
-    if not limits.of_quality and (limits.max_bytes, limits.max_operations) != (None, None):
+    if limits.of_size_alone:
         gains = [p for p in kept if p in faster or p in smaller]
-        return min(gains, key=_closeness) if gains else None
+        return min(gains, key=partial(_goodness, limits)) if gains else None
     if faster:
         first = fastest(faster)
         return min((p for p in faster if p is first or as_fast(p, first)), key=_closeness)
@@ -199,7 +208,7 @@ def nearest(points: Sequence[Point], limits: Limits) -> Point | None:
     gains = [p for p in others if p.skilled and (is_faster(p) or p.n_bytes < exact.n_bytes)]
     fitting = [p for p in gains if limits.fits(p)]
     if fitting:
-        return min(fitting, key=_closeness)
+        return min(fitting, key=partial(_goodness, limits))
     return min(gains, key=lambda p: (p.n_bytes, _closeness(p))) if gains else None
 
 
@@ -227,6 +236,12 @@ def as_fast(point: Point, first: Point) -> bool:
     if own is None or least is None:
         return point.speed.ratio >= AS_FAST * first.speed.ratio
     return AS_FAST * own <= least
+
+
+def _goodness(limits: Limits, point: Point) -> tuple[Any, ...]:
+    """Return the loss by which a limit on size or cost alone chooses, and then the closeness."""
+    lost = point.choosing.balanced_lost if limits.balanced else None
+    return (0.0 if lost is None else lost.value, *_closeness(point))
 
 
 def _closeness(point: Point) -> tuple[Any, ...]:

@@ -4,26 +4,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
 
-from svmfast.display import shell_line, shown
+from svmfast.class_scores import MAX_LINES
+from svmfast.display import count, shell_line, shown
 from svmfast.evaluation.loss import Estimate
 from svmfast.evaluation.report import WIDTH, aligned, markdown, percent, times
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import Limits, Point, nearest
-from svmfast.frontiers.words import gain, losses, nearest_miss, rule, timing, unstated
+from svmfast.frontiers.words import gain, losses, lost_classes, nearest_miss, rule, timing, unstated
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A candidate without a point, and why."""
+    """A candidate without a point, and why.
+
+    Attributes
+    ----------
+    name, method, reason : str
+    command : str or None
+    bytes : int or None
+        The most bytes that its file can take, if that is the reason.
+    late : bool
+        Whether the reason is the time limit.
+    """
 
     name: str
     method: str
     reason: str
     command: str | None = None
+    bytes: int | None = None
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,7 +182,8 @@ def cells(found: Frontier, *, wide: bool = False) -> tuple[list[str], list[list[
         column = (
             ["*" if front else "" for front in found.on_front] if not head else list(map(get, found.points))
         )
-        if set(column) != {"-"} and (wide or not detail):
+        wanted = wide or not detail or (head == "balanced" and found.limits.balanced)
+        if set(column) != {"-"} and wanted:
             columns.append([head, *column])
     heads, *lines = zip(*columns, strict=True)
     return list(heads), [list(line) for line in lines]
@@ -177,6 +191,7 @@ def cells(found: Frontier, *, wide: bool = False) -> tuple[list[str], list[list[
 
 #: Explanations of the columns; `{what}` is what differs. Only columns in the table are explained.
 _MEANINGS = (
+    ("balanced", "balanced: balanced accuracy, the mean recall of the classes"),
     ("differ", "differ: {what}"),
     ("interval", "interval: with 95 % confidence"),
     (
@@ -203,7 +218,7 @@ _FALLBACK = (
 def legend(found: Frontier, *, wide: bool = True) -> str:
     """Return an explanation of the columns of the table, `wide` or as on the terminal."""
     what = (
-        "root mean square difference from the exact values, relative to their spread"
+        "root mean square difference from the exact values, in percent of their spread (standard deviation)"
         if found.regression
         else "labels that are not the exact model's"
     )
@@ -234,9 +249,10 @@ def origins(found: Frontier) -> list[str]:
     how = f"MSE {known.found:.4g}" if found.regression else f"{known.found:.2f}%"
     where = f"of {origin.source}" if origin.test else f"held out of {origin.train}"
     seen = how if known.rows == origin.trained_rows else f"{how} (on {known.rows:,} of them)"
+    thresholds = "" if found.regression else " and the thresholds of cascades"
     lines = [
         f"trained on  {origin.trained_rows:,} rows of {origin.train}; the exact model there: {seen}",
-        f"choosing    {origin.choosing:,} rows {where}: select the model and the thresholds of cascades",
+        f"choosing    {origin.choosing:,} rows {where}: select the model{thresholds}",
         f"confirming  {origin.confirming:,} other rows {where}: give the figures below",
     ]
     if origin.test is None:
@@ -256,9 +272,7 @@ def verdict(found: Frontier) -> list[str]:
         if (near := nearest(found.points, limits)) is not None:
             lines.append(f"nearest: {near.name}, {nearest_miss(near)}")
         lines += _hidden_by_accuracy(exact, found)
-        if not found.complete:
-            lines.append("not everything was tried; run again to continue")
-        return lines
+        return lines + _left_out(found)
     assert found.confirmed_speed is not None
     speed, (first, second) = found.confirmed_speed, losses(best, exact, limits)
     if found.refuted == "limits":
@@ -278,16 +292,32 @@ def verdict(found: Frontier) -> list[str]:
     ]
     notes = (("timing", timing(speed)), ("too few rows", unstated(best, limits)))
     lines += [f"{name}: {text}" for name, text in notes if text is not None]
-    lines += _hidden_by_accuracy(best, found)
+    lines += _hidden_by_accuracy(best, found) + _left_out(found)
     lines += [f"rule: {rule(limits)}", f"made by: {best.command}"]
     if found.copy is not None:
         lines.append(f"used by: {shell_line(['svmfast', 'predict', 'DATA', found.copy, 'OUT'])}")
     return lines
 
 
+def _left_out(found: Frontier) -> list[str]:
+    """Return a line on the candidates that the time limit left out, if any."""
+    late = sum(one.late for one in found.missing)
+    if not late:
+        return []
+    return [
+        f"not everything was tried: the time limit left out {count(late, 'candidate')}; run again to continue"
+    ]
+
+
 def _hidden_by_accuracy(point: Point, found: Frontier) -> list[str]:
-    lines = point.confirming.quality.neglected_lines(found.class_names)
-    return [f"remark: {line}" for line in lines]
+    """Return lines on the classes that `point` loses, and on others with a recall far below the accuracy."""
+    lost = lost_classes(point, found.points[0], found.class_names)
+    quality = point.confirming.quality
+    rest = replace(quality, classes=tuple(one for one in quality.classes if one.label not in lost))
+    lines = [f"lost class: {line}" for line in list(lost.values())[:MAX_LINES]]
+    if len(lost) > MAX_LINES:
+        lines.append(f"lost classes: {len(lost) - MAX_LINES:,} more")
+    return lines + [f"remark: {line}" for line in rest.neglected_lines(found.class_names)]
 
 
 def as_text(found: Frontier) -> str:
@@ -312,7 +342,7 @@ def as_markdown(found: Frontier, *, figure: bool = True) -> str:
         else:
             out += [f"**{name[0].upper()}{name[1:]}**: {markdown(text)}." if text else markdown(line), ""]
     if figure:
-        out += ["![accuracy and agreement against speed](figure.svg)", ""]
+        out += ["![quality and agreement against speed](figure.svg)", ""]
     heads, lines = cells(found, wide=True)
     rules = ["---", "---"] + ["---:"] * (len(heads) - 2)
     table = [heads, rules, *lines]

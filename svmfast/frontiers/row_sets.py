@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 HELD_OUT, MOST_HELD_OUT = 0.3, 20_000
 #: The most training rows on which EXACT's own score is measured.
 MOST_SAMPLED = 2_000
+#: Bytes of a scaling that only names columns, and of each column in it, apart from its name.
+NAMES, NAME = 4096, 60
 #: Files in DIR.
 TRAIN_PART, CHOOSE_PART, CONFIRM_PART = "train.part", "choose.part", "confirm.part"
 
@@ -39,6 +42,10 @@ class RowSets:
         Options for reading `train`.
     trained_rows : int
         Number of rows in TRAIN.
+    columns : int
+        Number of columns of the rows of `train`.
+    names_bytes : int
+        The most bytes that the names of its columns take in a model; 0 if they have none.
     sample : Part
         Some of the rows on which EXACT was trained.
     choosing, confirming : Part
@@ -52,6 +59,8 @@ class RowSets:
     train: str
     reading: tuple[str, ...]
     trained_rows: int
+    columns: int
+    names_bytes: int
     sample: Part
     choosing: Part
     confirming: Part
@@ -68,6 +77,7 @@ class RowSets:
         return replace(
             self,
             reading=(*self.reading, *reading),
+            columns=max(self.columns, len(scaling)),
             sample=part(self.sample),
             choosing=part(self.choosing),
             confirming=part(self.confirming),
@@ -140,7 +150,9 @@ def read_sets(
 
     if test is not None:
         with stream_data(train, named) as stream:
-            columns(train, getattr(getattr(stream, "columns", None), "features", None), named)
+            features = getattr(getattr(stream, "columns", None), "features", None)
+        columns(train, features, named)
+        spare = 0 if features is None else NAMES + sum(NAME + len(json.dumps(name)) for name in features)
     dataset = _read(test or train, named, threads, note)
     columns(test or train, dataset.columns, named)
     n = len(dataset.rows)
@@ -162,17 +174,21 @@ def read_sets(
     if test is None:
         rest = part(order[last:])
         sample = part(order[last : last + MOST_SAMPLED])
-        return RowSets(os.fspath(folder / TRAIN_PART), (), n, sample, choosing, confirming, rest)
+        return RowSets(
+            os.fspath(folder / TRAIN_PART), (), n, rest.rows.n_columns, 0, sample, choosing, confirming, rest
+        )
     from svmfast.methods.common.row_sample import RowSample
 
-    some = RowSample(MOST_SAMPLED, seed)
+    some, width = RowSample(MOST_SAMPLED, seed), 0
     with stream_data(train, named, threads=threads) as stream:
         for block in stream:
             for text in block.notes.messages():
                 note(f"{train}: {text}")
             some.add(block.rows, block.labels)
+            width = max(width, block.rows.n_columns)
             progress(stream.bytes_read, stream.bytes_total, "read")
-    return RowSets(train, changed_words(reading), some.seen, Part(*some.result()), choosing, confirming)
+    sample = Part(*some.result())
+    return RowSets(train, changed_words(reading), some.seen, width, spare, sample, choosing, confirming)
 
 
 def _read(path: str, reading: Reading, threads: int, note: Callable[[str], None]) -> Dataset:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from svmfast.display import shell_line
-from svmfast.errors import OptionError, SvmfastError, UnsupportedError
-from svmfast.frontiers.child import Failed, OutOfTime, make
-from svmfast.frontiers.folder import Folder, Record, file_hash
-from svmfast.frontiers.grid import CandidateCommand, joining_methods, plan
-from svmfast.frontiers.join import Joiner
+from svmfast.errors import OptionError, UnsupportedError
+from svmfast.frontiers.fallback import Embedded, Fallback, Joined, Places
+from svmfast.frontiers.folder import Folder, Record
+from svmfast.frontiers.forecast import Forecast, Left
+from svmfast.frontiers.grid import CandidateCommand, enlarged, joining_methods, plan
+from svmfast.frontiers.making import Making
 from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
-from svmfast.frontiers.schedule import run_all
+from svmfast.methods import registry
+from svmfast.methods.grid import Grid, Joining
 from svmfast.models.scaled import unscaled, with_scaling
 from svmfast.progress import Progress, silent
 
@@ -39,7 +41,6 @@ FEW_ROUNDS = 6
 #: The exact model is tried as fallback if at least this percentage of the confirming rows is certified.
 LEAST_CERTIFIED = 5.0
 FALLBACK = " + exact"
-EMBED = "--embed-exact"
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class _Entry:
     losses: Losses
     n_bytes: int
     build_seconds: float | None
-    backed: bool = False
+    fallback: Fallback | None = None
 
 
 class FrontierRun:
@@ -111,7 +112,18 @@ class FrontierRun:
         self.request, self.folder, self.sets, self.measuring = request, folder, sets, measuring
         self._origin, self._progress = origin, progress
         self._entries: dict[str, list[_Entry]] = {}  # by candidate
-        self._joiner: Joiner | None = None
+        self._share = 0.0  # of the run's time that has passed, as shown
+
+    @property
+    def _grid(self) -> Grid:
+        """What the methods derive their candidates from."""
+        asked = self.request
+        size_of = None
+        if asked.limits.max_bytes is not None:
+            # Training on a named table gives a model with these names.
+            size_of = lambda model: len(asked.stored(model)) + self.sets.names_bytes  # noqa: E731
+        rows = len(self.sets.rest.rows) if self.sets.rest is not None else self.sets.trained_rows
+        return Grid(asked.model, asked.seed, asked.limits.max_bytes, size_of, self.sets.columns, rows)
 
     def run(self) -> Frontier:
         """Make, measure, choose and confirm."""
@@ -120,26 +132,39 @@ class FrontierRun:
 
         asked = self.request
         candidates, missing = plan(
-            asked.model, asked.methods, seed=asked.seed, limits=asked.limits, reading=self.sets.reading
+            self._grid, asked.methods, proven=asked.limits.max_diff == 0, reading=self.sets.reading
         )
-        candidates = [candidate.in_memory(asked.memory) for candidate in candidates]
         self.folder.open()
         self.sets.write(self.folder.path)
-        records, late = self._make_all(candidates)
+        making = Making(
+            asked,
+            self.folder,
+            self.sets.train,
+            measure=self._measure,
+            enlarged=self._enlarged,
+            forecast=Forecast(asked.deadline, lambda begin: most_timing(asked.end - begin)),
+            show=self._show,
+        )
+        making.run([candidate.in_memory(asked.memory) for candidate in candidates])
         missing += self._join_all()
-        self._show_step(candidates, len(candidates), "timing")
+        left = asked.end - time.monotonic()
+        self._show(self._share, f"timing, {Left(most_timing(left), is_limit=True)}")
         points = self._points()
         best = recommend(points, asked.limits)
-        self._show_step(candidates, len(candidates) + 1, "confirming")
+        left = asked.end - time.monotonic()
+        self._show(max(self._share, 0.98), f"confirming, {Left(_bounded(left), is_limit=True)}")
         speed = None if best is None else self._confirm_speed(best)
-        for candidate in candidates:
-            record = records.get(candidate.name)
-            reason = late.get(candidate.name) or (record.reason if record else None)
+        for candidate in making.candidates:
+            record = making.records.get(candidate.name)
+            reason = making.late.get(candidate.name) or (record.reason if record else None)
             if reason:
                 rejected = "rejected: " if record and record.rejected else ""
                 command = self._command(candidate)
-                missing.append(Missing(candidate.name, candidate.method, rejected + reason, command))
-        return self._found(points, missing, best, speed, complete=not late)
+                late = candidate.name in making.late
+                missing.append(
+                    Missing(candidate.name, candidate.method, rejected + reason, command, late=late)
+                )
+        return self._found(points, missing, best, speed, complete=not making.late)
 
     def _found(
         self,
@@ -172,65 +197,37 @@ class FrontierRun:
             class_names=None if asked.scaling is None else asked.scaling.names_of_labels,
         )
 
-    def _show_step(self, candidates: Sequence[CandidateCommand], done: float, what: str) -> None:
-        self._progress(done, len(candidates) + 2, what)
+    def _show(self, share: float, what: str) -> None:
+        self._share = min(share, 1.0)
+        self._progress(self._share, 1.0, what)
 
-    def _make_all(self, candidates: Sequence[CandidateCommand]) -> tuple[dict[str, Record], dict[str, str]]:
-        """Return the record of each candidate, and the reason for those that were not made in time."""
-        records: dict[str, Record] = {}
-        for candidate in candidates:
-            if (record := self.folder.record(candidate)) is not None:
-                self._show_step(candidates, len(records), f"measuring {candidate.name}")
-                if record.sha256 is not None:
-                    self._measure(candidate, record)
-                records[candidate.name] = record
-
-        def attempt(candidate: CandidateCommand, seconds: float) -> None:
-            def tick(share: float) -> None:
-                # Never complete, since the model must still be measured.
-                self._show_step(candidates, len(records) + 0.95 * share, f"making {candidate.name}")
-
-            records[candidate.name] = self._attempt(candidate, seconds, tick)
-
-        waiting = [candidate for candidate in candidates if candidate.name not in records]
-        return records, run_all(waiting, attempt, self.request.deadline)
-
-    def _attempt(self, candidate: CandidateCommand, seconds: float, tick: Callable[[float], None]) -> Record:
-        """Make and measure a candidate, and record the result or why there is none."""
-        path, threads = self.folder.model(candidate), str(self.request.threads)
-        arguments = candidate.filled(self.request.exact, self.sets.train, path)
-        try:
-            built = make([*arguments, "-q", "-j", threads], seconds, tick=tick)
-            record = Record(file_hash(path), built)
-            self._measure(candidate, record)
-        except OutOfTime:
-            raise
-        except Failed as error:
-            record = Record(reason=str(error), rejected=error.negative)
-            if not error.final:
-                return record  # after a full disk or a kill, the next run tries again
-        except SvmfastError as error:
-            record = Record(reason=str(error))
-        self.folder.keep(candidate, record)
-        return record
+    def _enlarged(self, candidate: CandidateCommand, record: Record) -> CandidateCommand | None:
+        """Return a larger candidate, if this one's file leaves much of the limit on the size."""
+        n_bytes = os.path.getsize(self.folder.model(candidate))
+        found = enlarged(candidate, n_bytes, self._grid, reading=self.sets.reading)
+        return None if found is None else found.in_memory(self.request.memory)
 
     def _measure(self, candidate: CandidateCommand, record: Record) -> None:
         """Measure a candidate's file; if it has a certificate, also with the exact model as fallback."""
         from svmfast.evaluation.benchmark import ComparedModel, check_same_question
         from svmfast.formats.detect import load_model
-        from svmfast.models.polynomial import PolynomialModel
 
         path = self.folder.model(candidate)
         model = unscaled(load_model(path, memory=self.request.memory))
         check_same_question(ComparedModel(self.request.exact, self.request.model), ComparedModel(path, model))
         losses, built = self.measuring.alone(model), record.build_seconds
         found = [_Entry(candidate.name, candidate, model, losses, os.path.getsize(path), built)]
-        covered = (losses.certified_percent or 0.0) >= LEAST_CERTIFIED
-        if covered and isinstance(model, PolynomialModel):
-            together, name = self.measuring.backed(model), candidate.name + FALLBACK
-            size = len(self.request.stored(replace(model, embedded_exact=self.request.model)))
-            found.append(_Entry(name, candidate, model, together, size, built, backed=True))
+        method = registry.method(candidate.method)
+        if method.embeds is not None and (losses.certified_percent or 0.0) >= LEAST_CERTIFIED:
+            found.append(self._backed(found[0], model, Embedded(method, method.embeds)))
         self._entries[candidate.name] = found
+
+    def _backed(self, plain: _Entry, model: Model, fallback: Fallback) -> _Entry:
+        """Measure a candidate's model with the exact model as fallback."""
+        losses, exact = self.measuring.backed(model), self.request.model
+        size = len(self.request.stored(fallback.in_one_file(model, exact)))
+        name = plain.name + FALLBACK
+        return _Entry(name, plain.candidate, model, losses, size, plain.build_seconds, fallback)
 
     def _join_all(self) -> list[Missing]:
         """Join the exact model with candidates without a certificate; return those that cannot be joined."""
@@ -240,35 +237,36 @@ class FrontierRun:
         percent = asked.limits.max_diff
         if percent is None and not asked.limits.balanced:
             percent = asked.limits.max_loss  # the loss of accuracy is at most the share of labels that differ
-        # A sample cannot show that no label differs; and if all labels may differ, no cascade is needed.
         joining = next((name for name in joining_methods() if name in asked.methods), None)
-        if joining is None or asked.model.head.is_regression or not percent or percent >= 100:
+        if joining is None:
             return []
-        self._joiner = Joiner(
+        method = registry.method(joining)
+        given = Joining(
             asked.model,
-            asked.sha256,
+            f"sha256:{asked.sha256}",
             self.measuring.choosing.rows,
             self.measuring.choosing_labels,
             percent,
-            seed=asked.seed,
-            threads=asked.threads,
+            asked.seed,
+            asked.threads,
         )
+        joiner = method.joiner(given)
+        if joiner is None:
+            return []
         missing: list[Missing] = []
         for found in list(self._entries.values()):
             plain = found[0]
             if len(found) > 1 or not plain.losses.choosing.labels_differing:
                 continue
-            name = plain.name + FALLBACK
             try:
-                model = self._joiner.join(plain.model)
+                model = joiner.join(plain.model)
             except OptionError as error:
                 return [*missing, Missing(f"a candidate{FALLBACK}", joining, str(error))]
             except UnsupportedError as error:
-                missing.append(Missing(name, joining, str(error)))
+                missing.append(Missing(plain.name + FALLBACK, joining, str(error)))
                 continue
             if model is not None:
-                losses, size = self.measuring.backed(model), len(asked.stored(model))
-                found.append(_Entry(name, plain.candidate, model, losses, size, plain.build_seconds, True))
+                found.append(self._backed(plain, model, Joined(method, joiner)))
         return missing
 
     def _points(self) -> list[Point]:
@@ -308,15 +306,10 @@ class FrontierRun:
                 build_seconds=entry.build_seconds if entry else None,
                 command=self._made_by(entry) if entry else None,
                 use=self._used_by(entry) if entry else None,
-                allowance_percent=self._allowance(entry) if entry else None,
+                allowance_percent=entry.fallback.allowance_percent if entry and entry.fallback else None,
             )
 
         return [point(None), *map(point, entries)]
-
-    def _allowance(self, entry: _Entry) -> float | None:
-        if self._joiner is None or not _is_cascade(entry.model):
-            return None
-        return self._joiner.max_percent
 
     def _confirm_speed(self, best: Point) -> Speed:
         """Time the chosen model and the exact model again, on rows that did not influence the choice."""
@@ -342,53 +335,40 @@ class FrontierRun:
 
         model = self.request.model if entry is None else entry.model
         threads = self.request.threads
-        if entry is None or not entry.backed:
+        if entry is None or entry.fallback is None:
             return partial(answer, model, rows, threads=threads)
         return partial(answer, model, rows, exact=self.request.model, threads=threads)
 
     def _command(self, candidate: CandidateCommand) -> str:
         return candidate.command(self.request.exact, self.sets.train, self.folder.model(candidate))
 
+    def _places(self, entry: _Entry) -> Places:
+        choosing = os.fspath(self.folder.path / CHOOSE_PART)
+        return Places(self.request.exact, self.sets.train, choosing, self.folder.model(entry.candidate))
+
     def _made_by(self, entry: _Entry) -> str:
-        path = self.folder.model(entry.candidate)
-        if not entry.backed:
+        if entry.fallback is None:
             return self._command(entry.candidate)
-        if _is_cascade(entry.model):
-            assert self._joiner is not None
-            choosing = os.fspath(self.folder.path / CHOOSE_PART)
-            join = self._joiner.command(path, self.request.exact, choosing, path + "+exact")
-            return f"{self._command(entry.candidate)} && {join}"
-        # The model with this name contains the exact model as its fallback, like the recommended copy.
-        words = entry.candidate.filled(self.request.exact, self.sets.train, path + "+exact")
-        return shell_line(["svmfast", *words, EMBED])
+        return entry.fallback.made_by(entry.candidate, self._places(entry))
 
     def _used_by(self, entry: _Entry) -> str:
-        path = self.folder.model(entry.candidate)
-        if entry.backed and _is_cascade(entry.model):
-            path += "+exact"
-        words = ["svmfast", "predict", "DATA", path, "OUT"]
-        if entry.backed and not _is_cascade(entry.model):
-            words += ["--exact", self.request.exact]
-        return shell_line(words)
+        at = self._places(entry)
+        if entry.fallback is None:
+            return shell_line(["svmfast", "predict", "DATA", at.model, "OUT"])
+        return entry.fallback.used_by(at)
 
     def content(self, point: Point) -> bytes:
         """Return the content of a point's file, which contains the exact model if that is the fallback."""
-        from svmfast.models.polynomial import PolynomialModel
-
         entry = next(e for found in self._entries.values() for e in found if e.name == point.name)
-        if not entry.backed:
+        if entry.fallback is None:
             return (self.folder.models / point.name).read_bytes()
-        if isinstance(entry.model, PolynomialModel):
-            # As with --embed-exact.
-            return self.request.stored(replace(entry.model, embedded_exact=self.request.model))
-        return self.request.stored(entry.model)
+        return self.request.stored(entry.fallback.in_one_file(entry.model, self.request.model))
+
+
+def most_timing(left: float) -> float:
+    """Return the limit on the seconds of all three races, if `left` seconds are left before the first one."""
+    return _bounded(0.25 * left) + _bounded(0.5 * left) + _bounded(left)
 
 
 def _bounded(seconds: float) -> float:
     return min(MOST_RACE, max(LEAST_RACE, seconds))
-
-
-def _is_cascade(model: Model) -> bool:
-    from svmfast.models.cascade import CascadeModel
-
-    return isinstance(model, CascadeModel)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from svmfast.class_scores import MIN_ROWS, class_word
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import AS_FAST, Limits, Point, as_fast, fastest, is_faster, within
@@ -45,6 +46,13 @@ def losses(point: Point, exact: Point, limits: Limits) -> list[str]:
     return [f"{_share(loss.differing)} of the labels differ {rows}", _accuracy(loss, known, limits)]
 
 
+def differing(loss: Loss) -> str:
+    """Describe how much the answers differ from the exact model's, without the interval."""
+    if loss.labels_differing is None:
+        return f"values differ by {loss.differing.value:.3g}% of their spread"
+    return f"{loss.differing.value:.3g}% of the labels differ"
+
+
 def unstated(point: Point, limits: Limits) -> str | None:
     """Return a remark if there are too few confirming rows to show the limit although no label differs."""
     loss = point.confirming
@@ -83,6 +91,22 @@ def _error(loss: Loss, exact: Loss) -> str:
     return f"{errors}, {abs(grown.value):.3g}% {word} ({low:.2g}% to {high:.2g}%)"
 
 
+def lost_classes(point: Point, exact: Point, names: Mapping[float, str] | None = None) -> dict[float, str]:
+    """Describe the classes of which `point` recognizes less than half of the exact model's share, by label.
+
+    Classes with few confirming rows are left out (:data:`svmfast.class_scores.MIN_ROWS`).
+    """
+    found = {}
+    known = {score.label: score.recall for score in exact.confirming.quality.classes}
+    for score in point.confirming.quality.classes:
+        before, after = known.get(score.label), score.recall
+        if before and after is not None and after < before / 2 and score.rows >= MIN_ROWS:
+            how = "is never predicted" if not score.predicted else f"has a recall of {after:.4g}%"
+            what = f"class {class_word(score.label, names)} {how} ({score.correct:,} of {score.rows:,} rows)"
+            found[score.label] = f"{what}; the exact model's recall is {before:.4g}%"
+    return found
+
+
 def spent(point: Point) -> str | None:
     """Describe the part of its allowance that a cascade spent on confirming rows; None for other points."""
     if point.spent_percent is None:
@@ -104,8 +128,9 @@ def _points(lost: Estimate) -> str:
 
 def rule(limits: Limits) -> str:
     """Describe how the recommended model is chosen."""
-    if not limits.of_quality and (limits.max_bytes, limits.max_operations) != (None, None):
-        return f"of the models with {limits}, the closest to the exact model on the choosing rows"
+    if limits.of_size_alone:
+        which = "that loses the least balanced accuracy" if limits.balanced else "closest to the exact model"
+        return f"of the models with {limits}, the {'one ' * limits.balanced}{which} on the choosing rows"
     return (
         f"of the models with {limits} on the choosing rows, the fastest; of those within "
         f"{1 - AS_FAST:.0%} of the fastest, the closest to the exact model"
@@ -118,7 +143,8 @@ def nearest_miss(point: Point) -> str:
     fast = f"{point.speed.ratio:.3g} times as fast as the exact model"
     if loss.labels_differing is None:
         word = "more" if loss.lost.value >= 0 else "less"
-        what = f"{abs(loss.lost.value):.3g}% {word} error, {loss.differing.value:.3g}% of the values' spread"
+        what = f"values differing by {loss.differing.value:.3g}% of their spread, "
+        what += f"{abs(loss.lost.value):.3g}% {word} error"
     else:
         word = "lost" if loss.lost.value >= 0 else "gained"
         lost = f"{abs(loss.lost.value):.3g} points of accuracy {word}"
@@ -161,15 +187,18 @@ def why_not(
         if limits.max_diff == 0 and known.differing.value == 0:
             return "no label differs on the choosing rows, but this is not proven for other rows"
         if limits.max_diff is not None and not known.differing.value <= limits.max_diff:
-            return (
-                f"{known.differing.value:.3g}% differs on the choosing rows, more than {limits.max_diff:g}%"
-            )
-        return f"loses {limits.lost(known).value:.3g} on the choosing rows, more than {limits.max_loss:g}"
+            return f"{differing(known)} on the choosing rows, more than {limits.max_diff:g}%"
+        lost, most = limits.lost(known).value, limits.max_loss
+        if limits.regression:
+            return f"{lost:.3g}% more error on the choosing rows, more than {most:g}%"
+        return f"loses {lost:.3g} on the choosing rows, more than {most:g}"
     if not is_faster(point) and point.n_bytes >= exact.n_bytes:
         return "neither clearly faster nor smaller than the exact model"
     if best is None:
         return "the confirming rows refute it" if refuted else "not chosen"
-    if not limits.of_quality and (limits.max_bytes, limits.max_operations) != (None, None):
+    if limits.of_size_alone:
+        if limits.balanced and limits.lost(point.choosing).value > limits.lost(best.choosing).value:
+            return f"loses more balanced accuracy than {best.name}"
         return f"farther from the exact model than {best.name}"
     if is_faster(best) and not is_faster(point):
         return f"smaller than the exact model, but not clearly faster; {best.name} is"

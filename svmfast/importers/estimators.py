@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from svmfast.errors import UnsupportedError, WrongTypeError
-from svmfast.importers.machines import SVM_TYPES, expansion_of, machine_type
+from svmfast.importers.machines import SVM_TYPES, expansion_of, is_own_type, machine_type, own_model
 from svmfast.importers.scalers import SCALERS, Affine, affine_of, is_scaler
 from svmfast.models.base import Model
-from svmfast.models.scaled import with_scaling
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
 from svmfast.models.scaling import Scaling
 
-_MACHINES = ", ".join(list(SVM_TYPES)[:-1]) + f" or {list(SVM_TYPES)[-1]}"
+_MACHINES = ", ".join(SVM_TYPES) + " or an estimator of svmfast.sklearn"
 
 
 def model_of(estimator: Any) -> Model:
@@ -32,25 +34,67 @@ def model_of(estimator: Any) -> Model:
             "every step of the pipeline is passthrough", f"expected {_MACHINES} as the last step"
         )
     called, last = steps[-1]
+    names = getattr(steps[0][1], "feature_names_in_", None)
+    features = None if names is None else tuple(map(str, names))
+    if is_own_type(type(last)):
+        return _with_steps_before(own_model(last, called), affine, features, last.n_features_in_, called)
     if machine_type(last) is None:
         raise UnsupportedError(
             f"{called} is a {type(last).__name__}", f"expected {_MACHINES} as the last step"
         )
-    expansion, class_names = expansion_of(last, called)
-    if affine is None and class_names is None:
-        return expansion
-    width = expansion.n_features
-    if affine is None:
-        affine = Affine(np.zeros(width), np.ones(width))
-    elif len(affine.offset) != width:
+    expansion, classes = expansion_of(last, called)
+    model: Model = expansion
+    if classes is not None:
+        d = expansion.n_features
+        model = ScaledModel(expansion, Scaling(np.zeros(d), np.ones(d), class_names=classes))
+    return _with_steps_before(model, affine, features, expansion.n_features, called)
+
+
+def holds_own_model(estimator: Any) -> bool:
+    """Return whether an estimator, or the last step of a pipeline, is one of svmfast.sklearn."""
+    steps = list(_steps(estimator, ""))
+    return bool(steps) and is_own_type(type(steps[-1][1]))
+
+
+def _with_steps_before(
+    model: Model, before: Affine | None, features: tuple[str, ...] | None, width: int, called: str
+) -> Model:
+    """Return a model of the rows that the whole pipeline takes, with the names of its features.
+
+    Parameters
+    ----------
+    model : Model
+        The model of the last step, which may have a scaling of its own, also one that only holds names.
+    before : Affine or None
+        The map of the steps before it, if any.
+    features : tuple of str or None
+    width : int
+        Number of features of the last step.
+    called : str
+        The last step's name in messages.
+    """
+    own = scaling_of(model)
+    if before is not None and len(before.offset) != width:
+        what = "support vectors of " if isinstance(unscaled(model), KernelExpansion) else ""
         raise UnsupportedError(
-            f"{called} has support vectors of {width} features, the step before it {len(affine.offset)}",
+            f"{called} has {what}{width} features, the step before it {len(before.offset)}",
             "fit the pipeline as a whole",
         )
-    names = getattr(steps[0][1], "feature_names_in_", None)
-    features = None if names is None else tuple(map(str, names))
-    scaling = Scaling(affine.offset, affine.factor, affine.clip, features, class_names)
-    return with_scaling(expansion, scaling)
+    if before is None and own is None:
+        # LIBSVM's text has no place for names, and svm-predict can read it without them.
+        if features is None or isinstance(model, KernelExpansion):
+            return model
+        before = Affine(np.zeros(width), np.ones(width))
+    if own is None:
+        assert before is not None
+        return ScaledModel(model, Scaling(before.offset, before.factor, before.clip, features))
+    if before is not None and own.is_identity:
+        own = replace(own, offset=before.offset, factor=before.factor, clip=before.clip)
+    elif before is not None:
+        both = before.then(Affine(own.offset, own.factor, own.clip), called)
+        own = replace(own, offset=both.offset, factor=both.factor, clip=both.clip)
+    assert isinstance(model, ScaledModel)
+    return replace(model, scaling=replace(own, feature_names=features or own.feature_names))
 
 
 def _next(before: Affine | None, step: Any, called: str) -> Affine:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
 import warnings
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from svmfast.errors import FileAccessError, ModelContentError, ModelFormatError, OptionError, UnsupportedError
-from svmfast.importers.estimators import model_of
+from svmfast.importers.estimators import holds_own_model, model_of
+from svmfast.importers.machines import is_own_type
 from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY, Allowance
 
@@ -20,11 +25,19 @@ _PICKLES = (b"\x80", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00",
 _HARMLESS = {
     f"scipy.sparse._{form}.{form}_{kind}" for form in ("csr", "csc", "coo") for kind in ("matrix", "array")
 }
+#: Modules of svmfast's estimators and of what they hold: models, and the reports of fits.
+_PARTS = re.compile(
+    r"svmfast\.(models\.\w+|sklearn\.\w+|methods\.(\w+\.report|common\.\w+|given)|kernels|rows|score|class_scores)"
+)
 _EXPECTED = "expected an estimator that skops.io.dump wrote"
 
 
 def model_of_file(
-    path: str | os.PathLike[str], *, trust_pickle: bool = False, memory: int = MEMORY
+    path: str | os.PathLike[str],
+    *,
+    trust_pickle: bool = False,
+    memory: int = MEMORY,
+    check: Callable[[Model], Model] = lambda model: model,
 ) -> tuple[Model, tuple[str, ...]]:
     """Return the model of an estimator in a file, and the warnings of the library that read it.
 
@@ -36,6 +49,9 @@ def model_of_file(
         Whether to load pickles; loading a pickle can run any code.
     memory : int
         Limit on the memory for the content of a skops file, in bytes.
+    check : callable
+        Returns a model of an svmfast estimator, checked as a model file is; raises an error if its parts are
+        inconsistent.
 
     Returns
     -------
@@ -70,7 +86,10 @@ def model_of_file(
             raise ModelFormatError(name, None, "not an estimator", None, _EXPECTED)
     remarks = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
     try:
-        return model_of(found), tuple(remarks)
+        model = model_of(found)
+        if holds_own_model(found):
+            model = check(_made_again(model))
+        return model, tuple(remarks)
     except (ModelContentError, OptionError, ValueError, TypeError, AttributeError, LookupError) as error:
         # The attributes cannot be those of a fit.
         what = f"inconsistent attributes ({error})"
@@ -91,10 +110,11 @@ def _from_skops(name: str, memory: int) -> Any:
         with ZipFile(name) as archive:
             # A small archive may unpack to a large one.
             Allowance(memory, name).check(2 * sum(one.file_size for one in archive.infolist()))
-        trusted = _HARMLESS.intersection(skops.io.get_untrusted_types(file=name))
+        trusted = filter(_is_harmless, skops.io.get_untrusted_types(file=name))
         return skops.io.load(name, trusted=sorted(trusted))
     except UntrustedTypesFoundException as error:
-        names = ", ".join(sorted(set(skops.io.get_untrusted_types(file=name)) - _HARMLESS))
+        found = skops.io.get_untrusted_types(file=name)
+        names = ", ".join(sorted(one for one in found if not _is_harmless(one)))
         raise ModelFormatError(
             name, None, "types that skops does not trust", names, "expected only types of scikit-learn"
         ) from error
@@ -102,6 +122,33 @@ def _from_skops(name: str, memory: int) -> Any:
         # The errors that skops raises for damaged files.
         what = f"skops cannot read it ({type(error).__name__}: {error})"
         raise ModelFormatError(name, None, what, None, _EXPECTED) from error
+
+
+def _is_harmless(name: str) -> bool:
+    """Return whether a type in a skops file only holds numbers, texts and other such types.
+
+    Of svmfast these are its estimators, and the dataclasses of models and reports: making one calls nothing
+    but its own checks. Functions are not among them, since a skops file can have any that it names called.
+    """
+    if name in _HARMLESS:
+        return True
+    module, _, called = name.rpartition(".")
+    if not _PARTS.fullmatch(module):
+        return False
+    try:
+        kind = getattr(importlib.import_module(module), called)
+    except (ImportError, AttributeError):
+        return False
+    if not isinstance(kind, type) or kind.__module__ != module:
+        return False
+    return is_dataclass(kind) or is_own_type(kind)
+
+
+def _made_again(one: Any) -> Any:
+    """Return a model whose parts are made by their constructors, which check them; skops does without."""
+    if not is_dataclass(one) or isinstance(one, type):
+        return one
+    return type(one)(**{part.name: _made_again(getattr(one, part.name)) for part in fields(one)})
 
 
 def _from_pickle(name: str, trusted: bool) -> Any:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import UnsupportedError
 from svmfast.kernels import Kernel
+from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
@@ -35,6 +36,28 @@ def machine_type(estimator: Any) -> str | None:
         if one.__name__ in SVM_TYPES and one.__module__.partition(".")[0] in _PACKAGES:
             return SVM_TYPES[one.__name__]
     return None
+
+
+def is_own_type(kind: type) -> bool:
+    """Return whether a class is one of svmfast.sklearn's estimators, which hold a model."""
+    # By name, since scikit-learn may not be installed, or too old for these estimators.
+    return any(
+        (one.__module__, one.__name__) == ("svmfast.sklearn.base", "ModelEstimator") for one in kind.__mro__
+    )
+
+
+def own_model(estimator: Any, called: str) -> Model:
+    """Return the model of an estimator of svmfast.sklearn; `called` is the estimator's name in messages.
+
+    Raises
+    ------
+    UnsupportedError
+        The estimator is not fitted.
+    """
+    model: Model | None = getattr(estimator, "model_", None)
+    if model is None:
+        raise UnsupportedError(f"{called} is not fitted", "call its fit first")
+    return model
 
 
 def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Calls two functions in turn and returns how many times as fast the second one is.
 Race = Callable[[Callable[[], object], Callable[[], object]], float]
+#: The end of the line in which a command states a refusal.
+NOTHING_WRITTEN = "; nothing was written"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +183,9 @@ class Outcome:
     report : Report
     refusal : str or None
         The reason for refusing: a negative answer, not an error.
+    advice : str or None
+        With `refusal`: what may help, in a line of its own. `frontier` shows only the reason, since it tries
+        other options and methods itself.
     fallback_error : float or None
         The error of the decision values that ``predict`` may assume; rows whose label could change within
         it are left to the exact model that was converted.
@@ -193,6 +198,7 @@ class Outcome:
     refusal: str | None = None
     fallback_error: float | None = None
     warnings: tuple[str, ...] = ()
+    advice: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,6 +227,8 @@ class Setting:
         Whether the caller will write a model.
     race : callable or None
         Measures which of two functions is faster; None if nothing may be timed.
+    names_of_labels : callable
+        Returns the name of each label once the rows are read; None if classes have no names.
     """
 
     threads: int
@@ -235,6 +243,7 @@ class Setting:
     should_stop: Callable[[], bool] = lambda: False
     writes: bool = True
     race: Race | None = None
+    names_of_labels: Callable[[], Mapping[float, str] | None] = lambda: None
 
 
 class Inputs(dict[str, Any]):

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from svmfast.methods.given import Input, Inputs, Outcome, Setting
-from svmfast.methods.grid import Candidate, Grid, NotTried, Style
+from svmfast.methods.grid import Candidate, Grid, Joiner, Joining, NotTried, Style
 from svmfast.options import command_words
 
 
@@ -50,11 +50,15 @@ class Method:
         ``-w-1 2``.
     stands_in_for_svm_train : bool
         The command prints the solver's output instead of a report, and its default output is NAME.model.
-    joins : bool
-        The method joins the exact model with a model that another method made; ``frontier`` tries it on
-        each of these.
+    joins : str or None
+        For a method that joins `fast`, a model that another method made, and `exact` by the rows `data`:
+        ``module:function``; the function takes a Joining and returns a Joiner, or None if no model can be
+        joined under this limit. ``frontier`` tries it on each of the other methods' models.
     certifies : bool
         Its models can prove that a label is the exact model's.
+    embeds : str or None
+        The switch that keeps the exact model in the file, where it answers the rows that are not certified.
+        The models are EmbeddingModels.
     checkpoints : str or None
         The help of `checkpoint`, a file with the state of a run, from which an interrupted run continues;
         None if the method has no checkpoints.
@@ -76,8 +80,9 @@ class Method:
     scores_instead: str | None = None
     svm_train_output: bool = False
     stands_in_for_svm_train: bool = False
-    joins: bool = False
+    joins: str | None = None
     certifies: bool = False
+    embeds: str | None = None
     checkpoints: str | None = None
     shows_status: str | None = None
 
@@ -126,6 +131,11 @@ class Method:
         if self.candidates is None:
             return (), ()
         found: tuple[Sequence[Candidate], Sequence[NotTried]] = imported(self.candidates)(given)
+        return found
+
+    def joiner(self, given: Joining) -> Joiner | None:
+        """Return what joins models with the exact one; None if none can be joined under this limit."""
+        found: Joiner | None = None if self.joins is None else imported(self.joins)(given)
         return found
 
 

@@ -4,34 +4,41 @@ tests take them from here.
 
 from __future__ import annotations
 
-from svmfast.methods import approximate, budget, cascade, compress, dcpred, linear, meka, nystrom, train
+from importlib import import_module
+
 from svmfast.methods.method import Method
 
-#: In the order of the help text and of ``frontier``'s candidates.
-_METHODS: list[Method] = [
-    linear.METHOD,
-    approximate.METHOD,
-    compress.METHOD,
-    nystrom.METHOD,
-    budget.METHOD,
-    dcpred.METHOD,
-    meka.METHOD,
-    cascade.METHOD,
-    train.METHOD,
-]
+#: The package of every command, in the order of the help text and of ``frontier``'s candidates.
+_PACKAGES = {
+    "linear": "linear",
+    "approximate": "approximate",
+    "compress": "compress",
+    "nystrom": "nystrom",
+    "budget-train": "budget",
+    "dcpred": "dcpred",
+    "meka": "meka",
+    "cascade": "cascade",
+    "train": "train",
+}
+#: Methods that are registered at run time, after those.
+_ADDED: dict[str, Method] = {}
 
 
 def methods() -> tuple[Method, ...]:
     """Return every method."""
-    return tuple(_METHODS)
+    return tuple(method(name) for name in (*_PACKAGES, *_ADDED))
 
 
 def method(name: str) -> Method:
-    """Return the method with this command or function name (KeyError if there is none)."""
-    for one in _METHODS:
-        if name in (one.name, one.function_name):
-            return one
-    raise KeyError(name)
+    """Return the method with this command or function name (KeyError if there is none).
+
+    Only its own package is imported: those of all methods would be a quarter of a short command's start-up.
+    """
+    command = name.replace("_", "-")
+    if command in _ADDED:
+        return _ADDED[command]
+    found: Method = import_module(f"svmfast.methods.{_PACKAGES[command]}").METHOD
+    return found
 
 
 def register(one: Method) -> None:
@@ -42,11 +49,11 @@ def register(one: Method) -> None:
     ValueError
         The name is taken.
     """
-    if any(one.name == other.name for other in _METHODS):
+    if one.name in _PACKAGES or one.name in _ADDED:
         raise ValueError(f"there is already a method '{one.name}'")
-    _METHODS.append(one)
+    _ADDED[one.name] = one
 
 
 def unregister(name: str) -> None:
-    """Remove a method."""
-    _METHODS.remove(method(name))
+    """Remove a method that was registered at run time."""
+    del _ADDED[name]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeGuard, runtime_checkabl
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.display import count
 from svmfast.errors import ModelContentError
 from svmfast.models.head import Head
 from svmfast.rows import Rows
@@ -48,6 +49,22 @@ class Model(Protocol):
     @property
     def working_bytes(self) -> int:
         """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
+
+
+def one_line(model: Model) -> str:
+    """Return what a model shows as its ``repr``: one line without its arrays."""
+    parts = [model.head.summary, count(model.n_features, "feature"), summary_of(model)]
+    return f"<{model.kind} model: {', '.join(filter(None, parts))}>"
+
+
+def summary_of(model: Model) -> str:
+    """Return what only a model's kind has, in a few words: its property `summary`, if it has one."""
+    return str(getattr(model, "summary", ""))
+
+
+def part(name: str, model: Model) -> str:
+    """Return a model inside another one in a few words; their types, classes and features are the same."""
+    return f"{name} {model.kind} model ({summary_of(model)})"
 
 
 @runtime_checkable

@@ -17,14 +17,14 @@ import numpy as np
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.models.base import Model, Record, ScalarField, Schema, as_edited
+from svmfast.models.base import Model, Record, ScalarField, Schema, as_edited, one_line, part
 from svmfast.models.certified import check_same_labels
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CascadeModel(Cacheless):
     """A fast model with an assumed error, and the exact model for the rows that this error leaves undecided.
 
@@ -67,8 +67,17 @@ class CascadeModel(Cacheless):
         if self.fast.head.is_regression:
             raise UnsupportedError(
                 "an assumed error is the same for every row and does not distinguish rows in regression",
-                "predict with one of the models",
+                "predict with one of the models; approximate's bound the error of each row, and predict then "
+                "leaves rows with a bound above a tolerance to the exact model",
             )
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    @property
+    def summary(self) -> str:
+        """What a ``repr`` says of this kind."""
+        return f"assumed error {self.error:g}, {part('fast', self.fast)}, {part('exact', self.exact)}"
 
     @property
     def head(self) -> Head:

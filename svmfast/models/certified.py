@@ -41,6 +41,13 @@ class CertifiedModel(Model, Protocol):
         """Return decision values and bounds, both ``(n, p)``: ``|exact - value| <= bound``, with rounding."""
 
 
+class EmbeddingModel(Model, Protocol):
+    """A certified model that can contain the exact one, which answers the rows that are not certified."""
+
+    def with_exact(self, exact: KernelExpansion | None) -> Model:
+        """Return this model with the exact one inside, or without any."""
+
+
 def bounds_its_error(model: Model) -> TypeGuard[CertifiedModel]:
     """Return whether `model` has bounds, proven or assumed, on the error of its decision values."""
     # isinstance with a protocol looks up every member, which takes half the time of predicting a single row.
@@ -88,7 +95,7 @@ def certified_rows(
         within = np.all(bounds <= tolerance, axis=1)
     if head.is_regression:
         if tolerance is None:
-            raise OptionError("regression has no label to certify; give a tolerance for the values")
+            raise OptionError("values are certified within a tolerance; give the largest error to accept")
         return within
     if not head.n_functions:  # a single class: there is one answer
         return within

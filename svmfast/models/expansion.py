@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.caches import Cacheless, cached
+from svmfast.display import count
 from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.kernel_memory import ExpansionSizes, decision_bytes
 from svmfast.kernels import KERNELS, DecisionEngine, Kernel
+from svmfast.models.base import one_line
 from svmfast.models.head import MAX_COUPLED, Head
 from svmfast.models.sizes import check_sizes
 from svmfast.rows import Rows
@@ -22,7 +24,7 @@ __all__ = ["KERNELS", "Kernel", "KernelExpansion", "Tier"]
 Tier = Literal["one-hot", "bytes", "words", "single", "double", "scattered"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KernelExpansion(Cacheless):
     """f_p(z) = sum_i coef_pi K(x_i, z) - rho_p, with the coefficients in LIBSVM's layout.
 
@@ -67,6 +69,14 @@ class KernelExpansion(Cacheless):
             check_sizes("nr_sv", self.nr_sv, k, n, "classes")
         elif self.nr_sv is not None:
             raise ModelContentError("nr_sv", f"nr_sv in a {self.head.svm_type} model", "none")
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    @property
+    def summary(self) -> str:
+        """What a ``repr`` says of this kind."""
+        return f"{self.kernel.summary}, {count(len(self.sv), 'support vector')}"
 
     @property
     def n_features(self) -> int:

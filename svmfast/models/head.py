@@ -21,7 +21,7 @@ MAX_COUPLED = 16
 _MATRIX_CLASSES = 64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Head:
     """The meaning of a model's decision values.
 
@@ -75,6 +75,18 @@ class Head:
                 "prob_density_marks", f"{self.density_marks.size} values", f"exactly {DENSITY_MARKS}"
             )
 
+    def __repr__(self) -> str:
+        return f"<head: {self.summary}>"
+
+    @property
+    def summary(self) -> str:
+        """The type, the number of classes, and whether there are probabilities, in a few words."""
+        text = self.svm_type
+        if self.labels is not None:
+            text += f" of {len(self.labels):,} class{'' if len(self.labels) == 1 else 'es'}"
+        text += " (one-vs-rest)" if self.one_vs_rest else ""
+        return text + (" with probabilities" if self.has_probability else "")
+
     @property
     def is_classifier(self) -> bool:
         """Whether this is C-SVC or nu-SVC."""
@@ -108,7 +120,7 @@ class Head:
 
     @property
     def has_probability(self) -> bool:
-        """Whether the model supports ``-b 1`` (svm_check_probability_model)."""
+        """Whether the model supports probability estimates (svm_check_probability_model)."""
         if self.is_classifier:
             return self.prob_a is not None and self.prob_b is not None
         return self.density_marks is not None if self.svm_type == "one_class" else self.prob_a is not None
@@ -172,11 +184,13 @@ class Head:
         Raises
         ------
         UnsupportedError
-            For regression, and if the model was trained without ``-b 1``.
+            For regression, and if the model was trained without probabilities.
         """
         self._check_shape(decisions)
         if self.is_regression or not self.has_probability:
-            raise UnsupportedError("the model does not support probability estimates", "train it with -b 1")
+            raise UnsupportedError(
+                "the model does not support probability estimates", "train it with `probability`"
+            )
         if self.density_marks is not None:
             normal = _density(decisions[:, 0], self.density_marks)
             return np.column_stack([normal, 1 - normal])
@@ -187,7 +201,7 @@ class Head:
     def probabilities_in_doubt(
         self, decisions: FloatArray, errors: FloatArray, *, threads: int = 1
     ) -> NDArray[np.bool_]:
-        """Return for which rows errors of the decision values could change the output of ``-b 1``.
+        """Return for which rows errors of the decision values could change label or probabilities as printed.
 
         Parameters
         ----------

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
 from svmfast.certificate import REST, SPARE_ENTRIES, centered_squared_norms, error_bounds, inside_bound
+from svmfast.display import count
 from svmfast.errors import ModelContentError, NotFiniteError, UnsupportedError
 from svmfast.models.base import (
     EDITED,
@@ -28,6 +29,8 @@ from svmfast.models.base import (
     as_edited,
     head_fields,
     head_of,
+    one_line,
+    part,
 )
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -38,7 +41,7 @@ MAX_ORDER = 32
 ABOUT = ("zero", "centre")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PolynomialModel(Cacheless):
     """fhat_p(z) = exp(-gamma ||z - mu||^2) P_p(z - about) - rho_p, where mu is the center nearest to z.
 
@@ -166,6 +169,23 @@ class PolynomialModel(Cacheless):
         _expect(
             "exact", width == self.n_features, f"an embedded model of {width} features", f"{self.n_features}"
         )
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    @property
+    def summary(self) -> str:
+        """What a ``repr`` says of this kind."""
+        low, high = (int(self.orders.min()), int(self.orders.max())) if self.orders.size else (0, 0)
+        parts = [
+            f"order {high}" if low == high else f"orders {low} to {high}",
+            count(len(self.centers), "cell"),
+            count(len(self.coefficients), "coefficient"),
+            "certificate" if self.has_error_bound else "no certificate",
+        ]
+        if self.embedded_exact is not None:
+            parts.append(part("exact", self.embedded_exact))
+        return ", ".join(parts)
 
     @property
     def has_error_bound(self) -> bool:
@@ -350,6 +370,10 @@ class PolynomialModel(Cacheless):
         if self.bound_degrees is not None:  # the copy in single precision, and the buffer that packs it
             needed += 12 * self.coefficients.size + self.bound_degrees.nbytes
         return needed + (0 if self.embedded_exact is None else self.embedded_exact.working_bytes)
+
+    def with_exact(self, exact: KernelExpansion | None) -> PolynomialModel:
+        """Return this model with the exact one inside, or without any."""
+        return replace(self, embedded_exact=exact)
 
     def to_record(self) -> Record:
         """Return everything needed to rebuild the model."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.caches import Cacheless, cached
+from svmfast.display import count
 from svmfast.errors import ModelContentError
 from svmfast.kernel_memory import ExpansionSizes, cell_bytes, decision_bytes
 from svmfast.kernels import LAPLACIAN, CellEngine, DecisionEngine, Kernel
@@ -24,6 +25,7 @@ from svmfast.models.base import (
     as_edited,
     head_fields,
     head_of,
+    one_line,
 )
 from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks
@@ -42,7 +44,7 @@ _DENSE_SHARE = 0.2
 _PSEUDO_SINCE = 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RoutedModel(Cacheless):
     """f_p(z) = sum_i coef_pi K_c(x_i, z) - rho_cp, summed over the landmarks of z's cell c.
 
@@ -162,6 +164,17 @@ class RoutedModel(Cacheless):
             raise ModelContentError(
                 "coef", "coefficients whose sum overflows", "a finite sum of their absolute values"
             )
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    @property
+    def summary(self) -> str:
+        """What a ``repr`` says of this kind."""
+        parts = [f"{self.kernel} kernel", count(self.n_cells, "cell"), count(len(self.landmarks), "landmark")]
+        if self.pseudo is not None:
+            parts.append(count(int(self.pseudo.sizes.sum()), "pseudo landmark"))
+        return ", ".join(parts)
 
     @property
     def n_cells(self) -> int:
@@ -376,9 +389,9 @@ def centers_on_the_way(children: IntArray) -> FloatArray:
     """Return the number of centers with which a row is compared on its way to each cell, ``(cells,)``."""
     compared: FloatArray = np.zeros(len(children))
     following = 1
-    for node, count in enumerate(children):
+    for node, number in enumerate(children):
         # An only child is reached without a comparison.
-        compared[following : following + count] = compared[node] + (count if count > 1 else 0)
-        following += count
+        compared[following : following + number] = compared[node] + (number if number > 1 else 0)
+        following += number
     leaves: FloatArray = compared[children == 0]
     return leaves

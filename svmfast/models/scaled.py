@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.models.base import Model, Record, Schema, bounded
+from svmfast.models.base import Model, Record, Schema, bounded, one_line, part
 from svmfast.models.certified import bounds_its_error, certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -18,7 +18,7 @@ from svmfast.models.scaling import SCALING_ARRAYS, SCALING_SCALARS, Scaling
 from svmfast.rows import FloatArray, Rows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScaledModel:
     """``model(scaling(row))``.
 
@@ -65,6 +65,14 @@ class ScaledModel:
         if names is not None and labels is not None:
             named = replace(self.scaling, class_labels=tuple(map(float, labels)))
             object.__setattr__(self, "scaling", named)
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    @property
+    def summary(self) -> str:
+        """What a ``repr`` says of this kind."""
+        return f"{self.scaling.summary}, {part('before a', self.model)}"
 
     @property
     def head(self) -> Head:

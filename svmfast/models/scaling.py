@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
+from svmfast.display import count, listed, shown
 from svmfast.errors import ModelContentError, NotFiniteError
 from svmfast.models.base import Array, ArrayField, Scalar, ScalarField
 from svmfast.rows import MAX_COLUMNS, FloatArray, Rows
@@ -92,7 +93,7 @@ class ColumnRanges:
         return np.nan_to_num(offset), np.nan_to_num(factor)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scaling(Cacheless):
     """``z = (x - offset) * factor`` for every column of a row, before a model sees it.
 
@@ -150,18 +151,18 @@ class Scaling(Cacheless):
         if self.digits is not None:
             holds = 1 <= self.digits <= MAX_DIGITS
             _expect("digits", holds, f"{self.digits}", f"a number from 1 to {MAX_DIGITS}")
-        for name, count in (("feature_names", d), ("class_names", None)):
-            self._check_names(name, count)
+        for name, expected in (("feature_names", d), ("class_names", None)):
+            self._check_names(name, expected)
 
-    def _check_names(self, name: str, count: int | None) -> None:
+    def _check_names(self, name: str, expected: int | None) -> None:
         names = getattr(self, name)
         if names is None:
             return
         names = tuple(map(str, names))
         object.__setattr__(self, name, names)
         _expect(name, len(set(names)) == len(names), "the same name twice", "distinct names")
-        if count is not None:
-            _expect(name, len(names) == count, f"{len(names)} names", f"{count}, one for each column")
+        if expected is not None:
+            _expect(name, len(names) == expected, f"{len(names)} names", f"{expected}, one for each column")
 
     @classmethod
     def from_ranges(
@@ -192,6 +193,24 @@ class Scaling(Cacheless):
     def __len__(self) -> int:
         return len(self.offset)
 
+    def __repr__(self) -> str:
+        return f"<scaling: {self.summary}>"
+
+    @property
+    def summary(self) -> str:
+        """The number of scaled columns, how they are scaled, and the names, in one line."""
+        target = "" if self.ranges is None else f" to [{self.ranges.lower:g}, {self.ranges.upper:g}]"
+        parts = [] if self.is_identity else [f"{count(len(self), 'column')} scaled{target}"]
+        if self.clip is not None:
+            parts += [f"clipped to [{self.clip[0]:g}, {self.clip[1]:g}]"]
+        if self.digits is not None:
+            parts += [count(self.digits, "digit")]
+        if self.feature_names is not None:
+            parts += ["named features"]
+        if self.class_names is not None:
+            parts += [f"classes {listed([shown(name) for name in self.class_names])}"]
+        return ", ".join(parts) or "no change"
+
     @cached
     def is_identity(self) -> bool:
         """Whether rows are not changed: the scaling has only names."""
@@ -210,6 +229,25 @@ class Scaling(Cacheless):
         identity = np.zeros(len(self)), np.ones(len(self))
         names = self.feature_names, self.class_names
         return Scaling(*identity, None, *names, class_labels=self.class_labels)
+
+    def naming(self, names: Sequence[str]) -> Scaling:
+        """Return the same map with these names of columns, of which there is one for every column or more.
+
+        Columns beyond the known ones are not changed, or with `ranges`, are dropped, as before. A scaling
+        that clips must have as many columns: others would be clipped as well.
+        """
+        more = np.zeros(len(names) - len(self))
+        ranges = self.ranges
+        if ranges is not None:  # equal ends drop a column
+            low, high = (np.concatenate([ends, more]) for ends in (ranges.minimum, ranges.maximum))
+            ranges = replace(ranges, minimum=low, maximum=high)
+        return replace(
+            self,
+            offset=np.concatenate([self.offset, more]),
+            factor=np.concatenate([self.factor, more if ranges is not None else more + 1]),
+            ranges=ranges,
+            feature_names=tuple(names),
+        )
 
     def for_labels(self, labels: Iterable[float] | None) -> Scaling:
         """Return the same map for a model with these labels, with the class names of these labels only."""

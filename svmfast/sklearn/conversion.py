@@ -21,6 +21,7 @@ from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import scaling_of, unscaled, with_scaling
 from svmfast.rows import Rows
+from svmfast.score import values_differing_percent
 from svmfast.threads import thread_count
 
 #: Values of `method`.
@@ -116,9 +117,7 @@ class _Conversion:
         theirs, ours = self._predicted(self.exact, rows), self._predicted(model, rows)
         if not self.exact.head.is_regression:
             return float(np.mean(ours != theirs))
-        spread = float(np.std(theirs))
-        error = float(np.sqrt(np.mean((ours - theirs) ** 2)))
-        return error / spread if spread > 0 else error
+        return values_differing_percent(ours, theirs) / 100
 
     def cost(self, model: Model) -> float:
         """Return the multiply-adds per row; for a cascade, those of its fast half."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from svmfast.display import shown
 from svmfast.values.base import MOST, Value
 from svmfast.values.numbers import Real, Whole
+
+#: The word for class weights that are inversely proportional to the number of rows of a class.
+BALANCED = "balanced"
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 class Switch(Value):
@@ -124,7 +129,9 @@ class Numbered(Value):
 
 
 class Weights(Value):
-    """Weights of classes, a tuple of (label, weight); on the command line ``-w-1 2.5``.
+    """Weights of classes, a tuple of (label, weight), or ``balanced``; on the command line ``-w-1 2.5``.
+
+    A class may be named instead of its label, if it has a name.
 
     Attributes
     ----------
@@ -133,33 +140,46 @@ class Weights(Value):
     """
 
     name = "NUMBER"
-    type_expected = "a mapping of labels to weights, or pairs of them"
+    type_expected = "a mapping of labels to weights, pairs of them, or 'balanced'"
 
     def __init__(self) -> None:
         self.label, self.weight = Whole(-MOST - 1), Real(0, above=True)
 
     def has_type(self, value: Any) -> bool:
-        return isinstance(value, Mapping | Sequence) and not isinstance(value, str)
+        return isinstance(value, Mapping | Sequence)
 
-    def read(self, text: str) -> tuple[tuple[int, float], ...] | None:
-        pairs = [word.partition(":") for word in text.split(",")]
-        return self.accept([(self.label.read(label), self.weight.read(weight)) for label, _, weight in pairs])
+    def read(self, text: str) -> Any:
+        if text == BALANCED:
+            return BALANCED
+        pairs = [word.rpartition(":") for word in text.split(",")]
+        return self.accept([(self.read_label(label), self.weight.read(weight)) for label, _, weight in pairs])
+
+    def read_label(self, text: str) -> int | str | None:
+        """Return the label that `text` spells, or `text` itself: the name of a class."""
+        return self.label.read(text) if _INTEGER.fullmatch(text) else text or None
 
     def expected(self) -> str:
-        return f"weights by label, such as {{1: 5, -1: 2.5}}: {self.weight.expected()}"
+        return f"weights by label, such as {{1: 5, -1: 2.5}}, or 'balanced': {self.weight.expected()}"
 
-    def accept(self, value: Any) -> tuple[tuple[int, float], ...] | None:
+    def accept(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return value if value == BALANCED else None
         pairs = list(value.items() if isinstance(value, Mapping) else value)
         if not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
             return None
-        found = [(self.label.accept(label), self.weight.accept(weight)) for label, weight in pairs]
+        found = [
+            (label if isinstance(label, str) else self.label.accept(label), self.weight.accept(weight))
+            for label, weight in pairs
+        ]
         kept = tuple((label, weight) for label, weight in found if label is not None and weight is not None)
         return kept if len(kept) == len(pairs) else None
 
     def text(self, value: Any) -> str:
-        return ",".join(f"{label}:{weight!r}" for label, weight in value)
+        return value if isinstance(value, str) else ",".join(f"{label}:{weight!r}" for label, weight in value)
 
     def command_words(self, flags: Sequence[str], value: Any) -> list[str]:
+        if isinstance(value, str):
+            return [flags[0], value]
         return [word for label, weight in value for word in (f"{flags[0]}{label}", repr(weight))]
 
 
@@ -199,6 +219,25 @@ class ScalingFile(Value):
 
     def accept(self, value: Any) -> Any:
         return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+class ModelFile(Value):
+    """The path of a model; in Python also the model itself."""
+
+    name = "MODEL"
+    type_expected = "a model, or the path of one"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str | os.PathLike) or hasattr(value, "decision_values")
+
+    def read(self, text: str) -> str:
+        return text
+
+    def expected(self) -> str:
+        return self.type_expected
+
+    def accept(self, value: Any) -> Any:
+        return value
 
 
 class Names(Value):

@@ -97,7 +97,9 @@ def test_one_thread_and_two_write_the_same_bytes():
 
 def test_cross_validation_prints_the_lines_of_svm_train(tmp_path):
     done = svmfast("budget-train", "-v", "5", "-g", "0.05", BREAST, cwd=tmp_path)
-    found = re.fullmatch(rb"Cross Validation Accuracy = ([0-9.]+)%\n", done.stdout)
+    found = re.fullmatch(
+        rb"Cross Validation Accuracy = ([0-9.]+)%\nbalanced accuracy [0-9.]+%; recall .*\n", done.stdout
+    )
     assert found
     assert float(found[1]) > 94
     assert list(tmp_path.iterdir()) == []
@@ -228,7 +230,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         (("--lambda", "0.01"), "no --lambda, this run has --lambda 0.01"),
         (("-g", "0.5"), "--gamma 0.05, this run has --gamma 0.5"),
         (("-w1", "3", "-w-1", "0.5"), "no -w, this run has -w 1: 3, -1: 0.5"),
-        (("-b", "1"), "no --probability, this run has --probability"),
+        (("-b", "1"), "no -b 1, this run has -b 1"),
         (("--no-bias",), "the default --bias, this run has no --bias"),
         (("--merge", "gss"), "--merge lookup-wd, this run has --merge gss"),
         (("--keep", "last"), "--keep refit, this run has --keep last"),
@@ -299,7 +301,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         (
             ("-w", "2", "DATA", "m"),
             "svmfast budget-train: '-w': the label belongs to the name, as in -w1 5 -w-1 2; "
-            "see 'svmfast budget-train --help'",
+            "or -w balanced; see 'svmfast budget-train --help'",
         ),
         (
             ("--memory", "10k", "DATA", "m"),

@@ -138,6 +138,22 @@ def test_regression_within_a_tolerance(tmp_path: Path) -> None:
         assert out.read_bytes() == (FIXTURES / "golden" / f"{name}.out").read_bytes()
 
 
+def test_the_exact_model_of_a_regression_needs_a_tolerance(tmp_path: Path) -> None:
+    test, exact, made = data("diabetes.test"), model("diabetes_eps_rbf"), tmp_path / "made"
+    assert svmfast("approximate", exact, "-o", made, "--embed-exact", "-q").returncode == 0
+    plain = tmp_path / "plain"
+    assert svmfast("approximate", exact, "-o", plain, "-q").returncode == 0
+    for words, instead in (((made,), "--no-fallback"), ((plain, "--exact", exact), "leave out --exact")):
+        done = svmfast("predict", test, *words[:1], tmp_path / "out", *words[1:])
+        assert (done.returncode, done.stderr.decode()) == (
+            2,
+            "svmfast: values are certified within a tolerance: the exact model answers the rows whose error "
+            f"bound exceeds --tolerance; give it, or {instead} to predict with the approximation alone\n",
+        )
+    for words in ((made, tmp_path / "out", "--tolerance", "1"), (made, tmp_path / "out", "--no-fallback")):
+        assert svmfast("predict", "-q", test, *words).returncode == 0
+
+
 def test_a_tolerance_alone_is_for_regression() -> None:
     done = svmfast("predict", data("iris.test"), model("iris_c_rbf_prob"), "--tolerance", "0.1")
     assert done.returncode == 2

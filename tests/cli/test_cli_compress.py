@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from program import ROOT, cli_runner, data, model, svmfast
-from test_compress import exact, rows
+from read_fixtures import exact, rows
 
 from svmfast.cli.main import program
 from svmfast.cli.messages import rounded_up

@@ -5,13 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from model_examples import EXAMPLES
 from program import FIXTURES, data, model, svmfast
 from sklearn.datasets import load_svmlight_file
+
+from svmfast.formats.detect import load_model, save_model
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling
 
 
 def info(path: Any, stdin: bytes = b"") -> dict[str, Any]:
@@ -108,6 +114,36 @@ def test_the_text_has_the_names_and_numbers_of_the_json(path: Path) -> None:
         assert line.startswith(name.replace("_", " ") + " ")
         if isinstance(value, int) and not isinstance(value, bool):
             assert line.endswith(f"  {value:,}")
+
+
+def test_the_text_has_what_a_user_wants_to_know_of_every_kind(tmp_path: Path) -> None:
+    for name, make in EXAMPLES.items():
+        path = tmp_path / "model"
+        size = save_model(make(), path)
+        text = svmfast("info", path).stdout.decode()
+        lines = dict(re.split(r"  +", line, maxsplit=1) for line in text.splitlines() if "  " in line.strip())
+        assert "{" not in text, name
+        assert lines["bytes"] == f"{size:,}"
+        assert len(lines["sha256"]) == 64
+        assert {"kind", "svm type", "labels", "features", "probability"} <= set(lines), name
+        made = load_model(path)
+        assert ("provenance" in lines) == (made.kind != "libsvm")
+        assert ("\nmodel\n  kind " in text) == (made.kind == "scaled"), name
+        assert ("\nfast\n  kind " in text) == (made.kind == "cascade"), name
+
+
+def test_names_and_scaling_are_shown(tmp_path: Path) -> None:
+    scaling = Scaling(np.zeros(4), np.full(4, 2.0), (-1, 1), ("a", "b b", "c", "d"), ("x", "y", "z"))
+    save_model(ScaledModel(EXAMPLES["cascade"](), scaling), tmp_path / "model")
+    lines = svmfast("info", tmp_path / "model").stdout.decode().splitlines()
+    assert "class names     x, y, z" in lines
+    assert "feature names   a, b b, c, d" in lines
+    assert any(line.startswith("scaling         columns 4, ") and "clip -1 1" in line for line in lines)
+    start = lines.index("model")
+    assert lines[start + 1].split() == ["kind", "cascade"]
+    assert "  fast" in lines[start:]
+    assert lines[-1].startswith("    ")
+    assert sum(line.split()[:2] == ["svm", "type"] for line in lines) == 1  # the models have it in common
 
 
 @pytest.mark.parametrize(

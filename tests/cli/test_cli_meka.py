@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from meka_problems import data, settings
 from program import PROGRAM, svmfast
-from test_meka import data, settings
 
 from svmfast.cli.main import run
 from svmfast.errors import MemoryLimitError

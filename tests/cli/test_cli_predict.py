@@ -220,7 +220,7 @@ def test_a_bad_model_keeps_the_old_output(tmp_path: Path) -> None:
     ("args", "message"),
     [
         (("-b", "1", data("iris.test"), model("iris_c_linear")), "does not support probability estimates"),
-        (("-b", "2", data("iris.test"), model("iris_c_linear")), "'2' is not one of '0', '1'"),
+        (("-b", "2", data("iris.test"), model("iris_c_linear")), "'2' is not 0 or 1"),
         ((data("precomputed.test"), model("iris_precomputed")), "precomputed"),
         ((data("iris.test"),), "Missing argument 'MODEL'"),
         (("-", "-"), "standard input can be read only once: '-' is for DATA, MODEL"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from program import PATIENCE, PROGRAM, ROOT, data, model
 
@@ -87,3 +89,71 @@ def test_an_existing_model_is_not_trained_again(tmp_path: Path) -> None:
     assert f"frontier {model('photos_c_rbf')} --data" in planned.stdout
     assert " train " not in planned.stdout
     assert " train " in make(tmp_path, "FILES=monday", "-n").stdout
+
+
+#: A regression: diabetes, as svm-train trained fixtures/models/diabetes_eps_rbf.model.
+REGRESSION = (
+    f"TRAIN={data('diabetes.train')}",
+    f"TEST={data('diabetes.test')}",
+    "OPTIONS=-s 3 -c 100 -g 0.02 -p 5",
+)
+
+
+def values(path: Path) -> np.ndarray:
+    return np.array(path.read_text().split(), float)
+
+
+def part_of_diabetes(place: Path, rows: int) -> Path:
+    place.write_text("".join(data("diabetes.test").read_text().splitlines(keepends=True)[:rows]))
+    return place
+
+
+def test_values_of_a_regression_are_within_the_tolerance(tmp_path: Path) -> None:
+    part_of_diabetes(tmp_path / "monday", 50)
+    done = make(tmp_path, "FILES=monday", "TOLERANCE=0.05", "CERTIFIED=1%", "TIME=20s", *REGRESSION)
+    assert done.returncode == 0, done.stderr
+    assert "values differing by at most 3% of their spread" in done.stdout
+    exact = [PROGRAM, "predict", "-q", "monday", "out/exact.model", "exact.values"]
+    subprocess.run(exact, cwd=tmp_path, check=True)
+    ours, theirs = values(tmp_path / "out/monday.values"), values(tmp_path / "exact.values")
+    assert 0 < np.abs(ours - theirs).max() <= 0.05
+    assert "Nothing to be done" in make(tmp_path, "FILES=monday", "TOLERANCE=0.05", *REGRESSION).stdout
+    # Rows far from those of the training: no value is proven, and the file is refused.
+    (tmp_path / "far").write_text("100 " + " ".join(f"{i}:{90 + i}" for i in range(1, 11)) + "\n")
+    done = make(tmp_path, "FILES=far", "TOLERANCE=0.05", "CERTIFIED=1%", *REGRESSION)
+    assert done.returncode == 2
+    assert "far.values] Error 1" in done.stderr
+    assert not (tmp_path / "out/far.values").exists()
+
+
+@pytest.mark.parametrize("given", [REGRESSION, (f"MODEL={model('diabetes_eps_rbf')}",)])
+def test_a_regression_needs_a_tolerance(given: tuple[str, ...], tmp_path: Path) -> None:
+    done = make(tmp_path, "FILES=monday", "-n", *given)
+    assert done.returncode == 2
+    assert (
+        "say TOLERANCE=ERROR, how far a value of the regression may be from the exact model's" in done.stderr
+    )
+
+
+def test_the_rules_of_the_page_compare_a_regression(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "batch.md").read_text()
+    (rules,) = re.findall(r"^```make\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    part_of_diabetes(tmp_path / "monday", 10)
+    shutil.copy(data("diabetes.train"), tmp_path / "train.txt")
+    shutil.copy(data("diabetes.test"), tmp_path / "test.txt")
+    for limit, status in (("0.0001%", 2), ("3%", 0)):
+        (tmp_path / "Makefile").write_text(rules.replace("3%", limit))
+        (tmp_path / "fast.report").unlink(missing_ok=True)
+        path = os.pathsep.join([str(Path(PROGRAM).parent), os.environ["PATH"]])
+        done = subprocess.run(
+            ["make"],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=120 * PATIENCE,
+        )
+        assert done.returncode == status, done.stderr
+        assert (tmp_path / "fast.report").exists() == (tmp_path / "monday.values").exists() == (status == 0)
+        assert ("of their spread, more than 0.0001%" in done.stderr) == (status == 2)
+    assert "values differ" in (tmp_path / "fast.report").read_text()

@@ -62,15 +62,15 @@ def rows(path: Path, seed: int, *, plain: bool = True) -> Path:
     """Write random rows: labels and values of many sizes, columns with and without zeros, of one value."""
     rng = np.random.default_rng(seed)
     n, width = int(rng.integers(1, 3000)), int(rng.integers(1, 40))
-    scale = 10.0 ** rng.integers(-6, 7, width)
+    values = rng.normal(size=(n, width)) * 10.0 ** rng.integers(-6, 7, width)
+    values[rng.random((n, width)) < 0.1] = -0.0
+    digits = rng.integers(1, 17, (n, width)).tolist()
+    kept = rng.random((n, width)) < rng.choice([0.3, 0.9, 1.0], (n, 1))
+    labels = rng.choice(["1", "-1", "+1", "2.5", "1e3"], n)
     lines = []
-    for number in range(n):
-        kept = np.flatnonzero(rng.random(width) < rng.choice([0.3, 0.9, 1.0]))
-        values = " ".join(
-            f"{j + 1}:{(rng.normal() if rng.random() < 0.9 else -0.0) * scale[j]:.{rng.integers(1, 17)}g}"
-            for j in kept
-        )
-        lines.append(f"{rng.choice(['1', '-1', '+1', '2.5', '1e3'])} {values}".rstrip())
+    for number, (own, row, places) in enumerate(zip(kept, values.tolist(), digits, strict=True)):
+        pairs = (f"{j + 1}:{row[j]:.{places[j]}g}" for j in np.flatnonzero(own).tolist())
+        lines.append(" ".join((labels[number], *pairs)))
         if not plain and number % 7 == 3:
             lines[-1] += " # a remark"
     path.write_text("\n".join(lines) + ("\n" if seed % 2 else ""))

@@ -20,7 +20,7 @@ import svmfast
 
 RECIPES = {
     text.split("\n")[0].removeprefix("# "): text
-    for text in re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "scale.md").read_text(), re.S | re.M)
+    for text in re.findall(r"^```python\n(# .*?)^```", (ROOT / "docs" / "scale.md").read_text(), re.S | re.M)
 }
 
 

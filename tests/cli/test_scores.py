@@ -136,11 +136,11 @@ def test_many_files_add_up(rare: tuple[Path, Path], tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["train", "budget-train"])
 def test_cross_validation_names_the_class_too(command: str, rare: tuple[Path, Path]) -> None:
     done = svmfast(command, "-v", "3", "-g", "1e-6", rare[0])
-    assert done.stdout.endswith(b"Cross Validation Accuracy = 99%\n")
+    assert b"Cross Validation Accuracy = 99%\n" in done.stdout
     assert LINE in done.stderr.decode()
     found = report(command, "-v", "3", "-g", "1e-6", rare[0])
     assert found["balanced_accuracy"] == 50
-    assert found["notes"] == [LINE]
+    assert found["notes"][-1:] == [LINE]
 
 
 #: Trainers, the key of their scores, and whether the scores are measured on held-out rows.
@@ -214,7 +214,7 @@ def test_scores_of_a_grid_have_all_figures(name: str, rare: tuple[Path, Path]) -
     assert found["best"] in found["cross_validation"]
     assert found["notes"][-1] == LINE
     done = svmfast(*words, rare[0])
-    assert done.stdout.endswith(b"Cross Validation Accuracy = 99%\n")
+    assert b"Cross Validation Accuracy = 99%\n" in done.stdout
     assert b": accuracy 99%, balanced accuracy 50%, ROC AUC 0." in done.stdout
     values = report(name, "--task", "ridge", "-v", "3", *TRAINERS[name][0][3:7], data("diabetes.train"))
     (one,) = values["cross_validation"]

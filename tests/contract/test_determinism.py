@@ -10,52 +10,52 @@ import sys
 from pathlib import Path
 
 import pytest
-from meaning import FROZEN
-from program import PROGRAM, data, model, svmfast
+from every_command import INPUTS, RUNS
+from forking import Forks
+from program import PATIENCE, PROGRAM, ROOT, data, model, svmfast
 
 from svmfast import _core
-from svmfast.methods.registry import methods
+from svmfast.cli import main
 
-IRIS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
-FAST = str(FROZEN / "1.1/routed_pseudo_poly.model")
-SMALL = ["--clusters", "3", "--landmarks", "4"]
-
-#: Files are written to OUT; printed text is compared as well.
+#: The quick run of every command, and runs with other code or other output. Files are written to OUT and
+#: CHECKPOINT; printed text is compared as well.
 COMMANDS: dict[str, list[str]] = {
-    "approximate": ["approximate", EXACT, "--embed-exact", "-o", "OUT"],
-    "compress": ["compress", EXACT, "--sv", "6", "--data", IRIS, "--iterations", "20", "-o", "OUT"],
-    "budget-train": ["budget-train", IRIS, "OUT", "-g", "0.5", "-B", "5", "--passes", "2", "-b", "1"],
-    "meka": ["meka", IRIS, "-o", "OUT", "--task", "ridge", *SMALL, "--rank", "2"],
-    "dcpred": ["dcpred", IRIS, "-o", "OUT", "--task", "svc", *SMALL, "--iterations", "4"],
-    "nystrom": ["nystrom", IRIS, "-o", "OUT", "--task", "svc", "--landmarks", "8"],
-    "train": ["train", IRIS, "OUT"],
-    "train, silently": ["train", IRIS, "-q", "-o", "OUT"],
-    "predict": ["predict", "-b", "1", "--decision-values", str(data("iris.test")), EXACT, "OUT"],
-    "bound-check": ["bound-check", IRIS, "--model", EXACT],
-    "info": ["info", EXACT],
-    "linear": ["linear", IRIS, "-o", "OUT"],
-    "export": ["export", EXACT, "--to", "c", "--test", IRIS, "-o", "OUT"],
-    "compare": ["compare", EXACT, EXACT, "--data", str(data("iris.test")), "--json", "--repeats", "1"],
-    "frontier": [
-        *("frontier", EXACT, "--data", IRIS, "--test", str(data("iris.test")), "-o", "OUT", "-q"),
-        *("--methods", "linear"),
-    ],
-    "approximate in cells": [
-        "approximate",
-        EXACT,
-        "--cells",
-        "3",
-        "--order",
-        "auto",
-        "--force",
+    **{name: RUNS[name] for name in main.commands()},
+    "predict": ["predict", "-b", "1", "--decision-values", "TEST", "EXACT", "OUT"],
+    "compare": [*RUNS["compare"], "--json"],
+    "train, silently": ["train", "TRAIN", "-q", "-o", "OUT"],
+    "budget-train, probabilities": ["budget-train", "TRAIN", "OUT", "-g", "0.5", "-B", "5", "-b", "1"],
+    "compress, unscaled": [
+        "compress",
+        "EXACT",
+        "--sv",
+        "6",
         "--data",
-        IRIS,
+        "TRAIN",
+        "--iterations",
+        "20",
         "-o",
         "OUT",
     ],
-    "meka from a model": ["meka", "--from", EXACT, IRIS, "-o", "OUT", *SMALL, "--rank", "2"],
-    "dcpred from a model": ["dcpred", "--from", EXACT, IRIS, "-o", "OUT", *SMALL, "--iterations", "4"],
-    "cascade": ["cascade", FAST, EXACT, "--data", IRIS, "--max-diff", "10%", "-o", "OUT"],
+    "approximate, embedding": ["approximate", "EXACT", "--embed-exact", "-o", "OUT"],
+    "approximate, searching": [
+        *(
+            "approximate",
+            "EXACT",
+            "--cells",
+            "3",
+            "--order",
+            "auto",
+            "--force",
+            "--data",
+            "TRAIN",
+            "-o",
+            "OUT",
+        ),
+    ],
+    "meka from a model": RUNS["meka from a model"],
+    "dcpred from a model": RUNS["dcpred from a model"],
+    "cascade, unscaled": ["cascade", "FAST", "EXACT", "--data", "TRAIN", "--max-diff", "10%", "-o", "OUT"],
 }
 #: Measured times and figures that follow from them; everything else is compared.
 CLOCK = re.compile(rb'"[a-z_]*(seconds|speedup|linear_cost|threads)[a-z_]*": [^\n]*')
@@ -76,25 +76,49 @@ def decimal_comma(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str] | 
     return {"LOCPATH": str(folder), "LC_ALL": made.name} if made.exists() else None
 
 
-def run(name: str, folder: Path, threads: int, stdin: bytes = b"", **environment: str) -> bytes:
+#: Threads and the process in which a command runs with that many; the first has the tests' environment.
+Elsewhere = tuple[int, Forks]
+
+
+@pytest.fixture(scope="session")
+def elsewhere(decimal_comma: dict[str, str] | None) -> list[Elsewhere]:
+    """Other numbers of threads, with other environments, of which Python reads much at its start."""
+    comma = decimal_comma or {"LC_ALL": "C.UTF-8"}
+    given = ((2, {"LC_ALL": "C", "PYTHONHASHSEED": "0"}), (4, {**comma, "PYTHONHASHSEED": "1"}))
+    return [(threads, Forks(PROGRAM, environment(**own))) for threads, own in given]
+
+
+def environment(**own: str) -> dict[str, str]:
+    """Return that of the tests with other variables, and none for another locale or hash seed."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "PYTHONHASHSEED"))}
+    return {**kept, **own}
+
+
+def run(
+    name: str, folder: Path, threads: int, stdin: bytes = b"", forks: Forks | None = None, **variables: str
+) -> bytes:
     """Return the file that a command writes, and what it prints on stdout.
 
-    With an environment of its own, of which Python reads much at its start, the executable runs.
+    It runs in a fork of `forks`, or if it has `variables` of its own, by the executable.
     """
-    out = folder / "out"
-    words = [str(out) if word == "OUT" else word for word in COMMANDS[name]]
-    if stdin:
-        words = ["-" if word == IRIS else word for word in words]
-    words += ["-j", str(threads)]
-    if environment:
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "PYTHONHASHSEED"))}
+    out, checkpoint = folder / "out", folder / "checkpoint"
+    paths = {**INPUTS, "OUT": out, "CHECKPOINT": checkpoint, **({"TRAIN": "-"} if stdin else {})}
+    words = [str(paths.get(word, word)) for word in COMMANDS[name]]
+    if words[0] != "import":
+        words += ["-j", str(threads)]
+    if variables:
         done = subprocess.run(
-            [PROGRAM, *words], input=stdin, capture_output=True, env={**clean, **environment}
+            [PROGRAM, *words], input=stdin, capture_output=True, env=environment(**variables)
         )
+    elif forks is not None:
+        done = forks.run(words, stdin, os.fspath(ROOT), 60 * PATIENCE, shortened=True)
     else:
-        done = svmfast(*words, stdin=stdin)
+        done = svmfast(*words, stdin=stdin, shortened=True)
     assert done.returncode in (0, 1), done.stderr
     written = contents(out)
+    saved = contents(checkpoint)
+    if name == "scale":  # the state of a training run holds its seconds
+        written += saved
     if name == "frontier":  # its recommendation may depend on timing; its models do not
         return written
     return written + b"\0" + without_clock(done.stdout).replace(os.fsencode(out), b"OUT")
@@ -121,21 +145,23 @@ def without_clock(message: bytes) -> bytes:
     )
 
 
-def test_every_method_is_run() -> None:
-    missing = {one.name for one in methods()} - {words[0] for words in COMMANDS.values()}
-    assert not missing, "COMMANDS of this file"
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_environment_does_not_change_the_bytes(
-    name: str, tmp_path: Path, decimal_comma: dict[str, str] | None
+    name: str, tmp_path: Path, elsewhere: list[Elsewhere]
 ) -> None:
-    """Threads, locale and hash seed all differ between any two of three runs; that of a fork is random."""
+    """Threads, locale and hash seed all differ between any two of three runs; that of the first is random."""
     expected = run(name, tmp_path, 1)
     assert len(expected) > 20
+    for threads, forks in elsewhere:
+        assert run(name, tmp_path, threads, forks=forks) == expected
+
+
+@pytest.mark.parametrize("name", ["budget-train", "info"])
+def test_the_executable_writes_the_same_bytes_in_another_locale(
+    name: str, tmp_path: Path, decimal_comma: dict[str, str] | None
+) -> None:
     comma = decimal_comma or {"LC_ALL": "C.UTF-8"}
-    for threads, locale, seed in ((2, {"LC_ALL": "C"}, "0"), (4, comma, "1")):
-        assert run(name, tmp_path, threads, PYTHONHASHSEED=seed, **locale) == expected
+    assert run(name, tmp_path, 2, PYTHONHASHSEED="2", **comma) == run(name, tmp_path, 1)
 
 
 def test_the_locale_has_decimal_commas(decimal_comma: dict[str, str] | None) -> None:
@@ -151,7 +177,7 @@ def test_the_locale_has_decimal_commas(decimal_comma: dict[str, str] | None) -> 
 @pytest.mark.parametrize("name", ["budget-train", "meka", "dcpred", "train"])
 def test_a_pipe_gives_the_same_as_the_file(name: str, tmp_path: Path) -> None:
     expected = run(name, tmp_path, 1).partition(b"\0")[0]
-    text = Path(IRIS).read_bytes()
+    text = INPUTS["TRAIN"].read_bytes()
     assert run(name, tmp_path, 2, stdin=text).partition(b"\0")[0] == expected
 
 
@@ -175,7 +201,7 @@ def test_openmp_threads_change_no_byte(words: list[str], tmp_path: Path) -> None
     assert made[0] == made[1]
 
 
-@pytest.mark.parametrize("name", ["meka", "dcpred", "cascade"])
+@pytest.mark.parametrize("name", ["meka", "dcpred from a model", "cascade, unscaled"])
 def test_a_model_names_the_instruction_set_that_its_last_digits_depend_on(name: str, tmp_path: Path) -> None:
     run_on = {isa: run(name, tmp_path, 1, SVMFAST_ISA=isa) for isa in ("baseline", "avx2")}
     for isa, written in run_on.items():

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -59,18 +58,6 @@ def test_the_picture_of_the_session_shows_the_session() -> None:
     assert drawn.replace("&&\n> ", "&& ").split() == written.split()
 
 
-@pytest.mark.parametrize("text", blocks("python"))
-def test_the_python_of_the_readme_runs(text: str, tmp_path: Path) -> None:
-    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
-    environment = {**os.environ, "PATH": os.pathsep.join([str(PROGRAM.parent), os.environ["PATH"]])}
-    done = subprocess.run(
-        [sys.executable, "-c", text], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout
-    assert "False" not in done.stdout
-
-
 def test_the_readme_names_every_command() -> None:
     for name in main.commands():
         assert f"`{name}`" in README, f"README.md does not name `{name}`"
@@ -80,6 +67,35 @@ def test_paths_named_in_the_documents_exist() -> None:
     for page in (README, *(path.read_text() for path in (ROOT / "docs").glob("*.md"))):
         for path in re.findall(r"\b(?:docs|scripts|fixtures|tests)/[\w./-]*\w", page):
             assert (ROOT / path).exists(), path
+
+
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub and the site make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-") for text in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_work_in_the_repository(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, anchor = link.partition("#")
+        if "://" in link:
+            continue
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_the_index_links_every_page() -> None:
+    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", (ROOT / "docs" / "index.md").read_text()))
+    assert linked == {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
 
 
 @pytest.mark.parametrize(

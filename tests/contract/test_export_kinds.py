@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_model_kinds import EXAMPLES
+from model_examples import EXAMPLES
 
 import svmfast
 from svmfast.errors import UnsupportedError

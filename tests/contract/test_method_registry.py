@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
+from every_command import RUNS, words
 from program import data, model
 
 import svmfast as package
@@ -17,8 +21,9 @@ from svmfast.api.run import run_method
 from svmfast.cli import main
 from svmfast.errors import ModelFormatError, OptionError
 from svmfast.formats.detect import load_model, model_bytes
-from svmfast.frontiers import run as frontier_run
+from svmfast.frontiers import making
 from svmfast.frontiers.child import Failed
+from svmfast.methods import registry
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.given import Input, Inputs, Outcome, Setting
 from svmfast.methods.grid import Candidate, Grid, NotTried, Style
@@ -154,7 +159,7 @@ def test_frontier_tries_a_registered_method(
             raise Failed("no", final=True)
         return 0.1
 
-    monkeypatch.setattr(frontier_run, "make", make)
+    monkeypatch.setattr(making, "make", make)
     found = package.frontier(
         model("breast_c_rbf"), data("breast.train"), data("breast.test"), output=tmp_path / "tried",
         methods="toy", max_diff=50.0, time_limit=20.0,
@@ -170,39 +175,26 @@ def test_frontier_tries_a_registered_method(
 
 # --- the contract, for every method ---
 
-#: Options for a quick run, for methods that need some.
-QUICK: dict[str, dict[str, Any]] = {
-    "compress": {"sv": 6, "iterations": 3, "start": "kmeans"},
-    "nystrom": {"task": "svc", "landmarks": 8},
-    "dcpred": {"task": "svc", "clusters": 3, "landmarks": 4, "iterations": 2},
-    "meka": {"task": "ridge", "clusters": 3, "landmarks": 4, "rank": 2},
-    "cascade": {"max_diff": 0.1},
-    "budget-train": {"budget": 5, "passes": 1, "gamma": 0.5},
-}
-PATHS = {"model": model("iris_c_rbf_prob"), "exact": model("iris_c_rbf_prob"), "data": data("iris.train")}
 
-
-def quick_inputs(method: Method, folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for one in method.inputs:
-        if one.required or (one.name == "data" and one.content == "rows"):
-            if one.name == "fast":
-                fast = folder / "fast"
-                package.compress(PATHS["model"], sv=12, iterations=5).save(fast)
-                found["fast"] = fast
-            else:
-                found[one.name] = PATHS[one.name]
-    return found
+def quick_run(method: Method) -> dict[str, Any]:
+    """Return the arguments of `run_method` for the method's quick run on the command line."""
+    if method.name not in RUNS:
+        return {"inputs": {"data": data("iris.train")}, "options": {}}
+    command = main.program.get_command(click.Context(main.program), method.name)
+    assert command is not None
+    context = command.make_context(method.name, words(method.name, {"OUT": "o", "CHECKPOINT": "c"})[1:])
+    given = {name: value for name, value in context.params.items() if value not in (None, ())}
+    return {
+        "inputs": {one.name: given[one.name] for one in method.inputs if one.name in given},
+        "options": {one.name: given[one.name] for one in options_of(method.options) if one.name in given},
+        "reading": {one.name: given[one.name] for one in options_of(Reading) if one.name in given},
+    }
 
 
 @pytest.mark.parametrize("method", [*methods(), TOY], ids=lambda method: method.name)
 def test_every_method_meets_the_contract(method: Method, tmp_path: Path) -> None:
     """Equal bytes for any number of threads, a round trip, detection of damage, an answer for every row."""
-    inputs, options = quick_inputs(method, tmp_path), QUICK.get(method.name, {})
-    try:
-        results = [run_method(method, inputs, options, threads=threads) for threads in (1, 2)]
-    except OptionError as error:
-        pytest.fail(f"QUICK[{method.name!r}] of this file: {options}: {error}")
+    results = [run_method(method, **quick_run(method), threads=threads) for threads in (1, 2)]
     contents = [model_bytes(result.model) for result in results]
     assert contents[0] == contents[1]
     assert results[0].report.lines()
@@ -250,3 +242,18 @@ def test_one_name_has_one_meaning() -> None:
         for one in options_of(method.options):
             for flag in one.flags:
                 assert letters.setdefault(flag, one.name) == one.name, (flag, method.name)
+
+
+@pytest.mark.parametrize("name", [one.name for one in methods()])
+def test_a_command_imports_no_other_method(name: str) -> None:
+    """The registry names the package of each command; only that one is imported for its help."""
+    code = (
+        "import sys\nfrom svmfast.methods.registry import method\n"
+        "print(method(sys.argv[1]).name)\n"
+        "found = [one.split('.') for one in sys.modules if one.startswith('svmfast.methods.')]\n"
+        "print(*{one[2] for one in found if len(one) > 3})"
+    )
+    shown = subprocess.run([sys.executable, "-c", code, name], capture_output=True, text=True, check=True)
+    found, packages = shown.stdout.splitlines()
+    assert found == name
+    assert set(packages.split()) - {"common"} == {registry._PACKAGES[name]}

@@ -1,65 +1,17 @@
-"""The contract of every kind of model: register a kind and give an example here, and it is tested."""
+"""The contract of every kind of model. Register a kind, give an example in model_examples: it is tested."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
-from approximations import approximate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_routed import routed
+from model_examples import EXAMPLES, NAMES, rows_for
 
 from svmfast import errors
 from svmfast.formats.detect import load_model, model_bytes, open_model
-from svmfast.formats.libsvm_model import read_libsvm_model
-from svmfast.models.base import KINDS, Model, model_class
-from svmfast.models.cascade import CascadeModel
-from svmfast.models.head import Head
-from svmfast.models.scaled import ScaledModel
-from svmfast.models.scaling import Scaling, TargetRange
-from svmfast.rows import Rows
-
-MODELS = Path(__file__).parents[2] / "fixtures" / "models"
-
-
-def polynomial(name: str, order: int) -> Model:
-    return approximate(read_libsvm_model(MODELS / f"{name}.model"), order=order, provenance={"seed": "3"})[0]
-
-
-def cascade(fast: str, exact: str) -> Model:
-    return CascadeModel(EXAMPLES[fast](), read_libsvm_model(MODELS / f"{exact}.model"), 0.25)
-
-
-EXAMPLES: dict[str, Callable[[], Model]] = {
-    "libsvm": lambda: load_model(MODELS / "iris_c_rbf_prob.model"),
-    "libsvm one-class": lambda: load_model(MODELS / "normal_one_rbf_prob.model"),
-    "libsvm regression": lambda: load_model(MODELS / "diabetes_eps_rbf_prob.model"),
-    "libsvm one label": lambda: load_model(MODELS / "single_class.model"),
-    "polynomial": lambda: polynomial("wine_c_rbf_prob", 2),
-    "polynomial order 3": lambda: polynomial("iris_c_rbf_prob", 3),
-    "polynomial exact": lambda: polynomial("breast_c_poly2", 2),
-    "routed": lambda: routed(),
-    "routed poly": lambda: routed(pseudo="poly"),
-    "routed triangle": lambda: routed(pseudo="triangle"),
-    "routed rule": lambda: routed(head=Head("c_svc", np.array([3, 1, 2]), one_vs_rest=True)),
-}
-EXAMPLES |= {
-    "cascade": lambda: cascade("libsvm", "iris_c_rbf_prob"),
-    "cascade order 3": lambda: cascade("polynomial order 3", "iris_c_rbf_prob"),
-}
-RANGES = Scaling.from_ranges([-1, 0, 2], [3, 1, 2], 0, 1, target=TargetRange(-1, 1, 0, 5))
-AFFINE = Scaling(
-    np.array([0.5, 0, -2]), np.array([2, 0, 0.25]), (-3, 2.5), ("a b", "\u00e9", ""), ("x", "y", "z")
-)
-EXAMPLES |= {
-    "scaled libsvm": lambda: ScaledModel(EXAMPLES["libsvm"](), RANGES, {"method": "compress"}),
-    "scaled polynomial": lambda: ScaledModel(EXAMPLES["polynomial"](), AFFINE),
-    "scaled cascade": lambda: ScaledModel(EXAMPLES["cascade"](), RANGES),
-}
-NAMES = sorted(EXAMPLES)
+from svmfast.models.base import KINDS, Model, model_class, summary_of
+from svmfast.models.scaling import Scaling
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +19,46 @@ def models() -> dict[str, Model]:
     return {name: make() for name, make in EXAMPLES.items()}
 
 
-def rows_for(model: Model, n: int = 37) -> Rows:
-    rng = np.random.default_rng(8)
-    width = model.n_features + 3  # some columns are new to the model
-    return Rows.from_dense(np.where(rng.random((n, width)) < 0.6, rng.normal(0, 0.5, (n, width)), 0))
-
-
 def test_every_kind_has_an_example(models: dict[str, Model]) -> None:
     assert {model.kind for model in models.values()} == {"libsvm", *KINDS}
     assert all(model_class(kind).kind == kind for kind in KINDS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_repr_is_one_informative_line(name: str, models: dict[str, Model]) -> None:
+    model = models[name]
+    for one in (model, model.head, getattr(model, "scaling", model)):
+        text = repr(one)
+        assert text.isprintable(), text
+        assert len(text) < 300, text
+        assert "array" not in text
+        assert "object at 0x" not in text
+    text = repr(model)
+    assert text.startswith(f"<{model.kind} model: {model.head.svm_type}")
+    assert f", {model.n_features} feature" in text
+    if model.head.labels is not None:
+        assert f" of {len(model.head.labels)} class" in text
+    assert ("with probabilities" in text) == model.head.has_probability
+    for name in ("model", "exact", "fast"):
+        inner = getattr(model, name, None)
+        if inner is not None:
+            assert f"{inner.kind} model ({summary_of(inner)})" in text
+
+
+def test_a_repr_says_what_its_kind_has(models: dict[str, Model]) -> None:
+    assert repr(models["libsvm"]) == (
+        "<libsvm model: c_svc of 3 classes with probabilities, 4 features, rbf kernel (gamma 0.5), "
+        "36 support vectors>"
+    )
+    assert "9 features, rbf kernel, 6 cells, 77 landmarks>" in repr(models["routed"])
+    assert "77 landmarks, 21 pseudo landmarks>" in repr(models["routed poly"])
+    assert "assumed error 0.25, fast libsvm model (rbf kernel (gamma 0.5), 36 " in repr(models["cascade"])
+    assert "order 3, 1 cell, " in repr(models["polynomial order 3"])
+    assert "3 columns scaled to [0, 1], 6 digits" in repr(models["scaled libsvm"])
+    assert "clipped to [-3, 2.5], named features, classes 'x', 'y', 'z'" in repr(models["scaled polynomial"])
+    named = Scaling(np.zeros(1), np.ones(1), None, ("a\nb",), ("\x1b[31m", "\u202e"))
+    assert repr(named) == r"<scaling: named features, classes '\x1b[31m', '\u202e'>"
+    assert repr(rows_for(models["libsvm"])).startswith("<37 rows of 7 columns, ")
 
 
 @pytest.mark.parametrize("name", NAMES)

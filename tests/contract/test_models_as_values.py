@@ -16,7 +16,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from test_model_kinds import EXAMPLES, NAMES, rows_for
+from model_examples import EXAMPLES, NAMES, rows_for
 
 import svmfast
 from svmfast import errors

@@ -59,10 +59,11 @@ def test_a_model_no_better_than_chance_is_not_written(tmp_path: Path) -> None:
     for words in ((), ("--data", rows), ("--calibrate", rows), ("--certificate", "none"), ("--cells", "2")):
         done = svmfast("approximate", exact, "-o", out, *words)
         assert (done.returncode, done.stdout) == (1, b""), words
-        last = done.stderr.decode().splitlines()[-1]
-        assert re.match(r"svmfast: \d\d\.\d\d% of the labels differ from the exact model's \(", last)
-        assert ", more than 10%; try " in last
-        assert last.endswith(" (--force writes it anyway); nothing was written")
+        reason, advice = done.stderr.decode().splitlines()[-2:]
+        assert re.match(r"svmfast: \d\d\.\d\d% of the labels differ from the exact model's \(", reason)
+        assert reason.endswith("), more than 10%; nothing was written")
+        assert advice.startswith("svmfast: try ")
+        assert advice.endswith("; --force writes it anyway")
         assert not out.exists()
     done = svmfast("approximate", exact, "-o", out, "--force", "-q")
     assert (done.returncode, len(done.stderr.splitlines())) == (0, 1)
@@ -123,14 +124,17 @@ def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
     assert re.search(
         r"svmfast: values differ by [\d.]+% of their spread from the exact model's \(480 ", errors
     )
-    assert "cascade" not in errors
-    assert "--embed-exact" not in errors
+    for word in ("cascade", "--embed-exact", "label", "boundary"):
+        assert word not in errors
+    assert "; support vectors are not like other rows: with --data your own rows are measured; " in errors
     errors = svmfast(
         "approximate", exact, "-o", tmp_path / "out", "--cells", "3", "--data", rows
     ).stderr.decode()
-    assert (
-        "try more --cells, svmfast compress or svmfast dcpred of the exact model (--force writes it "
-        "anyway); nothing was written" in errors
+    assert errors.endswith(
+        "held-out rows of the data), more than 10%; nothing was written\n"
+        "svmfast: try more --cells, svmfast compress or svmfast dcpred of the exact model, or leave rows "
+        "with a large error bound to the exact model (svmfast predict --exact --tolerance); --force writes "
+        "it anyway\n"
     )
     plain, _ = written(tmp_path, wavy(2.0))
     errors = svmfast("approximate", plain, "-o", tmp_path / "out", "--certificate", "none").stderr.decode()
@@ -240,7 +244,7 @@ def test_python_refuses_as_the_program_does(tmp_path: Path) -> None:
     exact, rows = wavy(2.0), some_rows(300)
     for given in ({}, {"data": rows}, {"data": rows.to_dense(8)}):
         with pytest.raises(
-            NegativeAnswerError, match=r"of the labels differ .* more than 10%; .* \(`force` writes it"
+            NegativeAnswerError, match=r"of the labels differ .* more than 10%; .*; `force` writes it"
         ):
             package.approximate(exact, **given)
     made, report = package.approximate(exact, rows.to_dense(8), force=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from budget_problems import fixture, moons, spooled
 from program import ROOT, data
-from test_budgeted_sgd import two_moons
+from two_moons import two_moons
 
 from svmfast.errors import OptionError
 from svmfast.formats.libsvm_model import libsvm_model_bytes

@@ -9,7 +9,7 @@ import pytest
 from budget_problems import fixture, moons
 from libsvm import svmutil
 from program import data, model
-from test_budgeted_sgd import kernel, two_moons
+from two_moons import kernel, two_moons
 
 import svmfast
 from svmfast.errors import CheckpointError, MemoryLimitError, OptionError, SingleClassError, TrainingRowError
@@ -223,7 +223,8 @@ def test_cross_validation_is_stratified_and_predicts_every_row():
         ({"checkpoint_every": 0}, "`checkpoint_every` is 0; expected a whole number from 1 to "),
         (
             {"weights": ((3, 0.0),)},
-            "`weights` is ((3, 0.0),); expected weights by label, such as {1: 5, -1: 2.5}: a finite decimal "
+            "`weights` is ((3, 0.0),); expected weights by label, such as {1: 5, -1: 2.5}, or "
+            "'balanced': a finite decimal "
             "number above 0",
         ),
         ({"keep": "all"}, "`keep` is 'all'; expected refit, best or last"),

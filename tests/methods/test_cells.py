@@ -17,7 +17,7 @@ from approximations import approximate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from program import data, model, svmfast
-from test_certificate import random_model
+from random_models import random_model
 
 from svmfast.errors import NegativeAnswerError, OptionError
 from svmfast.formats.container import container_bytes

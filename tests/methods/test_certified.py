@@ -78,7 +78,7 @@ def test_tolerance() -> None:
     regression = Head("nu_svr")
     values, bounds = np.array([[0.0], [1.0]]), np.array([[0.1], [0.3]])
     assert certified_rows(regression, values, bounds, tolerance=0.2).tolist() == [True, False]
-    with pytest.raises(OptionError, match="give a tolerance"):
+    with pytest.raises(OptionError, match="within a tolerance"):
         certified_rows(regression, values, bounds)
     one_class = Head("one_class")
     assert certified_rows(one_class, values, bounds).tolist() == [False, True]

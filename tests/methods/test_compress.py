@@ -12,32 +12,20 @@ import pytest
 from blocks import blocks_of
 from libsvm import svmutil
 from libsvm.svm import gen_svm_nodearray, libsvm
-from program import data, model, svmfast
+from program import data, svmfast
+from read_fixtures import exact, rows
 
 from svmfast.errors import MemoryLimitError, NothingFitsError, OptionError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
-from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.refit_probabilities import fit_sigmoid
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.data_split import gather
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.reduced_set import allocate
-from svmfast.models.expansion import KernelExpansion
 from svmfast.options import made
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 from svmfast.solvers.binomial import clopper_pearson
-
-
-def exact(name: str) -> KernelExpansion:
-    loaded = load_model(model(name))
-    assert isinstance(loaded, KernelExpansion)
-    return loaded
-
-
-def rows(name: str) -> tuple[Rows, FloatArray]:
-    read = read_svmlight(data(name))
-    return read.rows, read.labels
 
 
 def dictionaries(z: Rows) -> Iterator[dict[int, float]]:

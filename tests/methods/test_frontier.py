@@ -27,19 +27,22 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import read_libsvm_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.child import Failed, OutOfTime, make
+from svmfast.frontiers.folder import RESULTS
 from svmfast.frontiers.grid import CandidateCommand, plan, tried_methods
-from svmfast.frontiers.pareto import Limits
 from svmfast.frontiers.schedule import run_all
+from svmfast.methods.grid import Grid
 
 BREAST = (str(model("breast_c_rbf")), "--data", str(data("breast.train")))
 TEST = ("--test", str(data("breast.test")))
 FEW = ("--methods", "linear,approximate,budget-train")
 
 
-def frontier(cwd: Path, *arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run frontier with the folder dir, with short timing, which would take long on a busy machine."""
+def frontier(
+    cwd: Path, *arguments: str, shortened: bool = True, **more: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """Run frontier with the folder dir; if `shortened`, with short timing and without its figure."""
     limit = () if "--time-limit" in arguments else ("--time-limit", "20s")
-    return svmfast("frontier", *arguments, *limit, "-o", "dir", cwd=cwd, **more)
+    return svmfast("frontier", *arguments, *limit, "-o", "dir", cwd=cwd, shortened=shortened, **more)
 
 
 def report(cwd: Path) -> dict[str, Any]:
@@ -51,7 +54,7 @@ def report(cwd: Path) -> dict[str, Any]:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder with a finished run, and the run's output."""
     folder = tmp_path_factory.mktemp("frontier")
-    done = frontier(folder, *BREAST, *TEST, *FEW)
+    done = frontier(folder, *BREAST, *TEST, *FEW, shortened=False)
     assert done.returncode == 0, done.stderr
     return folder, done.stdout.decode()
 
@@ -166,7 +169,7 @@ def test_a_second_run_continues(tmp_path: Path) -> None:
 
     def known(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
         points = {point["name"]: point for point in json.loads(done.stdout)["models"]}
-        timed = ("rows_per_second", "speedup", "speedup_interval", "linear_cost", "pareto")
+        timed = ("rows_per_second", "speedup", "speedup_interval", "speedup_clock", "linear_cost", "pareto")
         return {name: value for name, value in points["approximate-3"].items() if name not in timed}
 
     assert known(first) == known(again)
@@ -202,7 +205,8 @@ def test_the_recommended_copy_is_as_good_as_stated(
     words = ["m", "--data", str(data("photos.train")), "--test", str(data("photos.test"))]
     # With seed 0 the halves happen to differ by three standard deviations.
     limits = ("--max-diff", most, "--time-limit", "30s", "--seed", "3")
-    done = frontier(tmp_path, *words, "--methods", f"{method},cascade", *limits)
+    # With full timing, which the recommendation depends on.
+    done = frontier(tmp_path, *words, "--methods", f"{method},cascade", *limits, shortened=False)
     assert done.returncode == 0, done.stdout
     best, copy = report(tmp_path)["recommended"], tmp_path / "dir" / "recommended"
     assert load_model(copy).kind == kind
@@ -288,6 +292,7 @@ def test_limits(finished: tuple[Path, str]) -> None:
     ) in nothing.stdout
     assert report(folder)["recommended"] is None
     assert not (folder / "dir" / "recommended").exists()
+    assert (folder / "dir" / "report.html").exists()
     loose = frontier(folder, *BREAST, *TEST, *FEW, "--max-operations", "1.5x", "--max-diff", "90%")
     assert loose.returncode == 0
     best = report(folder)["recommended"]
@@ -295,6 +300,30 @@ def test_limits(finished: tuple[Path, str]) -> None:
     assert best["linear_cost_counted"] <= 1.5
     models = folder / "dir" / "models"
     assert (folder / "dir" / "recommended").read_bytes() == (models / "linear").read_bytes()
+
+
+def test_a_run_that_does_not_end_leaves_no_results_of_an_earlier_one(
+    finished: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder, _ = finished
+    place = tmp_path / "dir"
+    shutil.copytree(folder / "dir", place)
+    results = [name for name in RESULTS if (place / name).exists()]
+    if not (place / "recommended").exists():
+        results.append("recommended")
+        (place / "recommended").write_bytes(b"of an earlier run")
+    assert {"recommended", "report.json", "report.html"} <= set(results)
+    # Refused inputs change nothing.
+    refused = frontier(tmp_path, *BREAST, "--data", str(data("breast.test")), *FEW)
+    assert refused.returncode == 2
+    assert all((place / name).exists() for name in results)
+    # A run that fails after it has begun leaves none; the models stay.
+    (place / "choose.part").unlink()
+    (place / "choose.part").mkdir()
+    failed = frontier(tmp_path, *BREAST, *TEST, *FEW)
+    assert failed.returncode == 2, failed.stderr
+    assert not [name for name in RESULTS if (place / name).exists()]
+    assert (place / "models" / "linear").exists()
 
 
 def test_without_a_test_file_rows_are_held_out(tmp_path: Path) -> None:
@@ -414,7 +443,12 @@ def test_no_time(tmp_path: Path) -> None:
     assert time.monotonic() - begin < 20 * PATIENCE
     assert done.returncode == 1
     assert b"linear: not tried within the time limit\n" in done.stdout
-    assert b"\nnot everything was tried; run again to continue\n" in done.stdout
+    left_out = sum(one["late"] for one in report(tmp_path)["missing"])
+    line = (
+        f"\nnot everything was tried: the time limit left out {left_out} candidates; run again to continue\n"
+    )
+    assert left_out > 10
+    assert line in done.stdout.decode()
     assert not report(tmp_path)["complete"]
     assert not list((tmp_path / "dir" / "models").iterdir())
 
@@ -444,6 +478,11 @@ def test_a_failing_method_is_a_row_with_its_reason(tmp_path: Path) -> None:
             "svmfast: models with a precomputed kernel cannot be converted",
         ),
         ((BREAST[0], "--data", "nowhere"), "svmfast: nowhere: No such file or directory"),
+        (
+            (str(model("diabetes_eps_rbf")), "--data", str(data("diabetes.train")), "--max-diff", "0%"),
+            "svmfast: --max-diff 0%: the values of another model are never exactly the same; give a share "
+            "above 0%, such as 0.1%",
+        ),
         (
             (*BREAST, "--time-limit", "soon"),
             "svmfast frontier: Invalid value for '--time-limit': 'soon' is not a time such as 90s, 10m or "
@@ -524,7 +563,8 @@ def test_quiet_prints_only_the_recommendation(finished: tuple[Path, str]) -> Non
     assert lines[0].startswith("recommended: ")
     names = [line.split(":")[0] for line in lines]
     assert set(names) <= {
-        "recommended", "measured", "quality", "timing", "too few rows", "rule", "made by", "used by"
+        "recommended", "measured", "quality", "timing", "too few rows", "rule", "made by", "used by",
+        "not everything was tried",
     }  # fmt: skip
     assert {"recommended", "measured", "quality", "too few rows", "rule", "made by"} <= set(names)
     assert lines[-1] == "used by: svmfast predict DATA dir/recommended OUT"
@@ -585,7 +625,7 @@ def test_printed_and_stored_commands_are_quoted(tmp_path: Path) -> None:
     ):  # fmt: skip
         shutil.copy(source, tmp_path / place)
     words = ["frontier", exact, "--data", train, "--test", test, "--methods", "approximate", "-o", folder]
-    done = svmfast(*words, "--time-limit", "20s", cwd=tmp_path)
+    done = svmfast(*words, "--time-limit", "20s", cwd=tmp_path, shortened=True)
     assert done.returncode == 0, done.stderr
     made = tmp_path / folder
     found = {one["name"]: one for one in json.loads((made / "report.json").read_text())["models"]}
@@ -633,8 +673,9 @@ def test_the_bar_names_the_running_step_and_moves(tmp_path: Path) -> None:
     reader.join()
     os.close(ours)
     assert done.returncode in (0, 1)
-    for name in (b"making linear", b"making compress-", b"timing"):
+    for name in (b"making linear (1 of 5), ", b"making compress-", b"timing, at most "):
         assert name in message
+    assert re.search(rb"making linear \(1 of 5\), (about|at most) \d+ s left", message)
     assert len(set(re.findall(rb"(\d+)%", message))) >= 3
 
 
@@ -706,14 +747,55 @@ def test_time_is_shared() -> None:
 )
 def test_the_plan(name: str) -> None:
     exact = read_libsvm_model(model(name))
-    found, _ = plan(exact, tried_methods(), seed=3, limits=Limits(max_bytes=5000), reading=("--lenient",))
+    given = Grid(exact, 3, 5000, lambda made: len(model_bytes(made)), exact.n_features)
+    found, _ = plan(given, tried_methods(), reading=("--lenient",))
     assert len({one.name for one in found}) == len(found)
-    assert [one.level for one in found] == sorted(one.level for one in found)
     for one in found:
         assert "{out}" in one.arguments
         filled = one.filled("E", "T", "O")
         assert not [word for word in filled if word.startswith("{")]
-    assert any("--max-bytes" in one.arguments for one in found)
-    # First of its method, so that a time limit does not leave out the requested size.
-    first = next(one for one in found if one.method == "compress")
-    assert "--max-bytes" in first.arguments
+    # The first one has the requested size, so that a time limit does not leave it out.
+    assert (found[0].method, found[0].place) == ("compress", 0)
+    assert found[0].most_bytes is None or 3500 < found[0].most_bytes <= 5000
+    found, _ = plan(replace(given, max_bytes=None), tried_methods())
+    assert [one.level for one in found] == sorted(one.level for one in found)
+    assert [one for one in found if one.place is not None] == []
+
+
+def test_no_method_uses_all_the_time_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a method that is left alone may use the rest; a sized candidate may use half at once."""
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    spent: dict[str, list[float]] = {"greedy": [], "modest": []}
+
+    def attempt(one: CandidateCommand, seconds: float) -> None:
+        taken = seconds if one.method == "greedy" else 1.0
+        spent[one.method].append(taken)
+        clock[0] += taken
+        if one.method == "greedy":
+            raise OutOfTime
+
+    first = replace(candidate("greedy", 3), place=0)
+    todo = [
+        first,
+        candidate("greedy", 1),
+        candidate("modest", 0),
+        candidate("greedy", 2),
+        candidate("modest", 1),
+    ]
+    late = run_all(todo, attempt, 100.0)
+    assert spent["greedy"][0] == 50
+    assert spent["modest"] == [1, 1]
+    assert set(late) == {"greedy-1", "greedy-2", "greedy-3"}
+    assert clock[0] == pytest.approx(100)
+
+
+def test_a_following_candidate_is_tried_next() -> None:
+    tried: list[str] = []
+
+    def attempt(one: CandidateCommand, _seconds: float) -> CandidateCommand | None:
+        tried.append(one.name)
+        return candidate("a", 7) if one.name == "a-0" else None
+
+    assert run_all([candidate("a", 0), candidate("b", 0)], attempt, time.monotonic() + 100) == {}
+    assert tried == ["a-0", "a-7", "b-0"]

@@ -37,7 +37,7 @@ def seal(record: dict[str, Any]) -> bytes:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run."""
     folder = tmp_path_factory.mktemp("frontier") / "dir"
-    assert svmfast("frontier", *ARGUMENTS, folder).returncode in (0, 1)
+    assert svmfast("frontier", *ARGUMENTS, folder, shortened=True).returncode in (0, 1)
     return folder
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_pareto import loss
+from losses import loss
 
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.report import aligned, times
@@ -27,6 +27,7 @@ from svmfast.frontiers.report import (
     as_text,
     cells,
     legend,
+    origins,
     verdict,
 )
 from svmfast.score import Quality, quality
@@ -121,7 +122,8 @@ def test_the_page_states_gains_and_why_others_were_not_chosen() -> None:
     one = found(SMALL, Limits(0.5), slow)
     page = as_html(replace(one, points=[*one.points, beaten], on_front=[True, True, False])).decode()
     assert "<h1>m: compress-9 is 10 times smaller; 0.3% of the labels differ</h1>" in page
-    assert '>compress-2<div class="note">4.2% differs on the choosing rows, more than 0.5%</div></td>' in page
+    reason = "4.2% of the labels differ on the choosing rows, more than 0.5%"
+    assert f'>compress-2<div class="note">{reason}</div></td>' in page
 
 
 def test_too_few_rows_are_reported() -> None:
@@ -159,12 +161,16 @@ def test_where_nothing_beats_the_exact_model_it_is_recommended() -> None:
         "recommended: the exact model as it is; no candidate meets the limits (at most 0.5% of the "
         "labels differing) and is faster or smaller"
     ]
-    near = replace(found(None, Limits(0.1)), points=[EXACT, SMALL], on_front=[True, True], complete=False)
+    near = replace(found(None, Limits(0.1)), points=[EXACT, SMALL], on_front=[True, True])
+    near = replace(near, missing=[Missing("linear", "linear", "not tried", late=True)], complete=False)
     assert verdict(near)[1:] == [
         "nearest: compress-9, 8 times as fast as the exact model, 100 bytes, 0.3% of the labels differing, "
         "0 points of accuracy lost on the choosing rows",
-        "not everything was tried; run again to continue",
+        "not everything was tried: the time limit left out 1 candidate; run again to continue",
     ]
+    # A recommendation may change too when the rest is tried.
+    whole = replace(found(SMALL, Limits(0.5)), missing=near.missing, complete=False)
+    assert verdict(near)[-1] in verdict(whole)
 
 
 def test_the_verdict_on_a_regression_states_its_error() -> None:
@@ -187,6 +193,28 @@ def test_the_verdict_on_a_regression_states_its_error() -> None:
         for line in verdict(replace(one, points=[exact, best], chosen=replace(best, confirming=gained)))
     )
     assert lines["quality"].endswith("3% less (-1% to 5%)")
+
+
+def test_no_words_of_labels_in_the_page_of_a_regression() -> None:
+    worth = Quality(mse=2.2, scc=0.5, rmse=1.5, mae=1.0, r2=0.4)
+    lost = Loss(400, worth, None, Estimate(5.0, 4.0, 6.0), Estimate(10.0, -1.0, 21.0), None)
+    exact = replace(EXACT, confirming=replace(lost, differing=NOTHING, lost=NOTHING))
+    far = replace(
+        SMALL, name="far", choosing=replace(lost, differing=Estimate(7.0, 6.0, 8.0)), confirming=lost
+    )
+    wrong = replace(SMALL, name="wrong", choosing=lost, confirming=lost)
+    best = replace(SMALL, choosing=replace(lost, lost=NOTHING), confirming=lost)
+    points = [replace(exact, certified_percent=None), best, far, wrong]
+    points = [replace(point, certified_percent=None) for point in points]
+    limits = Limits(max_diff=6.0, max_loss=2.0, regression=True)
+    one = replace(found(points[1], limits), points=points, on_front=[True] * 4, missing=[])
+    page = as_html(one).decode()
+    assert "values differ by 7% of their spread on the choosing rows, more than 6%" in page
+    assert "10% more error on the choosing rows, more than 2%" in page
+    assert "; values differ by 5% of their spread</h1>" in page
+    words = re.sub(r"<(style|script).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
+    shown = " ".join([words, as_markdown(one), as_text(one), *verdict(one), *origins(one)])
+    assert not re.findall(r"\blabels?\b|boundary|cascade|accuracy", shown)
 
 
 def test_every_column_that_needs_it_is_explained() -> None:
@@ -274,6 +302,49 @@ def test_a_class_that_the_accuracy_hides_is_named() -> None:
     confirming = as_dict(whole)["models"][1]["confirming"]
     assert (confirming["auc"], confirming["confusion"]["counts"]) == (1.0, [[990, 0], [10, 0]])
     assert [one["recall"] for one in confirming["classes"]] == [100.0, 0.0]
+
+
+def test_a_class_that_only_the_exact_model_recognizes_is_named() -> None:
+    target = np.repeat([-1.0, 1.0], [970, 30])
+
+    def answered(hits: int) -> Loss:
+        predicted = np.where(np.arange(1000) >= 1000 - hits, 1.0, -1.0)
+        return replace(loss(2.0), quality=quality(predicted, target, regression=False))
+
+    exact = replace(EXACT, confirming=answered(24))
+    for hits, line in (
+        (0, "class 1 is never predicted (0 of 30 rows); the exact model's recall is 80%"),
+        (6, "class 1 has a recall of 20% (6 of 30 rows); the exact model's recall is 80%"),
+        (12, None),
+    ):
+        one = replace(found(SMALL, Limits(5.0)), points=[exact, replace(SMALL, confirming=answered(hits))])
+        one = replace(one, chosen=one.points[1])
+        lines = verdict(one)
+        assert [text for text in lines if text.startswith("lost class: ")] == (
+            [] if line is None else [f"lost class: {line}"]
+        )
+        # A class is named once, by the comparison with the exact model if that recognizes it.
+        assert [text for text in lines if text.startswith("remark: ")] == (
+            ["remark: class 1 is recognized far below the accuracy of 98.2%: recall 40% (12 of 30)"]
+            if line is None
+            else []
+        )
+        if line is not None:
+            assert line.replace("'", "&#x27;") in as_html(one).decode()
+            assert f"**Lost class**: {line}." in as_markdown(one)
+
+
+def test_with_balanced_accuracy_the_table_and_the_rule_show_it() -> None:
+    limits = Limits(max_bytes=500, balanced=True)
+    assert message(SMALL, limits)["rule"] == (
+        "of the models with at most 500 bytes, the one that loses the least balanced accuracy on the "
+        "choosing rows"
+    )
+    assert message(SMALL, limits)["quality"].startswith("balanced accuracy 78.5% for 80%, ")
+    heads, _ = cells(found(SMALL, limits))
+    assert "balanced" in heads
+    assert "balanced: balanced accuracy, the mean" in " ".join(as_text(found(SMALL, limits)).split())
+    assert "balanced" not in cells(found(SMALL, Limits(0.5)))[0]
 
 
 def test_the_marker_of_a_cascade_shows_the_spent_share_of_its_allowance() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from meka_problems import FIXTURES, data, settings
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import LinearSVC
 
@@ -26,17 +26,6 @@ from svmfast.methods.meka.solve import meka_svc
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
-
-
-def data(name: str) -> tuple[Rows, Any]:
-    found = read_svmlight(FIXTURES / "data" / name)
-    return found.rows, found.labels
-
-
-def settings(**changes: Any) -> MekaOptions:
-    return replace(MekaOptions(gamma=(0.1,), clusters=3, rank=40), **changes)
 
 
 def test_one_cluster_of_full_rank_is_kernel_ridge_regression() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_meka import data, settings
+from meka_problems import data, settings
 
 from svmfast.kernels import Kernel
 from svmfast.methods.meka.approximation import approximate_kernel

@@ -240,7 +240,8 @@ def test_log_receives_the_solvers_messages_and_its_errors_come_back() -> None:
         ({"cache_size": 0.0}, "`cache_size` is 0.0; expected a finite decimal number above 0"),
         (
             {"weights": ((3, -1.0),)},
-            "`weights` is ((3, -1.0),); expected weights by label, such as {1: 5, -1: 2.5}: a finite decimal "
+            "`weights` is ((3, -1.0),); expected weights by label, such as {1: 5, -1: 2.5}, or "
+            "'balanced': a finite decimal "
             "number above 0",
         ),
         ({"weights": {3.5: 1.0}}, "`weights` is {3.5: 1.0}; expected weights by label, such as {1: 5, "),
@@ -318,7 +319,7 @@ def test_shapes_that_do_not_fit() -> None:
         (("-qq", "data"), "svmfast train: '-qq': write the value"),
         (
             ("-w", "1", "2", "data"),
-            "svmfast train: '-w': the label belongs to the name, as in -w1 5 -w-1 2; see",
+            "svmfast train: '-w': the label belongs to the name, as in -w1 5 -w-1 2; or -w balanced; see",
         ),
         (
             ("-g", "nan", "data"),
@@ -437,7 +438,8 @@ def test_a_weight_for_a_label_without_rows_is_a_warning(
     assert main.run([*words, *quiet, "-w9", "2", "-w1", "2", "-w-9", "3", rows, *target]) == 0
     warned = [line for line in capfd.readouterr().err.splitlines() if "arning" in line.lower()]
     assert warned == [
-        f"svmfast: warning: {rows}: no row has label {label}, which has a weight" for label in (9, -9)
+        f"svmfast: warning: {rows}: no row has label {label}, which has a weight; the labels are 1, 2, 3"
+        for label in (9, -9)
     ]
 
 

@@ -18,10 +18,11 @@ import time
 from pathlib import Path
 
 import pytest
+from every_command import RUNS, words
 from killing import OLD, SIGNALS, Tally, jobs, kill_once, measure
 from program import FIXTURES, PATIENCE, PROGRAM, data, model, started, svmfast
 
-from svmfast.cli.main import run
+from svmfast.cli.main import commands, run
 
 PHOTOS = model("photos_c_rbf")
 FULL = b"svmfast: %b: cannot be written: No space left on device\n"
@@ -43,10 +44,22 @@ def writers(out: str) -> dict[str, list[str]]:
         "dcpred": ["dcpred", "-q", *small, "svc", "--landmarks", "3", "--iterations", "1", iris, "-o", out],
         "predict": ["predict", "-q", str(data("iris.test")), iris_model, out],
         "train": ["train", "-q", iris, out],
+        "scale": ["scale", "-q", iris, "-o", out],
+        "cascade": [
+            *("cascade", "-q", str(FIXTURES / "frozen/1.1/libsvm_compressed.model"), iris_model, "-o", out),
+            *("--data", iris, "--max-diff", "10%"),
+        ],
+        **{
+            name: [*words(name, {"OUT": out}), "-q"] for name in ("linear", "nystrom", "export", "import")
+        },
     }  # fmt: skip
 
 
 NAMES = sorted(writers("-"))
+
+
+def test_every_command_that_writes_a_file_is_among_them() -> None:
+    assert set(NAMES) == {name for name in commands() if "OUT" in RUNS[name]} - {"frontier"}
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
@@ -188,8 +201,16 @@ READERS = {
     "cascade before a model": ["cascade", "MODEL", "ODD", "--data", "ROWS", "-o", "OUT"],
     "cascade for rows": ["cascade", "OTHER", "MODEL", "--data", "ODD", "-o", "OUT"],
     "frontier": ["frontier", "ODD", "--data", "ROWS", "-o", "OUT"],
+    "scale": ["scale", "ODD", "-o", "OUT"],
+    "export": ["export", "ODD", "-o", "OUT"],
+    "nystrom": ["nystrom", "ODD", "--task", "svc", "-o", "OUT"],
     "frontier on rows": ["frontier", "MODEL", "--data", "ODD", "-o", "OUT"],
 }
+
+
+def test_every_command_that_reads_a_file_is_among_them() -> None:
+    # The input of import is an estimator, tests/cli/test_cli_import.py.
+    assert {words[0] for words in READERS.values()} == {*commands()} - {"import"}
 
 
 @pytest.mark.parametrize("command", READERS)
@@ -301,12 +322,12 @@ def test_a_file_that_ends_while_it_is_read(name: str, tmp_path: Path) -> None:
 
 def test_two_trainings_that_write_the_same_model(tmp_path: Path) -> None:
     out, answers = tmp_path / "out", set()
-    commands = [[*writers(str(out))["budget-train"], "--seed", seed] for seed in ("1", "2")]
-    for words in commands:
-        assert svmfast(*words).returncode == 0
+    runs = [[*writers(str(out))["budget-train"], "--seed", seed] for seed in ("1", "2")]
+    for one in runs:
+        assert svmfast(*one).returncode == 0
         answers.add(out.read_bytes())
     assert len(answers) == 2
-    running = [subprocess.Popen([PROGRAM, *words]) for words in commands]
+    running = [subprocess.Popen([PROGRAM, *one]) for one in runs]
     assert [process.wait(60 * PATIENCE) for process in running] == [0, 0]
     assert out.read_bytes() in answers
     assert listing(tmp_path) == {"out"}

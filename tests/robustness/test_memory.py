@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import FIXTURES, data, metered, model, started, svmfast
-from test_model_kinds import EXAMPLES, NAMES
+from model_examples import EXAMPLES, NAMES
+from program import FIXTURES, PROGRAM, data, metered, model, started, svmfast
 
 import svmfast as package
 from svmfast.errors import CompressedDataError, MemoryLimitError, NotAModelError
@@ -286,3 +286,23 @@ class Trickle:
         size = min(size, self.most)
         piece, self.rest = self.rest[:size], self.rest[size:]
         return piece
+
+
+@no_limits_here
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's heap")
+def test_blocks_of_rows_use_the_same_memory_again(tmp_path: Path) -> None:
+    """Four times the rows take few more pages from the system, although every block is freed."""
+
+    def faults(copies: int) -> int:
+        rows = tmp_path / "rows"
+        rows.write_bytes(data("breast.test").read_bytes() * copies)
+        count = (
+            "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=-3);"
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt)"
+        )
+        words = [PROGRAM, "predict", "-q", "-j", "1", rows, model("breast_c_linear"), tmp_path / "out"]
+        return int(subprocess.check_output([sys.executable, "-c", count, *words]))
+
+    few, many = faults(200), faults(800)
+    read = 600 * data("breast.test").stat().st_size / os.sysconf("SC_PAGE_SIZE")
+    assert many - few < read / 2

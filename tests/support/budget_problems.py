@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 from program import data
-from test_budgeted_sgd import two_moons
+from two_moons import two_moons
 
 from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import read_svmlight

@@ -2,7 +2,8 @@
 
 What runs is the installed program from its entry point on, in a process of its own with pipes of its own.
 Only Python's start and the imports are left out: a quarter of a second for each of some thousand runs. Tests
-of the start itself, of signals, memory and time run the executable (`PROGRAM`).
+of the start itself, of signals, memory and time run the executable (`PROGRAM`). In a fork, the commands that
+``frontier`` starts are forks too.
 """
 
 from __future__ import annotations
@@ -21,26 +22,38 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NoReturn
+from types import SimpleNamespace
+from typing import Any, BinaryIO, NoReturn
 
 #: Modules that few commands need and that take long to import.
 _NOT_IMPORTED = ("svmfast.sklearn", "svmfast.dask", "svmfast.onnx", "svmfast.__main__")
+#: Commands that import SciPy or scikit-learn. They are forked from a process that has imported both; its
+#: forks take four times as long, because it has a thousand more mappings of files.
+_WITH_SCIKIT_LEARN = {
+    *("approximate", "cascade", "compare", "compress", "dcpred", "frontier", "import", "linear", "meka"),
+    *("nystrom", "train", "--max-flash"),
+}
 #: Variables that pytest sets for a test and scikit-learn on import (for Intel's OpenMP, which is not loaded
 #: here). What runs reads none of them, so they may differ from those that the process that forks has.
 _OF_OTHERS = {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
 _LENGTH = 8  # bytes that hold the length of a request
+#: What ``frontier`` imports for its figure.
+_OF_FIGURES = ("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg")
 
 
 class Forks:
-    """A client of a process that forks, which starts with the first request and ends with this process."""
+    """A client of two processes that fork, which start with the first request and end with this process.
 
-    def __init__(self, program: Path) -> None:
+    Runs have its `environment`, by default that of this process.
+    """
+
+    def __init__(self, program: Path, environment: Mapping[str, str] = os.environ) -> None:
         self.program = program
         self.lock = threading.Lock()
-        self.environment = dict(os.environ)
-        self.socket: socket.socket | None = None
+        self.environment = dict(environment)
+        self.sockets: dict[bool, socket.socket] = {}
 
     def usable(self) -> bool:
         """Return whether a fork behaves like the executable, which reads the environment on import."""
@@ -48,10 +61,21 @@ class Forks:
         return {name for name, _ in now ^ then} <= _OF_OTHERS
 
     def run(
-        self, arguments: list[str], stdin: bytes, folder: str, timeout: float, unread: Collection[str] = ()
+        self,
+        arguments: list[str],
+        stdin: bytes,
+        folder: str,
+        timeout: float,
+        unread: Collection[str] = (),
+        *,
+        shortened: bool = False,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run the program as `subprocess.run` does; the caller holds the lock."""
-        server = self.socket or self._start()
+        """Run the program as `subprocess.run` does; the caller holds the lock.
+
+        `shortened`: ``frontier`` times models for fractions of a second and draws nothing.
+        """
+        heavy = not _WITH_SCIKIT_LEARN.isdisjoint(arguments)
+        server = self.sockets.get(heavy) or self._start(heavy=heavy)
         pipes = [os.pipe() for _ in range(3)]
         ends = [pipes[0][0], pipes[1][1], pipes[2][1]]
         read: list[int | None] = []
@@ -59,15 +83,9 @@ class Forks:
             if name in unread:  # closed before the program starts
                 os.close(reading)
             read.append(None if name in unread else reading)
-        request = json.dumps([arguments, folder]).encode()
-        server.sendmsg(
-            [len(request).to_bytes(_LENGTH, "little")],
-            [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))],
-        )
-        server.sendall(request)
+        pid = _request(server, arguments, folder, ends, shortened=shortened)
         for end in ends:
             os.close(end)
-        pid = int.from_bytes(_exactly(server, _LENGTH), "little")
         killer = threading.Timer(timeout, os.kill, (pid, signal.SIGKILL))
         killer.start()
         try:
@@ -81,18 +99,80 @@ class Forks:
             raise subprocess.TimeoutExpired(command, timeout, out, err)
         return subprocess.CompletedProcess(command, status, out, err)
 
-    def _start(self) -> socket.socket:
+    def _start(self, *, heavy: bool) -> socket.socket:
         ours, theirs = socket.socketpair()
         with theirs:
             server = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno()), os.fspath(self.program)],
+                [sys.executable, __file__, str(theirs.fileno()), os.fspath(self.program), str(int(heavy))],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
+                env=self.environment,
             )
-        self.socket = ours
+        self.sockets[heavy] = ours
         atexit.register(server.wait)
         atexit.register(ours.close)  # runs first, and ends the server
         return ours
+
+
+class _Forked:
+    """Stands in for `subprocess.Popen` where ``frontier`` starts a command: the command runs in a fork."""
+
+    def __init__(
+        self, helper: socket.socket, words: list[str], stderr: BinaryIO, env: Mapping[str, str]
+    ) -> None:
+        now, given = ({**found, "PYTHONPATH": ""} for found in (os.environ, env))
+        assert now == given
+        self._helper, self._status = helper, None
+        arguments = words[words.index("-c") + 2 :]
+        with open(os.devnull, "r+b") as null:
+            ends = [null.fileno(), null.fileno(), stderr.fileno()]
+            self.pid = _request(helper, arguments, str(Path.cwd()), ends)
+
+    def poll(self) -> int | None:
+        return self._within(0)
+
+    def wait(self, timeout: float) -> int:
+        status = self._within(timeout)
+        if status is None:
+            raise subprocess.TimeoutExpired("svmfast", timeout)
+        return status
+
+    def _within(self, seconds: float) -> int | None:
+        if self._status is None and select.select([self._helper], [], [], seconds)[0]:
+            self._status = int.from_bytes(_exactly(self._helper, _LENGTH), "little", signed=True)
+        return self._status
+
+
+def _fork_commands(helper: socket.socket) -> None:
+    """Let this process, which runs ``frontier``, fork its commands: not itself, since it has threads."""
+    from svmfast.frontiers import child
+
+    def start(words: list[str], *, stderr: BinaryIO, env: Mapping[str, str], **_same: Any) -> _Forked:
+        return _Forked(helper, words, stderr, env)
+
+    names = {name: getattr(subprocess, name) for name in ("DEVNULL", "TimeoutExpired")}
+    child.subprocess = SimpleNamespace(Popen=start, **names)  # type: ignore[attr-defined]
+
+
+def _shorten() -> None:
+    from svmfast.frontiers import figure, run
+
+    run.MOST_RACE = run.LEAST_RACE = 0.2
+    run.FEW_ROUNDS = 2
+    figure.draw = lambda found: {}
+
+
+def _request(
+    server: socket.socket, arguments: list[str], folder: str, ends: list[int], *, shortened: bool = False
+) -> int:
+    """Ask for a run with these standard streams; return its process's number."""
+    request = json.dumps([arguments, folder, shortened]).encode()
+    server.sendmsg(
+        [len(request).to_bytes(_LENGTH, "little")],
+        [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))],
+    )
+    server.sendall(request)
+    return int.from_bytes(_exactly(server, _LENGTH), "little")
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:
@@ -135,30 +215,85 @@ def _exchange(to: int, out: int | None, err: int | None, stdin: bytes) -> tuple[
     return stdout, stderr
 
 
-def _serve(connection: socket.socket, program: str) -> None:
+def _modules(package: str, places: Iterable[str]) -> Iterator[str]:
+    """Yield the names of a package's modules, without importing any."""
+    for found in pkgutil.iter_modules(places):
+        name = f"{package}.{found.name}"
+        if not name.startswith(_NOT_IMPORTED):
+            yield name
+            if found.ispkg:
+                yield from _modules(name, [os.path.join(place, found.name) for place in places])
+
+
+def _serve(connection: socket.socket, program: str, *, heavy: bool) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the program does before it imports NumPy
     # As the first of them that is needed: a third of the time of a run that reads a table. Its parts are
     # left to the program, which has to import those that it uses.
     importlib.import_module("pyarrow")
     import svmfast
 
-    for found in pkgutil.walk_packages(svmfast.__path__, "svmfast."):
-        if not found.name.startswith(_NOT_IMPORTED):
-            importlib.import_module(found.name)
+    for name in _modules("svmfast", svmfast.__path__):
+        importlib.import_module(name)
+    if heavy:
+        importlib.import_module("svmfast.sklearn")
+    _fork(connection, program)
+
+
+def _fork(connection: socket.socket, program: str, *, commands: bool = False) -> None:
+    """Run what is asked for, one run at a time; `commands`: of ``frontier``, in sessions of their own."""
     while True:
         head, ends, _, _ = socket.recv_fds(connection, _LENGTH, 3)
         if not head:
             return
-        arguments, folder = json.loads(_exactly(connection, int.from_bytes(head, "little")))
+        arguments, folder, shortened = json.loads(_exactly(connection, int.from_bytes(head, "little")))
+        helper, ours = 0, None
+        if arguments[:1] == ["frontier"]:
+            if not shortened:
+                _import_matplotlib()
+            helper, ours = _helper(connection, program, ends)
         child = os.fork()
         if not child:
             connection.close()
+            if commands:
+                os.setsid()
+            if ours is not None:
+                _fork_commands(ours)
+            if shortened:
+                _shorten()
             _become([program, *arguments], folder, ends)
         for end in ends:
             os.close(end)
+        if ours is not None:
+            ours.close()
         connection.sendall(child.to_bytes(_LENGTH, "little"))
         _, status = os.waitpid(child, 0)
+        if helper:
+            os.waitpid(helper, 0)
         connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_LENGTH, "little", signed=True))
+
+
+def _import_matplotlib() -> None:
+    with contextlib.suppress(ImportError):
+        for name in _OF_FIGURES:
+            importlib.import_module(name)
+
+
+def _helper(connection: socket.socket, program: str, ends: list[int]) -> tuple[int, socket.socket]:
+    """Fork a process that forks the commands of one ``frontier``; return its number and the socket to it."""
+    ours, theirs = socket.socketpair()
+    helper = os.fork()
+    if helper:
+        theirs.close()
+        return helper, ours
+    ours.close()
+    connection.close()
+    for end in ends:
+        os.close(end)
+    try:
+        _fork(theirs, program, commands=True)
+    except BaseException:
+        traceback.print_exc()
+    os._exit(0)
 
 
 def _become(command: list[str], folder: str, ends: list[int]) -> NoReturn:
@@ -184,4 +319,4 @@ def _become(command: list[str], folder: str, ends: list[int]) -> NoReturn:
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt, RuntimeError):
-        _serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])
+        _serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2], heavy=sys.argv[3] == "1")

@@ -19,7 +19,7 @@ from forking import Forks
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: PYTHONPATH of a child that imports test modules, as pytest's `pythonpath` has it.
+#: PYTHONPATH of a child that imports a test module, with the modules that this imports.
 TEST_PATH = os.pathsep.join(str(ROOT / "tests" / name) for name in ("support", "unit", "methods", "contract"))
 FIXTURES = ROOT / "fixtures"
 PROGRAM = Path(sysconfig.get_path("scripts")) / "svmfast"
@@ -54,15 +54,18 @@ def svmfast(
     cwd: Path | None = None,
     timeout: float = 60,
     unread: Collection[str] = (),
+    shortened: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run ``svmfast ARGS``; the caller checks the exit status.
 
     Those of ``stdout`` and ``stderr`` that are in `unread` are pipes without a reader, from the start.
+    `shortened`: ``frontier`` may spend less time on timing and draw no figure, as a fork does.
     """
     if _FORKS.usable() and _FORKS.lock.acquire(blocking=False):
         try:
             words = [os.fspath(word) for word in args]
-            return _FORKS.run(words, stdin, os.fspath(cwd or Path.cwd()), timeout * PATIENCE, unread)
+            folder = os.fspath(cwd or Path.cwd())
+            return _FORKS.run(words, stdin, folder, timeout * PATIENCE, unread, shortened=shortened)
         finally:
             _FORKS.lock.release()
     with nobody() as pipe:

@@ -10,32 +10,12 @@ import numpy as np
 import pytest
 from budget_twin import Twin, best_merge
 from program import TEST_PATH
+from two_moons import block_of, kernel, two_moons
 
 from svmfast.errors import OptionError
 from svmfast.methods.budget.merge_table import merge_tables
-from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions, TrainingBlock
-from svmfast.rows import Rows
+from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions
 from svmfast.solvers.training_data import random_order
-
-
-def two_moons(n, seed, columns=6):
-    """Two noisy half circles in two of several sparse columns; no two distances are equal."""
-    rng = np.random.default_rng(seed)
-    angle, y = rng.uniform(0, np.pi, n), np.where(rng.random(n) < 0.5, 1.0, -1.0)
-    x = np.zeros((n, columns))
-    x[:, 1] = np.cos(angle) * y + (1 - y) / 2 + rng.normal(0, 0.2, n)
-    x[:, 4] = np.sin(angle) * y + (1 - y) / 4 + rng.normal(0, 0.2, n)
-    x[:, 0] = np.where(rng.random(n) < 0.3, rng.normal(0, 0.1, n), 0)
-    return x, y
-
-
-def block_of(x, y):
-    rows = Rows.from_dense(x)
-    return TrainingBlock(rows, rows.squared_norms(), np.asarray(y, dtype=np.float64))
-
-
-def kernel(a, b, gamma):
-    return np.exp(-gamma * ((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
 
 
 def decisions(machine, x):

@@ -8,6 +8,7 @@ import pytest
 from approximations import approximate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from random_models import exact_sums, random_model
 
 from svmfast.certificate import vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
@@ -19,66 +20,6 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
-
-mpmath.mp.dps = 50
-
-
-def random_model(
-    seed: int, n: int, d: int, classes: int, gamma: float, scale: float, size: float, kernel: str = "rbf"
-) -> KernelExpansion:
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(n * classes, d)) * scale + rng.normal(size=d) * scale
-    x[rng.uniform(size=x.shape) < 0.3] = 0
-    coef = rng.normal(size=(classes - 1, n * classes)) * size
-    return KernelExpansion(
-        head=Head("c_svc", np.arange(classes)),
-        kernel=Kernel(
-            kernel,
-            0.0 if kernel == "linear" else gamma,
-            0.7 if kernel == "polynomial" else 0.0,
-            3 if kernel == "polynomial" else 0,
-        ),
-        sv=Rows.from_dense(x),
-        sv_coef=coef,
-        rho=rng.normal(size=classes * (classes - 1) // 2),
-        nr_sv=np.full(classes, n),
-    )
-
-
-def exact_sums(model: KernelExpansion, z: FloatArray) -> list[list[mpmath.mpf]]:
-    """Decision values with 50 digits, from the numbers of the model file."""
-    x = model.sv.to_dense(z.shape[1])
-    k, start = model.head.n_classes, np.concatenate(([0], np.cumsum(model.nr_sv)))
-    out = []
-    for row in z:
-        values = []
-        for vector in x:
-            if model.kernel.kind == "rbf":
-                square = sum(
-                    (mpmath.mpf(float(p)) - mpmath.mpf(float(q))) ** 2
-                    for p, q in zip(vector, row, strict=True)
-                )
-                values.append(mpmath.exp(-mpmath.mpf(model.kernel.gamma) * square))
-            else:
-                dot = sum(
-                    mpmath.mpf(float(p)) * mpmath.mpf(float(q)) for p, q in zip(vector, row, strict=True)
-                )
-                values.append(
-                    (mpmath.mpf(model.kernel.gamma) * dot + mpmath.mpf(model.kernel.coef0))
-                    ** model.kernel.degree
-                )
-        sums, pair = [], 0
-        for i in range(k):
-            for j in range(i + 1, k):
-                total = -mpmath.mpf(float(model.rho[pair]))
-                for at in range(start[i], start[i + 1]):
-                    total += mpmath.mpf(float(model.sv_coef[j - 1, at])) * values[at]
-                for at in range(start[j], start[j + 1]):
-                    total += mpmath.mpf(float(model.sv_coef[i, at])) * values[at]
-                sums.append(total)
-                pair += 1
-        out.append(sums)
-    return out
 
 
 def assert_never_violated(model: KernelExpansion, made: PolynomialModel, z: FloatArray, oracle: int) -> None:
@@ -296,7 +237,7 @@ def test_regression_is_certified_within_a_tolerance() -> None:
     assert np.abs(answers.predicted - model.decision_values(rows)[:, 0]).max() <= 1e-3
     assert 0 < answers.certified.sum() < 300
     assert report.certified_percent is None
-    with pytest.raises(OptionError, match="give a tolerance"):
+    with pytest.raises(OptionError, match="values are certified within a tolerance; give the largest error"):
         answer(made, rows, exact=model)
 
 

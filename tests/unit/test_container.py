@@ -27,6 +27,7 @@ from svmfast.models.head import Head
 from svmfast.rows import Rows
 
 ROOT = Path(__file__).parents[2]
+CURRENT = f"{_container_reader.MAJOR}.{_container_reader.MINOR}"
 EXACT_TEXT = (ROOT / "fixtures" / "models" / "tie_one_class.model").read_bytes()
 
 
@@ -156,8 +157,10 @@ def test_line_ends_may_be_carriage_return_and_line_feed() -> None:
 
 
 def test_a_newer_minor_version_is_a_warning() -> None:
-    container = parse_container(TEXT.replace(b"1.4", b"1.12", 1), "m")
-    assert container.warnings == ["m:1: format version 1.12 is newer than 1.5, which this svmfast supports"]
+    newer = f"{_container_reader.MAJOR}.{_container_reader.MINOR + 1}"
+    container = parse_container(TEXT.replace(b"1.4", newer.encode(), 1), "m")
+    message = f"m:1: format version {newer} is newer than {CURRENT}, which this svmfast supports"
+    assert container.warnings == [message]
     assert container_bytes(container.record) == TEXT
 
 
@@ -186,6 +189,7 @@ def test_a_broken_file_is_refused_with_its_own_message(old: str, new: str, error
     facts = {
         "kinds": " ".join(base.KINDS), "size": len(EXACT_TEXT), "rest": len(EXACT_TEXT) + 85, "last": last,
         "after": last + 1, "left": len(text) - text.find(b"\n0.1 -0") - 1,
+        "current": CURRENT,
     }  # fmt: skip
     assert str(caught.value) == message.format(**facts)
     assert type(caught.value).__name__ == error

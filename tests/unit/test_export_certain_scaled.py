@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 from c_exports import compiled, fused, needs_compiler
-from test_export_certain import PRECISIONS, exact_label, exact_values
-from test_export_certain import made as conversion
+from certain_conversions import PRECISIONS, exact_label, exact_values, made
 
 import svmfast
 from svmfast.exports import twin
@@ -61,7 +59,6 @@ CASES = [
     ("three classes", "clipped"),
     ("two cells", "a range file"),
 ]
-made = functools.cache(conversion)
 
 
 def raw_rows(scaling: Scaling, rng: np.random.Generator, n: int) -> FloatArray:

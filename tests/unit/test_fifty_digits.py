@@ -1,7 +1,7 @@
 """Formulas against 50 digits: kernels, the certificate's bound, the quadratic form about a center, merging.
 
-mpmath evaluates the definitions on the same doubles as the code, without any of the code's own algebra
-(centring, squared norms, Horner's scheme, lookup tables) is used on its side.
+The definitions are evaluated on the same doubles as the code, without any of the code's own algebra
+(centring, squared norms, Horner's scheme, lookup tables).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from itertools import combinations_with_replacement
 import mpmath
 import numpy as np
 import pytest
+from fifty_digits import exactly, kernel_values, mpf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,30 +21,9 @@ from svmfast.methods.approximate.taylor import by_degree, gaussian_coefficients
 from svmfast.methods.budget.merge_table import merge_tables
 from svmfast.rows import FloatArray, Rows
 
-mpmath.mp.dps = 50
-mpf = mpmath.mpf
 UNIT = 2.0**-53
 #: Underflow is not an error.
 TINY = mpf(10) ** -290
-
-
-def exactly(values: FloatArray) -> list[mpmath.mpf]:
-    return [mpf(float(value)) for value in values]
-
-
-def kernel_value(kernel: Kernel, x: FloatArray, z: FloatArray) -> mpmath.mpf:
-    a, b = exactly(x), exactly(z)
-    dot = mpmath.fsum(p * q for p, q in zip(a, b, strict=True))
-    gamma, coef0 = mpf(kernel.gamma), mpf(kernel.coef0)
-    if kernel.kind == "linear":
-        return dot
-    if kernel.kind == "polynomial":
-        return (gamma * dot + coef0) ** kernel.degree
-    if kernel.kind == "sigmoid":
-        return mpmath.tanh(gamma * dot + coef0)
-    if kernel.kind == "laplacian":
-        return mpmath.exp(-gamma * mpmath.fsum(abs(p - q) for p, q in zip(a, b, strict=True)))
-    return mpmath.exp(-gamma * mpmath.fsum((p - q) ** 2 for p, q in zip(a, b, strict=True)))
 
 
 KERNELS = ("linear", "polynomial", "sigmoid", "rbf", "laplacian")
@@ -69,10 +49,11 @@ def test_kernels(kind: str, seed: int, d: int, gamma: float, scale: float, coef0
     coefficients = np.eye(4)
     engine = DecisionEngine(kernel, Rows.from_dense(x), coefficients, np.zeros(4), None)
     engine_values = engine.decision_values(Rows.from_dense(z)).T
+    exact = [kernel_values(kernel, x, row) for row in z]
     for values in (kernel.matrix(x, z), engine_values):
         for i in range(4):
             for j in range(5):
-                wanted = kernel_value(kernel, x[i], z[j])
+                wanted = exact[j][i]
                 off = abs(mpf(float(values[i, j])) - wanted)
                 assert off <= allowed(kernel, x[i], z[j], wanted) + TINY, (i, j)
 

@@ -142,6 +142,11 @@ def test_standard_input_is_read_once(name: str, capfd: pytest.CaptureFixture[str
     assert any(text in message for text in first)
 
 
+def test_every_command_has_a_quick_run() -> None:
+    assert set(commands()) <= set(RUNS), "RUNS in tests/support/every_command.py"
+    assert all(COMMAND_OF[name] == name for name in commands())
+
+
 @pytest.mark.parametrize("name", commands())
 def test_every_path_is_declared_as_read_or_written(name: str) -> None:
     command = program.get_command(click.Context(program), name)

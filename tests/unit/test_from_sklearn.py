@@ -181,7 +181,7 @@ def refused(made: Callable[[FloatArray, NDArray[Any]], Any]) -> str:
 
 
 def test_other_kinds_of_models_are_refused_in_one_line() -> None:
-    machines = "expected SVC, NuSVC, SVR, NuSVR or OneClassSVM"
+    machines = "expected SVC, NuSVC, SVR, NuSVR, OneClassSVM or an estimator of svmfast.sklearn"
     assert refused(lambda X, y: SVC()) == "the estimator is not fitted; call its fit first"
     assert refused(lambda X, y: LinearSVC(dual=False).fit(X, y)) == (
         f"the estimator is a LinearSVC; {machines} as the last step"

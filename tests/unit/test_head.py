@@ -163,7 +163,9 @@ def test_regression_answers_the_value() -> None:
     assert decisions[0, 0] == 1.5
     assert head.has_probability
     assert head.n_classes == 2
-    with pytest.raises(UnsupportedError, match="does not support probability estimates; train it with -b 1"):
+    with pytest.raises(
+        UnsupportedError, match="does not support probability estimates; train it with `probability`"
+    ):
         head.probabilities(decisions)
 
 

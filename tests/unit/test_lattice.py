@@ -5,6 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
+from fifty_digits import exactly, kernel_values, mpf
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
 from instruction_sets import printed_on
@@ -12,9 +13,6 @@ from instruction_sets import printed_on
 from svmfast import _core
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.rows import FloatArray, Rows
-
-mpmath.mp.dps = 50
-mpf = mpmath.mpf
 
 #: Origin and step of typical values in files, and the number of levels.
 LATTICES = {
@@ -80,22 +78,14 @@ class Problem:
 
     def exactly(self, z: FloatArray) -> list[mpmath.mpf]:
         """Every decision value of a row, in 50 digits."""
-        kernel = [
-            mpmath.exp(
-                -mpf(self.gamma)
-                * mpmath.fsum(
-                    (mpf(float(a)) - mpf(float(b))) ** 2 for a, b in zip([*x, 0.0, 0.0], z, strict=True)
-                )
-            )
-            for x in self.sv
-        ]
+        vectors = np.hstack([self.sv, np.zeros((len(self.sv), 2))])
+        kernel = kernel_values(Kernel("rbf", self.gamma), vectors, z)
+        coef = [exactly(row) for row in self.coef]
         out = []
         for p, (i, j) in enumerate(self.pairs):
             sides = [(i, max(j - 1, 0)), (j, i)]
             terms = [
-                mpf(float(self.coef[row, s])) * kernel[s]
-                for own, row in sides
-                for s in np.flatnonzero(self.owner == own)
+                coef[row][s] * kernel[s] for own, row in sides for s in np.flatnonzero(self.owner == own)
             ]
             out.append(mpmath.fsum(terms) - mpf(float(self.rho[p])))
         return out

@@ -8,17 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from losses import loss
 
-from svmfast.evaluation.loss import NOTHING, Estimate, Loss
+from svmfast.evaluation.loss import NOTHING, Loss
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import Limits, Point, fastest, nearest, pareto, recommend
-from svmfast.score import Quality
-
-
-def loss(differing: float, lost: float = 0.0, balanced: float = 0.0) -> Loss:
-    quality = Quality(accuracy=90.0 - lost, balanced_accuracy=80.0 - balanced)
-    estimates = (Estimate(x, x - 0.1, x + 0.1) for x in (differing, lost, balanced))
-    return Loss(1000, quality, round(10 * differing), *estimates)
 
 
 def point(
@@ -99,6 +93,20 @@ def test_with_only_a_limit_on_size_or_cost_the_closest_is_recommended() -> None:
     # A limit on the answers comes first if there is one.
     assert chosen(points, Limits(20.0, max_bytes=60)) == "close"
     assert chosen(points, Limits(90.0, max_bytes=60)) == "worst"
+
+
+def test_with_a_limit_on_size_balanced_accuracy_may_choose() -> None:
+    """The model with the fewest differing labels may be the one that never predicts a rare class."""
+    points = [
+        point("majority", 3.0, 50, 30, choosing=loss(3.0, 2.0, 30.0)),
+        point("rare", 4.0, 40, 60, choosing=loss(4.0, 3.0, 2.0)),
+    ]
+    assert chosen(points, Limits(max_bytes=60)) == "majority"
+    assert chosen(points, Limits(max_bytes=60, balanced=True)) == "rare"
+    assert chosen(points, Limits(max_bytes=50, balanced=True)) == "majority"
+    near = nearest([EXACT, *points], Limits(max_loss=0.1, max_bytes=60, balanced=True))
+    assert near is not None
+    assert near.name == "rare"
 
 
 def test_limits_on_losses() -> None:
@@ -198,7 +206,7 @@ def test_the_nearest_miss() -> None:
         (Limits(max_loss=1.0, balanced=True), "at most 1 points of balanced accuracy lost"),
         (
             Limits(2.0, max_loss=1.0, regression=True),
-            "at most 2% of the values' spread, at most 1% more error",
+            "values differing by at most 2% of their spread, at most 1% more error",
         ),
     ],
 )

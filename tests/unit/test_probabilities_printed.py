@@ -10,10 +10,10 @@ from pathlib import Path
 import libsvm_twin
 import numpy as np
 import pytest
+from coupling_twin import libsvm_coupling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libsvm import svm as libsvm
-from test_certified_probabilities import libsvm_coupling
 
 from svmfast.cli.main import run
 from svmfast.formats.detect import load_model, save_model

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from program import PROGRAM, data, model
 
-from svmfast.cli.progress import PlainProgress, duration
-from svmfast.progress import counting
+from svmfast.cli.progress import PlainProgress
+from svmfast.progress import counting, duration
 
 TREE = ("--clusters", "3", "--landmarks", "4", "--rank", "4")
 
@@ -117,6 +117,23 @@ def test_plain_lines_are_late_and_rare(capsys: pytest.CaptureFixture[str]) -> No
         "svmfast: read: 13% in 12 s, about 1 min 20 s left",
         "svmfast: read: 23% in 22 s, about 1 min 14 s left",
         "svmfast: search: 1 min 5 s",
+    ]
+
+
+def test_the_parts_of_one_step_share_its_clock(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is being done tells the remaining time; a share of the whole says nothing about a part's time."""
+    clock = Clock()
+    plain = PlainProgress(clock, single=True)
+    for second in range(1, 26):
+        clock.now = second
+        plain(second, 100, f"making a-{second}, about {99 - second} s left")
+    clock.now = 90
+    plain(2, None, "measuring exact")
+    assert capsys.readouterr().err.splitlines() == [
+        "svmfast: 2 s (2%): making a-2, about 97 s left",
+        "svmfast: 12 s (12%): making a-12, about 87 s left",
+        "svmfast: 22 s (22%): making a-22, about 77 s left",
+        "svmfast: 1 min 30 s: measuring exact",
     ]
 
 

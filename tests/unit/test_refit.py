@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from test_budgeted_sgd import block_of, kernel, two_moons
+from two_moons import block_of, kernel, two_moons
 
 from svmfast import _core
 from svmfast.methods.budget.refit import MAX_ITERATIONS, refit

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from program import data, svmfast
-from test_budgeted_sgd import block_of
+from two_moons import block_of
 
 from svmfast import _core
 from svmfast.errors import NotFiniteError

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fifty_digits import mpf
 from program import FIXTURES, data, model
-from test_single_precision import Problem, mpf
+from single_problems import Problem
 
 import svmfast
 from svmfast.errors import UnsupportedError

@@ -10,11 +10,11 @@ import mpmath
 import numpy as np
 import pytest
 from approximations import approximate
+from cell_models import exact_model, in_cells
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from instruction_sets import printed_on
-from test_certificate import exact_sums, random_model
-from test_polynomial_cells import exact_model, in_cells
+from random_models import exact_sums, random_model
 
 from svmfast.models.answer import answer
 from svmfast.models.certified import certified_labels, certified_rows

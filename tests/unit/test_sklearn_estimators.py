@@ -11,6 +11,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+import skops.io
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import (
@@ -24,14 +25,15 @@ from sklearn.datasets import (
 from sklearn.metrics import recall_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import svmfast
 import svmfast.sklearn
-from svmfast.errors import NegativeAnswerError
+from svmfast.errors import ModelFormatError, NegativeAnswerError, SvmfastError, UnsupportedError
 from svmfast.formats.detect import model_bytes
+from svmfast.importers.files import _is_harmless
 from svmfast.models.base import Model
 from svmfast.rows import Rows, as_rows
 from svmfast.sklearn import (
@@ -283,3 +285,118 @@ def test_tied_votes_go_where_libsvm_sends_them() -> None:
 def test_every_estimator_of_the_module_is_tested() -> None:
     estimators = [name for name in svmfast.sklearn.__all__ if name[0].isupper()]
     assert sorted(type(one).__name__ for one in ESTIMATORS) == estimators
+
+
+# --- the estimators as models
+
+
+def named(kind: Any) -> tuple[Any, Any]:
+    """Return a table of a few rows, and names of classes or values for a kind of estimator."""
+    table = load_wine(as_frame=True)
+    if issubclass(kind, svmfast.sklearn.base.ModelRegressor):
+        return table.data, table.target * 1.5
+    return table.data, table.target_names[table.target]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("way", ["object", "pickle", "skops"])
+def test_a_pipeline_that_ends_in_an_estimator_of_ours_is_imported(
+    estimator: Any, way: str, tmp_path: Path
+) -> None:
+    X, y = named(type(estimator))
+    fitted = make_pipeline(StandardScaler(), clone(estimator)).fit(X, y)
+    source: Any = fitted
+    if way != "object":
+        source = tmp_path / "pipeline"
+        (joblib.dump if way == "pickle" else skops.io.dump)(fitted, source)
+    model = svmfast.from_sklearn(source, trust_pickle=way == "pickle")
+    assert isinstance(model, svmfast.ScaledModel)
+    assert model.scaling.feature_names == tuple(X.columns)
+    # Found by name, whatever their order; the table is the one that the pipeline takes.
+    answer = svmfast.predict(model, X[X.columns[::-1]])
+    if model.head.is_regression:
+        assert model.scaling.class_names is None
+        np.testing.assert_allclose(answer.predicted, fitted.predict(X), rtol=1e-12)
+        return
+    assert sorted(model.scaling.class_names or ()) == ["class_0", "class_1", "class_2"]
+    assert answer.names is not None
+    np.testing.assert_array_equal(answer.names, fitted.predict(X))
+    svmfast.save_model(model, tmp_path / "model")
+    assert model_bytes(svmfast.load_model(tmp_path / "model")) == model_bytes(model)
+
+
+def test_scalings_before_and_inside_an_estimator_are_composed() -> None:
+    X, y = named(FastSVC)
+    inner = make_pipeline(MinMaxScaler((-1, 1), clip=True), SVC())
+    outer = make_pipeline(StandardScaler(), FastSVC(estimator=inner)).fit(X, y)
+    model = svmfast.from_sklearn(outer)
+    far = X * 1.2  # some values are clipped
+    np.testing.assert_array_equal(svmfast.predict(model, far).names, outer.predict(far))
+    clipped = make_pipeline(MinMaxScaler(clip=True), FastSVC(estimator=inner)).fit(X, y)
+    with pytest.raises(UnsupportedError, match="step 'fastsvc' of the pipeline follows a scaler that clips"):
+        svmfast.from_sklearn(clipped)
+    # Names alone are no scaling: a scaler that clips may come before them.
+    names = make_pipeline(MinMaxScaler(clip=True), FastSVC()).fit(X, y)
+    np.testing.assert_array_equal(svmfast.predict(svmfast.from_sklearn(names), far).names, names.predict(far))
+
+
+def test_an_estimator_alone_is_its_model() -> None:
+    X, y = named(FastSVC)
+    numbers = np.unique(y, return_inverse=True)[1]
+    exact = FastSVC(method="exact").fit(X, numbers)
+    assert svmfast.from_sklearn(exact) is exact.model_  # LIBSVM's text, which svm-predict reads
+    routed = DCPredSVC(clusters=2, landmarks=8, iterations=5).fit(X, numbers)
+    model = svmfast.from_sklearn(routed)
+    assert isinstance(model, svmfast.ScaledModel)
+    assert model.scaling.feature_names == tuple(X.columns)
+    assert svmfast.from_sklearn(clone(routed).fit(X.to_numpy(), numbers)).kind == "routed"
+    found = GridSearchCV(make_pipeline(StandardScaler(), FastSVC()), {"fastsvc__C": [1.0]}, cv=2).fit(X, y)
+    np.testing.assert_array_equal(svmfast.predict(svmfast.from_sklearn(found), X).names, found.predict(X))
+    with pytest.raises(UnsupportedError, match="the estimator is not fitted; call its fit first"):
+        svmfast.from_sklearn(FastSVC())
+    narrow = make_pipeline(
+        StandardScaler().fit(X.to_numpy()[:, :3]), clone(routed).fit(X.to_numpy(), numbers)
+    )
+    with pytest.raises(UnsupportedError, match="has 13 features, the step before it 3; fit the pipeline as"):
+        svmfast.from_sklearn(narrow)
+
+
+def test_a_model_in_a_skops_file_is_checked_like_a_model_file(tmp_path: Path) -> None:
+    """skops sets attributes without calling constructors, so a file could hold any arrays."""
+    X, y = named(DCPredSVC)
+    path = tmp_path / "estimator.skops"
+    for name, value in (
+        ("coef", np.zeros((2, 3))),
+        ("sizes", np.array([10**6, 10**6])),
+        ("gamma", np.full(2, np.nan)),
+        ("rho", "none"),
+        ("landmarks", None),
+    ):
+        fitted = DCPredSVC(clusters=2, landmarks=8, iterations=5).fit(X, y)
+        object.__setattr__(fitted.model_.model, name, value)
+        skops.io.dump(fitted, path)
+        with pytest.raises(ModelFormatError, match=r"inconsistent attributes \("):
+            svmfast.from_sklearn(path)
+    budget = BudgetSVC().fit(X, np.unique(y, return_inverse=True)[1])
+    object.__setattr__(budget.model_, "sv_coef", np.full_like(budget.model_.sv_coef, np.nan))
+    skops.io.dump(budget, path)
+    with pytest.raises(SvmfastError, match="nan"):
+        svmfast.from_sklearn(path)
+
+
+def test_a_skops_file_can_call_no_function_of_ours(tmp_path: Path) -> None:
+    """A dataclass and an estimator are trusted; a function, or a class that opens files, is not."""
+    for name in (
+        "svmfast.scale",
+        "svmfast.api.predictor.Predictor",
+        "svmfast.importers.files.model_of_file",
+        "svmfast.models.scaled.with_scaling",
+        "svmfast.models.base.np.load",
+        "svmfast.models.base.import_module",
+        "svmfast.methods.registry.method",
+        "svmfast.sklearn.base.predict",
+        "svmfast.methods.no_such.Thing",
+    ):
+        assert not _is_harmless(name), name
+    for name in ("svmfast.sklearn.fast.FastSVC", "svmfast.models.routed.RoutedModel", "svmfast.rows.Rows"):
+        assert _is_harmless(name), name

@@ -43,7 +43,7 @@ def test_a_share_of_rows_equals_the_share_that_is_written(n: int) -> None:
         text = f"{digits.numerator * 10**6 // digits.denominator / 10**6:.6f}"
         assert percent(k, n) == PERCENT.convert(f"{text}%", None, None)
         assert k / n == Share().convert(f"{text}%", None, None)
-        statement = SimpleNamespace(rows=n, label_agreement=(n - k) / n)
+        statement = SimpleNamespace(rows=n, label_agreement=(n - k) / n, values_differing_percent=None)
         assert measured(cast(Any, SimpleNamespace(statement=statement))) == k / n
 
 

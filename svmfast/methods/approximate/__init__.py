@@ -16,9 +16,10 @@ METHOD = Method(
         A prediction then costs the same however many support vectors there were. Linear and polynomial
         kernels are polynomials already: they are converted without loss.
 
-        The report begins with the number of labels that differ from those of `model` (regression: the error
-        relative to the spread of the values). It is measured on rows of `data` that were not used to choose
-        anything, or without `data` on support vectors and points between them. Above 1% there is a warning.
+        The report begins with the number of labels that differ from those of `model` (regression: how much
+        the values differ, root mean square, in percent of their standard deviation). It is measured on rows
+        of `data` that were not used to choose anything, or without `data` on support vectors and points
+        between them. Above 1% there is a warning.
         Above 10% nothing is written and the exit status is 1, unless `force` is given. The same applies with
         auto if the exact model is the better choice.
         """,
@@ -49,5 +50,6 @@ METHOD = Method(
     run="svmfast.methods.approximate.run:run",
     candidates="svmfast.methods.approximate.run:candidates",
     certifies=True,
+    embeds="embed_exact",
     style=Style("#0072B2", "o"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -16,7 +15,7 @@ from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.rows import FloatArray
+from svmfast.score import values_differing_percent
 
 #: Percent of differing labels (regression: of the spread) above which there is a warning, and no model.
 WARN_ABOVE, REFUSE_ABOVE = 1.0, 10.0
@@ -25,8 +24,7 @@ WORTHWHILE = 0.75
 #: Rows for the race: as many as the exact model answers with RACED_WORK multiply-adds, within these limits.
 RACED_WORK, RACED_ROWS = 2e9, (2_000, 20_000)
 BETTER = "the exact model is the better choice: "
-#: A spread or a difference of at most this share of the values is attributed to rounding.
-_ROUNDING = 1e-9
+_FORCE = "`force` writes it anyway"
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Measured:
     labels_differing_without_fallback : int or None
         The same for the expansion alone; None unless an exact model is embedded.
     values_differing_percent : float or None
-        Regression: root mean square difference from the exact values, over their standard deviation.
+        Regression: how much the values differ (:func:`svmfast.score.values_differing_percent`).
     certified_percent : float or None
         Rows whose label (or value, within the tolerance) is certified; None without a certificate.
     speedup_with_fallback : float or None
@@ -53,6 +51,8 @@ class Measured:
         they were not raced.
     growth : float or None
         The file's size as a multiple of the exact model's; None if it does not matter.
+    tolerance : float or None
+        Regression: the largest error bound of a certified row.
     """
 
     rows: int
@@ -63,6 +63,7 @@ class Measured:
     certified_percent: float | None
     speedup_with_fallback: float | None = None
     growth: float | None = None
+    tolerance: float | None = None
 
     @property
     def labels_differing_percent(self) -> float | None:
@@ -106,8 +107,8 @@ def measure(
     else:
         values = made.decision_values(rows, threads=threads)
     if head.is_regression:
-        percent = _spread_percent(values, sample.values)
-        return Measured(n, sample.source, None, None, percent, certified)
+        percent = values_differing_percent(values, sample.values)
+        return Measured(n, sample.source, None, None, percent, certified, tolerance=sample.tolerance)
     theirs = exact.head.predict(sample.values)
     alone = int(np.count_nonzero(head.predict(values) != theirs))
     if made.embedded_exact is None:
@@ -159,10 +160,10 @@ def raced(
     return replace(measured, speedup_with_fallback=speed, growth=growth)
 
 
-def refusal(measured: Measured, made: PolynomialModel) -> str | None:
-    """Return why `made` should not be used, or None."""
+def refusal(measured: Measured) -> str | None:
+    """Return why the approximation should not be used, or None."""
     if measured.percent > REFUSE_ABOVE:
-        return f"{measured.sentence}, more than {REFUSE_ABOVE:g}%; {alternatives(made, measured.source)}"
+        return f"{measured.sentence}, more than {REFUSE_ABOVE:g}%"
     speed, growth = measured.speedup_with_fallback, measured.growth
     if speed is not None and speed < 1 / WORTHWHILE:
         return (
@@ -170,11 +171,18 @@ def refusal(measured: Measured, made: PolynomialModel) -> str | None:
             f"{speed:.2f} times as fast on held-out rows; less than {1 / WORTHWHILE:.2f} is not worth a file"
         )
     if speed is not None and growth is not None and growth > max(1.0, speed):
-        return (
-            f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large; "
-            "a limit on the file's size (`max_bytes`) allows that"
-        )
+        return f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large"
     return None
+
+
+def advice(measured: Measured, made: PolynomialModel) -> str:
+    """Return what may help if `made` is refused."""
+    if measured.percent > REFUSE_ABOVE:
+        return f"{alternatives(made, measured.source)}; {_FORCE}"
+    speed = measured.speedup_with_fallback
+    if speed is None or speed < 1 / WORTHWHILE:
+        return _FORCE
+    return f"a limit on the file's size (`max_bytes`) allows a larger file; {_FORCE}"
 
 
 def difference_warning(measured: Measured, made: PolynomialModel) -> str | None:
@@ -186,19 +194,6 @@ def difference_warning(measured: Measured, made: PolynomialModel) -> str | None:
     )
 
 
-def _spread_percent(values: FloatArray, exact: FloatArray) -> float:
-    if not exact.size:
-        return 0.0
-    size = max(float(np.abs(exact).max()), float(np.abs(values).max()))
-    if not 0 < size < math.inf:
-        return 0.0 if size == 0 else math.inf
-    error = math.sqrt(float(np.mean((values / size - exact / size) ** 2)))
-    spread = float((exact / size).std())
-    if spread <= _ROUNDING:  # constant values
-        return 0.0 if error <= _ROUNDING else math.inf
-    return 100 * error / spread
-
-
 def alternatives(made: PolynomialModel, source: str) -> str:
     """Return a suggestion of options and commands that may give a closer model than `made`.
 
@@ -208,10 +203,15 @@ def alternatives(made: PolynomialModel, source: str) -> str:
     if made.gamma > 0:
         ways.insert(0, "more `cells`" if made.n_cells > 1 else "`cells` auto with `data`")
     found = f"try {', '.join(ways[:-1])} or {ways[-1]}"
-    if not made.head.is_regression:
+    if made.head.is_regression:
+        if made.has_error_bound:
+            found += ", or leave rows with a large error bound to the exact model (svmfast predict `exact` "
+            found += "`tolerance`)"
+    else:
         joined = ["`embed_exact`"] if made.has_error_bound and made.embedded_exact is None else []
         joined.append("svmfast cascade")
         found += f", or leave uncertain rows to the exact model with {' or '.join(joined)}"
     if source == OF_VECTORS:
-        found += "; support vectors lie closest to the boundary: with `data` your own rows are measured"
+        why = "are not like other rows" if made.head.is_regression else "lie closest to the boundary"
+        found += f"; support vectors {why}: with `data` your own rows are measured"
     return found

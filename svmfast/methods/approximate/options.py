@@ -37,7 +37,7 @@ class ApproximateOptions(Seeded, Bounded):
     target_certified: float | None = option(
         None,
         Share(whole=True),
-        "The share of rows with a proven label that auto aims at.",
+        "The share of rows with a proven label (regression: a value within `tolerance`) that auto aims at.",
         shown=f"{TARGET:.0%}",
     )
     tolerance: float | None = option(
@@ -67,7 +67,8 @@ class ApproximateOptions(Seeded, Bounded):
     embed_exact: bool = option(
         False,
         Switch(),
-        "Keep the exact model in the file; it answers the rows that are not certified.",
+        "Keep the exact model in the file; it answers the rows that are not certified (regression: with "
+        "predict `tolerance`).",
     )
     time_limit: float | None = option(
         None,
@@ -77,7 +78,8 @@ class ApproximateOptions(Seeded, Bounded):
     force: bool = option(
         False,
         Switch(),
-        "Write the model even if more than 10% of the labels differ or the exact model is the better choice.",
+        "Write the model even if more than 10% of the labels (regression: of the values' spread) differ or "
+        "the exact model is the better choice.",
     )
 
     @property

@@ -13,7 +13,7 @@ from svmfast.display import count
 from svmfast.methods.approximate.cells import Step
 from svmfast.methods.approximate.certification_sample import Roles
 from svmfast.methods.approximate.expander import Expander
-from svmfast.methods.approximate.measure import Measured, difference_warning, refusal
+from svmfast.methods.approximate.measure import Measured, advice, difference_warning, refusal
 from svmfast.methods.approximate.operations import (
     exact_numbers,
     exact_operations,
@@ -35,7 +35,7 @@ class ApproximationReport:
         Rows whose label differs from the exact model's, with the fallback that the result itself contains;
         None for regression.
     values_differing_percent : float or None
-        Regression: root mean square difference from the exact values over their standard deviation.
+        Regression: how much the values differ (:func:`svmfast.score.values_differing_percent`).
     labels_differing_without_fallback : int or None
         The same for the expansion alone, if an embedded exact model answers the rows that are not certified.
     measured_rows : int
@@ -49,6 +49,8 @@ class ApproximationReport:
         If more than 1 % differ: how many, and what may reduce the difference.
     refusal : str or None
         Why the result should not be used; the command line then writes no file.
+    advice : str or None
+        What may help if the result is refused.
     svm_type, kernel : str
     features, n_sv, functions : int
         Features in use, support vectors, decision functions.
@@ -70,6 +72,8 @@ class ApproximationReport:
     calibrated : bool
     certified_percent : float or None
         Rows whose label (or value) is certified; None without a certificate, and for regression without rows.
+    tolerance : float or None
+        Regression: the largest error bound of a certified row.
     speedup_with_fallback : float or None
         How many times as fast as the exact model it predicts the measured rows, with the exact model
         answering those that are not certified; None if they were not raced.
@@ -98,6 +102,7 @@ class ApproximationReport:
     trained_on: bool | None
     difference_warning: str | None
     refusal: str | None
+    advice: str | None
     svm_type: str
     kernel: str
     features: int
@@ -114,6 +119,7 @@ class ApproximationReport:
     gamma_max_centered: float
     calibrated: bool = False
     certified_percent: float | None
+    tolerance: float | None
     speedup_with_fallback: float | None
     steps: tuple[Step, ...] = ()
     time_limit_reached: bool = False
@@ -154,16 +160,17 @@ class ApproximationReport:
         else:
             lines += self._expansion_lines()
         if self.certified_percent is not None:
-            proven = "have a label that is provably the exact model's"
-            if self.labels_differing is None:
-                proven = "are provably within the tolerance"
-            lines.append(
-                f"certified    {self.certified_percent:.2f}% of them {proven} (svmfast predict `certify`)"
-            )
+            proven = "have a label that is provably the exact model's (svmfast predict `certify`)"
+            if self.tolerance is not None:
+                proven = (
+                    f"have a value that is provably within {self.tolerance:.4g} of the exact model's "
+                    "(svmfast predict `certify` `tolerance`)"
+                )
+            lines.append(f"certified    {self.certified_percent:.2f}% of them {proven}")
         if self.speedup_with_fallback is not None:
             lines.append(
                 f"raced        {self.speedup_with_fallback:.2f} times as fast as the exact model, which "
-                "answers the rows that are not certified (predict `exact`)"
+                f"answers the rows that are not certified ({_fallback(self.tolerance)})"
             )
         lines.append(f"numbers      {self.numbers_before:,} -> {self.coefficients:,}")
         counts = f"{self.operations_before:,.0f} -> {self.operations:,.0f}"
@@ -211,6 +218,11 @@ class ApproximationReport:
         return lines
 
 
+def _fallback(tolerance: float | None) -> str:
+    """Return the options of predict with which the exact model answers the rows that are not certified."""
+    return "predict `exact`" if tolerance is None else "predict `exact` `tolerance`"
+
+
 def report_of(
     expander: Expander, made: PolynomialModel, measured: Measured, samples: Roles, target: float
 ) -> ApproximationReport:
@@ -235,6 +247,7 @@ def report_of(
     origin, mean = (expander.largest_squared_distance(expander.center(name)) for name in ("origin", "mean"))
     lowest = int(orders.min(initial=made.order))
     numbers = exact_numbers(model)
+    refused = refusal(measured)
     return ApproximationReport(
         labels_differing=measured.labels_differing,
         labels_differing_percent=measured.labels_differing_percent,
@@ -244,7 +257,8 @@ def report_of(
         measured_on=measured.source,
         trained_on=samples.trained_on,
         difference_warning=difference_warning(measured, made),
-        refusal=refusal(measured, made),
+        refusal=refused,
+        advice=None if refused is None else advice(measured, made),
         svm_type=model.head.svm_type,
         kernel=model.kernel.kind,
         features=d,
@@ -257,6 +271,7 @@ def report_of(
         gamma_max_paper=gamma_max(origin, order=lowest),
         gamma_max_centered=gamma_max(mean, order=lowest),
         certified_percent=measured.certified_percent,
+        tolerance=measured.tolerance,
         speedup_with_fallback=measured.speedup_with_fallback,
         coefficients=len(made.coefficients),
         numbers_before=numbers,
@@ -278,9 +293,10 @@ def _warnings(
     trained_on: bool | None,
 ) -> Iterator[str]:
     if trained_on:
+        more = "more labels may differ" if measured.tolerance is None else "values may differ more"
         yield (
             "the exact model was trained on rows of the data, which contain most of its support vectors: on "
-            "other rows more labels may differ, and fewer may be certified"
+            f"other rows {more}, and fewer may be certified"
         )
     if len(made.coefficients) >= numbers:
         yield (
@@ -296,5 +312,5 @@ def _warnings(
     if certified is not None and certified < 100 * target:
         yield (
             f"{certified:.2f}% certified is below the target of {100 * target:g}%; the exact model can "
-            "answer the others (predict `exact`)"
+            f"answer the others ({_fallback(measured.tolerance)})"
         )

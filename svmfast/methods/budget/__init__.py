@@ -11,7 +11,7 @@ METHOD = Method(
     name="budget-train",
     summary="Train an SVM of a fixed size in a few passes.",
     description="""
-        Train an RBF SVM of at most a given size on DATA, and write a LIBSVM model.
+        Train an RBF SVM with a fixed limit on its size on DATA, and write a LIBSVM model.
 
         Stochastic gradient descent visits the rows one by one; whenever a decision function has more
         support vectors than `budget`, two are merged. Several classes are trained one against one. The

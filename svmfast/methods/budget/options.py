@@ -43,9 +43,9 @@ class BudgetTrainOptions(Seeded):
     maintenance: str = option(
         "lookup-wd",
         Choice("lookup-wd", "lookup-h", "gss", "gss-precise", "remove", "project"),
-        "How the budget is kept: by merging, with a lookup table (of wd or of h) or golden section search "
-        "(to 0.01, or precise, to 1e-10), or by a baseline that removes or projects the smallest support "
-        "vector.",
+        "How the budget is enforced: by merging, with a lookup table (of wd or of h) or golden section "
+        "search (to 0.01, or precise, to 1e-10), or by a baseline that removes or projects the smallest "
+        "support vector.",
         "--merge",
     )
     keep: str = option(
@@ -59,10 +59,14 @@ class BudgetTrainOptions(Seeded):
         Switch(),
         "Update a bias in every step, or use no bias at all.",
         "--bias/--no-bias",
-        shown="the refit only",
+        shown="only in the refit",
     )
     weights: tuple[tuple[int, float], ...] = option(
-        (), Weights(), "Multiply C by NUMBER for the class labelled I, as in -w1 5 -w-1 2 (C-SVC).", "-w"
+        (),
+        Weights(),
+        "Multiply C by NUMBER for the class labelled I (C-SVC). "
+        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
+        "-w",
     )
     probability: bool = option(
         False,
@@ -78,7 +82,8 @@ class BudgetTrainOptions(Seeded):
     memory: int = option(
         MEMORY,
         Bytes(),
-        "Memory to use. Rows beyond half of it go to a temporary file and are read back in shuffled pieces.",
+        "Limit on memory. Rows beyond half of it go to a temporary file and are read back in shuffled "
+        "pieces.",
         shown="2G",
     )
 

@@ -13,14 +13,17 @@ from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.budget.report import PassStatus
 from svmfast.methods.budget.training import budget_train, cross_validate
 from svmfast.methods.common.class_weights import warn_of_absent
+from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.fold_score import FoldScore
 from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.given import GivenStream, Inputs, Outcome, Setting
-from svmfast.methods.grid import Candidate, Grid, NotTried
+from svmfast.methods.grid import RATE, Candidate, Grid, NotTried
 from svmfast.solvers.training_data import expand
 
 #: Budgets of the candidates for ``frontier``, and their number of passes.
 BUDGETS, PASSES = (50, 100, 200, 500), 5
+#: Place among the candidates that are sized to a limit (:attr:`Candidate.place`).
+PLACE = 2
 
 
 def run(inputs: Inputs, options: BudgetTrainOptions, setting: Setting) -> Outcome:
@@ -29,6 +32,7 @@ def run(inputs: Inputs, options: BudgetTrainOptions, setting: Setting) -> Outcom
     warn_of_absent(options.weights, data.source.labels.values, data.name, setting)
     if options.folds is not None:
         score = _cross_validated(data, options.folds, options, setting)
+        score = replace(score, by_class=True, names=setting.names_of_labels())
         remark_on_classes(score.quality, setting)
         return Outcome(None, score)
     held = inputs["validate"]
@@ -80,7 +84,23 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     cost = float(np.abs(model.sv_coef).max(initial=0.0)) or 1.0
     common: dict[str, Any] = {"svm_type": "epsilon_svr"} if head.is_regression else {}
     common |= {"C": float(f"{cost:.6g}"), "gamma": kernel.gamma, "passes": PASSES}
-    return [
-        Candidate(f"budget-train-{budget}", level, {**common, "budget": budget, "seed": grid.seed}, ("data",))
-        for level, budget in enumerate(budget for budget in BUDGETS if budget < len(model.sv))
-    ], []
+    sizes, pairs = FileSizes(grid), max(1, head.n_functions)
+    found: dict[int, Candidate] = {}
+
+    def bytes_of(budget: int) -> int | None:
+        return sizes.expansion(budget * pairs)
+
+    def add(budget: int, level: int, place: int | None = None) -> None:
+        options = {**common, "budget": budget, "seed": grid.seed}
+        # The passes, and the refit; a row takes part in the pairs of its class.
+        work = len(model.sv_coef) * grid.rows * budget * (2 * PASSES * grid.width + 2 * budget)
+        most, seconds = bytes_of(budget), work / RATE
+        name = f"budget-train-{budget}"
+        found[budget] = Candidate(name, level, options, ("data",), most, place, seconds)
+
+    most = len(model.sv) - 1
+    for level, budget in enumerate(budget for budget in BUDGETS if budget <= most):
+        add(budget, level)
+    if fitting := sizes.largest(bytes_of, most):
+        add(fitting, sum(budget < fitting for budget in BUDGETS), PLACE)
+    return list(found.values()), []

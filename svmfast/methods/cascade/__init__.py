@@ -42,5 +42,5 @@ METHOD = Method(
     options=CascadeOptions,
     run="svmfast.methods.cascade.run:run",
     style=Style("#000000", "v"),
-    joins=True,
+    joins="svmfast.methods.cascade.joiner:joiner",
 )

@@ -7,8 +7,8 @@ from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.given import GivenModel, Inputs, Outcome, Setting
-from svmfast.models.answer import missing_probability
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.requirements import missing_probability
 
 
 def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:

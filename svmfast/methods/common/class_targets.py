@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmfast.errors import TrainingRowError
+from svmfast.errors import SingleClassError, TrainingRowError
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray
 
@@ -14,6 +14,12 @@ def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
 
     Labels are in the order in which they first occur, but +1 comes before -1 if these are the only two, as
     in LIBSVM.
+
+    Raises
+    ------
+    TrainingRowError
+        A label is not an integer.
+    SingleClassError
     """
     limits = np.iinfo(np.int32)
     bad = np.flatnonzero((labels != np.trunc(labels)) | (np.abs(labels) > limits.max))
@@ -29,6 +35,8 @@ def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
     if values.tolist() == [-1, 1]:
         order = np.array([1, 0])
     k = len(values)
+    if k < 2:
+        raise SingleClassError(labels[0])
     head = Head("c_svc", values[order], one_vs_rest=k > 2 and not pairs)
     position = np.empty(k, dtype=np.int64)
     position[order] = np.arange(k)

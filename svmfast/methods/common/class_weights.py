@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmfast.display import MOST_LISTED, named_labels
 from svmfast.methods.given import Setting
 from svmfast.rows import FloatArray
 
@@ -31,5 +32,14 @@ def warn_of_absent(
     weights: Sequence[tuple[int, float]], labels: ArrayLike, data: str, setting: Setting
 ) -> None:
     """Warn of every class weight that applies to no row, as svm-train does; `data` is the rows' name."""
-    for label in absent_weights(weights, labels):
-        setting.warn(f"{data}: no row has label {label}, which has a weight")
+    absent = absent_weights(weights, labels)
+    if not absent:
+        return
+    known, names = np.unique(np.asarray(labels, dtype=np.float64)).tolist(), setting.names_of_labels()
+    if names is not None:
+        have = f"the labels are {named_labels(names)}"
+    else:
+        more = f" and {len(known) - MOST_LISTED:,} more" if len(known) > MOST_LISTED else ""
+        have = f"the labels are {', '.join(f'{label:g}' for label in known[:MOST_LISTED])}{more}"
+    for label in absent:
+        setting.warn(f"{data}: no row has label {label}, which has a weight; {have}")

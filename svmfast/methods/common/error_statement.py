@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.solvers.binomial import clopper_pearson
+
 
 @dataclass(frozen=True)
 class ErrorStatement:
@@ -19,8 +24,8 @@ class ErrorStatement:
         ``data`` or ``support vectors``.
     median, quantile_99, quantile_999, largest : float
         Of |difference of decision values|, over all rows and decision functions.
-    relative_rms : float
-        Root mean square difference over the standard deviation of the exact decision values.
+    values_differing_percent : float or None
+        How much the values differ (:func:`svmfast.score.values_differing_percent`); None unless regression.
     label_agreement : float or None
         Share of rows with the exact model's label; None for regression.
     agreement_low, agreement_high : float or None
@@ -33,10 +38,16 @@ class ErrorStatement:
     quantile_99: float
     quantile_999: float
     largest: float
-    relative_rms: float
+    values_differing_percent: float | None
     label_agreement: float | None
     agreement_low: float | None
     agreement_high: float | None
+
+
+def agreement(same: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """Return the share of n > 0 rows with the same label, and its Clopper-Pearson interval at 95 %."""
+    count = int(np.count_nonzero(same))
+    return count / len(same), *clopper_pearson(count, len(same))
 
 
 #: Names that methods use for figures of held-out rows, and the names in reports, which ``compare`` also uses.

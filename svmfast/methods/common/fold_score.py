@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from svmfast.class_scores import class_word
+from svmfast.display import count
 from svmfast.rows import FloatArray
 from svmfast.score import Quality, quality
+
+#: Maximum number of classes whose recall is shown.
+MAX_LISTED = 20
 
 
 @dataclass(frozen=True)
@@ -17,11 +23,17 @@ class FoldScore:
     ----------
     rows, folds : int
     quality : Quality
+    by_class : bool
+        Whether :meth:`lines` has the balanced accuracy and the recall of each class too.
+    names : mapping of float to str, or None
+        The name of each label.
     """
 
     rows: int
     folds: int
     quality: Quality
+    by_class: bool = False
+    names: Mapping[float, str] | None = None
 
     @classmethod
     def of(cls, predicted: FloatArray, labels: FloatArray, folds: int, *, regression: bool) -> FoldScore:
@@ -29,14 +41,28 @@ class FoldScore:
         return cls(len(labels), folds, quality(predicted, labels, regression=regression))
 
     def lines(self) -> list[str]:
-        """Return svm-train's last lines."""
+        """Return svm-train's last lines; with `by_class`, more lines follow."""
         found = self.quality
         if found.accuracy is not None:
-            return [f"Cross Validation Accuracy = {found.accuracy:g}%"]
+            more = [self.classes()] if self.by_class else []
+            return [f"Cross Validation Accuracy = {found.accuracy:g}%", *more]
         return [
             f"Cross Validation Mean squared error = {found.mse:g}",
             f"Cross Validation Squared correlation coefficient = {found.scc:g}",
         ]
+
+    def classes(self) -> str:
+        """Return the balanced accuracy and the recall of each class, in a line."""
+        known = [one for one in self.quality.classes if one.recall is not None]
+        recalls = [
+            f"{class_word(one.label, self.names)} {one.recall:.4g}% of {count(one.rows, 'row')}"
+            for one in known[:MAX_LISTED]
+        ]
+        if len(known) > len(recalls):
+            recalls.append(f"and {len(known) - len(recalls):,} more")
+        return (
+            f"balanced accuracy {self.quality.balanced_accuracy:.4g}%; recall of class {', '.join(recalls)}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""

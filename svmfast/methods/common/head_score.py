@@ -7,6 +7,9 @@ from svmfast.models.head import Head
 from svmfast.rows import FloatArray
 from svmfast.score import Quality, Score
 
+#: The most rows on which the score on the training rows is measured: the first ones.
+MOST_SCORED = 20_000
+
 
 class HeadScore:
     """A running score of decision values, in bounded memory.
@@ -50,5 +53,5 @@ def value_quality(values: FloatArray, target: FloatArray) -> Quality:
 
 def remark_on_classes(found: Quality | None, setting: Setting) -> None:
     """Note the classes that are predicted badly although the accuracy is high."""
-    for line in () if found is None else found.neglected_lines():
+    for line in () if found is None else found.neglected_lines(setting.names_of_labels()):
         setting.note(line)

@@ -17,7 +17,7 @@ def probability_lines(what: str, held_out: Mapping[str, float] | None = None) ->
     if what == "none":
         return []
     if what == "dropped":
-        return ["probability  dropped: predict -b 1 will refuse the model"]
+        return ["probability  dropped: predict with `probability` will refuse the model"]
     line = "probability  probA and probB are the exact model's, applied to the new decision values"
     if held_out and "probability_max" in held_out:
         mean, largest = held_out["probability_mean"], held_out["probability_max"]

@@ -14,8 +14,7 @@ METHOD = Method(
         Replace the support vectors of MODEL by a few vectors whose positions are optimized.
 
         The result is a LIBSVM model. The report, on stderr, shows how much it differs from MODEL on held-out
-        rows. Exit status 1: no model smaller than MODEL is as close, or as small, as required; nothing was
-        written.
+        rows. Exit status 1: no model smaller than MODEL meets the limits; nothing was written.
         """,
     group="convert",
     inputs=(
@@ -24,8 +23,8 @@ METHOD = Method(
             name="data",
             content="rows",
             flag="--data",
-            help="Rows on which to stay close to MODEL. Labels are used only for probabilities; if there are "
-            "none, write 0.",
+            help="Rows on which to stay close to MODEL. Labels are used only for probabilities; rows without "
+            "labels need `unlabelled`.",
             required=False,
             many=True,
             labels="used",

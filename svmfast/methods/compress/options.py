@@ -29,7 +29,7 @@ class CompressOptions(Seeded, Bounded):
         metavar="0.5%",
     )
     max_bytes: int | None = option(
-        None, Bytes(), "Find the largest number whose file is this small.", metavar="32k"
+        None, Bytes(), "Find the largest number whose file is at most this large.", metavar="32k"
     )
     rows: int = option(MOST_ROWS, Whole(1), "Use at most this many rows of `data`, drawn at random.")
     start: str = option(

@@ -106,9 +106,10 @@ class CompressReport:
                 f"labels       agree on {held.label_agreement:.2%} of them; "
                 f"95% confidence: {held.agreement_low:.2%} to {held.agreement_high:.2%}"
             )
-        else:
+        if held.values_differing_percent is not None:
             lines.append(
-                f"relative     root mean square difference over their spread: {held.relative_rms:.2%}"
+                f"differing    values by {held.values_differing_percent:.3g}% of their spread (standard "
+                "deviation), root mean square"
             )
         if self.sizes_tried:
             tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in self.sizes_tried)

@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, cast
 
-from svmfast.methods.compress.compressor import prepare
+from svmfast.methods.common.file_sizes import FileSizes
+from svmfast.methods.compress.compressor import PROBE_ITERATIONS, prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import Nothing
-from svmfast.methods.compress.search import search
+from svmfast.methods.compress.search import LARGEST_SHARE, search
 from svmfast.methods.given import Inputs, Outcome, Setting
-from svmfast.methods.grid import Candidate, Grid, NotTried
+from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.models.expansion import KernelExpansion
 
 #: Shares of the support vectors that the candidates for ``frontier`` keep.
 RATIOS = (0.01, 0.025, 0.05, 0.1, 0.25)
 #: Options that make candidates quick; a run with the defaults improves agreement by about 0.1 %.
 SHORT: dict[str, Any] = {"rows": 20_000, "iterations": 300}
+#: Place among the candidates that are sized to a limit: at equal size, its models were the closest.
+PLACE = 0
 
 
 def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
@@ -42,7 +45,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
         setting.note(note)
     held = report.statement
     error = None if held.label_agreement is None else held.quantile_999
-    return Outcome(found.model, report, found.verdict or None, fallback_error=error)
+    return Outcome(found.model, report, found.verdict or None, fallback_error=error, advice=found.advice)
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
@@ -50,16 +53,36 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     model = grid.exact
     n, least = len(model.sv), max(2, model.head.n_classes if model.head.is_classifier else 2)
     common = {**SHORT, "seed": grid.seed}
+    sizes = FileSizes(grid)
     found: dict[int, Candidate] = {}
+
+    def add(size: int, level: int, place: int | None = None) -> None:
+        options, inputs = {"sv": size, **common}, ("model", "data")
+        most, seconds = sizes.expansion(size), _seconds(grid, size)
+        found[size] = Candidate(f"compress-{size}", level, options, inputs, most, place, seconds)
+
     for level, ratio in enumerate(RATIOS):
         size = max(least, round(ratio * n))
         if size < n and size not in found:
-            options = {"sv": size, **common}
-            found[size] = Candidate(f"compress-{size}", level, options, ("model", "data"))
+            add(size, level)
     every = list(found.values())
-    if grid.max_bytes is not None:
-        options = {"max_bytes": grid.max_bytes, **common}
-        name = f"compress-{grid.max_bytes}-bytes"
-        # First, so that a time limit does not leave out the size that was asked for.
-        every.insert(0, Candidate(name, 0, options, ("model", "data")))
-    return every, []
+    if not sizes.binding:
+        return every, []
+    fitting = sizes.largest(sizes.expansion, max(least, int(LARGEST_SHARE * n)))
+    if least <= fitting < n:
+        add(fitting, sum(ratio * n < fitting for ratio in RATIOS), PLACE)
+        return list(found.values()), []
+    # Too few vectors surely fit, or no bound is known: the command searches for the number that does.
+    options = {"max_bytes": grid.max_bytes, **common}
+    name = f"compress-{grid.max_bytes}-bytes"
+    # Usually the second try fits.
+    seconds = 2 * _seconds(grid, least)
+    return [Candidate(name, 0, options, ("model", "data"), None, PLACE, seconds), *every], []
+
+
+def _seconds(grid: Grid, size: int) -> float:
+    """Return the expected time: evaluations of the objective and its gradient on the fitted rows."""
+    rows = min(grid.rows, SHORT["rows"]) + len(grid.exact.sv)
+    evaluations = 1.2 * SHORT["iterations"] + 2 * PROBE_ITERATIONS
+    exact = grid.exact_seconds * min(1.0, rows / max(1, grid.rows))
+    return float(IMPORTS + exact + evaluations * rows * size * 2 * grid.width / (2 * RATE))

@@ -17,7 +17,7 @@ _SIZE_STEP = 1.15
 #: The search begins with this share of the model's support vectors.
 _FIRST_SHARE = 0.01
 #: Compression to more than this share of the model's support vectors is not worthwhile.
-_LARGEST_SHARE = 0.5
+LARGEST_SHARE = 0.5
 _BYTE_TRIES = 5
 #: A file that uses at least this share of the limit is large enough.
 _BYTES_USED = 0.95
@@ -37,19 +37,24 @@ class Found:
         The report of the model, or of the closest one that was tried.
     verdict : str
         Why there is no model, or empty.
+    advice : str or None
+        What may help if there is no model.
     """
 
     model: KernelExpansion | None
     report: CompressReport | None
     verdict: str = ""
+    advice: str | None = None
 
 
 def measured(report: CompressReport) -> float:
     """Return the figure that `max_diff` limits: the share of held-out rows with another label, or for
-    regression the root mean square difference over the standard deviation of the exact values."""
+    regression that of the spread by which the values differ."""
     statement = report.statement
-    if statement.label_agreement is None:
-        return statement.relative_rms
+    if statement.values_differing_percent is not None:
+        return statement.values_differing_percent / 100
+    if statement.label_agreement is None:  # there are no values to compare
+        return 0.0
     # Computed from counts, because 1 - 0.95 exceeds 0.05 in floating point.
     n = statement.rows
     return (n - round(n * statement.label_agreement)) / n
@@ -92,7 +97,8 @@ def search(
         None,
         found.report,
         f"the file would grow: {len(found.model.sv):,} dense support vectors take {final:,} bytes, the "
-        f"model {own:,}; ask for fewer, or drop small entries by `sparse_tolerance`",
+        f"model {own:,}",
+        "ask for fewer, or drop small entries by `sparse_tolerance`",
     )
 
 
@@ -106,7 +112,7 @@ def search_difference(
     """
     n = len(compressor.model.sv)
     own = size_of(compressor.model)
-    largest = max(int(_LARGEST_SHARE * n), compressor.smallest)
+    largest = max(int(LARGEST_SHARE * n), compressor.smallest)
     tried: dict[int, tuple[KernelExpansion, CompressReport]] = {}
 
     def passes(count: int) -> bool:

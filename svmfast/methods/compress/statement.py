@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmfast.methods.common.error_statement import ErrorStatement
+from svmfast.methods.common.error_statement import ErrorStatement, agreement
 from svmfast.methods.compress.data_split import DataSplit
 from svmfast.models.expansion import KernelExpansion
-from svmfast.solvers.binomial import clopper_pearson
+from svmfast.score import values_differing_percent
 
 #: With fewer values than this, the 99.9 % quantile is the largest of them.
 _VALUES_FOR_999 = 1000
@@ -24,15 +24,14 @@ def error_statement(
     decisions = compressed.decision_values(rows, threads=threads)
     source = "data" if split.from_data else "support vectors"
     if not decisions.size:
-        return ErrorStatement(0, source, 0.0, 0.0, 0.0, 0.0, 0.0, None, None, None)
+        return ErrorStatement(0, source, 0.0, 0.0, 0.0, 0.0, None, None, None, None)
     difference = np.abs(decisions - part.exact)
     median, q99, q999 = np.quantile(difference, [0.5, 0.99, 0.999], method="higher")
-    spread = float(part.exact.std()) or 1.0
-    agreement = low = high = None
-    if not exact.head.is_regression:
-        same = int(np.count_nonzero(exact.head.predict(part.exact) == exact.head.predict(decisions)))
-        agreement = same / len(rows)
-        low, high = clopper_pearson(same, len(rows))
+    share = low = high = values = None
+    if exact.head.is_regression:
+        values = values_differing_percent(decisions, part.exact)
+    else:
+        share, low, high = agreement(exact.head.predict(part.exact) == exact.head.predict(decisions))
     return ErrorStatement(
         rows=len(rows),
         rows_from=source,
@@ -40,8 +39,8 @@ def error_statement(
         quantile_99=float(q99),
         quantile_999=float(q999),
         largest=float(difference.max()),
-        relative_rms=float(np.sqrt(np.mean(difference**2))) / spread,
-        label_agreement=agreement,
+        values_differing_percent=values,
+        label_agreement=share,
         agreement_low=low,
         agreement_high=high,
     )

@@ -9,7 +9,7 @@ from svmfast.methods.method import Method
 
 METHOD = Method(
     name="dcpred",
-    summary="Train or convert to a tree of small expansions.",
+    summary="Train a tree of small expansions, or convert a model to one.",
     description="""
         Train a tree of clusters with a few landmarks each on DATA, or convert EXACT to one with these rows.
 

@@ -14,12 +14,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import OptionError, SingleClassError
+from svmfast.errors import OptionError
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.common.class_weights import row_weights
 from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds, fold_numbers
 from svmfast.methods.common.execution import Execution
-from svmfast.methods.common.head_score import HeadScore
+from svmfast.methods.common.head_score import MOST_SCORED, HeadScore
 from svmfast.methods.common.kernel_width import kernel_width
 from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.common.stopwatch import Stopwatch
@@ -40,8 +40,6 @@ from svmfast.threads import one_blas_thread
 
 #: LIBSVM's kernel cache for training the exact model whose pairs are fitted.
 CACHE_MEGABYTES = 400.0
-#: Rows on which the training score is measured.
-_SCORE_ROWS = 20_000
 
 
 def fit_svc(
@@ -232,7 +230,7 @@ def _report(
     threads: int,
 ) -> DcpredReport:
     """Return the report, without the figures of choices and of held-out rows."""
-    scored = min(len(training.rows), _SCORE_ROWS)
+    scored = min(len(training.rows), MOST_SCORED)
     decisions = model.decision_values(training.rows[:scored], threads=threads)
     return DcpredReport(
         task=task,
@@ -259,8 +257,6 @@ def _report(
 
 def _svc(rows: Rows, labels: FloatArray, options: DcpredOptions) -> Training:
     head, targets = svc_targets(labels, pairs=False)
-    if head.n_classes == 1:
-        raise SingleClassError(labels[0])
     weights = row_weights(options.weights, labels)
     return Training(rows, targets, head, "squared_hinge", weights=weights)
 

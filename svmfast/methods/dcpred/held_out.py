@@ -6,18 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.methods.common.equal_rows import groups_of
-from svmfast.methods.common.error_statement import ErrorStatement
-from svmfast.methods.common.hold_out import HELD_OUT, random_rows
+from svmfast.methods.common.error_statement import ErrorStatement, agreement
+from svmfast.methods.common.hold_out import held_out_count, random_rows
 from svmfast.methods.common.refit_probabilities import probability_error
 from svmfast.models.base import Model
 from svmfast.models.certified import label_margins
 from svmfast.rows import Rows
-from svmfast.solvers.binomial import clopper_pearson
+from svmfast.score import values_differing_percent
 
 IntArray = NDArray[np.int64]
-
-#: The most distinct rows that are held out, and the number of rows below which none are.
-MOST_HELD_OUT, _LEAST_ROWS = 10_000, 20
 
 
 def held_out(
@@ -40,8 +37,9 @@ def held_out(
         ``quantile_99``, ``quantile_999`` and ``largest``; if there are probabilities, also
         ``probability_mean`` and ``probability_max`` of |difference of probabilities|.
 
-        Except for regression, ``label_agreement`` and its Clopper-Pearson interval at 95 %,
-        ``agreement_low`` to ``agreement_high``, and ``fallback_error``: the error of the decision values that
+        For regression ``values_differing_percent``; otherwise ``label_agreement`` and its Clopper-Pearson
+        interval at 95 %, ``agreement_low`` to ``agreement_high``, and ``fallback_error``: the error of the
+        decision values that
         ``predict`` may assume when it leaves uncertain rows to the exact model. If values were fitted, this
         is the 99.9 % quantile of their difference. If labels were fitted, it is the same quantile of the
         error that explains a row's label: 0 if the label is the exact one, else the certainty of the wrong
@@ -61,10 +59,12 @@ def held_out(
         found |= {"median": float(median), "quantile_99": float(q99), "quantile_999": float(q999)}
         found |= {"largest": float(difference.max())}
         found |= probability_error(exact.head, ours, theirs)
-    if not exact.head.is_regression:
+    if exact.head.is_regression:
+        found["values_differing_percent"] = values_differing_percent(ours, theirs)
+    else:
         same = model.head.predict(ours) == exact.head.predict(theirs)
-        low, high = clopper_pearson(int(np.count_nonzero(same)), n)
-        found |= {"label_agreement": float(np.mean(same)), "agreement_low": low, "agreement_high": high}
+        share, low, high = agreement(same)
+        found |= {"label_agreement": share, "agreement_low": low, "agreement_high": high}
         found["fallback_error"] = found.get("quantile_999", 0.0)
         if not values_fitted:
             needed = np.where(same, 0.0, label_margins(model.head, ours))
@@ -89,10 +89,7 @@ def rows_aside(keys: list[bytes], seed: int) -> tuple[IntArray, NDArray[np.bool_
         All rows that must not be used for fitting.
     """
     group, first = groups_of(keys)
-    aside = np.zeros(len(first), dtype=bool)
-    if len(first) >= _LEAST_ROWS:
-        count = min(MOST_HELD_OUT, int(HELD_OUT * len(first)))
-        aside = random_rows(len(first), count, (seed, 13))
+    aside = random_rows(len(first), held_out_count(len(first)), (seed, 13))
     return first[aside], aside[group]
 
 

@@ -31,8 +31,8 @@ class DcpredOptions(Seeded, Bounded):
         Choice("auto", "values", "labels", "pairs"),
         "With `exact`: fit its decision values, or its labels, which drops probabilities; auto: labels for "
         "three or more classes. pairs, also for svc: train LIBSVM on all rows (or use `exact`) and fit its "
-        "decision value for each pair of classes, with every landmark in the pairs of its class; one "
-        "cluster, closest to the exact model.",
+        "decision value for each pair of classes, where a landmark serves the pairs of its class; one "
+        "cluster, and the model closest to the exact one.",
     )
     gamma: tuple[float, ...] = option(
         None,
@@ -45,7 +45,8 @@ class DcpredOptions(Seeded, Bounded):
     weights: tuple[tuple[int, float], ...] = option(
         (),
         Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I, as in -w1 5 -w-1 2 (svc).",
+        "Multiply C by NUMBER for the rows of the class labelled I (svc). "
+        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
         "-w",
     )
     lambda_: tuple[float, ...] = option(
@@ -71,8 +72,8 @@ class DcpredOptions(Seeded, Bounded):
     levels: int = option(
         None,
         Whole(1, 2),
-        "Levels of the tree: one compares a row with every leaf, two with about twice the square root of "
-        "their number.",
+        "Levels of the tree. With one, a row is compared with every leaf; with two, with about twice the "
+        "square root of their number.",
         shown="2 above 64 clusters",
     )
     landmarks: int = option(None, Whole(1), "Number of landmarks per leaf.", metavar="M", shown="32")
@@ -98,6 +99,11 @@ class DcpredOptions(Seeded, Bounded):
         "Gradient steps that move the landmarks; 0 keeps the k-means centers (as in the paper).",
         shown="150; 300 for pairs",
     )
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the task is classification."""
+        return self.task == "svc"
 
     def check(self, given: Collection[str]) -> None:
         """Raise OptionError for options that contradict each other.

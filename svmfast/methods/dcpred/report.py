@@ -103,6 +103,8 @@ class DcpredReport(LandmarkReport):
                 f"{held['label_agreement']:.3%} of the labels are the exact model's; 95% confidence: "
                 f"{held['agreement_low']:.2%} to {held['agreement_high']:.2%}"
             )
+        if "values_differing_percent" in held:
+            parts.append(f"values differ by {held['values_differing_percent']:.3g}% of their spread")
         if "median" in held:
             parts.append(
                 f"|difference| median {held['median']:.3g}, 99% below {held['quantile_99']:.3g}, "

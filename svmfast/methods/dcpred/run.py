@@ -9,16 +9,22 @@ import numpy as np
 from svmfast.errors import OptionError
 from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.cross_validation import ScoresReport
+from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.kernel_width import widths_to_try
+from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.dcpred.convert import fit_exact, what_is_fitted
 from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_ridge, fit_svc
-from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.dcpred.options import DEFAULT_ITERATIONS, DcpredOptions
+from svmfast.methods.dcpred.search import PSEUDO_SHARES, TREES, TRIAL_ITERATIONS, TRIAL_ROWS
 from svmfast.methods.given import GivenModel, Inputs, Outcome, Setting
-from svmfast.methods.grid import Candidate, Grid, NotTried
+from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
+from svmfast.models.head import Head
 
 #: Multiples of a linear model's multiply-adds, for the candidates.
 OPERATIONS = (5, 10, 20, 40)
+#: Place among the candidates that are sized to a limit (:attr:`Candidate.place`).
+PLACE = 1
 
 
 def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
@@ -68,7 +74,35 @@ def _warn_of_labels(source: GivenModel, options: DcpredOptions, setting: Setting
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     """Return the candidates for ``frontier``: conversions at a few multiples of a linear model's cost."""
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
-    return [
-        Candidate(f"dcpred-{times}x", level, {"max_operations": float(times), **common}, ("data", "exact"))
+    inputs = ("data", "exact")
+    found = [
+        Candidate(
+            f"dcpred-{times}x",
+            level,
+            {"max_operations": float(times), **common},
+            inputs,
+            seconds=_seconds(grid, times * linear_functions(grid.exact.head), trials=True),
+        )
         for level, times in enumerate(OPERATIONS)
-    ], []
+    ]
+    sizes, head = FileSizes(grid), grid.exact.head
+    if what_is_fitted(head, "auto") == "labels":
+        head = Head(head.svm_type, head.labels, one_vs_rest=True)
+
+    def bytes_of(landmarks: int) -> int | None:
+        return sizes.routed(1, landmarks, head)
+
+    if fitting := sizes.largest(bytes_of, len(grid.exact.sv) - 1):
+        # One leaf: every landmark then serves every row, which is best for the size.
+        options = {"clusters": 1, "landmarks": fitting, **common}
+        name, seconds = f"dcpred-{fitting}-landmarks", _seconds(grid, fitting, trials=False)
+        found.append(Candidate(name, len(OPERATIONS), options, inputs, bytes_of(fitting), PLACE, seconds))
+    return found, []
+
+
+def _seconds(grid: Grid, landmarks: int, *, trials: bool) -> float:
+    """Return the expected time of the fit, if every row uses so many landmarks, and of the trials."""
+    work = grid.rows * DEFAULT_ITERATIONS
+    if trials:
+        work += len(TREES) * len(PSEUDO_SHARES) * min(grid.rows, TRIAL_ROWS) * TRIAL_ITERATIONS
+    return IMPORTS + grid.exact_seconds + work * landmarks * 4 * grid.width / RATE

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from svmfast.display import count
-from svmfast.errors import OptionError, SingleClassError
+from svmfast.errors import OptionError
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.common.class_weights import row_weights, warn_of_absent
-from svmfast.methods.common.head_score import head_quality, remark_on_classes
+from svmfast.methods.common.file_sizes import FileSizes
+from svmfast.methods.common.head_score import MOST_SCORED, head_quality, remark_on_classes
 from svmfast.methods.given import Inputs, Outcome, Setting
-from svmfast.methods.grid import Candidate, Grid, NotTried
+from svmfast.methods.grid import RATE, Candidate, Grid, NotTried
 from svmfast.methods.linear.options import LinearOptions
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
@@ -30,8 +31,6 @@ from svmfast.solvers.training_data import compact
 
 #: The solver stops when the gradient, relative to that at w = 0, is at most this.
 TOLERANCE = 1e-5
-#: The most rows on which the training score is measured.
-SCORE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,14 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     """Return the candidates for ``frontier``: a single one."""
     if grid.exact.head.svm_type == "one_class":
         return [], [NotTried("linear", "a one-class model has no labels to train on")]
-    options = {"task": "ridge"} if grid.exact.head.is_regression else {}
-    return [Candidate("linear", 0, options, ("data",))], []
+    head, sizes = grid.exact.head, FileSizes(grid)
+    options = {"task": "ridge"} if head.is_regression else {}
+    if head.is_classifier:
+        head = Head(head.svm_type, head.labels, one_vs_rest=head.n_classes > 2)
+    most = sizes.polynomial(1, 1, sizes.columns, head)
+    # A few hundred passes over the rows.
+    seconds = 200 * grid.rows * head.n_functions * grid.exact.sv.nnz / max(1, len(grid.exact.sv)) / RATE
+    return [Candidate("linear", 0, options, ("data",), most, seconds=seconds)], []
 
 
 def linear(
@@ -146,8 +151,6 @@ def linear(
         head, found = Head("epsilon_svr"), _least_squares(rows, labels, cost)
     else:
         head, targets = svc_targets(labels, pairs=False)
-        if head.n_classes < 2:
-            raise SingleClassError(labels[0])
         found = _squared_hinge(rows, targets, cost, row_weights(weights, labels))
     functions = found.shape[1]
     squares = rows.squared_norms()
@@ -171,7 +174,7 @@ def linear(
         },
     )
     seconds = time.perf_counter() - begin
-    scored = min(len(rows), SCORE_ROWS)
+    scored = min(len(rows), MOST_SCORED)
     training = head_quality(head, model.decision_values(given[:scored]), labels[:scored])
     return model, LinearReport(len(rows), width, functions, cost, training, seconds)
 

@@ -19,10 +19,15 @@ class LinearOptions:
     weights: tuple[tuple[int, float], ...] = option(
         (),
         Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I, in every one-vs-rest problem, as in "
-        "-w1 5 -w-1 2 (svc).",
+        "Multiply C by NUMBER for the rows of the class labelled I, in every one-vs-rest problem (svc). "
+        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
         "-w",
     )
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the task is classification."""
+        return self.task == "svc"
 
     def check(self, given: Collection[str]) -> None:
         """Raise OptionError for options that contradict each other."""

@@ -9,7 +9,7 @@ from svmfast.methods.method import Method
 
 METHOD = Method(
     name="meka",
-    summary="Train on a block-wise low-rank kernel; kernel error.",
+    summary="Train on a block-wise low-rank kernel, or measure its error.",
     description="""
         Approximate the kernel matrix of DATA by low-rank blocks, and train with it or report its error.
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from svmfast.errors import OptionError, SingleClassError, UnsupportedError
+from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.common.class_weights import row_weights
 from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds
 from svmfast.methods.common.execution import Execution
+from svmfast.methods.common.head_score import MOST_SCORED
+from svmfast.methods.common.hold_out import LEAST_ROWS
 from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.common.refit_probabilities import probabilities_after
 from svmfast.methods.common.stopwatch import Stopwatch
@@ -28,11 +30,6 @@ from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.arithmetic import arithmetic
 from svmfast.solvers.kernel_clusters import load_kmeans
 from svmfast.threads import one_blas_thread
-
-#: Rows on which the training score is measured.
-_SCORE_ROWS = 20_000
-#: With fewer rows than this, none are held out.
-_LEAST_ROWS = 20
 
 
 def fit_ridge(
@@ -156,8 +153,6 @@ def _svc(rows: Rows, labels: FloatArray, options: MekaOptions) -> Problem:
     if options.psd == "none" and not options.block_only:
         raise OptionError("svc needs a positive semidefinite approximation; `psd` must be clip or shift")
     head, targets = svc_targets(labels, pairs=options.block_only)
-    if head.n_classes == 1:
-        raise SingleClassError(labels[0])
     return Problem("svc", rows, targets, head, row_weights(options.weights, labels))
 
 
@@ -186,7 +181,7 @@ def _fit(problem: Problem, options: MekaOptions, how: Execution) -> tuple[Routed
             best = best_of(scores, classes=task == "svc")
             gamma, regularization = best.gamma, best.regularization
             seconds.lap("cross validation")
-        elif task == "exact" and len(rows) >= _LEAST_ROWS:
+        elif task == "exact" and len(rows) >= LEAST_ROWS:
             progress(0, None, "lambda, on held-out rows")
             regularization, held_out = choose_on_held_out(problem, options, threads)
             seconds.lap("held out")
@@ -198,7 +193,7 @@ def _fit(problem: Problem, options: MekaOptions, how: Execution) -> tuple[Routed
     record = {**how.provenance, "method": "meka", **options.provenance(task, gamma, regularization)}
     model = replace(model, provenance={**record, "arithmetic": arithmetic()})
     progress(0, None, "error")
-    sample = rows[: min(len(rows), _SCORE_ROWS)]
+    sample = rows[: min(len(rows), MOST_SCORED)]
     report = MekaReport(
         task=task,
         rows=len(rows),

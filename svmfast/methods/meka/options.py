@@ -43,7 +43,8 @@ class MekaOptions(Seeded, Bounded):
     weights: tuple[tuple[int, float], ...] = option(
         (),
         Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I, as in -w1 5 -w-1 2 (svc).",
+        "Multiply C by NUMBER for the rows of the class labelled I (svc). "
+        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
         "-w",
     )
     lambda_: tuple[float, ...] = option(
@@ -70,8 +71,8 @@ class MekaOptions(Seeded, Bounded):
     landmarks: int = option(
         None,
         Whole(1),
-        "Sampled columns of each cluster's block, at least `rank`; a prediction computes as many kernel "
-        "values.",
+        "Sampled columns of each cluster's block, at least `rank`; a prediction computes this many "
+        "kernel values.",
         metavar="M",
         shown="twice the rank; in a conversion with equal ranks the rank",
     )
@@ -104,6 +105,16 @@ class MekaOptions(Seeded, Bounded):
     )
     compare: bool = option(False, Switch(), "error: also measure other approximations, at equal memory.")
     sample: int = option(20_000, Whole(2), "error: number of rows on which the matrices are compared.")
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the task is classification."""
+        return self.task == "svc"
+
+    @property
+    def ignores_labels(self) -> bool:
+        """Whether the labels of the rows are ignored."""
+        return self.task == "error"
 
     def check(self, given: Collection[str]) -> None:
         """Raise OptionError for options that contradict each other.

@@ -60,6 +60,8 @@ class MekaReport(LandmarkReport):
         )
         if "labels_differing" in held:
             line += f"; {held['labels_differing']:.0f} of {held['rows']:.0f} labels differ"
+        if "values_differing_percent" in held:
+            line += f"; values differ by {held['values_differing_percent']:.3g}% of their spread"
         return [line]
 
     def to_dict(self) -> dict[str, Any]:

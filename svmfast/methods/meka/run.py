@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from svmfast.errors import OptionError
 from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.cross_validation import ScoresReport
+from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.kernel_width import widths_to_try
 from svmfast.methods.given import Inputs, Outcome, Setting
-from svmfast.methods.grid import Candidate, Grid, NotTried
+from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, fit_svc
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.plan import plan_bytes, resolved
+from svmfast.models.head import Head
 
 #: Clusters and rank of the candidates for ``frontier``.
 BLOCKS = ((8, 16), (16, 32), (32, 64))
+#: Clusters of the candidate that is sized to a limit: the first with which the rank is at least LEAST_RANK.
+SIZED_CLUSTERS, LEAST_RANK = (8, 4, 2, 1), 16
+#: Place among the candidates that are sized to a limit (:attr:`Candidate.place`).
+PLACE = 6
 
 
 def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
@@ -65,12 +72,34 @@ def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     """Return the candidates for ``frontier``: conversions with a few numbers of clusters and ranks."""
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
-    return [
-        Candidate(
-            f"meka-{clusters}x{rank}",
-            level,
-            {"clusters": clusters, "rank": rank, **common},
-            ("data", "exact"),
-        )
-        for level, (clusters, rank) in enumerate(BLOCKS)
-    ], []
+    sizes, head = FileSizes(grid), grid.exact.head
+    found: dict[tuple[int, int], Candidate] = {}
+
+    def add(clusters: int, rank: int, level: int, place: int | None = None) -> None:
+        options = {"clusters": clusters, "rank": rank, **common}
+        most = sizes.routed(clusters, clusters * rank, head)
+        name, inputs, seconds = f"meka-{clusters}x{rank}", ("data", "exact"), _seconds(grid, clusters, rank)
+        found[clusters, rank] = Candidate(name, level, options, inputs, most, place, seconds)
+
+    for level, (clusters, rank) in enumerate(BLOCKS):
+        add(clusters, rank, level)
+    for clusters in SIZED_CLUSTERS:
+        most = len(grid.exact.sv) // clusters
+        rank = sizes.largest(partial(_bytes_of, sizes, clusters, head), most)
+        if rank >= LEAST_RANK or (rank and clusters == SIZED_CLUSTERS[-1]):
+            add(clusters, rank, sum(c * r < clusters * rank for c, r in BLOCKS), PLACE)
+            break
+    return list(found.values()), []
+
+
+def _seconds(grid: Grid, clusters: int, rank: int) -> float:
+    """Return the expected time: two fits, each with k-means, blocks, links and the system of equations."""
+    side, width = (1 + MekaOptions().oversampling) * rank, grid.width
+    blocks = grid.rows * (20 * clusters * width + rank * (width + rank))
+    links = clusters**2 * side**2 * (width + rank) / 2
+    system = (clusters * rank) ** 3 / 4
+    return IMPORTS + grid.exact_seconds + 2 * (blocks + links + system) / RATE
+
+
+def _bytes_of(sizes: FileSizes, clusters: int, head: Head, rank: int) -> int | None:
+    return sizes.routed(clusters, clusters * rank, head)

@@ -24,7 +24,7 @@ from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import Rows
-from svmfast.score import Quality
+from svmfast.score import Quality, values_differing_percent
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 
 FloatArray = NDArray[np.float64]
@@ -153,7 +153,9 @@ def choose_on_held_out(
     found["max"], found["mean"] = float(miss[best].max()), float(miss[best].mean())
     found["rows"] = float(len(outside.rows))
     found |= probability_error(head, values[best], outside.targets)
-    if not head.is_regression:
+    if head.is_regression:
+        found["values_differing_percent"] = values_differing_percent(values[best], outside.targets)
+    else:
         found["labels_differing"] = float(
             np.count_nonzero(head.predict(values[best]) != head.predict(outside.targets))
         )

@@ -9,7 +9,7 @@ from svmfast.methods.nystrom.options import NystromOptions
 
 METHOD = Method(
     name="nystrom",
-    summary="Train or convert on landmarks by k-means (Nystrom).",
+    summary="Train on landmarks from k-means (Nystrom), or convert a model.",
     description="""
         Train on DATA with the kernel approximated from a few landmarks, or fit the decision values of an
         exact model (`exact`).
@@ -31,7 +31,7 @@ METHOD = Method(
         ),
     ),
     options=NystromOptions,
-    run="svmfast.methods.nystrom.fit:run",
-    candidates="svmfast.methods.nystrom.fit:candidates",
+    run="svmfast.methods.nystrom.run:run",
+    candidates="svmfast.methods.nystrom.run:candidates",
     style=Style("#56B4E9", "h"),
 )

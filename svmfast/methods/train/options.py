@@ -38,12 +38,14 @@ class TrainOptions:
     p: float = option(0.1, Real(0), "Epsilon of the loss (epsilon-SVR).", "-p")
     cache_size: float = option(100.0, Real(0, above=True), "Kernel cache in megabytes.", "-m")
     eps: float = option(0.001, Real(0, above=True), "Tolerance of the termination criterion.", "-e")
-    shrinking: bool = option(
-        True, OnOff(), "Use the shrinking heuristics. As the last word, -h shows this help.", "-h"
-    )
+    shrinking: bool = option(True, OnOff(), "Use the shrinking heuristics.", "-h")
     probability: bool = option(False, OnOff(), "Also fit the parameters of probability estimates.", "-b")
     weights: tuple[tuple[int, float], ...] = option(
-        (), Weights(), "Multiply C by NUMBER for the class labelled I, as in -w1 5 -w-1 2 (C-SVC).", "-w"
+        (),
+        Weights(),
+        "Multiply C by NUMBER for the class labelled I (C-SVC). "
+        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
+        "-w",
     )
     folds: int | None = option(
         None, Whole(2), "Cross-validate with N folds: print the score and write no model.", "-v"

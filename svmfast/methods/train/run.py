@@ -71,6 +71,8 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
     if options.folds is not None:
         predicted = cross_validate(data.rows, labels, options.folds, options, log=setting.log)
         score = FoldScore.of(predicted, labels, options.folds, regression=options.is_regression)
+        if score.quality.classes:  # stdout is svm-train's
+            setting.note(replace(score, names=setting.names_of_labels()).classes())
         remark_on_classes(score.quality, setting)
         return Outcome(None, score)
     model = train(data.rows, labels, options, threads=setting.threads, log=setting.log)

@@ -1,0 +1,105 @@
+"""What a model needs for a requested answer: probabilities, a validity bound, a certificate."""
+
+from __future__ import annotations
+
+from svmfast.errors import UnsupportedError
+from svmfast.models.base import BoundedModel, Model, bounded
+from svmfast.models.cascade import CascadeModel
+from svmfast.models.certified import bounds_its_error, certifies
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaled import unscaled
+
+
+def require(
+    model: Model,
+    *,
+    probability: bool = False,
+    bound: bool = False,
+    certify: bool = False,
+    exact: KernelExpansion | None = None,
+    tolerance: float | None = None,
+) -> None:
+    """Raise UnsupportedError unless `model`, with `exact` as fallback if given, can answer the request."""
+    model = unscaled(model)
+    if isinstance(model, KernelExpansion) and model.kernel.kind == "precomputed":
+        raise UnsupportedError(
+            "prediction with a precomputed kernel needs kernel values instead of features",
+            "use svm-predict for such models",
+        )
+    missing = missing_probability(model, exact) if probability else None
+    if missing is not None:
+        raise missing
+    if bound and not isinstance(model, BoundedModel):
+        raise UnsupportedError("the model has no validity bound", "only models made by approximate have one")
+    if bound and not bounded(model):
+        raise UnsupportedError(
+            "no validity bound is known for a model that was calibrated, shortened to fit a size or edited",
+            "use the certificate instead",
+        )
+    if certify and bounds_its_error(model) and not model.is_rigorous:
+        raise UnsupportedError(
+            "the model's errors are assumed, not proven: it has no certificate",
+            "predict without a certificate",
+        )
+    if certify and exact is None and isinstance(model, KernelExpansion):
+        if probability:
+            raise UnsupportedError(
+                "a LIBSVM model's probabilities are svm-predict's, digit for digit: they have no certificate",
+                "request either probabilities or the certificate",
+            )
+        if model.head.is_regression and tolerance is None:
+            raise UnsupportedError(
+                "the values of a LIBSVM regression model are svm-predict's, digit for digit: there is "
+                "nothing to certify",
+                "predict without `certify`, or give `tolerance`, the largest error to accept",
+            )
+        return
+    if (certify and not certifies(model)) or (exact is not None and not bounds_its_error(model)):
+        raise UnsupportedError("the model has no certificate", "make it with approximate and a `certificate`")
+
+
+def missing_probability(model: Model, exact: KernelExpansion | None = None) -> UnsupportedError | None:
+    """Return why `model`, with `exact` as fallback if given, has no probabilities; None if it has them.
+
+    The reason follows from the head and from the provenance in the file: every conversion keeps the exact
+    model's probabilities, except those that fit the exact model's labels instead of its decision values.
+    """
+    subject, inner = "the model", unscaled(model)
+    model = inner
+    if isinstance(model, CascadeModel):
+        subject, inner = "the fast model of the two", model.fast
+    head, origin = inner.head, getattr(inner, "provenance", {})
+    if not head.has_probability:
+        if head.one_vs_rest:
+            return UnsupportedError(
+                f"{subject} has one decision value for each class, but LIBSVM's probabilities are defined "
+                "for pairs of classes",
+                "predict without `probability`, or convert with dcpred, fitting values or pairs",
+            )
+        if origin.get("method") == "dcpred" and origin.get("parameters", "").startswith("task labels,"):
+            return UnsupportedError(
+                f"{subject} was fitted to labels, not to decision values: probabilities of the exact model "
+                "do not apply to it",
+                "predict without `probability`, or convert with dcpred, fitting values",
+            )
+        if "source" in origin:
+            return UnsupportedError(
+                f"{subject} was converted from one without probabilities",
+                "train that one with `probability`, or predict without",
+            )
+        return UnsupportedError(
+            f"{subject} does not support probability estimates",
+            "train with `probability`, or predict without",
+        )
+    if exact is not None and not exact.head.same_functions(head):
+        return UnsupportedError(
+            "the decision values of the model and of the exact model belong to different classes, or are in "
+            "a different order, so their probabilities cannot be mixed",
+            "predict without probabilities",
+        )
+    if exact is not None and not exact.head.has_probability:
+        return UnsupportedError(
+            "the exact model does not support probability estimates",
+            "give one trained with `probability`, or predict without",
+        )
+    return None

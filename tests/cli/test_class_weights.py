@@ -1,0 +1,109 @@
+"""Class weights by label, by name and balanced, and the recall of each class in a cross-validation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import data, svmfast
+from sklearn.utils.class_weight import compute_class_weight
+
+import svmfast as package
+from svmfast.errors import OptionError
+
+COMMANDS = {
+    "train": (),
+    "budget-train": ("-B", "10"),
+    "linear": (),
+    "meka": ("--task", "svc", "--clusters", "2"),
+    "dcpred": ("--task", "svc", "--clusters", "2"),
+    "nystrom": ("--task", "svc", "--landmarks", "10"),
+}
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with a rare class."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 2))
+    words = np.where(x[:, 0] + rng.normal(size=120) > 1.5, "rare", "common")
+    path = tmp_path_factory.mktemp("weights") / "rows.csv"
+    lines = [f"{word},{a:.6g},{b:.6g}" for word, (a, b) in zip(words, x, strict=True)]
+    path.write_text("\n".join(["label,a,b", *lines]) + "\n")
+    return path
+
+
+def words_of(path: Path) -> list[str]:
+    return [line.split(",")[0] for line in path.read_text().splitlines()[1:]]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_names_and_balanced_stand_for_labels(command: str, rows: Path, tmp_path: Path) -> None:
+    def made(*weights: str) -> bytes:
+        done = svmfast(command, *weights, rows, *COMMANDS[command], "-o", tmp_path / "model")
+        assert done.returncode == 0, done.stderr
+        return (tmp_path / "model").read_bytes()
+
+    labels = words_of(rows)
+    common, rare = compute_class_weight("balanced", classes=np.array(["common", "rare"]), y=labels).tolist()
+    balanced = made("-w", "balanced")
+    assert balanced == made("-w0", repr(common), "-w1", repr(rare))
+    assert balanced != made()
+    assert made("-wrare", "5") == made("-w1", "5") != made()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (("-wrar", "5"), "-w: no class of {} is called 'rar'; the classes are 'common', 'rare'"),
+        (("-w", "balanced", "-w1", "2"), "-w balanced sets the weights of all classes; leave out the others"),
+        (("-w1", "x"), "Invalid value for '-w': 'x' is not a finite decimal number above 0"),
+    ],
+)
+def test_weights_that_mean_nothing(
+    command: str, weights: tuple[str, ...], message: str, rows: Path, tmp_path: Path
+) -> None:
+    done = svmfast(command, *weights, rows, *COMMANDS[command], "-o", tmp_path / "model")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert message.format(rows) in done.stderr.decode().splitlines()[-1]
+
+
+def test_names_need_names_of_classes(tmp_path: Path) -> None:
+    path = data("iris.train")
+    done = svmfast("train", "-wrare", "5", path, tmp_path / "model")
+    assert done.returncode == 2
+    message = f"-w: no class of {path} is called 'rare'; the classes have no names; their labels are 1, 2, 3"
+    assert done.stderr.decode().splitlines()[-1] == f"svmfast: {message}"
+
+
+def test_a_label_without_rows_is_a_warning_with_the_names(rows: Path, tmp_path: Path) -> None:
+    done = svmfast("train", "-w7", "5", rows, tmp_path / "model")
+    warning = "no row has label 7, which has a weight; the labels are 0 is 'common', 1 is 'rare'"
+    assert f"svmfast: warning: {rows}: {warning}" in done.stderr.decode().splitlines()
+
+
+def test_from_python(rows: Path) -> None:
+    read = np.array([line.split(",")[1:] for line in rows.read_text().splitlines()[1:]], dtype=float)
+    labels = words_of(rows)
+    balanced = package.train(read, labels, weights="balanced").model
+    common, rare = compute_class_weight("balanced", classes=np.array(["common", "rare"]), y=labels).tolist()
+    by_name = package.train(read, labels, weights={"common": common, "rare": rare}).model
+    assert np.array_equal(balanced.model.sv_coef, by_name.model.sv_coef)
+    with pytest.raises(OptionError, match=r"^`weights` is 'even'; expected weights by label"):
+        package.train(read, labels, weights="even")
+
+
+def test_cross_validation_shows_the_recall_of_each_class(rows: Path) -> None:
+    """svm-train's output is unchanged: there the line is a remark."""
+    done = svmfast("budget-train", "-v", "5", "-w", "balanced", rows)
+    first, second = done.stdout.decode().splitlines()
+    assert first.startswith("Cross Validation Accuracy = ")
+    assert second.startswith("balanced accuracy ")
+    assert "; recall of class 'common' " in second
+    assert f"% of {words_of(rows).count('rare')} rows" in second
+    done = svmfast("train", "-v", "5", rows)
+    assert done.stdout.decode().splitlines()[-1].startswith("Cross Validation Accuracy = ")
+    assert b"svmfast: balanced accuracy " in done.stderr
+    assert b"balanced" not in svmfast("train", "-q", "-v", "5", rows).stderr

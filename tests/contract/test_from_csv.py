@@ -1,0 +1,33 @@
+"""The commands of docs/from-csv.md print what the page shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from program import PROGRAM, ROOT
+
+PAGE = (ROOT / "docs/from-csv.md").read_text()
+#: Speeds and the number of threads differ from run to run; the digits of an optimized model, and so its size, from
+#: one processor to another.
+CLOCK = re.compile(r"[\d.]+x +[\d,]+$|\d+ threads?", re.MULTILINE)
+
+
+def test_the_page_is_real(tmp_path: Path) -> None:
+    path = os.pathsep.join([str(PROGRAM.parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path}
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
+    lines = 0
+    for block in re.findall(r"^```console\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, _, printed = part.partition("\n")
+            words = ["bash", "-c", f"({line}) 2>&1"]
+            done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+            assert done.returncode == 0, (line, done.stdout)
+            assert CLOCK.sub("#", done.stdout).split() == CLOCK.sub("#", printed).split(), line
+            lines += 1
+    assert lines >= 8

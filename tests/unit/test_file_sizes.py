@@ -1,0 +1,134 @@
+"""The sizes that ``frontier`` foresees: upper bounds on real files, and the candidates sized to a limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from program import data, model
+
+from svmfast.api.run import run_method
+from svmfast.formats.detect import model_bytes
+from svmfast.formats.libsvm_model import read_libsvm_model
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.frontiers.grid import FULL, SHORTEST, CandidateCommand, enlarged, plan, tried_methods
+from svmfast.methods.common.file_sizes import FileSizes
+from svmfast.methods.grid import Candidate, Grid
+from svmfast.methods.registry import method
+from svmfast.models.base import Model
+
+#: Options that make a run quick and do not change the size of its file.
+QUICK: dict[str, dict[str, Any]] = {
+    "compress": {"iterations": 2, "start": "kmeans"},
+    "budget-train": {"passes": 1},
+    "dcpred": {"iterations": 2},
+    "approximate": {"certificate": "row-norms"},
+}
+
+
+def size_of(one: Model) -> int:
+    return len(model_bytes(one))
+
+
+def grid(name: str, max_bytes: int | None, **more: Any) -> Grid:
+    rows = read_svmlight(data(f"{name.split('_')[0]}.train")).rows
+    return Grid(read_libsvm_model(model(name)), 0, max_bytes, size_of, rows.n_columns, **more)
+
+
+def candidates(given: Grid) -> dict[str, list[Candidate]]:
+    return {name: list(method(name).grid(given)[0]) for name in tried_methods() if name != "cascade"}
+
+
+def made(one: Candidate, name: str, exact: str) -> Model:
+    places = {"model": model(exact), "exact": model(exact), "data": data(f"{exact.split('_')[0]}.train")}
+    inputs = {given: places[given] for given in one.inputs}
+    options = {**one.options, **QUICK.get(name, {}), **({"force": True} if name == "approximate" else {})}
+    return run_method(method(name), inputs, options, threads=1, timed=False).model
+
+
+@pytest.mark.parametrize(
+    ("exact", "limit"), [("wine_c_rbf_prob", 5000), ("diabetes_eps_rbf", 5000), ("breast_c_rbf", 8000)]
+)
+def test_files_are_no_larger_than_foreseen(exact: str, limit: int) -> None:
+    """Every method that can be sized has a candidate that surely fits; no bound is exceeded."""
+    given = grid(exact, limit)
+    sized = set()
+    for name, tried in candidates(given).items():
+        for one in tried:
+            if one.most_bytes is None or one.most_bytes > 8 * limit:
+                continue
+            real = size_of(made(one, name, exact))
+            assert SHORTEST * one.most_bytes <= real <= one.most_bytes, one.name
+            if one.place is not None:
+                sized.add(name)
+                assert one.most_bytes <= limit, one.name
+                # No more vectors or cells would surely fit, so that little of the limit is left.
+                assert one.most_bytes > 0.6 * limit, one.name
+    assert {"compress", "nystrom", "budget-train", "dcpred", "meka"} <= sized
+
+
+def test_a_limit_decides_what_is_tried_and_in_which_order() -> None:
+    given = grid("diabetes_eps_rbf", 5000)
+    found, missing = plan(given, tried_methods())
+    places = [one.place for one in found]
+    first = [place for place in places if place is not None]
+    assert first == sorted(first)
+    assert places == [*first, *[None] * (len(places) - len(first))]
+    assert len({one.method for one in found if one.place is not None}) == 6
+    rest = [one for one in found if one.place is None]
+    fitting = [one.most_bytes is not None and one.most_bytes <= 5000 for one in rest]
+    assert fitting == sorted(fitting, reverse=True)
+    assert {one.name for one in rest if one.most_bytes is None} == {
+        "dcpred-5x", "dcpred-10x", "dcpred-20x", "dcpred-40x", "approximate-auto",
+    }  # fmt: skip
+    large = {one.name: one for one in missing}
+    assert large["nystrom-64"].bytes is not None
+    assert large["nystrom-64"].bytes > 5000
+    assert large["nystrom-64"].reason == (
+        f"not tried: may take {large['nystrom-64'].bytes:,} bytes, more than 5,000"
+    )
+    assert plan(given, tried_methods()) == (found, missing)
+
+
+def test_the_smallest_is_tried_if_nothing_can_fit() -> None:
+    found, missing = plan(grid("diabetes_eps_rbf", 10), ("linear", "nystrom", "budget-train"))
+    assert [one.name for one in found] == ["linear"]
+    assert {one.name for one in missing} >= {"nystrom-64", "budget-train-50"}
+    assert "linear" not in {one.name for one in missing}
+
+
+def test_without_a_limit_nothing_is_foreseen() -> None:
+    for limit in (None, 10_000_000):
+        given = grid("diabetes_eps_rbf", limit)
+        every = [one for tried in candidates(given).values() for one in tried]
+        assert all(one.place is None for one in every)
+        if limit is None:
+            assert all(one.most_bytes is None for one in every)
+            assert [one.level for one in plan(given, tried_methods())[0]] == sorted(o.level for o in every)
+
+
+def test_rows_of_very_many_columns_are_not_foreseen() -> None:
+    given = replace(grid("diabetes_eps_rbf", 5000), columns=2**31 - 1)
+    sizes = FileSizes(given)
+    assert sizes.expansion(3) is sizes.routed(1, 3, given.exact.head) is None
+    compress = candidates(given)["compress"]
+    assert compress[0].options["max_bytes"] == 5000
+
+
+def test_a_file_that_leaves_much_of_the_limit_is_followed_by_a_larger_one() -> None:
+    given = grid("diabetes_eps_rbf", 8000)
+    found, _ = plan(given, ("nystrom",))
+    sized = next(one for one in found if one.place is not None)
+    real = 6500
+    larger = enlarged(sized, real, given)
+    assert isinstance(larger, CandidateCommand)
+
+    def landmarks(one: CandidateCommand) -> int:
+        return int(one.arguments[one.arguments.index("--landmarks") + 1])
+
+    # The header takes a part of both, so that the file of the larger one stays within the limit.
+    assert 1.1 * landmarks(sized) < landmarks(larger) <= 8000 / real * landmarks(sized)
+    assert larger.place == sized.place
+    assert enlarged(sized, int(FULL * 8000) + 1, given) is None
+    assert enlarged(replace(sized, place=None), real, given) is None
