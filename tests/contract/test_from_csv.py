@@ -11,8 +11,8 @@ from pathlib import Path
 from program import PROGRAM, ROOT
 
 PAGE = (ROOT / "docs/from-csv.md").read_text()
-#: Speeds and the number of threads differ from run to run; the digits of an optimized model, and so its size, from
-#: one processor to another.
+#: Speeds and the number of threads differ from run to run; the digits of an optimized model, and so its size,
+#: from one processor to another.
 CLOCK = re.compile(r"[\d.]+x +[\d,]+$|\d+ threads?", re.MULTILINE)
 
 
