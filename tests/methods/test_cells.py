@@ -23,6 +23,7 @@ from svmfast.errors import NegativeAnswerError, OptionError
 from svmfast.formats.container import container_bytes
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate.cells import Cell
 from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, near_vectors, roles
@@ -123,6 +124,36 @@ def test_auto_takes_the_first_number_of_cells_that_is_enough() -> None:
     assert [step.certified_percent >= 95 for step in report.steps[:-1]] == [False] * (len(report.steps) - 1)
     assert made.n_cells == report.cells == report.steps[-1].cells
     assert report.operations < report.operations_before
+
+
+def test_a_plan_that_is_not_worth_its_size_is_named(tmp_path: Path) -> None:
+    exact, rows = clustered(n=50)
+    save_model(exact, tmp_path / "exact")
+    write_svmlight(tmp_path / "rows", rows, np.zeros(len(rows)))
+    words = (
+        "--data",
+        tmp_path / "rows",
+        "--order",
+        "2",
+        "--cells",
+        "auto",
+        "--force",
+        "-o",
+        tmp_path / "out",
+    )
+    forced = svmfast("approximate", tmp_path / "exact", *words).stdout.decode()
+    assert "not worth" not in forced
+    _, report = approximate(exact, order=2, cells="auto", data=rows)
+    best = next(step for step in report.steps if step.chosen)
+    cheaper = [step for step in report.steps if step.operations < best.operations]
+    assert cheaper
+    assert not any(step.worth for step in cheaper)
+    lines = [line for line in report.lines() if line.startswith("tried")]
+    assert [line.endswith("; chosen") for line in lines] == [step.chosen for step in report.steps]
+    for line, step in zip(lines, report.steps, strict=True):
+        times = step.numbers / report.numbers_before
+        size = f"; not worth its size: {step.numbers:,} numbers, {times:.3g} times the exact model's"
+        assert (size in line) == (not step.worth)
 
 
 def test_auto_takes_the_lowest_order_that_is_enough() -> None:

@@ -76,6 +76,9 @@ class Step:
         Counted multiply-adds per row, including the exact model's for open rows.
     numbers : int
         Numbers that the polynomials, centers and certificate store.
+    worth : bool
+        Whether the plan may be chosen: the model's size does not grow by a larger factor than its speed.
+    chosen : bool
     """
 
     cells: int
@@ -83,6 +86,8 @@ class Step:
     certified_percent: float
     operations: float
     numbers: int
+    worth: bool = True
+    chosen: bool = False
 
 
 @dataclass(frozen=True, eq=False)

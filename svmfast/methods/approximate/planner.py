@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -65,16 +66,16 @@ class Planner:
                 late = True
                 break
             plan = self.chosen(made, size)
-            tried.append((plan, self.step(plan)))
-            reached = plan.certified_percent >= 100 * self.target
             worth = self.costs.worth(self._numbers(plan), plan.operations)
+            tried.append((plan, replace(self.step(plan), worth=worth)))
+            reached = plan.certified_percent >= 100 * self.target
             if worth and (best is None or reached or plan.operations < best.operations):
                 best = plan
             if reached or len(made) < size or _is_hopeless(size, plan, open_before):
                 break
             open_before = 100 - plan.certified_percent
-        steps = tuple(step for _, step in tried)
-        of_best = next((step for plan, step in tried if plan is best), None)
+        steps = tuple(replace(step, chosen=plan is best) for plan, step in tried)
+        of_best = next((step for step in steps if step.chosen), None)
         least = min(steps, key=lambda step: step.operations, default=None)
         return Found(best, of_best or least, steps, late)
 

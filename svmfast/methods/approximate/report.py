@@ -211,11 +211,22 @@ class ApproximationReport:
             lines.append(
                 f"tried        {step.cells:,} cell{'s' * (step.cells != 1)}, orders up to {step.order}: "
                 f"{step.certified_percent:.2f}% expected certified, {step.operations:,.0f} multiply-adds "
-                "per row, including the exact model's for the others"
+                f"per row, including the exact model's for the others{self._choice(step)}"
             )
         if self.time_limit_reached:
             lines.append("             then the time limit was reached")
         return lines
+
+    def _choice(self, step: Step) -> str:
+        """Return whether a plan was chosen, or why it could not be."""
+        if step.chosen:
+            return "; chosen" if len(self.steps) > 1 else ""
+        if step.worth:
+            return ""
+        return (
+            f"; not worth its size: {step.numbers:,} numbers, {step.numbers / self.numbers_before:.3g} times "
+            "the exact model's, for a smaller gain in speed"
+        )
 
 
 def _fallback(tolerance: float | None) -> str:
