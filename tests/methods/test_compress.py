@@ -153,6 +153,43 @@ def test_auto_takes_the_better_start() -> None:
     assert (report.start, report.method) == (best.name, "selection")
 
 
+def test_a_few_large_errors_do_not_choose_the_start() -> None:
+    """LARS has the smaller squared error on these rows, but k-means gives more of the exact labels."""
+    before = exact("odd_c_rbf")
+    squared, agreement = {}, {}
+    for start in ("kmeans", "lars"):
+        compressor = prepare(before, *rows("odd.train"), CompressOptions(start=start, select_only=True))
+        made, report = compressor.compress(16)
+        columns = compressor.split.columns
+        values = made.decision_values(
+            compressor.split.choose.rows.renumbered(
+                columns[compressor.split.choose.rows.indices], int(columns[-1]) + 1
+            )
+        )
+        f = compressor.choose.values
+        squared[start] = np.average((values - f) ** 2, weights=compressor.choose.weight)
+        agreement[start] = report.starts[0].label_agreement
+    assert squared["lars"] < squared["kmeans"]
+    assert agreement["kmeans"] > agreement["lars"]
+    _, report = prepare(before, *rows("odd.train"), CompressOptions(select_only=True)).compress(16)
+    assert report.start == "kmeans"
+
+
+def test_the_report_shows_by_what_the_start_was_chosen() -> None:
+    settings = CompressOptions(iterations=100)
+    _, report = prepare(exact("odd_c_rbf"), *rows("odd.train"), settings).compress(16)
+    best = min(report.starts, key=lambda start: start.moved_choosing_error or 0.0)
+    assert report.start == best.name
+    lines = [line for line in report.lines() if line.startswith("start")]
+    for line, start in zip(lines, report.starts, strict=True):
+        assert start.moved == 60
+        assert f"{start.name}: labels agree {start.label_agreement:.2%}" in line
+        later = (
+            f"; after 60 iterations {start.moved_label_agreement:.2%}, error {start.moved_choosing_error:.3g}"
+        )
+        assert line.endswith(f"{later} on the rows for choices")
+
+
 def test_sparse_tolerance_shrinks_the_file() -> None:
     before = exact("onehot_c_rbf")
     z, labels = rows("onehot.train")

@@ -10,12 +10,42 @@ from svmfast.methods.common.error_statement import ErrorStatement, held_out
 
 @dataclass(frozen=True)
 class StartReport:
-    """The score of one start, with least-squares coefficients, on the held-out rows."""
+    """The scores of one start, with least-squares coefficients.
+
+    Attributes
+    ----------
+    name : str
+    label_agreement : float or None
+    median_difference : float
+        Both before the vectors are moved, on the held-out rows.
+    choosing_error : float
+        On the choosing rows: the mean of r^2 / (r^2 + f^2), with the error r of an exact value f; for
+        regression the weighted mean squared error.
+    moved : int or None
+        Number of iterations after which the starts were compared; None if there was only one, or if no vector
+        was moved.
+    moved_label_agreement, moved_choosing_error : float or None
+        The same figures after these iterations. The start with the smallest `moved_choosing_error` is chosen.
+    """
 
     name: str
     label_agreement: float | None
     median_difference: float
     choosing_error: float
+    moved: int | None = None
+    moved_label_agreement: float | None = None
+    moved_choosing_error: float | None = None
+
+    def line(self) -> str:
+        """Return the scores as text."""
+        agreement = "" if self.label_agreement is None else f"labels agree {self.label_agreement:.2%}, "
+        line = f"{self.name}: {agreement}median difference {self.median_difference:.3g}"
+        if self.moved is None:
+            return line
+        later = f"error {self.moved_choosing_error:.3g} on the rows for choices"
+        if self.moved_label_agreement is not None:
+            later = f"{self.moved_label_agreement:.2%}, {later}"
+        return f"{line}; after {self.moved} iterations {later}"
 
 
 @dataclass(frozen=True)
@@ -83,11 +113,7 @@ class CompressReport:
             factor = self.source_bytes / self.bytes
             lines.append(f"bytes        {self.source_bytes:,} -> {self.bytes:,} ({factor:.1f}x smaller)")
         lines.append(f"rows         {self.rows_fitted:,} fitted, {self.rows_choosing:,} for choices")
-        for start in self.starts:
-            agreement = "" if start.label_agreement is None else f"labels agree {start.label_agreement:.2%}, "
-            lines.append(
-                f"start        {start.name}: {agreement}median difference {start.median_difference:.3g}"
-            )
+        lines += [f"start        {start.line()}" for start in self.starts]
         if self.method == "reduced set":
             lines.append(
                 f"moved        from {self.start}, {self.iterations:,} iterations "
