@@ -21,6 +21,7 @@ import click
 
 from svmfast import __version__
 from svmfast.cli import messages, signals
+from svmfast.cli.repeats import refuse_repeats
 from svmfast.display import shown
 from svmfast.errors import InputError, SvmfastError
 
@@ -77,7 +78,7 @@ class Settings:
     """Settings of the whole program; the root context's ``obj``."""
 
     debug: bool = False
-    progress: str = "auto"
+    progress: str | None = None
     verbose: bool = False
 
 
@@ -98,8 +99,13 @@ def _debug_option() -> click.Option:
 
 
 def _set_progress(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        ctx.find_object(Settings).progress = value  # type: ignore[union-attr]
+    if value is None:
+        return
+    settings = ctx.find_object(Settings)
+    assert settings is not None
+    if settings.progress is not None:
+        raise click.UsageError("'--progress' is given more than once; give it once", ctx)
+    settings.progress = value
 
 
 def _progress_option() -> click.Option:
@@ -150,11 +156,12 @@ def _command(name: str) -> click.Command | None:
 
 
 def _prepare(command: click.Command) -> None:
-    """Add what all commands share: --progress, --debug, the checks of files, default values in the help."""
+    """Add what all commands share: --progress, --debug, checks of options and files, defaults in the help."""
     if not any(param.name == "debug" for param in command.params):
         command.params += [_progress_option(), _debug_option()]
     from svmfast.cli.files import Guarded
 
+    refuse_repeats(command)
     if command.callback is not None and not isinstance(command.callback, Guarded):
         command.callback = Guarded(command.callback)
     for param in command.params:
@@ -236,6 +243,7 @@ def program(ctx: click.Context) -> None:
 
 
 program.params += [_progress_option(), _debug_option()]
+refuse_repeats(program)
 
 
 def run(args: Sequence[str] | None = None) -> int:

@@ -113,8 +113,8 @@ class PlainProgress(ProgressBar):
 
 def _mode() -> str:
     context = click.get_current_context(silent=True)
-    mode: str = "auto" if context is None else getattr(context.find_root().obj, "progress", "auto")
-    return mode
+    mode: str | None = None if context is None else getattr(context.find_root().obj, "progress", None)
+    return mode or "auto"
 
 
 @contextmanager
