@@ -6,7 +6,9 @@ import math
 from numbers import Real
 from typing import Any
 
+from svmfast.display import shown
 from svmfast.errors import OptionError, WrongTypeError
+from svmfast.values import Value
 
 
 def check_number(
@@ -35,3 +37,21 @@ def check_number(
         low = f"above {least:g}" if above else f"of at least {least:g}"
         high = f" and at most {most:g}" if math.isfinite(most) else ""
         raise OptionError(f"{name} is {number:g}; expected a finite number {low}{high}")
+
+
+def checked(name: str, value: Any, kind: Value) -> Any:
+    """Return a Python value in the form that its kind has when it is read from text.
+
+    Raises
+    ------
+    WrongTypeError
+        `value` has a wrong type.
+    OptionError
+        `value` is not allowed.
+    """
+    if not kind.has_type(value):
+        raise WrongTypeError(name, value, kind.type_expected)
+    found = kind.accept(value)
+    if found is None:
+        raise OptionError(f"{name} is {shown(repr(value), 60)}; expected {kind.expected()}")
+    return found

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from svmfast.display import shown
-from svmfast.errors import OptionError, WrongTypeError
+from svmfast.arguments import checked
 from svmfast.values import MOST_64, Bytes, Names, ScalingFile, Switch, Text, Value, Weights, Whole
 
 T = TypeVar("T")
@@ -63,12 +62,7 @@ class Option:
         """
         if given is None and self.default is None:
             return None
-        if not self.value.has_type(given):
-            raise WrongTypeError(f"`{self.name}`", given, self.value.type_expected)
-        found = self.value.accept(given)
-        if found is None:
-            raise OptionError(f"`{self.name}` is {shown(repr(given), 60)}; expected {self.value.expected()}")
-        return found
+        return checked(f"`{self.name}`", given, self.value)
 
 
 def option(

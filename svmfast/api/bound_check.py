@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from svmfast.api.column_order import ColumnOrder
 from svmfast.api.given import MODEL, check_array, check_width, is_path, open_model, rows_of, with_scaling_of
 from svmfast.api.listener import Listener
+from svmfast.arguments import checked
 from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.evaluation import bound_check as checks
 from svmfast.evaluation.bound_check import Bound, BoundReport
@@ -22,6 +23,7 @@ from svmfast.models.memory import MEMORY, require_memory
 from svmfast.models.scaled import unscaled
 from svmfast.options import Reading
 from svmfast.threads import thread_count
+from svmfast.values import Share, percentage
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -41,7 +43,7 @@ class BoundCheck(BoundReport):
     center : {"auto", "origin", "mean"}
         The center of an exact model's expansion.
     require_certified : float or None
-        Percentage of the labels that must be certified.
+        The share of the labels that must be certified; 0.99 is 99%.
     tolerance : float or None
     """
 
@@ -57,7 +59,7 @@ class BoundCheck(BoundReport):
         if self.require_certified is None:
             return self.inside(self.center)
         assert self.certified_percent is not None, "bound_check ensures this"
-        return self.certified_percent >= self.require_certified
+        return self.certified_percent >= percentage(self.require_certified)
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
@@ -65,7 +67,7 @@ class BoundCheck(BoundReport):
     def _sentence(self) -> str | None:
         verdict = self.verdict
         if self.require_certified is not None:
-            share = f"{self.require_certified:g}% of the rows are certified (`require_certified`)"
+            share = f"{percentage(self.require_certified):g}% of the rows are certified (`require_certified`)"
             return f"met: at least {share}" if verdict else f"not met: fewer than {share}"
         if self.exact:
             return "inside: the model converts exactly, no bound applies"
@@ -86,7 +88,7 @@ class BoundCheck(BoundReport):
             "certified": self.certified,
             "certified_percent": self.certified_percent,
             "tolerance": self.tolerance,
-            "required_certified_percent": required,
+            "required_certified_percent": None if required is None else percentage(required),
             "met": None if required is None else self.verdict,
             **{name: _bound_dict(getattr(self, name)) for name in ("paper", "centered", "own")},
         }
@@ -154,7 +156,7 @@ def bound_check(
     center : {"auto", "origin", "mean"}, optional
         Center of an exact model's expansion: the origin, the mean, or the better of the two (auto, default).
     require_certified : float, optional
-        Percentage of the labels that must be certified; the verdict then says whether they are.
+        The share of the labels that must be certified (0.99 is 99%); the verdict then says whether they are.
     tolerance : float, optional
         With a certified model: count a row as certified only if its error bound is at most this. Rows of a
         regression model are counted only with a tolerance.
@@ -182,15 +184,18 @@ def bound_check(
     UnsupportedError
         No validity bound is known for the model.
     """
+    required = require_certified
+    if required is not None:
+        required = checked("`require_certified`", required, Share(zero=True, whole=True))
     if model is not None and gamma is not None:
         raise OptionError("`model` and `gamma` exclude each other: a model has a gamma of its own")
-    for option, value in (("`require_certified`", require_certified), ("`tolerance`", tolerance)):
+    for option, value in (("`require_certified`", required), ("`tolerance`", tolerance)):
         if value is not None and model is None:
             raise OptionError(f"{option} needs `model`")
     listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
     asked: dict[str, Any] = {
         "center": center or "auto",
-        "require_certified": require_certified,
+        "require_certified": required,
         "tolerance": tolerance,
     }
     asked["data"] = os.fspath(data) if is_path(data) else getattr(data, "path", None) or "the data"
@@ -210,7 +215,7 @@ def bound_check(
         require_memory(judged, memory)
     reading = with_scaling_of(reading, [(name, judged)], memory=memory)
     judged = unscaled(judged)
-    _check_combination(judged, name, order, center, require_certified, tolerance)
+    _check_combination(judged, name, order, center, required, tolerance)
     blocks = _fitting(data, reading, str(asked["data"]), judged, cores, listener)
     report = checks.check_model(blocks, judged, order=order, tolerance=tolerance, threads=cores)
     return BoundCheck(**vars(report), **asked, model=name)

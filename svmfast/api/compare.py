@@ -23,6 +23,7 @@ from svmfast.api.given import (
     with_scaling_of,
 )
 from svmfast.api.listener import Listener
+from svmfast.arguments import checked
 from svmfast.display import count
 from svmfast.errors import OptionError, WrongTypeError
 from svmfast.evaluation import report
@@ -33,6 +34,7 @@ from svmfast.models.memory import MEMORY, require_memory
 from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading
 from svmfast.threads import thread_count
+from svmfast.values import Share, percentage
 
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
@@ -56,7 +58,7 @@ class Comparison(ComparisonData):
     models : tuple of ModelResult
     class_names : mapping of float to str, or None
     max_diff : float or None
-        Limit on the percentage of labels that differ; regression: on `values_differing_percent`.
+        Limit on the share of labels that differ; regression: on `values_differing_percent`.
     """
 
     max_diff: float | None = None
@@ -99,10 +101,10 @@ class Comparison(ComparisonData):
         return report.as_dict(self)
 
     def beyond_the_limit(self) -> list[str]:
-        """Return one line for each model whose labels, or values, differ by more than `max_diff` percent."""
-        limit, found = self.max_diff, []
-        if limit is None:
+        """Return one line for each model whose labels, or values, differ by more than `max_diff`."""
+        if self.max_diff is None:
             return []
+        limit, found = percentage(self.max_diff), []
         for row in self.models:
             labels, values = row.labels_differing_percent, row.values_differing_percent
             if labels is not None and labels > limit:
@@ -147,8 +149,8 @@ def compare(
     labels : (n,) array_like, optional
         True labels or values; a Dataset has its own. Without them no accuracy or error is reported.
     max_diff : float, optional
-        Limit on the percentage of labels that differ from the exact model's; regression: on the root mean
-        square difference from its values, in percent of their standard deviation
+        Limit on the share of labels that differ from the exact model's, such as 0.005 for 0.5%; regression:
+        on the root mean square difference from its values, divided by their standard deviation
         (:meth:`Comparison.beyond_the_limit`).
     threads : int, optional
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
@@ -175,6 +177,8 @@ def compare(
     OptionError
         There are no models, or the number of labels is not that of rows.
     """
+    if max_diff is not None:
+        max_diff = checked("`max_diff`", max_diff, Share(zero=True, whole=True))
     listener, cores = listener or Listener(), thread_count(threads)
     named = list(models.items() if isinstance(models, Mapping) else ((os.fspath(p), p) for p in models))
     if not named:

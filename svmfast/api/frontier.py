@@ -19,6 +19,7 @@ from svmfast.frontiers.grid import chosen_methods
 from svmfast.frontiers.options import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions
 from svmfast.options import Reading, made
 from svmfast.threads import thread_count
+from svmfast.values import percentage
 
 if TYPE_CHECKING:
     from svmfast.frontiers.measuring import Measuring
@@ -128,8 +129,8 @@ def frontier(
     document : callable, optional
         Converts the figures to the content of report.json.
     **options
-        Fields of :class:`svmfast.frontiers.options.FrontierOptions` (percentages as numbers, as in
-        ``max_diff=0.5``) and of :class:`svmfast.options.Reading`.
+        Fields of :class:`svmfast.frontiers.options.FrontierOptions` (shares as fractions:
+        ``max_diff=0.005`` is 0.5%) and of :class:`svmfast.options.Reading`.
 
     Returns
     -------
@@ -209,7 +210,12 @@ def _limits(chosen: FrontierOptions, *, regression: bool) -> Limits:
     largest = (chosen.max_diff, chosen.max_loss, chosen.max_bytes, chosen.max_operations)
     if largest == (None, None, None, None):
         largest = (None, DEFAULT_LOSS, None, None) if regression else (DEFAULT_DIFFERENCE, None, None, None)
-    return Limits(*largest, balanced, regression)
+    differing, lost, n_bytes, operations = largest
+    return Limits(_percentage(differing), _percentage(lost), n_bytes, operations, balanced, regression)
+
+
+def _percentage(share: float | None) -> float | None:
+    return None if share is None else percentage(share)
 
 
 def _measured(

@@ -44,7 +44,7 @@ NEGATIVE = 1
 )
 @click.option(
     "--require-certified",
-    type=Share(zero=True, whole=True, percent=True),
+    type=Share(zero=True, whole=True),
     metavar="SHARE%",
     help="Decide instead by whether at least this share of the labels (regression: values) is certified, for "
     "example 99%.",

@@ -53,7 +53,7 @@ _WIDTH = 100
 )
 @click.option(
     "--max-diff",
-    type=Share(zero=True, whole=True, percent=True),
+    type=Share(zero=True, whole=True),
     metavar="SHARE%",
     help="Exit with status 1 if a larger share of a candidate's labels differs from EXACT's, for example "
     "0.5% (regression: if the root mean square difference relative to the spread of the values is larger).",

@@ -213,7 +213,7 @@ def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
         point.confirming.differing.value for point in _others(found) if point.confirming.differing.value > 0
     ]
     lowest = max(_LOWEST_SHARE, min(shares, default=1.0))
-    limit = found.limits.max_diff
+    limit = found.limits.max_diff_percent
     if limit:
         lowest = min(lowest, limit)
     none = 10 ** (math.floor(math.log10(lowest)) - 0.6)

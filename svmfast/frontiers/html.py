@@ -87,7 +87,7 @@ def _speeds(found: Frontier, colors: dict[str, str]) -> str:
         y_title=_what_differs(found),
         x_unit="x",
         x_reference=(1.0, f"exact: {rate:,.0f} rows per second"),
-        limit=found.limits.max_diff or None,
+        limit=found.limits.max_diff_percent or None,
     )
     return scatter(_marks(found, colors, lambda point: point.speed.ratio, 1), axes, _caption(found, "right"))
 
@@ -99,7 +99,7 @@ def _sizes(found: Frontier, colors: dict[str, str]) -> str:
         x_title="size of the model's files, bytes",
         y_title=_what_differs(found),
         x_reference=(float(exact), f"exact: {exact:,} bytes"),
-        limit=found.limits.max_diff or None,
+        limit=found.limits.max_diff_percent or None,
         small_is_good=True,
     )
     return scatter(

@@ -91,8 +91,8 @@ def _limits(found: Frontier) -> dict[str, Any]:
     """Return the limits, and the score to which they apply."""
     metric = "balanced-accuracy" if found.limits.balanced else "accuracy"
     return {
-        "max_diff_percent": found.limits.max_diff,
-        "max_loss_percent": found.limits.max_loss,
+        "max_diff_percent": found.limits.max_diff_percent,
+        "max_loss_percent": found.limits.max_loss_percent,
         "metric": "mse" if found.regression else metric,
         "max_bytes": found.limits.max_bytes,
         "max_operations": found.limits.max_operations,

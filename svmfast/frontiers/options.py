@@ -7,28 +7,28 @@ from dataclasses import dataclass
 from svmfast.options import Bounded, Seeded, option
 from svmfast.values import Bytes, Choice, Duration, Multiple, Share, Switch, Text
 
-#: Default limits: the percentage of labels that may differ and, for regression, by which the error may grow.
-DEFAULT_DIFFERENCE, DEFAULT_LOSS = 0.5, 1.0
+#: Default limits: the share of labels that may differ and, for regression, by which the error may grow.
+DEFAULT_DIFFERENCE, DEFAULT_LOSS = 0.005, 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierOptions(Seeded, Bounded):
-    """Options of ``frontier``; shares are percentages."""
+    """Options of ``frontier``."""
 
     max_diff: float | None = option(
         None,
-        Share(zero=True, whole=True, percent=True),
+        Share(zero=True, whole=True),
         "Recommend only models that differ from EXACT on at most this share of the rows (regression: root "
         "mean square difference relative to the spread of the values). 0%: only models with a proof that no "
         "label differs; others are not tried.",
-        shown=f"{DEFAULT_DIFFERENCE}% of the labels, unless another limit is given",
+        shown=f"{DEFAULT_DIFFERENCE:.1%} of the labels, unless another limit is given",
     )
     max_loss: float | None = option(
         None,
-        Share(zero=True, whole=True, percent=True),
+        Share(zero=True, whole=True),
         "Recommend only models that lose at most this many percentage points of accuracy (regression: whose "
         "mean squared error grows by at most this share).",
-        shown=f"{DEFAULT_LOSS:g}% for regression, unless another limit is given",
+        shown=f"{DEFAULT_LOSS:.0%} for regression, unless another limit is given",
     )
     metric: str = option(
         "accuracy",

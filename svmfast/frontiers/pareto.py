@@ -85,20 +85,20 @@ class Limits:
 
     Attributes
     ----------
-    max_diff : float or None
+    max_diff_percent : float or None
         Percent of the labels that may differ from the exact model's; regression: root mean square difference
         divided by the standard deviation of the exact model's values.
-    max_loss : float or None
+    max_loss_percent : float or None
         Percentage points of accuracy that may be lost; regression: percent by which the mean squared error
         may grow.
     max_bytes, max_operations : int or None, float or None
     balanced : bool
-        Whether `max_loss` refers to balanced accuracy, and limits on size or cost alone choose by it.
+        Whether `max_loss_percent` refers to balanced accuracy, and limits on size or cost alone choose by it.
     regression : bool
     """
 
-    max_diff: float | None = None
-    max_loss: float | None = None
+    max_diff_percent: float | None = None
+    max_loss_percent: float | None = None
     max_bytes: int | None = None
     max_operations: float | None = None
     balanced: bool = False
@@ -107,7 +107,7 @@ class Limits:
     @property
     def of_quality(self) -> bool:
         """Whether there is a limit on the quality of answers, not only on size and cost."""
-        return self.max_diff is not None or self.max_loss is not None
+        return self.max_diff_percent is not None or self.max_loss_percent is not None
 
     @property
     def of_size_alone(self) -> bool:
@@ -115,7 +115,7 @@ class Limits:
         return not self.of_quality and (self.max_bytes, self.max_operations) != (None, None)
 
     def lost(self, loss: Loss) -> Estimate:
-        """Return the figure that `max_loss` limits."""
+        """Return the figure that `max_loss_percent` limits."""
         return loss.balanced_lost if self.balanced and loss.balanced_lost is not None else loss.lost
 
     def fits(self, point: Point) -> bool:
@@ -125,7 +125,7 @@ class Limits:
 
     def kept_by(self, loss: Loss) -> bool:
         """Return whether the answers are good enough on these rows; a limit of 0 on labels needs a proof."""
-        unproven = self.max_diff == 0 and loss.differing.high > 0
+        unproven = self.max_diff_percent == 0 and loss.differing.high > 0
         return not unproven and not self._beyond(loss, lambda known: known.value)
 
     def refuted_by(self, loss: Loss) -> bool:
@@ -137,20 +137,23 @@ class Limits:
         return not self._beyond(loss, lambda known: known.high)
 
     def _beyond(self, loss: Loss, end: Callable[[Estimate], float]) -> bool:
-        pairs = ((loss.differing, self.max_diff), (self.lost(loss), self.max_loss))
+        pairs = ((loss.differing, self.max_diff_percent), (self.lost(loss), self.max_loss_percent))
         return any(limit is not None and not end(known) <= limit for known, limit in pairs)
 
     def __str__(self) -> str:
         parts = []
-        if self.max_diff is not None:
+        if self.max_diff_percent is not None:
             if self.regression:
-                parts.append(f"values differing by at most {self.max_diff:g}% of their spread")
+                parts.append(f"values differing by at most {self.max_diff_percent:g}% of their spread")
             else:
-                proven = ", proven" * (self.max_diff == 0)
-                parts.append(f"at most {self.max_diff:g}% of the labels differing{proven}")
-        if self.max_loss is not None:
+                proven = ", proven" * (self.max_diff_percent == 0)
+                parts.append(f"at most {self.max_diff_percent:g}% of the labels differing{proven}")
+        if self.max_loss_percent is not None:
             what = "balanced accuracy" if self.balanced else "accuracy"
-            more, lost = f"{self.max_loss:g}% more error", f"{self.max_loss:g} points of {what} lost"
+            more, lost = (
+                f"{self.max_loss_percent:g}% more error",
+                f"{self.max_loss_percent:g} points of {what} lost",
+            )
             parts.append(f"at most {more if self.regression else lost}")
         if self.max_bytes is not None:
             parts.append(f"at most {self.max_bytes:,} bytes")

@@ -132,7 +132,7 @@ class FrontierRun:
 
         asked = self.request
         candidates, missing = plan(
-            self._grid, asked.methods, proven=asked.limits.max_diff == 0, reading=self.sets.reading
+            self._grid, asked.methods, proven=asked.limits.max_diff_percent == 0, reading=self.sets.reading
         )
         self.folder.open()
         self.sets.write(self.folder.path)
@@ -234,9 +234,11 @@ class FrontierRun:
         from svmfast.frontiers.report import Missing
 
         asked = self.request
-        percent = asked.limits.max_diff
+        percent = asked.limits.max_diff_percent
         if percent is None and not asked.limits.balanced:
-            percent = asked.limits.max_loss  # the loss of accuracy is at most the share of labels that differ
+            percent = (
+                asked.limits.max_loss_percent
+            )  # the loss of accuracy is at most the share of labels that differ
         joining = next((name for name in joining_methods() if name in asked.methods), None)
         if joining is None:
             return []

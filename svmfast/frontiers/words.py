@@ -57,17 +57,19 @@ def unstated(point: Point, limits: Limits) -> str | None:
     """Return a remark if there are too few confirming rows to show the limit although no label differs."""
     loss = point.confirming
     if (
-        not limits.max_diff
-        or limits.max_diff >= 100
+        not limits.max_diff_percent
+        or limits.max_diff_percent >= 100
         or loss.labels_differing != 0
         or loss.differing == NOTHING
     ):
         return None
-    share = limits.max_diff / 100
+    share = limits.max_diff_percent / 100
     if clopper_pearson(0, loss.rows)[1] <= share:
         return None
     needed = trials_needed(share, (1 + CONFIDENCE) / 2)
-    return f"{loss.rows:,} rows cannot show that at most {limits.max_diff:g}% differ; {needed:,} could"
+    return (
+        f"{loss.rows:,} rows cannot show that at most {limits.max_diff_percent:g}% differ; {needed:,} could"
+    )
 
 
 def _accuracy(loss: Loss, exact: Loss, limits: Limits) -> str:
@@ -184,11 +186,11 @@ def why_not(
         )
     if not limits.kept_by(point.choosing):
         known = point.choosing
-        if limits.max_diff == 0 and known.differing.value == 0:
+        if limits.max_diff_percent == 0 and known.differing.value == 0:
             return "no label differs on the choosing rows, but this is not proven for other rows"
-        if limits.max_diff is not None and not known.differing.value <= limits.max_diff:
-            return f"{differing(known)} on the choosing rows, more than {limits.max_diff:g}%"
-        lost, most = limits.lost(known).value, limits.max_loss
+        if limits.max_diff_percent is not None and not known.differing.value <= limits.max_diff_percent:
+            return f"{differing(known)} on the choosing rows, more than {limits.max_diff_percent:g}%"
+        lost, most = limits.lost(known).value, limits.max_loss_percent
         if limits.regression:
             return f"{lost:.3g}% more error on the choosing rows, more than {most:g}%"
         return f"loses {lost:.3g} on the choosing rows, more than {most:g}"

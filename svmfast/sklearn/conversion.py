@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from svmfast.api.functions import function_of
+from svmfast.arguments import checked
 from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
 from svmfast.formats.detect import model_bytes
 from svmfast.methods.registry import method as method_named
@@ -23,6 +24,7 @@ from svmfast.models.scaled import scaling_of, unscaled, with_scaling
 from svmfast.rows import Rows
 from svmfast.score import values_differing_percent
 from svmfast.threads import thread_count
+from svmfast.values import Share
 
 #: Values of `method`.
 METHODS = ("auto", "exact", "approximate", "compress", "dcpred", "meka", "cascade")
@@ -157,6 +159,7 @@ def convert(
     NegativeAnswerError, UnsupportedError
         The method cannot convert this model, or not within the size limit.
     """
+    max_diff = checked("max_diff", max_diff, Share(zero=True, whole=True))
     if method not in METHODS:
         raise ValueError(f"method is '{method}'; expected one of {', '.join(METHODS)}")
     if options and method in ("auto", "exact"):

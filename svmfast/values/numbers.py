@@ -92,19 +92,31 @@ class Real(Value):
         return None if excluded else number
 
 
+#: Denominators up to this are recovered from a float64: two such fractions differ by more than its rounding.
+_MOST_ROWS = 2**26
+
+
+def percentage(share: float) -> float:
+    """Return a share in percent: for the double ``k / n``, the double ``100 * k / n``.
+
+    The product ``100 * share`` may be another one: 100 * 0.07 is above 7, which 7 of 100 rows are.
+    """
+    exact = Fraction(share).limit_denominator(_MOST_ROWS)
+    return float(100 * exact) if float(exact) == share else 100 * share
+
+
 class Share(Value):
     """``5%``: a share above 0 and below 1; `zero` also allows 0, and `whole` 1.
 
-    Text without a percent sign is refused: 0.5 could mean 0.5% or 50%. Text is read exactly and rounded once,
-    to a share or, with `percent`, to a percentage. The result is the double that ``k / n`` or ``100 * k / n``
-    gives for the same share of n rows, so that a count exactly at a limit does not exceed it. A Python value
-    is a share (0.005), or a percentage with `percent`.
+    On the command line it has a percent sign: 0.5 could mean 0.5% or 50%. In Python it is a fraction: 0.005
+    is 0.5%. Text is read exactly and rounded once, to the double that ``k / n`` gives for the same share of n
+    rows, so that a count exactly at a limit does not exceed it.
     """
 
     name = "SHARE%"
 
-    def __init__(self, *, zero: bool = False, whole: bool = False, percent: bool = False) -> None:
-        self.zero, self.whole, self.percent = zero, whole, percent
+    def __init__(self, *, zero: bool = False, whole: bool = False) -> None:
+        self.zero, self.whole = zero, whole
 
     def read(self, text: str) -> float | None:
         found = _SHARE.fullmatch(text)
@@ -114,7 +126,7 @@ class Share(Value):
         unambiguous = found[2] or share == 0
         if not unambiguous or not self._within(share):
             return None
-        return float(100 * share) if self.percent else float(share)
+        return float(share)
 
     def _within(self, share: float | Fraction) -> bool:
         return 0 <= share <= 1 and (share != 0 or self.zero) and (share != 1 or self.whole)
@@ -126,12 +138,12 @@ class Share(Value):
 
     def accept(self, value: Any) -> float | None:
         number = finite_float(value)
-        if number is None or not self._within(number / 100 if self.percent else number):
+        if number is None or not self._within(number):
             return None
         return number
 
     def text(self, value: Any) -> str:
-        return f"{value if self.percent else 100 * value:.15g}%"
+        return f"{100 * value:.15g}%"
 
     def hint(self, text: str) -> str | None:
         found = _SHARE.fullmatch(text.strip(" \t\n"))

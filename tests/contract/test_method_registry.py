@@ -162,7 +162,7 @@ def test_frontier_tries_a_registered_method(
     monkeypatch.setattr(making, "make", make)
     found = package.frontier(
         model("breast_c_rbf"), data("breast.train"), data("breast.test"), output=tmp_path / "tried",
-        methods="toy", max_diff=50.0, time_limit=20.0,
+        methods="toy", max_diff=0.5, time_limit=20.0,
     )  # fmt: skip
     assert {"exact", "toy-0", "toy-1"} <= {point.name for point in found.report.points}
     assert ("toy-wide", "too wide") in {(one.name, one.reason) for one in found.report.missing}

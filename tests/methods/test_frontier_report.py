@@ -66,7 +66,7 @@ def test_a_recommendation_states_gains_and_losses() -> None:
         "of those within 10% of the fastest, the closest to the exact model",
         "made by": "svmfast compress 'the model'",
     }
-    balanced = message(SMALL, Limits(max_loss=2.0, balanced=True))["quality"]
+    balanced = message(SMALL, Limits(max_loss_percent=2.0, balanced=True))["quality"]
     assert balanced.startswith("balanced accuracy 78.5% for 80%, 1.5 points lost (1.4 to 1.6); accuracy ")
 
 
@@ -178,7 +178,7 @@ def test_the_verdict_on_a_regression_states_its_error() -> None:
     lost = Loss(400, worth, None, Estimate(5.0, 4.0, 6.0), Estimate(10.0, -1.0, 21.0), None)
     exact = replace(EXACT, confirming=Loss(400, replace(worth, mse=2.0), None, NOTHING, NOTHING, None))
     best = replace(SMALL, confirming=lost, choosing=lost)
-    limits = Limits(max_loss=15.0, regression=True)
+    limits = Limits(max_loss_percent=15.0, regression=True)
     one = replace(found(best, limits), points=[exact, best])
     lines = dict(line.split(": ", 1) for line in verdict(one))
     assert (
@@ -206,7 +206,7 @@ def test_no_words_of_labels_in_the_page_of_a_regression() -> None:
     best = replace(SMALL, choosing=replace(lost, lost=NOTHING), confirming=lost)
     points = [replace(exact, certified_percent=None), best, far, wrong]
     points = [replace(point, certified_percent=None) for point in points]
-    limits = Limits(max_diff=6.0, max_loss=2.0, regression=True)
+    limits = Limits(max_diff_percent=6.0, max_loss_percent=2.0, regression=True)
     one = replace(found(points[1], limits), points=points, on_front=[True] * 4, missing=[])
     page = as_html(one).decode()
     assert "values differ by 7% of their spread on the choosing rows, more than 6%" in page

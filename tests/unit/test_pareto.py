@@ -104,7 +104,7 @@ def test_with_a_limit_on_size_balanced_accuracy_may_choose() -> None:
     assert chosen(points, Limits(max_bytes=60)) == "majority"
     assert chosen(points, Limits(max_bytes=60, balanced=True)) == "rare"
     assert chosen(points, Limits(max_bytes=50, balanced=True)) == "majority"
-    near = nearest([EXACT, *points], Limits(max_loss=0.1, max_bytes=60, balanced=True))
+    near = nearest([EXACT, *points], Limits(max_loss_percent=0.1, max_bytes=60, balanced=True))
     assert near is not None
     assert near.name == "rare"
 
@@ -114,10 +114,10 @@ def test_limits_on_losses() -> None:
         point("a", 5.0, 30, 100, choosing=loss(5.0, 0.2, 3.0)),
         point("b", 5.0, 10, 100, choosing=loss(5.0, 0.4, 0.3)),
     ]
-    assert chosen(points, Limits(max_loss=0.5)) == "a"
-    assert chosen(points, Limits(max_loss=0.5, balanced=True)) == "b"
-    assert chosen(points, Limits(max_loss=0.1)) is None
-    assert chosen(points, Limits(1.0, max_loss=0.5)) is None
+    assert chosen(points, Limits(max_loss_percent=0.5)) == "a"
+    assert chosen(points, Limits(max_loss_percent=0.5, balanced=True)) == "b"
+    assert chosen(points, Limits(max_loss_percent=0.1)) is None
+    assert chosen(points, Limits(1.0, max_loss_percent=0.5)) is None
 
 
 def test_the_confirming_rows_do_not_choose() -> None:
@@ -202,10 +202,10 @@ def test_the_nearest_miss() -> None:
             Limits(0.5, max_bytes=2048, max_operations=20),
             "at most 0.5% of the labels differing, at most 2,048 bytes, at most 20x a linear model",
         ),
-        (Limits(max_loss=1.0), "at most 1 points of accuracy lost"),
-        (Limits(max_loss=1.0, balanced=True), "at most 1 points of balanced accuracy lost"),
+        (Limits(max_loss_percent=1.0), "at most 1 points of accuracy lost"),
+        (Limits(max_loss_percent=1.0, balanced=True), "at most 1 points of balanced accuracy lost"),
         (
-            Limits(2.0, max_loss=1.0, regression=True),
+            Limits(2.0, max_loss_percent=1.0, regression=True),
             "values differing by at most 2% of their spread, at most 1% more error",
         ),
     ],

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import click
+import numpy as np
 import pytest
 from program import svmfast
 
+import svmfast as package
+import svmfast.values as values
+from svmfast.cli import main
 from svmfast.cli.main import run
 from svmfast.cli.units import Bytes, Duration, Multiple, Share
+from svmfast.errors import OptionError, SvmfastError
 from svmfast.evaluation.loss import Estimate, Loss
 from svmfast.frontiers.pareto import Limits
 from svmfast.methods.compress.search import measured
 from svmfast.score import percent
-
-PERCENT = Share(zero=True, whole=True, percent=True)
+from svmfast.sklearn import FastSVC, FastSVR
+from svmfast.values import percentage
 
 #: f(x) = 2 x - rho, labels 1 and -1.
 LINE = """svm_type c_svc
@@ -41,8 +48,8 @@ def test_a_share_of_rows_equals_the_share_that_is_written(n: int) -> None:
         if 10**6 % digits.denominator:  # no decimal number
             continue
         text = f"{digits.numerator * 10**6 // digits.denominator / 10**6:.6f}"
-        assert percent(k, n) == PERCENT.convert(f"{text}%", None, None)
         assert k / n == Share().convert(f"{text}%", None, None)
+        assert percent(k, n) == percentage(k / n)
         statement = SimpleNamespace(rows=n, label_agreement=(n - k) / n, values_differing_percent=None)
         assert measured(cast(Any, SimpleNamespace(statement=statement))) == k / n
 
@@ -71,9 +78,9 @@ def test_the_share_asked_for_is_met_by_just_as_many(tmp_path: Path) -> None:
 def test_a_recommended_model_may_just_meet_the_limit() -> None:
     share, nothing = percent(7, 100), Estimate(0.0, 0.0, 0.0)
     lost = Loss(100, cast(Any, None), 7, Estimate(share, 2.8, 13.9), nothing, None)
-    limit = PERCENT.convert("7%", None, None)
-    assert Limits(max_diff=limit).kept_by(lost)
-    assert not Limits(max_diff=6.99).kept_by(lost)
+    limit = percentage(Share().convert("7%", None, None))
+    assert Limits(max_diff_percent=limit).kept_by(lost)
+    assert not Limits(max_diff_percent=6.99).kept_by(lost)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +89,58 @@ def test_a_recommended_model_may_just_meet_the_limit() -> None:
 )
 def test_a_share_has_its_sign(text: str, share: float) -> None:
     assert Share(zero=True, whole=True).convert(text, None, None) == share
-    assert PERCENT.convert(text, None, None) == pytest.approx(100 * share)
+
+
+def shares() -> list[tuple[str, click.Option, values.Share]]:
+    """Return every option of the command line that is a share, with its command."""
+    found = []
+    for name in main.commands():
+        command = main.program.get_command(click.Context(main.program), name)
+        assert command is not None
+        for param in command.params:
+            kind = getattr(param.type, "value", None)
+            if isinstance(param, click.Option) and isinstance(kind, values.Share):
+                found.append((name, param, kind))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "param", "kind"), shares(), ids=lambda one: getattr(one, "name", None) or str(one)
+)
+def test_a_share_is_a_percentage_in_words_and_a_fraction_in_python(
+    name: str, param: click.Option, kind: values.Share
+) -> None:
+    assert param.type.convert("0.5%", param, None) == 0.005
+    function = getattr(package, name.replace("-", "_"))
+    needed = [
+        "missing"
+        for one in inspect.signature(function).parameters.values()
+        if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+    ]
+    for value in (50.0, 1.5):
+        with pytest.raises(OptionError, match=f"^`{param.name}` is {value}; expected a share"):
+            function(*needed, **{str(param.name): value})
+    with pytest.raises((SvmfastError, OSError)) as accepted:
+        function(*needed, **{str(param.name): 0.5})
+    assert "a share" not in str(accepted.value)
+
+
+def test_no_public_function_has_a_share_that_the_command_line_does_not_have() -> None:
+    known = {param.name for _, param, _ in shares()}
+    assert known >= {"max_diff", "max_loss", "ratio", "confidence", "target_certified", "require_certified"}
+    looks_like_one = re.compile(r"share|(^|_)ratio$|confidence|max_(diff|loss)|_certified$")
+    for name in dir(package):
+        thing = getattr(package, name)
+        if callable(thing) and not name.startswith("_"):
+            for word in inspect.signature(thing).parameters:
+                assert word in known or not looks_like_one.search(word), (name, word)
+
+
+def test_a_share_of_an_estimator_is_a_fraction() -> None:
+    rows = np.arange(40.0).reshape(20, 2)
+    for estimator in (FastSVC(max_diff=50.0), FastSVR(max_diff=50.0)):
+        with pytest.raises(ValueError, match=r"^max_diff is 50\.0; expected a share"):
+            estimator.fit(rows, np.arange(20) % 2)
 
 
 @pytest.mark.parametrize(
