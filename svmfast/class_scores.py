@@ -255,7 +255,7 @@ def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
     found = {key: with_names(value, names) for key, value in figures.items()}
     if "counts" in found and isinstance(found.get("labels"), list):
         return {"labels": found["labels"], "names": [names.get(one) for one in found["labels"]], **found}
-    if "label" in found and "recall" in found:
+    if "label" in found and ("recall" in found or "labels_differing" in found):
         return {"label": found["label"], "name": names.get(found["label"]), **found}
     return found
 

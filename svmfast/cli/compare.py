@@ -55,16 +55,18 @@ _WIDTH = 100
     "--max-diff",
     type=Share(zero=True, whole=True),
     metavar="SHARE%",
-    help="Exit with status 1 if a larger share of a candidate's labels differs from EXACT's, for example "
-    "0.5% (regression: if the root mean square difference relative to the spread of the values is larger).",
+    help="Exit with status 1 if on the rows of TEST a larger share of a candidate's labels differs from "
+    "EXACT's, for example 0.5% (regression: if the root mean square difference relative to the spread of the "
+    "values is larger). The measured share is compared, not the 95% bound.",
 )
 @click.option(
     "--repeats",
     type=Whole(1),
-    default=5,
+    default=7,
     show_default=True,
     metavar="N",
-    help="Number of timed predictions of each model; the median is reported.",
+    help="Time each model at most this often, all in turn; medians are reported. With fewer than 6 a "
+    "speed-up has no interval.",
 )
 @options.quiet_but_report
 @options.model_memory
@@ -92,10 +94,15 @@ def command(
     (cascade, --embed-exact) is measured with its fallback; --wide and --json also show its fast part alone.
 
     The table shows accuracy; balanced accuracy, the mean recall of the classes; labels that differ from
-    EXACT's; the speed-up over EXACT in svmfast's exact engine (median of the repeats, without parsing); file
-    size; rows whose label is proven to be EXACT's. For regression it shows MSE, SCC, and how much the values
-    differ from EXACT's: the root mean square difference in percent of their spread (standard deviation).
-    --wide and --json show the rest (docs/compare.md).
+    EXACT's; the speed-up over EXACT in svmfast's exact engine, without parsing; file size; rows whose label
+    is proven to be EXACT's. For regression it shows MSE, SCC, and how much the values differ from EXACT's:
+    the root mean square difference in percent of their spread (standard deviation). With --max-diff it also
+    shows the upper 95% confidence bound of the share of labels that differ in all rows like these.
+
+    Rows without labels, or with a single one, have a column for the label of EXACT of which the largest share
+    differs ("worst label"). '~' marks a speed-up whose 95% interval is wider than a tenth. Where other
+    programs make wall-clock times vary, speed-ups are of processor time, and the title says so. --wide and
+    --json show the rest (docs/compare.md).
     """
     if wide and form == "html":
         raise OptionError("--wide is for tables of text")

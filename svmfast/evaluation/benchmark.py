@@ -2,149 +2,57 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from svmfast.class_scores import ClassScore, class_scores
 from svmfast.errors import UnsupportedError
 from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds
-from svmfast.evaluation.timing import Timing, measure
+from svmfast.evaluation.model_result import ComparedModel, ModelResult
+from svmfast.evaluation.timing import Timed, first_call, timed
 from svmfast.models.answer import Answer, answer
 from svmfast.models.base import CountedModel, Model, bounded
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import bounds_its_error, certified_rows
 from svmfast.models.expansion import KernelExpansion
+from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import Quality, percent, quality, values_differing_percent
+from svmfast.score import percent, quality, values_differing_percent
+from svmfast.solvers.binomial import upper_limit
 
-
-@dataclass(frozen=True)
-class ComparedModel:
-    """A model in a comparison, with the properties of its file.
-
-    Attributes
-    ----------
-    path : str
-        Its name in the report.
-    model : Model
-    n_bytes : int or None
-        Size of its file.
-    load_seconds : float or None
-    sha256 : str or None
-        Hash of its file.
-    source : str or None
-        The source recorded in its file, ``sha256:...``.
-    """
-
-    path: str
-    model: Model
-    n_bytes: int | None = None
-    load_seconds: float | None = None
-    sha256: str | None = None
-    source: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelResult(Quality):
-    """The figures of one model in a comparison; those that do not apply are None.
-
-    Figures without an ending refer to the answers of ``predict MODEL``. A model with an embedded exact model
-    (a cascade, or ``--embed-exact``) is measured with it. Such a model, and one with only a certificate, has
-    two more sets of figures. For ``_with_fallback``, an exact model answers the rows that are not certified
-    or that a cascade leaves open: the embedded one, or otherwise the one of the comparison
-    (``predict --exact``). For ``_without_fallback``, the fast model answers all rows
-    (``predict --no-fallback``).
-
-    Attributes
-    ----------
-    path, kind : str
-    labels_differing : int or None
-        Rows whose label is not the exact model's; None for regression.
-    labels_differing_percent : float or None
-    values_differing_percent : float or None
-        Regression: how much the values differ (:func:`svmfast.score.values_differing_percent`).
-    mean_abs_error, max_abs_error : float or None
-        |difference of decision values| from the exact model's, over all rows and decision functions; None if
-        the functions differ: values per class and values per pair, or different orders of labels.
-    inside_bound_percent : float or None
-        Rows inside the validity bound for the model's orders; None for a model without a known bound.
-    n_bytes : int or None
-    load_seconds, parse_seconds : float or None
-        Time to read the model, and the data (the same for all).
-    predict_seconds : float
-        Median of the repeats, from parsed rows to labels, without parsing.
-    predict_seconds_range : (float, float)
-        Fastest and slowest repeat.
-    speedup : float
-        The exact model's `predict_seconds` divided by this model's.
-    linear_cost : float
-        `predict_seconds` divided by that of a linear model on the same rows.
-    multiply_adds, linear_cost_counted : float or None
-        Counted for a dense row, and the same divided by the linear model's. None if the kind of model does
-        not count them, or if an embedded exact model evaluates only some pairs of classes.
-    exact_percent : float or None
-        Rows that the embedded exact model answers; None without one.
-    certified_percent : float or None
-        Rows whose label is provably the exact model's; None for a model without a certificate, and for
-        regression, where a certificate is an error bar.
-    violations : int or None
-        Rows with a decision value whose difference from the exact one exceeds the certificate's bound.
-    """
-
-    path: str
-    kind: str
-    labels_differing: int | None
-    labels_differing_percent: float | None
-    values_differing_percent: float | None
-    mean_abs_error: float | None
-    max_abs_error: float | None
-    inside_bound_percent: float | None
-    n_bytes: int | None
-    load_seconds: float | None
-    parse_seconds: float | None
-    predict_seconds: float
-    predict_seconds_range: tuple[float, float]
-    speedup: float
-    linear_cost: float
-    multiply_adds: float | None
-    linear_cost_counted: float | None
-    exact_percent: float | None = None
-    certified_percent: float | None = None
-    violations: int | None = None
-    labels_differing_with_fallback: int | None = None
-    accuracy_with_fallback: float | None = None
-    balanced_accuracy_with_fallback: float | None = None
-    predict_seconds_with_fallback: float | None = None
-    speedup_with_fallback: float | None = None
-    labels_differing_without_fallback: int | None = None
-    accuracy_without_fallback: float | None = None
-    balanced_accuracy_without_fallback: float | None = None
-    predict_seconds_without_fallback: float | None = None
-    speedup_without_fallback: float | None = None
-    mean_abs_error_without_fallback: float | None = None
-    max_abs_error_without_fallback: float | None = None
+#: A call that takes this many seconds needs no warm-up; shorter ones are repeated up to this time per sample.
+SLOW, LONGEST_SAMPLE = 1.0, 0.2
 
 
 @dataclass(frozen=True)
 class _Measured:
-    """The answers for the rows, and the time they took."""
+    """The answers for the rows, and the name of the call that gave them."""
 
     answer: Answer
-    timing: Timing
+    call: str
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """The figures of a model without its times, and the names of its calls."""
+
+    figures: dict[str, Any]
+    main: str
+    alone: str
+    backed: str | None
 
 
 class Benchmark:
-    """The exact model and the rows on which models are measured, one after the other.
+    """The exact model and the rows on which models are measured.
 
     Attributes
     ----------
     exact : ComparedModel
     linear_seconds : float
         Prediction time of a linear model on the rows.
-    exact_seconds : float
-        Prediction time of the exact model; nan before the first measurement.
     """
 
     def __init__(
@@ -154,14 +62,15 @@ class Benchmark:
         targets: FloatArray,
         *,
         threads: int = 1,
-        repeats: int = 5,
+        repeats: int = 7,
         limit_seconds: float = 20.0,
     ) -> None:
         self.exact, self._rows, self._targets = exact, rows, targets
         self._threads, self._repeats, self._limit = threads, repeats, limit_seconds
         self._unit = linear_multiply_adds(exact.model.head, rows)
         self._reference: Answer | None = None
-        self.exact_seconds = math.nan
+        self._calls: dict[str, Callable[[], Answer]] = {}
+        self._once: dict[str, float] = {}
         self.linear_seconds = self._time_linear()
 
     def check(self, other: ComparedModel) -> None:
@@ -172,59 +81,117 @@ class Benchmark:
         head = self.exact.model.head
         return linear_seconds(head, self._rows, threads=self._threads, repeats=self._repeats).seconds
 
-    def row(self, entrant: ComparedModel, *, parse_seconds: float | None = None) -> ModelResult:
-        """Measure a model; the exact model is measured before any other."""
-        if self._reference is None and entrant is not self.exact:
-            self.row(self.exact)
+    def results(
+        self,
+        others: Sequence[ComparedModel],
+        *,
+        parse_seconds: float | None = None,
+        progress: Progress = silent,
+    ) -> tuple[ModelResult, ...]:
+        """Return the figures of the exact model and of `others`; all are timed in turn."""
+        entrants, drafts = [self.exact, *others], []
+        for done, one in enumerate(entrants):
+            progress(done, len(entrants), "models")
+            drafts.append(self._draft(one))
+        progress(len(entrants), len(entrants), "models")
+        reference = drafts[0].main
+        times = timed(
+            {reference: self._calls[reference], **self._calls},
+            self._once,
+            longest=LONGEST_SAMPLE,
+            limit_seconds=self._limit * len(self._calls),
+            rounds=self._repeats,
+            progress=progress,
+        )
+        return tuple(
+            ModelResult(**draft.figures, parse_seconds=parse_seconds, **self._times(draft, times))
+            for draft in drafts
+        )
+
+    def _times(self, draft: _Draft, times: Timed) -> dict[str, Any]:
+        timing = times.timings[draft.main]
+        found: dict[str, Any] = {
+            "predict_seconds": timing.seconds,
+            "predict_seconds_range": (timing.fastest, timing.slowest),
+            "speed": times.speeds[draft.main],
+            "linear_cost": timing.seconds / self.linear_seconds,
+        }
+        if draft.backed is not None:
+            for ending, call in (("with_fallback", draft.backed), ("without_fallback", draft.alone)):
+                found[f"predict_seconds_{ending}"] = times.timings[call].seconds
+                found[f"speed_{ending}"] = times.speeds[call]
+        return found
+
+    def _draft(self, entrant: ComparedModel) -> _Draft:
+        """Measure all but the times of a model; the first one is the exact model."""
         model, head = entrant.model, entrant.model.head
         inside = inside_exact(model)
         alone = self._measured(model)
         backed = self._backed(entrant, inside)
         main = alone if inside is None or backed is None else backed
         if self._reference is None:
-            self._reference, self.exact_seconds = main.answer, main.timing.seconds
-        regression = head.is_regression
-        seconds, differing = main.timing.seconds, self._differing(main)
+            self._reference = main.answer
+        differing = self._differing(main)
         mean_error, max_error = self._errors(model, self._values(model, inside, main))
         open_share = None if inside is None else _open_share(main.answer)
         counted = counted_work(model, self._rows, inside, open_share)
-        return ModelResult(
-            path=entrant.path,
-            kind=model.kind,
-            **vars(
-                quality(
-                    main.answer.predicted,
-                    self._targets,
-                    regression=regression,
-                    decisions=main.answer.decisions,
-                    sides=head.sides,
-                )
-            ),
-            labels_differing=differing,
-            labels_differing_percent=None if differing is None else percent(differing, len(self._rows)),
-            values_differing_percent=self._values_differing(main),
-            mean_abs_error=mean_error,
-            max_abs_error=max_error,
-            inside_bound_percent=_inside_percent(model, self._rows),
-            n_bytes=entrant.n_bytes,
-            load_seconds=entrant.load_seconds,
-            parse_seconds=parse_seconds,
-            predict_seconds=seconds,
-            predict_seconds_range=(main.timing.fastest, main.timing.slowest),
-            speedup=self.exact_seconds / seconds,
-            linear_cost=seconds / self.linear_seconds,
-            multiply_adds=counted,
-            linear_cost_counted=None if counted is None or not self._unit else counted / self._unit,
-            exact_percent=None if open_share is None else 100 * open_share,
+        worth = quality(
+            main.answer.predicted,
+            self._targets,
+            regression=head.is_regression,
+            decisions=main.answer.decisions,
+            sides=head.sides,
+        )
+        figures = {
+            "path": entrant.path,
+            "kind": model.kind,
+            **vars(worth),
+            "labels_differing": differing,
+            "labels_differing_percent": None if differing is None else percent(differing, len(self._rows)),
+            "labels_differing_limit_percent": self._differing_limit(entrant, inside, differing),
+            "by_exact_label": self._by_exact_label(main),
+            "values_differing_percent": self._values_differing(main),
+            "mean_abs_error": mean_error,
+            "max_abs_error": max_error,
+            "inside_bound_percent": _inside_percent(model, self._rows),
+            "n_bytes": entrant.n_bytes,
+            "load_seconds": entrant.load_seconds,
+            "multiply_adds": counted,
+            "linear_cost_counted": None if counted is None or not self._unit else counted / self._unit,
+            "exact_percent": None if open_share is None else 100 * open_share,
             **self._certificate(entrant),
             **self._halves(model, alone, backed),
-        )
+        }
+        return _Draft(figures, main.call, alone.call, None if backed is None else backed.call)
 
     def _measured(self, model: Model, exact: KernelExpansion | None = None) -> _Measured:
         def call() -> Answer:
             return answer(model, self._rows, exact=exact, threads=self._threads)
 
-        return _Measured(*measure(call, repeats=self._repeats, limit_seconds=self._limit))
+        name = f"call {len(self._calls)}"
+        self._calls[name] = call
+        found, self._once[name] = first_call(call, slow=SLOW)
+        return _Measured(found, name)
+
+    def _differing_limit(
+        self, entrant: ComparedModel, inside: KernelExpansion | None, differing: int | None
+    ) -> float | None:
+        """Return the upper confidence bound, in percent, of the share of labels that differ."""
+        if differing is None or entrant is self.exact:
+            return None
+        model, sha256 = entrant.model, self.exact.sha256
+        proven = inside is not None and bounds_its_error(model) and model.is_rigorous
+        if proven and not differing and sha256 is not None and entrant.source == f"sha256:{sha256}":
+            return 0.0
+        return 100 * upper_limit(differing, len(self._rows))
+
+    def _by_exact_label(self, measured: _Measured) -> tuple[ClassScore, ...]:
+        """Return how many rows of each of the exact model's labels have the same label."""
+        if self.exact.model.head.is_regression:
+            return ()
+        assert self._reference is not None
+        found = class_scores(measured.answer.predicted, self._reference.predicted)
+        return tuple(one for one in found if one.rows)
 
     def _backed(self, entrant: ComparedModel, inside: KernelExpansion | None) -> _Measured | None:
         """Measure with the embedded exact model as fallback, or otherwise with that of the comparison."""
@@ -294,8 +261,6 @@ class Benchmark:
                 f"labels_differing_{ending}": self._differing(part),
                 f"accuracy_{ending}": worth.accuracy,
                 f"balanced_accuracy_{ending}": worth.balanced_accuracy,
-                f"predict_seconds_{ending}": part.timing.seconds,
-                f"speedup_{ending}": self.exact_seconds / part.timing.seconds,
             }
         mean, largest = self._errors(model, alone.answer.decisions)
         return found | {

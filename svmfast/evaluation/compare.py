@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from svmfast.errors import UnsupportedError
-from svmfast.evaluation.benchmark import Benchmark, ComparedModel, ModelResult
+from svmfast.evaluation.benchmark import Benchmark
+from svmfast.evaluation.model_result import ComparedModel, ModelResult
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
@@ -27,6 +28,8 @@ class ComparisonData:
     models : tuple of ModelResult
     class_names : mapping of float to str, or None
         The name of each label, if the classes have names.
+    max_diff : float or None
+        Limit on the share of labels that differ; regression: on `values_differing_percent`.
     """
 
     data_path: str | None
@@ -36,6 +39,7 @@ class ComparisonData:
     linear_seconds: float
     models: tuple[ModelResult, ...]
     class_names: Mapping[float, str] | None = None
+    max_diff: float | None = None
 
 
 def compare(
@@ -44,7 +48,7 @@ def compare(
     targets: FloatArray,
     *,
     threads: int = 1,
-    repeats: int = 5,
+    repeats: int = 7,
     data_path: str | None = None,
     parse_seconds: float | None = None,
     progress: Progress = silent,
@@ -62,7 +66,7 @@ def compare(
     threads : int
         Threads for prediction.
     repeats : int
-        Timed predictions of each model.
+        The most timed predictions of each model.
 
     Raises
     ------
@@ -74,11 +78,5 @@ def compare(
     benchmark = Benchmark(models[0], rows, targets, threads=threads, repeats=repeats)
     for other in models[1:]:
         benchmark.check(other)
-    lines: list[ModelResult] = []
-    for done, one in enumerate(models):
-        progress(done, len(models), "models")
-        lines.append(benchmark.row(one, parse_seconds=parse_seconds))
-    progress(len(models), len(models), "models")
-    return ComparisonData(
-        data_path, len(rows), rows.n_columns, threads, benchmark.linear_seconds, tuple(lines)
-    )
+    found = benchmark.results(models[1:], parse_seconds=parse_seconds, progress=progress)
+    return ComparisonData(data_path, len(rows), rows.n_columns, threads, benchmark.linear_seconds, found)

@@ -31,7 +31,7 @@ def as_html(comparison: ComparisonData, title: str) -> bytes:
 
 def _figure(words: str) -> float | str | None:
     """Return the key for sorting a cell: the number with which it begins, or its text."""
-    number = words.split(" ")[0].rstrip("%x").replace(",", "")
+    number = words.split(" ")[0].strip("~%x").replace(",", "")
     try:
         return float(number)
     except ValueError:

@@ -9,10 +9,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from svmfast.class_scores import class_word, with_names
+from svmfast.class_scores import ClassScore, class_word, shown_label, with_names
 from svmfast.display import shown
 from svmfast.evaluation.compare import ComparisonData, ModelResult
 from svmfast.evaluation.json_values import finite
+from svmfast.evaluation.timing import Speed
 from svmfast.score import OF_CLASSES, OF_VALUES
 
 #: Characters with a meaning in a line of Markdown; an underscore within a word is not emphasis.
@@ -33,6 +34,7 @@ _MODEL_KEYS: dict[str, Callable[[ModelResult], Any]] = {
     "r2": lambda row: row.r2,
     "labels_differing": lambda row: row.labels_differing,
     "labels_differing_percent": lambda row: row.labels_differing_percent,
+    "labels_differing_limit_percent": lambda row: row.labels_differing_limit_percent,
     "values_differing_percent": lambda row: row.values_differing_percent,
     "mean_abs_error": lambda row: row.mean_abs_error,
     "max_abs_error": lambda row: row.max_abs_error,
@@ -43,7 +45,9 @@ _MODEL_KEYS: dict[str, Callable[[ModelResult], Any]] = {
     "predict_seconds": lambda row: row.predict_seconds,
     "predict_seconds_fastest": lambda row: row.predict_seconds_range[0],
     "predict_seconds_slowest": lambda row: row.predict_seconds_range[1],
-    "speedup": lambda row: row.speedup,
+    "speedup": lambda row: row.speed.ratio,
+    "speedup_interval": lambda row: [row.speed.low, row.speed.high],
+    "speedup_clock": lambda row: row.speed.clock,
     "linear_cost": lambda row: row.linear_cost,
     "multiply_adds": lambda row: row.multiply_adds,
     "linear_cost_counted": lambda row: row.linear_cost_counted,
@@ -54,30 +58,34 @@ _MODEL_KEYS: dict[str, Callable[[ModelResult], Any]] = {
     "accuracy_with_fallback": lambda row: row.accuracy_with_fallback,
     "balanced_accuracy_with_fallback": lambda row: row.balanced_accuracy_with_fallback,
     "predict_seconds_with_fallback": lambda row: row.predict_seconds_with_fallback,
-    "speedup_with_fallback": lambda row: row.speedup_with_fallback,
+    "speedup_with_fallback": lambda row: _ratio(row.speed_with_fallback),
     "labels_differing_without_fallback": lambda row: row.labels_differing_without_fallback,
     "accuracy_without_fallback": lambda row: row.accuracy_without_fallback,
     "balanced_accuracy_without_fallback": lambda row: row.balanced_accuracy_without_fallback,
     "predict_seconds_without_fallback": lambda row: row.predict_seconds_without_fallback,
-    "speedup_without_fallback": lambda row: row.speedup_without_fallback,
+    "speedup_without_fallback": lambda row: _ratio(row.speed_without_fallback),
     "mean_abs_error_without_fallback": lambda row: row.mean_abs_error_without_fallback,
     "max_abs_error_without_fallback": lambda row: row.max_abs_error_without_fallback,
+    "by_exact_label": lambda row: _by_exact_label(row),
     "classes": lambda row: [score.as_dict() for score in row.classes],
     "confusion": lambda row: None if row.confusion is None else row.confusion.as_dict(),
 }
+#: The column of the confidence bound, which the table also has if there is a limit.
+_BOUND = "95% bound"
 #: Columns of the table: head, cell, and whether only --wide shows it. Columns without any value are left out.
 _COLUMNS: tuple[tuple[str, Callable[[ModelResult], str], bool], ...] = (
     ("accuracy", lambda row: percent(row.accuracy, 2), False),
     ("balanced", lambda row: percent(row.balanced_accuracy, 2), False),
     ("ROC AUC", lambda row: _ABSENT if row.auc is None else f"{row.auc:.4f}", True),
     ("labels differ", lambda row: differing(row.labels_differing, row.labels_differing_percent), False),
+    (_BOUND, lambda row: percent(row.labels_differing_limit_percent, 3), True),
     ("MSE", lambda row: number(row.mse), False),
     ("SCC", lambda row: number(row.scc), False),
     ("RMSE", lambda row: number(row.rmse), True),
     ("MAE", lambda row: number(row.mae), True),
     ("R^2", lambda row: number(row.r2), True),
     ("values differ", lambda row: percent(row.values_differing_percent, 3), False),
-    ("speed-up", lambda row: times(row.speedup), False),
+    ("speed-up", lambda row: faster(row.speed), False),
     ("bytes", lambda row: whole(row.n_bytes), False),
     ("certified", lambda row: percent(row.certified_percent, 2), False),
     ("violations", lambda row: whole(row.violations), True),
@@ -92,11 +100,11 @@ _COLUMNS: tuple[tuple[str, Callable[[ModelResult], str], bool], ...] = (
     ("differ with fallback", lambda row: whole(row.labels_differing_with_fallback), True),
     ("accuracy with fallback", lambda row: percent(row.accuracy_with_fallback, 2), True),
     ("predict with fallback", lambda row: seconds(row.predict_seconds_with_fallback), True),
-    ("speed-up with fallback", lambda row: times(row.speedup_with_fallback), True),
+    ("speed-up with fallback", lambda row: faster(row.speed_with_fallback), True),
     ("differ without fallback", lambda row: whole(row.labels_differing_without_fallback), True),
     ("accuracy without fallback", lambda row: percent(row.accuracy_without_fallback, 2), True),
     ("predict without fallback", lambda row: seconds(row.predict_seconds_without_fallback), True),
-    ("speed-up without fallback", lambda row: times(row.speedup_without_fallback), True),
+    ("speed-up without fallback", lambda row: faster(row.speed_without_fallback), True),
 )
 #: Width of the table without --wide, in characters.
 WIDTH = 100
@@ -138,12 +146,16 @@ def as_json(comparison: ComparisonData) -> str:
 def as_csv(comparison: ComparisonData) -> str:
     """Return a header and one line per model, with all digits and the keys of the JSON form.
 
-    Instead of ``classes`` there is a column ``recall_LABEL`` for each class that has rows. The confusion
-    table is left out.
+    Instead of ``classes`` there is a column ``recall_LABEL`` for each class that has rows, instead of
+    ``by_exact_label`` a column ``labels_differing_LABEL`` for each label of the exact model, and instead of
+    the interval of the speed-up ``speedup_low`` and ``speedup_high``. The confusion table is left out.
     """
     models = as_dict(comparison)["models"]
     for line in models:
         line.pop("confusion", None)
+        line["speedup_low"], line["speedup_high"] = line.pop("speedup_interval")
+        for known in line.pop("by_exact_label") or ():
+            line[f"labels_differing_{known['label']}"] = known["labels_differing"]
         for found in line.pop("classes", ()):
             if found["rows"]:
                 line[f"recall_{found['label']}"] = found["recall"]
@@ -190,10 +202,14 @@ def cells(
     columns = []
     for head, get, detail in _COLUMNS:
         column = [get(row) for row in comparison.models]
-        if set(column) != {_ABSENT} and (wide or not detail):
+        shows = wide or not detail or (head == _BOUND and comparison.max_diff is not None)
+        if set(column) != {_ABSENT} and shows:
             columns.append([head, *column])
+        if head == _BOUND and not wide and _only_exact_labels(comparison):
+            columns += _worst_labels(comparison)
     if wide:
-        return ["", *names], columns + _recalls(comparison) + _confusions(comparison)
+        details = [*_recalls(comparison), *_by_label(comparison), *_confusions(comparison)]
+        return ["", *names], columns + details
     heads, *lines = zip(["model", *names], *columns, strict=True)
     return list(heads), [list(line) for line in lines]
 
@@ -207,6 +223,60 @@ def _recalls(comparison: ComparisonData) -> list[list[str]]:
         ]
         for score in comparison.models[0].classes
         if score.rows
+    ]
+
+
+def _only_exact_labels(comparison: ComparisonData) -> bool:
+    """Return whether the true labels say nothing about single classes: there are none, or all are equal."""
+    return sum(score.rows > 0 for score in comparison.models[0].classes) <= 1
+
+
+def _worst_labels(comparison: ComparisonData) -> list[list[str]]:
+    """Return the column of EXACT's label of which the largest share differs; nothing if none differs."""
+    found = [row.worst_label for row in comparison.models]
+    if not any(found):
+        return []
+    names = comparison.class_names
+    return [
+        [
+            "worst label",
+            *(
+                _ABSENT if one is None else f"{class_word(one.label, names)}: {_of_label(one)}"
+                for one in found
+            ),
+        ]
+    ]
+
+
+def _of_label(one: ClassScore | None) -> str:
+    if one is None:
+        return _ABSENT
+    return differing(one.rows - one.correct, 100 * (one.rows - one.correct) / one.rows)
+
+
+def _by_label(comparison: ComparisonData) -> list[list[str]]:
+    """Return a line for each label of the exact model: of the rows with it, those that differ."""
+    by_model = [{one.label: one for one in row.by_exact_label} for row in comparison.models]
+    return [
+        [
+            f"differ of EXACT's {class_word(one.label, comparison.class_names)} ({one.rows:,} rows)",
+            *(_of_label(found.get(one.label)) for found in by_model),
+        ]
+        for one in comparison.models[0].by_exact_label
+    ]
+
+
+def _by_exact_label(row: ModelResult) -> list[dict[str, Any]] | None:
+    if row.labels_differing is None:
+        return None
+    return [
+        {
+            "label": shown_label(one.label),
+            "rows": one.rows,
+            "labels_differing": one.rows - one.correct,
+            "labels_differing_percent": 100 * (one.rows - one.correct) / one.rows,
+        }
+        for one in row.by_exact_label
     ]
 
 
@@ -296,6 +366,15 @@ def times(value: float | None) -> str:
         return _ABSENT
     text = f"{value:.3g}"
     return f"{float(text):,.0f}x" if "e+" in text else f"{text}x"
+
+
+def faster(speed: Speed | None) -> str:
+    """Return a speed-up such as ``12.5x``, with ``~`` if its interval is wide, or a dash."""
+    return _ABSENT if speed is None else ("" if speed.narrow else "~") + times(speed.ratio)
+
+
+def _ratio(speed: Speed | None) -> float | None:
+    return None if speed is None else speed.ratio
 
 
 def percent(value: float | None, digits: int) -> str:

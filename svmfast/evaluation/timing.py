@@ -89,6 +89,11 @@ class Speed:
         """Whether the ends of the interval differ by less than a tenth."""
         return self.high <= NARROW * self.low
 
+    @property
+    def clock(self) -> str:
+        """The clock of the times, as reports name it: ``wall`` or ``processor``."""
+        return "processor" if self.processor else "wall"
+
 
 #: Intervals of at most this width (high / low) can distinguish speeds that differ by a tenth.
 NARROW = 1.1
@@ -121,6 +126,32 @@ def race(
 ) -> tuple[float, dict[str, Speed]]:
     """Return the median seconds of the first call, the reference, and the speed of each call relative to it.
 
+    Each is called once to warm up. See :func:`timed` for the parameters.
+    """
+    once = {name: first_call(call)[1] for name, call in calls.items()}
+    found = timed(calls, once, limit_seconds=limit_seconds, rounds=rounds, progress=progress)
+    return found.timings[next(iter(calls))].seconds, found.speeds
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Calls timed in turn: the wall-clock time of each, and its speed relative to the first one."""
+
+    timings: dict[str, Timing]
+    speeds: dict[str, Speed]
+
+
+def timed(
+    calls: Mapping[str, Callable[[], object]],
+    once: Mapping[str, float],
+    *,
+    longest: float = math.inf,
+    limit_seconds: float = 20.0,
+    rounds: int = 40,
+    progress: Progress = silent,
+) -> Timed:
+    """Time calls in turn, and compare the speed of each with that of the first one, the reference.
+
     Every round takes a sample of each call, soon after one of the reference, so that both run under the same
     load; samples that are minutes apart would compare loads rather than calls. A call whose interval is
     narrow drops out. The race ends when all calls have dropped out, or at the time limit.
@@ -133,17 +164,20 @@ def race(
     Parameters
     ----------
     calls : mapping of str to callable without arguments
+    once : mapping of str to float
+        About the seconds of each call, which has been called before.
+    longest : float
+        A sample repeats a call only up to this many seconds.
     limit_seconds : float
         No further round starts after this time, but there is always one.
     rounds : int
-        The most rounds, after one to warm up.
+        The most rounds.
     progress : callable
     """
     begin = time.perf_counter()
     reference, *others = calls
-    once = {name: _seconds(call) for name, call in calls.items()}
     # All samples are equally long, because a short one is less likely to be interrupted by other programs.
-    length = max(_LEAST_SAMPLE, once[reference])
+    length = max(_LEAST_SAMPLE, min(once[reference], longest))
     repeats = {name: max(1, round(length / seconds)) for name, seconds in once.items()}
 
     def sample(name: str) -> _Sample:
@@ -153,7 +187,7 @@ def race(
         wall, processor = time.perf_counter() - start, time.process_time() - start_processor
         return _Sample(max(wall, 1e-9) / repeats[name], max(processor, 1e-9) / repeats[name])
 
-    samples: list[_Sample] = []
+    samples: dict[str, list[_Sample]] = {name: [] for name in calls}
     ratios: dict[str, list[_Sample]] = {name: [] for name in others}
     found = {name: Speed(1.0, 1.0, 1.0, 0) for name in others}
     running = others
@@ -165,18 +199,19 @@ def race(
         since = math.inf  # time since the reference's last sample, in units of that sample
         for name in running or [reference]:
             if since >= 1:
-                samples.append(sample(reference))
+                samples[reference].append(sample(reference))
                 since = 0.0
             if name != reference:
-                own, theirs = sample(name), samples[-1]
+                own, theirs = sample(name), samples[reference][-1]
+                samples[name].append(own)
                 ratios[name].append(_Sample(theirs.wall / own.wall, theirs.processor / own.processor))
                 since += own.wall * repeats[name] / (theirs.wall * repeats[reference])
         found |= {name: median_ratio([ratio.wall for ratio in ratios[name]]) for name in running}
         running = [name for name in running if not found[name].narrow]
     if running:
         found = _by_clock(found, ratios)
-    seconds = statistics.median(one.wall for one in samples)
-    return seconds, {reference: Speed(1.0, 1.0, 1.0, len(samples)), **found}
+    timings = {name: Timing(tuple(one.wall for one in own)) for name, own in samples.items()}
+    return Timed(timings, {reference: Speed(1.0, 1.0, 1.0, len(samples[reference])), **found})
 
 
 class _Sample(NamedTuple):
@@ -200,12 +235,16 @@ def _spread(ratios: Iterable[Sequence[float]]) -> float:
     return statistics.median(math.log(max(own) / min(own)) for own in ratios)
 
 
-def _seconds(call: Callable[[], object]) -> float:
-    """Call once to warm up; return the seconds of a second call."""
-    call()
+def first_call(call: Callable[[], T], *, slow: float = math.inf) -> tuple[T, float]:
+    """Return what `call` returns, and the seconds of a second call; of the first one if it is `slow`."""
     start = time.perf_counter()
-    call()
-    return max(time.perf_counter() - start, 1e-6)
+    result = call()
+    seconds = time.perf_counter() - start
+    if seconds < slow:
+        start = time.perf_counter()
+        result = call()
+        seconds = time.perf_counter() - start
+    return result, max(seconds, 1e-6)
 
 
 def times_as_fast(one: Callable[[], object], other: Callable[[], object]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from svmfast.evaluation.report import percent, times
+from svmfast.evaluation.report import faster, percent
 from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier, figure, legend, origins, title, verdict
 from svmfast.frontiers.words import differing, spent, why_not
@@ -188,7 +188,7 @@ def _table(found: Frontier) -> str:
             Cell(percent(known.value, 3), known.value),
             Cell(f"{known.low:.3g}% to {known.high:.3g}%", known.high),
             *([Cell(percent(point.spent_percent, 0), point.spent_percent)] if cascades else []),
-            Cell(("" if point.speed.narrow else "~") + times(point.speed.ratio), point.speed.ratio),
+            Cell(faster(point.speed), point.speed.ratio),
             Cell(f"{point.n_bytes:,}", point.n_bytes),
             Cell(percent(point.certified_percent, 2), point.certified_percent),
         ]

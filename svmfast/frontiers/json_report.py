@@ -7,7 +7,6 @@ from typing import Any
 
 from svmfast.class_scores import with_names
 from svmfast.evaluation.skill import Skill
-from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier
 from svmfast.frontiers.words import rule
@@ -55,7 +54,7 @@ def _model(point: Point, found: Frontier) -> dict[str, Any]:
         "bytes": point.n_bytes,
         "speedup": point.speed.ratio,
         "speedup_interval": [point.speed.low, point.speed.high],
-        "speedup_clock": _clock(point.speed),
+        "speedup_clock": point.speed.clock,
         "rows_per_second": point.rows_per_second,
         "linear_cost": point.linear_cost,
         "linear_cost_counted": point.linear_cost_counted,
@@ -82,7 +81,7 @@ def _chosen(found: Frontier) -> dict[str, Any]:
         **_model(point, found),
         "confirmed_speedup": speed.ratio,
         "confirmed_speedup_interval": [speed.low, speed.high],
-        "confirmed_speedup_clock": _clock(speed),
+        "confirmed_speedup_clock": speed.clock,
         "limits_shown": shown,
     }
 
@@ -97,10 +96,6 @@ def _limits(found: Frontier) -> dict[str, Any]:
         "max_bytes": found.limits.max_bytes,
         "max_operations": found.limits.max_operations,
     }
-
-
-def _clock(speed: Speed) -> str:
-    return "processor" if speed.processor else "wall"
 
 
 def _of_exact(known: Skill, task: str) -> dict[str, Any]:

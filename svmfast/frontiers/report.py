@@ -10,7 +10,7 @@ from textwrap import fill
 from svmfast.class_scores import MAX_LINES
 from svmfast.display import count, shell_line, shown
 from svmfast.evaluation.loss import Estimate
-from svmfast.evaluation.report import WIDTH, aligned, markdown, percent, times
+from svmfast.evaluation.report import WIDTH, aligned, faster, markdown, percent, times
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import Limits, Point, nearest
@@ -157,7 +157,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Point], str], bool], ...] = (
     ("choosing", lambda point: percent(point.choosing.differing.value, 3), False),
     ("of allowance", lambda point: percent(point.spent_percent, 0), True),
     ("bytes", lambda point: f"{point.n_bytes:,}", False),
-    ("speed-up", lambda point: ("" if point.speed.narrow else "~") + times(point.speed.ratio), False),
+    ("speed-up", lambda point: faster(point.speed), False),
     ("rows/s", lambda point: f"{float(f'{point.rows_per_second:.3g}'):,.0f}", True),
     ("cost", lambda point: times(point.linear_cost), True),
     ("counted", lambda point: times(point.linear_cost_counted), False),

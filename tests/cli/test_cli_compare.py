@@ -9,15 +9,18 @@ import os
 import pty
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from program import PROGRAM, data, model, svmfast
+from scipy.stats import beta
 from sklearn.metrics import balanced_accuracy_score, precision_recall_fscore_support
 
-from svmfast.evaluation import report
+import svmfast as package
+from svmfast.evaluation import benchmark, report, timing
 from svmfast.evaluation.loss import loss
 
 KEYS = [
@@ -58,7 +61,9 @@ def test_figures_are_those_of_the_predictions(approximated: Path) -> None:
         assert line["bytes"] == path.stat().st_size
         assert line["load_seconds"] > 0
         assert line["parse_seconds"] == first["parse_seconds"] > 0
-        assert line["speedup"] == first["predict_seconds"] / line["predict_seconds"]
+        assert line["speedup"] > 0
+        assert line["speedup_interval"] == ([1, 1] if line is first else [0, None])  # of a single sample
+        assert line["speedup_clock"] == "wall"
         assert line["linear_cost"] == line["predict_seconds"] / found["linear_seconds"]
     sv = model("photos_c_rbf").read_text().split("\nSV\n")[1].count("\n")
     assert (first["multiply_adds"], first["linear_cost_counted"]) == (sv * 16, sv * 16 / 15)
@@ -181,14 +186,102 @@ def test_multiclass_errors_run_over_all_pairs() -> None:
 
 def test_the_limit_is_the_exit_status(approximated: Path) -> None:
     args = (model("photos_c_rbf"), approximated, "--data", data("photos.test"))
-    share = compare(*args)["models"][1]["labels_differing_percent"]
+    line = compare(*args)["models"][1]
+    share, differing = line["labels_differing_percent"], line["labels_differing"]
     compare(*args, "--max-diff", f"{share}%")
     compare(*args, "--max-diff", f"{share * 0.99}%", status=1)
     done = svmfast("compare", "--csv", "--repeats", "1", *args, "--max-diff", "0%")
     assert done.returncode == 1
     assert done.stderr.decode() == (
-        f"svmfast: {approximated}: {share:.4g}% of the labels differ, more than 0%\n"
+        f"svmfast: {approximated}: {differing:,} of 4,000 labels differ ({share:.4g}%), more than 0%\n"
     )
+
+
+def test_the_limit_is_on_the_rows_given_and_the_bound_is_on_all_rows_like_them(approximated: Path) -> None:
+    args = (model("photos_c_rbf"), approximated, "--data", data("photos.test"))
+    exact, line = compare(*args)["models"]
+    differing, bound = line["labels_differing"], line["labels_differing_limit_percent"]
+    assert bound == pytest.approx(100 * beta.ppf(0.95, differing + 1, 4000 - differing))
+    assert exact["labels_differing_limit_percent"] is None
+    # The limit lies between the measured share and the bound: the share decides.
+    between = (line["labels_differing_percent"] + bound) / 2
+    done = svmfast("compare", "--repeats", "1", *args, "--max-diff", f"{between:.6f}%")
+    assert done.returncode == 0
+    heads, _, text = done.stdout.decode().splitlines()[1:]
+    assert "labels differ  95% bound" in heads
+    assert f" {bound:.3f}%" in text
+
+
+def test_the_bound_is_zero_where_no_label_can_differ(tmp_path: Path) -> None:
+    exact, out = model("photos_c_rbf"), tmp_path / "embedded"
+    assert svmfast("approximate", exact, "-o", out, "--embed-exact", "-q").returncode == 0
+    args = ("--data", data("photos.test"))
+    assert compare(exact, out, *args)["models"][1]["labels_differing_limit_percent"] == 0
+    # Nothing is proven about another exact model, even if no label differs.
+    other = tmp_path / "other"
+    moved = lambda found: f"rho {float(found[1]) * (1 + 1e-12)!r}"  # noqa: E731
+    other.write_text(re.sub(r"rho (\S+)", moved, exact.read_text()))
+    line = compare(other, out, *args)["models"][1]
+    assert line["labels_differing"] == 0
+    assert 0 < line["labels_differing_limit_percent"] < 0.1
+
+
+#: f(x) = 2 x - rho, labels 1 and -1.
+LINE = (
+    "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho {}\nlabel 1 -1\nnr_sv 1 1\n"
+    "SV\n1 1:1\n-1 1:-1\n"
+)
+
+
+@pytest.mark.parametrize("labels", ["none", "one class", "both classes"])
+def test_a_rare_class_whose_labels_all_change_is_visible(tmp_path: Path, labels: str) -> None:
+    exact, moved, rows = tmp_path / "exact", tmp_path / "moved", tmp_path / "rows"
+    exact.write_text(LINE.format(0))
+    moved.write_text(LINE.format(-10))  # -1 is no label of these rows any more
+    values = [9] * 297 + [-1] * 3
+    first = {"none": lambda x: "", "one class": lambda x: "1 ", "both classes": lambda x: f"{x // 9 or 1} "}
+    rows.write_text("".join(f"{first[labels](x)}1:{x}\n" for x in values))
+    args = [exact, moved, "--data", rows, *(["--unlabelled"] if labels == "none" else [])]
+    line = compare(*args)["models"][1]
+    assert line["by_exact_label"] == [
+        {"label": -1, "rows": 3, "labels_differing": 3, "labels_differing_percent": 100},
+        {"label": 1, "rows": 297, "labels_differing": 0, "labels_differing_percent": 0},
+    ]
+    done = svmfast("compare", "--repeats", "1", *args).stdout.decode().splitlines()
+    assert ("worst label" in done[1]) == (labels != "both classes")
+    assert ("-1: 3 (100%)" in done[3]) == (labels != "both classes")
+    wide = svmfast("compare", "--repeats", "1", "--wide", *args).stdout.decode().splitlines()
+    assert [line.split() for line in wide if "EXACT's -1" in line] == [
+        ["differ", "of", "EXACT's", "-1", "(3", "rows)", "0", "(0%)", "3", "(100%)"]
+    ]
+    table = svmfast("compare", "--repeats", "1", "--csv", *args).stdout.decode()
+    assert [row["labels_differing_-1"] for row in csv.DictReader(io.StringIO(table))] == ["0", "3"]
+
+
+def test_uncertain_speeds_are_marked_and_the_clock_is_named(
+    approximated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rule itself is frontier's: tests/unit/test_evaluation.py."""
+    spread = 1.0
+
+    def timed(calls: Any, *args: Any, **kwargs: Any) -> timing.Timed:
+        found = timing.timed(calls, *args, **kwargs)
+        first, *others = calls
+        speeds = {one: timing.Speed(8.0, 8.0 / spread, 8.0, 7, spread > 1) for one in others}
+        return replace(found, speeds={first: found.speeds[first], **speeds})
+
+    monkeypatch.setattr(benchmark, "timed", timed)
+    models = {"exact": model("photos_c_rbf"), "fast": approximated}
+    for spread, shown, ending in ((1.0, " 8x ", "thread"), (1.2, " ~8x ", "speed-ups of processor time")):
+        found = package.compare(models, data("photos.test"), repeats=1, threads=1)
+        assert found.title().endswith(ending)
+        assert shown in str(found).splitlines()[2]
+        assert " 1x " in str(found).splitlines()[1]
+        line = found.to_dict()["models"][1]
+        assert line["speedup_interval"] == [8.0 / spread, 8.0]
+        assert line["speedup_clock"] == ("processor" if spread > 1 else "wall")
+    page = found.to_html().decode()
+    assert ">~8x<" in page
 
 
 def test_every_figure_has_a_unique_name(approximated: Path) -> None:

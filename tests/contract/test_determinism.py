@@ -58,7 +58,7 @@ COMMANDS: dict[str, list[str]] = {
     "cascade, unscaled": ["cascade", "FAST", "EXACT", "--data", "TRAIN", "--max-diff", "10%", "-o", "OUT"],
 }
 #: Measured times and figures that follow from them; everything else is compared.
-CLOCK = re.compile(rb'"[a-z_]*(seconds|speedup|linear_cost|threads)[a-z_]*": [^\n]*')
+CLOCK = re.compile(rb'"[a-z_]*(seconds|speedup|linear_cost|threads)[a-z_]*": (\[[^]]*\]|[^\n]*)')
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,9 @@ def blocks(language: str) -> list[str]:
 
 
 #: Times, speeds and the number of cores differ from run to run.
-CLOCK = re.compile(r"[\d.]+(?=x( |$))|[\d.]+(?= s$)|\d+ threads?", re.MULTILINE)
+CLOCK = re.compile(
+    r"~?[\d.]+(?=x( |$))|[\d.]+(?= s$)|\d+ threads?(; speed-ups of processor time)?", re.MULTILINE
+)
 
 
 def sessions() -> list[tuple[str, str]]:
