@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 #: The types accepted for a model and for data.
 MODEL = "a model, or the path of one"
 DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, a DataFrame, or the path of data"
+_SERIES = "a DataFrame, an array, or for a single row a Series whose index has the names of the features"
 
 
 def is_path(given: Any) -> bool:
@@ -216,6 +217,24 @@ def _is_table(data: Any) -> bool:
     return find_spec("pyarrow") is not None or not hasattr(data, "__array__")
 
 
+def _row_of_series(data: Any) -> Any:
+    """Return a Series with names as its index, such as ``frame.iloc[0]``, as a DataFrame of one row.
+
+    Other data are returned unchanged.
+
+    Raises
+    ------
+    WrongTypeError
+        A Series has no names: it may be a column.
+    """
+    if not hasattr(data, "to_frame") or len(getattr(data, "shape", ())) != 1:
+        return data
+    names = list(data.index) if hasattr(data, "iloc") else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise WrongTypeError("the data", data, _SERIES)
+    return data.to_frame().T
+
+
 def rows_of(
     data: Any,
     form: Callable[[Any], Rows] = as_rows,
@@ -228,6 +247,7 @@ def rows_of(
     Parameters
     ----------
     data : array_like, SciPy sparse matrix, Rows, Dataset, or an object with ``__arrow_c_stream__``
+        A Series of pandas is a single row if its index has the names of the features.
     form : callable
     names : tuple of str, optional
         The columns of a table that are features; by default all of them.
@@ -242,6 +262,7 @@ def rows_of(
     WrongTypeError
         The data cannot be read as an array of numbers.
     """
+    data = _row_of_series(data)
     if _is_table(data):
         from svmfast.formats.tables import from_object
 

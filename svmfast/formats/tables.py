@@ -26,6 +26,7 @@ from svmfast.errors import (
     MissingColumnError,
     NotFiniteError,
     RowWidthError,
+    WrongTypeError,
 )
 from svmfast.formats._columns import LABEL, Columns, pandas_index, pyarrow
 from svmfast.formats.source import Source, open_source
@@ -337,16 +338,19 @@ def from_object(data: Any, reading: Reading, names: Sequence[str] | None = None)
 
     Raises
     ------
-    MissingPackageError, MissingColumnError, ColumnTypeError, NullCellError, NonFiniteError
+    MissingPackageError, MissingColumnError, ColumnTypeError, NullCellError, NonFiniteError, WrongTypeError
     """
     pa = pyarrow()
-    if hasattr(data, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(data)
-        schema, batches = reader.schema, iter(reader)
-    else:
-        batch = pa.record_batch(data)
-        schema, batches = batch.schema, iter([batch])
     name = "the data"
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            reader = pa.RecordBatchReader.from_stream(data)
+            schema, batches = reader.schema, iter(reader)
+        else:
+            batch = pa.record_batch(data)
+            schema, batches = batch.schema, iter([batch])
+    except (pa.ArrowInvalid, TypeError) as error:  # a single column
+        raise WrongTypeError(name, data, "a table of named columns") from error
     columns = Columns(schema, name, reading, names, left_out=pandas_index(schema))
     rows, labels, read = [], [], 0
     for batch in batches:
