@@ -41,7 +41,7 @@ from svmfast.models.certified import certified_rows, label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
-from svmfast.solvers.binomial import largest_count, trials_needed, upper_limit
+from svmfast.solvers.binomial import clopper_pearson, largest_count, trials_needed, upper_limit
 
 PHOTOS, ROWS = model("photos_c_rbf"), data("photos.test")
 
@@ -718,5 +718,45 @@ def test_a_file_that_is_not_faster_is_reported(tmp_path: Path) -> None:
     assert done.stderr.decode().startswith(message)
     # --json prints the report as text on stderr, but not with -q.
     text = svmfast("cascade", "fast", PHOTOS, "--data", "few", "--json", cwd=tmp_path).stderr.decode()
-    assert f"differing    {report['measured_labels_differing']} of these 598 (" in text
-    assert "%), all of which chose the error; at most" in text
+    lines = {line[:12].rstrip(): line[13:] for line in text.splitlines()}
+    differing = report["measured_labels_differing"]
+    assert lines["rows"] == (
+        "598 given, 598 of them distinct; all are needed to choose the error bound, so none decides whether "
+        "to join"
+    )
+    assert lines["differing"].startswith(f"{differing} of the 598 rows, which also chose the error bound: ")
+    limit = f"{report['labels_differing_limit_percent']:.3g}%"
+    assert lines["guarantee"] == (
+        f"with 0.95 confidence at most {limit} of all rows like these get another label, shown by the 598 "
+        f"rows that chose the error bound, of which {differing} differ"
+    )
+
+
+def test_the_report_says_which_rows_each_figure_comes_from(tmp_path: Path) -> None:
+    """A measured share above the guaranteed one is no contradiction: its interval shows why."""
+    save_model(compressed(8), tmp_path / "fast")
+    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "2%", "--json")
+    done = svmfast(*words, cwd=tmp_path)
+    report = json.loads(done.stdout)
+    lines = {line[:12].rstrip(): line[13:] for line in done.stderr.decode().splitlines()}
+    choosing, measured = report["rows_choosing"], report["measured_rows"]
+    assert lines["rows"].endswith(
+        f"{choosing:,} choose the error bound, {measured:,} decide whether to join and are measured"
+    )
+    low, high = (100 * end for end in clopper_pearson(report["measured_labels_differing"], measured))
+    differing, share = report["measured_labels_differing"], report["labels_differing_percent"]
+    assert lines["differing"] == (
+        f"{differing} of the {measured:,} measured rows, which did not choose the error bound: "
+        f"{share / 100:.3%} (95% confidence interval {low:.3g}% to {high:.3g}%)"
+    )
+    assert f"shown by the {choosing:,} rows that chose the error bound, of which " in lines["guarantee"]
+    assert lines["error bound"].startswith(
+        f"{report['error']:.6g}: the fast model answers the rows whose label "
+    )
+    # A fast model that never differs needs no error bound.
+    _, found = cascade(tmp_path / "fast", PHOTOS, ROWS, max_diff=0.02)
+    never = replace(found, error=0.0).lines()
+    assert (
+        "error bound  0: the fast model may answer every row, because few enough of its labels differ"
+        in never
+    )

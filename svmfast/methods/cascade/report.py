@@ -8,6 +8,7 @@ from typing import Any
 from svmfast.class_scores import ClassScore, shown_label
 from svmfast.display import count
 from svmfast.score import OF_CLASSES, Quality
+from svmfast.solvers.binomial import clopper_pearson
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,12 @@ class ClassChange:
             before, after = self.by_exact.recall, self.by_both.recall
             recall = "-" if after is None else f"{before:.2f}% -> {after:.2f}%"
             text += f"recall {recall} of {count(self.by_both.rows, 'row')}; "
-        text += f"{self.labels_differing:,} of the exact model's {self.exact_rows:,} differ"
+        text += (
+            f"{self.labels_differing:,} of the {count(self.exact_rows, 'row')} that the exact model labels "
+        )
+        text += "so get another label"
         limit = self.labels_differing_limit_percent
-        return text if limit is None else f"{text}, at most {limit:.3g}%"
+        return text if limit is None else f"{text}; guaranteed: at most {limit:.3g}%"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
@@ -146,28 +150,52 @@ class CascadeReport:
             "labels_differing_percent": 100 * self.measured_labels_differing / self.measured_rows,
         }
 
+    def _lines_of_rows(self) -> list[str]:
+        """Describe the rows, the error bound that they chose, and what they show."""
+        n, alone, measured = self.rows, self.labels_differing_without_fallback, self.measured_rows
+        given = f"rows         {n:,} given, {self.different_rows:,} of them distinct"
+        which = "rows, which also chose the error bound"
+        if self.rows_deciding:
+            given += f"; {self.rows_choosing:,} choose the error bound, {self.rows_deciding:,} decide "
+            given += "whether to join and are measured"
+            which = "measured rows, which did not choose the error bound"
+        else:
+            given += "; all are needed to choose the error bound, so none decides whether to join"
+        low, high = (100 * end for end in clopper_pearson(self.measured_labels_differing, measured))
+        differing = f"{self.measured_labels_differing / measured:.3%}"
+        return [
+            given,
+            f"fast alone   gives {alone:,} of the {n:,} rows another label than the exact model "
+            f"({alone / n:.3%})",
+            f"error bound  {self._bound()}",
+            f"answered     {self.measured_answered:,} of the {count(measured, 'measured row')} by the fast "
+            f"model ({self.measured_answered / measured:.2%}), the others by the exact model",
+            f"differing    {self.measured_labels_differing:,} of the {measured:,} {which}: {differing} "
+            f"(95% confidence interval {low:.3g}% to {high:.3g}%)",
+            f"guarantee    {self._guarantee()}",
+        ]
+
+    def _bound(self) -> str:
+        if not self.error:
+            return "0: the fast model may answer every row, because few enough of its labels differ"
+        return (
+            f"{self.error:.6g}: the fast model answers the rows whose label stays the same if every decision "
+            "value is wrong by this much"
+        )
+
+    def _guarantee(self) -> str:
+        """State the guarantee, and the rows that it comes from."""
+        choosing, differing = self.rows_choosing, self.labels_differing_choosing
+        origin = f"shown by the {choosing:,} rows that chose the error bound, of which {differing:,} differ"
+        claim = "the limits below hold for all classes at once"
+        if not self.per_class:
+            limit = f"{self.labels_differing_limit_percent:.3g}%"
+            claim = f"at most {limit} of all rows like these get another label"
+        return f"with {self.confidence:.4g} confidence {claim}, {origin}"
+
     def lines(self) -> list[str]:
         """Return the report as text."""
-        n, alone, choosing = self.rows, self.labels_differing_without_fallback, self.rows_choosing
-        measured, differing = self.measured_rows, self.measured_labels_differing
-        of_rows, but_choosing = f"{measured:,} rows", ", all of which chose the error"
-        if self.rows_deciding:
-            of_rows = f"the {measured:,} rows that decide"
-            but_choosing = f", and {self.labels_differing_choosing:,} of the {choosing:,} that choose"
-        claim = f"at most {self.labels_differing_limit_percent:.3g}% of rows like these"
-        if self.per_class:
-            claim = "the limits below hold for all classes at once"
-        lines = [
-            f"rows         {n:,}, {self.different_rows:,} of them different; {choosing:,} choose the error, "
-            f"{self.rows_deciding:,} decide whether to join",
-            f"fast alone   {alone:,} of {n:,} labels are not the exact model's ({alone / n:.3%})",
-            f"error        {self.error:.6g}: rows whose values could be wrong by that much without another "
-            "label are the fast model's",
-            f"answered     {self.measured_answered:,} of {of_rows} by the fast model "
-            f"({self.measured_answered / measured:.2%}), the others by the exact one",
-            f"differing    {differing:,} of these {measured:,} ({differing / measured:.3%}){but_choosing}; "
-            f"{claim}, {self.confidence:.4g} confidence",
-        ]
+        lines = self._lines_of_rows()
         before, after = self.quality_exact, self.quality
         if after.accuracy is not None:
             known = before.auc is not None and after.auc is not None
