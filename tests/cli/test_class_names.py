@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +24,8 @@ from svmfast.models.head import Head
 from svmfast.models.scaled import ScaledModel, names_of_labels, with_scaling
 from svmfast.models.scaling import Scaling
 
-FITTED = fitted(PIPELINE)
 FRAME = load_iris(as_frame=True).data
 TRUE = np.array(["setosa", "versicolor", "virginica"])[load_iris().target]
-PREDICTED = FITTED.predict(FRAME).tolist()
 PROBABILITIES = model("iris_c_rbf_prob")
 MEANING = (
     "svmfast: labels stand for classes: 0 is 'setosa', 1 is 'versicolor', 2 is 'virginica'; --names writes "
@@ -35,12 +34,24 @@ MEANING = (
 
 
 @pytest.fixture(scope="module")
-def flowers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def pipeline() -> Any:
+    return fitted(PIPELINE)
+
+
+@pytest.fixture(scope="module")
+def predicted(pipeline: Any) -> list[str]:
+    """Return the pipeline's own answers."""
+    names: list[str] = pipeline.predict(FRAME).tolist()
+    return names
+
+
+@pytest.fixture(scope="module")
+def flowers(pipeline: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Return a table with the names of the classes, and the pipeline's model."""
     folder = tmp_path_factory.mktemp("flowers")
     columns = {name: FRAME[name].to_numpy() for name in FRAME.columns}
     parquet.write_table(pa.table({**columns, "species": TRUE}), folder / "rows.parquet")
-    package.save_model(package.from_sklearn(FITTED), folder / "model")
+    package.save_model(package.from_sklearn(pipeline), folder / "model")
     return folder / "rows.parquet", folder / "model"
 
 
@@ -51,22 +62,26 @@ def named(folder: Path, *names: str, of: Path = PROBABILITIES) -> Path:
     return folder / "named"
 
 
-def test_names_replace_labels(flowers: tuple[Path, Path]) -> None:
+def test_names_replace_labels(flowers: tuple[Path, Path], predicted: list[str]) -> None:
     done = svmfast("predict", "-q", "--unlabelled", "--names", *flowers, "-")
-    assert done.stdout.decode().split("\n") == [*PREDICTED, ""]
+    assert done.stdout.decode().split("\n") == [*predicted, ""]
 
 
-def test_text_has_labels_by_default_and_a_remark_explains_them(flowers: tuple[Path, Path]) -> None:
+def test_text_has_labels_by_default_and_a_remark_explains_them(
+    flowers: tuple[Path, Path], predicted: list[str]
+) -> None:
     done = svmfast("predict", "--label", "species", *flowers, "-")
     names = ["setosa", "versicolor", "virginica"]
-    assert done.stdout.decode().split() == [str(names.index(name)) for name in PREDICTED]
+    assert done.stdout.decode().split() == [str(names.index(name)) for name in predicted]
     assert done.stderr.decode() == "Accuracy = 97.3333% (146/150) (classification)\n" + MEANING
     for option in ("--names", "--no-names"):
         assert b"stand for" not in svmfast("predict", "--label", "species", option, *flowers, "-").stderr
 
 
 @pytest.mark.parametrize("end", ["parquet", "csv"])
-def test_tables_have_names(end: str, flowers: tuple[Path, Path], tmp_path: Path) -> None:
+def test_tables_have_names(
+    end: str, flowers: tuple[Path, Path], predicted: list[str], tmp_path: Path
+) -> None:
     out = tmp_path / f"out.{end}"
     arguments = ["predict", "--label", "species", "--decision-values", *flowers, out]
     done = svmfast(*arguments)
@@ -79,7 +94,7 @@ def test_tables_have_names(end: str, flowers: tuple[Path, Path], tmp_path: Path)
         "setosa/virginica",
         "versicolor/virginica",
     ]
-    assert found["label"].to_pylist() == PREDICTED
+    assert found["label"].to_pylist() == predicted
     assert svmfast(*arguments, "--no-names").returncode == 0
     found = read(out)
     assert found.column_names == ["label", "0/1", "0/2", "1/2"]
@@ -142,7 +157,7 @@ def test_a_model_without_names(tmp_path: Path) -> None:
     )
 
 
-def test_reports_have_names(flowers: tuple[Path, Path], tmp_path: Path) -> None:
+def test_reports_have_names(flowers: tuple[Path, Path], predicted: list[str], tmp_path: Path) -> None:
     arguments = ["predict", "--label", "species", *flowers, tmp_path / "out", "--json"]
     report = json.loads(svmfast(*arguments).stdout)
     names = ["setosa", "versicolor", "virginica"]
@@ -150,7 +165,7 @@ def test_reports_have_names(flowers: tuple[Path, Path], tmp_path: Path) -> None:
     assert report["confusion"] == {
         "labels": [0, 1, 2],
         "names": names,
-        "counts": confusion_matrix(TRUE, PREDICTED, labels=names).tolist(),
+        "counts": confusion_matrix(TRUE, predicted, labels=names).tolist(),
     }
     rows, imported = flowers
     fast = tmp_path / "fast"
@@ -217,23 +232,23 @@ def test_classes_that_are_numbers(tmp_path: Path) -> None:
         assert svmfast("predict", rows, path, tmp_path / "x").stdout == expected, (end, values)
 
 
-def test_many_files(flowers: tuple[Path, Path], tmp_path: Path) -> None:
+def test_many_files(flowers: tuple[Path, Path], predicted: list[str], tmp_path: Path) -> None:
     rows, imported = flowers
     many = ["predict", "--unlabelled", "--out-dir", tmp_path / "out", imported, rows]
     done = svmfast(*many)
     assert MEANING in done.stderr.decode()
     assert (tmp_path / "out/rows.parquet.out").read_text().startswith("0\n")
     assert b"1 of 1 file predicted" in svmfast(*many, "--names").stderr  # other options: made again
-    assert (tmp_path / "out/rows.parquet.out").read_text().split() == PREDICTED
+    assert (tmp_path / "out/rows.parquet.out").read_text().split() == predicted
     done = svmfast(*many, "--suffix", ".csv")
     assert b"stand for" not in done.stderr
-    assert csv.read_csv(tmp_path / "out/rows.parquet.csv")["label"].to_pylist() == PREDICTED
+    assert csv.read_csv(tmp_path / "out/rows.parquet.csv")["label"].to_pylist() == predicted
 
 
-def test_from_python(flowers: tuple[Path, Path]) -> None:
+def test_from_python(flowers: tuple[Path, Path], predicted: list[str]) -> None:
     answer = package.predict(flowers[1], FRAME)
     assert answer.names is not None
-    assert answer.names.tolist() == PREDICTED
+    assert answer.names.tolist() == predicted
     predictor = package.Predictor(flowers[1])
     assert predictor.class_names == {0: "setosa", 1: "versicolor", 2: "virginica"}
     assert package.predict(PROBABILITIES, data("iris.test")).names is None

@@ -13,8 +13,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import joblib
 import numpy as np
 import pytest
-import skops.io
-from estimators import PIPELINE, SVM, fitted
+from estimators import PIPELINE, SVM, dump_skops, fitted
 from program import model, svmfast
 from scipy import sparse
 from sklearn.datasets import load_iris
@@ -105,17 +104,17 @@ def test_no_pickle_is_run_without_the_option(protocol: int, tmp_path: Path) -> N
 
 def test_a_skops_file_of_other_types_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "evil.skops"
-    skops.io.dump({"a": Evil()}, path)
+    dump_skops({"a": Evil()}, path)
     with pytest.raises(ModelFormatError, match=r"types that skops does not trust \('.*Evil'\); "):
         model_of_file(path)
 
 
 def test_an_estimator_of_sparse_rows_and_one_that_is_not_supported(tmp_path: Path) -> None:
     sparse_rows = sparse.csr_matrix(X)
-    skops.io.dump(SVC().fit(sparse_rows, Y), tmp_path / "sparse.skops")
+    dump_skops(SVC().fit(sparse_rows, Y), tmp_path / "sparse.skops")
     read, _ = model_of_file(tmp_path / "sparse.skops")
     assert read.n_features == 4
-    skops.io.dump(make_pipeline(StandardScaler(), PCA(2), SVC()).fit(X, Y), tmp_path / "pca.skops")
+    dump_skops(make_pipeline(StandardScaler(), PCA(2), SVC()).fit(X, Y), tmp_path / "pca.skops")
     with pytest.raises(UnsupportedError, match="step 'pca' of the pipeline is a PCA; only "):
         model_of_file(tmp_path / "pca.skops")
 
@@ -144,7 +143,7 @@ def test_inconsistent_attributes_are_refused(tmp_path: Path) -> None:
         fitted = SVC().fit(X, Y)
         setattr(fitted, name, value)
         path = tmp_path / f"{name}.skops"
-        skops.io.dump(fitted, path)
+        dump_skops(fitted, path)
         return refusal(path)
 
     for name, value in (

@@ -7,11 +7,10 @@ import json
 import pytest
 from program import ROOT
 
-for package in ("onnxruntime", "skl2onnx"):
-    pytest.importorskip(package, reason=f"no {package}, which scripts/bench/export_speed.py imports")
-
 
 def test_the_table_is_that_of_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("onnxruntime", "skl2onnx"):
+        pytest.importorskip(package, reason=f"no {package}, which scripts/bench/export_speed.py imports")
     monkeypatch.syspath_prepend(ROOT / "scripts" / "bench")
     from export_flash import RESULTS, WORKS, table
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import skops.io
 from program import FIXTURES
 
 SVM, PIPELINE = FIXTURES / "estimators/iris_svc.skops", FIXTURES / "estimators/iris_pipeline.skops"
@@ -13,6 +12,15 @@ SVM, PIPELINE = FIXTURES / "estimators/iris_svc.skops", FIXTURES / "estimators/i
 
 def fitted(path: Any) -> Any:
     """Load an estimator; older versions of scikit-learn warn that a newer one wrote it."""
+    import skops.io  # takes a second, so not while tests are collected
+
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Trying to unpickle estimator")
         return skops.io.load(path)
+
+
+def dump_skops(estimator: Any, path: Any) -> None:
+    """Write an estimator, or another object, as ``skops.io.dump`` does."""
+    import skops.io
+
+    skops.io.dump(estimator, path)

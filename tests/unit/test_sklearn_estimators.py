@@ -11,7 +11,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
-import skops.io
+from estimators import dump_skops
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import (
@@ -308,7 +308,7 @@ def test_a_pipeline_that_ends_in_an_estimator_of_ours_is_imported(
     source: Any = fitted
     if way != "object":
         source = tmp_path / "pipeline"
-        (joblib.dump if way == "pickle" else skops.io.dump)(fitted, source)
+        (joblib.dump if way == "pickle" else dump_skops)(fitted, source)
     model = svmfast.from_sklearn(source, trust_pickle=way == "pickle")
     assert isinstance(model, svmfast.ScaledModel)
     assert model.scaling.feature_names == tuple(X.columns)
@@ -374,12 +374,12 @@ def test_a_model_in_a_skops_file_is_checked_like_a_model_file(tmp_path: Path) ->
     ):
         fitted = DCPredSVC(clusters=2, landmarks=8, iterations=5).fit(X, y)
         object.__setattr__(fitted.model_.model, name, value)
-        skops.io.dump(fitted, path)
+        dump_skops(fitted, path)
         with pytest.raises(ModelFormatError, match=r"inconsistent attributes \("):
             svmfast.from_sklearn(path)
     budget = BudgetSVC().fit(X, np.unique(y, return_inverse=True)[1])
     object.__setattr__(budget.model_, "sv_coef", np.full_like(budget.model_.sv_coef, np.nan))
-    skops.io.dump(budget, path)
+    dump_skops(budget, path)
     with pytest.raises(SvmfastError, match="nan"):
         svmfast.from_sklearn(path)
 
