@@ -6,6 +6,7 @@ import ctypes
 import functools
 import shutil
 import subprocess
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,9 @@ WAYS = {
     "g++": ["g++", "-std=c++17", "-x", "c++"],
     "clang++": ["clang++", "-std=c++17", "-x", "c++"],
 }
+
+CPP = tuple(way for way in WAYS if "++" in way)
+NOTHING = "int nothing(void);\nint nothing(void) { return 0; }\n"
 
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: C files cannot be compiled")
 
@@ -61,27 +65,37 @@ void certain_pairs(const int *start, const int *index, const model_real *value, 
 """
 
 
-def compile_all_ways(export: Export, folder: Path) -> None:
-    """Compile a file with all warnings as errors: every compiler, with its test and without, by itself."""
+def compile_all_ways(export: Export, folder: Path, ways: Collection[str] = WAYS) -> None:
+    """Compile a file with all warnings as errors, with its test and without, by itself."""
     (folder / "model.h").write_bytes(export.data)
-    (folder / "empty.c").write_text(
-        '#include "model.h"\nint nothing(void);\nint nothing(void) { return 0; }\n'
-    )
-    for way in WAYS.values():
-        if shutil.which(way[0]) is None:
-            continue
-        language = "c++" if "++" in way[0] else "c"
-        for more in (
-            ["empty.c"],
-            ["-DMODEL_LIBM", "-DMODEL_TEST", "-DMODEL_TEST_MAIN", "-x", language, "model.h"],
-        ):
-            done = subprocess.run(
-                [*way, *WARNINGS, *more, "-c", "-o", "empty.o"],
-                cwd=folder,
-                capture_output=True,
-                text=True,
-            )
-            assert done.returncode == 0, (way, more, done.stderr[:2000])
+    (folder / "empty.c").write_text('#include "model.h"\n' + NOTHING)
+    for way in ways:
+        language = "c++" if way in CPP else "c"
+        _accepts(folder, way, "empty.c")
+        _accepts(folder, way, "-DMODEL_LIBM", "-DMODEL_TEST", "-DMODEL_TEST_MAIN", "-x", language, "model.h")
+
+
+def compile_together(exports: Mapping[str, Export], folder: Path, ways: Collection[str]) -> None:
+    """Compile files, by their prefixes, as one, with all warnings as errors, with their tests and without.
+
+    A C++ compiler takes longer to read its own headers than all of them.
+    """
+    for prefix, export in exports.items():
+        (folder / f"{prefix}.h").write_bytes(export.data)
+    (folder / "all.c").write_text("".join(f'#include "{prefix}.h"\n' for prefix in exports) + NOTHING)
+    tests = [f"-D{prefix.upper()}_{macro}" for prefix in exports for macro in ("LIBM", "TEST")]
+    for way in ways:
+        _accepts(folder, way, "all.c")
+        _accepts(folder, way, *tests, "all.c")
+
+
+def _accepts(folder: Path, way: str, *arguments: str) -> None:
+    """Assert that a compiler, if it is available, accepts a file without a warning."""
+    if shutil.which(way) is None:
+        return
+    command = [*WAYS[way], *WARNINGS, *arguments, "-c", "-o", "empty.o"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, (command, done.stderr[:2000])
 
 
 @dataclass

@@ -154,7 +154,8 @@ def _fork_commands(helper: socket.socket) -> None:
     child.subprocess = SimpleNamespace(Popen=start, **names)  # type: ignore[attr-defined]
 
 
-def _shorten() -> None:
+def shorten() -> None:
+    """Let ``frontier``, if this process runs it, time models for fractions of a second and draw nothing."""
     from svmfast.frontiers import figure, run
 
     run.MOST_RACE = run.LEAST_RACE = 0.2
@@ -259,7 +260,7 @@ def _fork(connection: socket.socket, program: str, *, commands: bool = False) ->
             if ours is not None:
                 _fork_commands(ours)
             if shortened:
-                _shorten()
+                shorten()
             _become([program, *arguments], folder, ends)
         for end in ends:
             os.close(end)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_exports import WARNINGS, compile_all_ways, compiled, needs_compiler
+from c_exports import CPP, WARNINGS, WAYS, compile_all_ways, compile_together, compiled, needs_compiler
 from golden import ROOT, manifest
 from program import FIXTURES, data, model
 
@@ -45,12 +45,25 @@ FORMS: dict[str, Path] = {
 PRECISIONS = ("double", "float")
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("name", FORMS)
-def test_every_compiler_accepts_the_file_without_warnings(name: str, precision: str, tmp_path: Path) -> None:
+def with_test(name: str, precision: str, **more: str) -> svmfast.Export:
     loaded = svmfast.load_model(FORMS[name])
     rows, _ = own_rows(loaded, computation_of(loaded))
-    compile_all_ways(svmfast.export(loaded, "c", precision=precision, test=rows, test_rows=5), tmp_path)
+    return svmfast.export(loaded, "c", precision=precision, test=rows, test_rows=5, **more)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", FORMS)
+def test_every_compiler_of_c_accepts_the_file_without_warnings(
+    name: str, precision: str, tmp_path: Path
+) -> None:
+    compile_all_ways(with_test(name, precision), tmp_path, WAYS.keys() - CPP)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_compiler_of_cpp_accepts_the_files_without_warnings(precision: str, tmp_path: Path) -> None:
+    """All in one program; test_class_names_are_found_from_labels compiles one by itself."""
+    made = {f"form{i}": with_test(name, precision, prefix=f"form{i}") for i, name in enumerate(FORMS)}
+    compile_together(made, tmp_path, CPP)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
