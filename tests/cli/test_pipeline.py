@@ -33,39 +33,51 @@ def make(cwd: Path, *words: str, train: Path | None = None) -> subprocess.Comple
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120 * PATIENCE)
 
 
-def test_files_are_predicted_once_and_refused_where_nothing_is_certified(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the pipeline has predicted two files, with its training rows."""
+    folder = tmp_path_factory.mktemp("pipeline")
     lines = data("photos.test").read_text().splitlines()
     for name, part in (("monday", lines[:50]), ("tuesday", lines[50:90])):
-        (tmp_path / name).write_text("\n".join(part) + "\n")
-    done = make(tmp_path, "FILES=monday tuesday")
+        (folder / name).write_text("\n".join(part) + "\n")
+    shutil.copy(data("photos.train"), folder / "train")
+    done = make(folder, "FILES=monday tuesday", train=Path("train"))
     assert done.returncode == 0, done.stderr
-    assert len((tmp_path / "out/monday.labels").read_text().splitlines()) == 50
-    assert len((tmp_path / "out/tuesday.labels").read_text().splitlines()) == 40
-    assert "Nothing to be done" in make(tmp_path, "FILES=monday tuesday").stdout
+    return folder
+
+
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Path:
+    """A copy of the finished folder, with the times of its files."""
+    return Path(shutil.copytree(finished, tmp_path / "copied"))
+
+
+def test_files_are_predicted_once_and_refused_where_nothing_is_certified(copied: Path) -> None:
+    train = Path("train")
+    lines = data("photos.test").read_text().splitlines()
+    assert len((copied / "out/monday.labels").read_text().splitlines()) == 50
+    assert len((copied / "out/tuesday.labels").read_text().splitlines()) == 40
+    assert "Nothing to be done" in make(copied, "FILES=monday tuesday", train=train).stdout
 
     # A camera with a hundred times the gain: far from the rows on which the model was trained.
     far = [
         " ".join([words[0], *(f"{i}:{100 + 7 * k}" for i, k in enumerate(range(1, 5), 1))])
         for words in (line.split() for line in lines[:20])
     ]
-    (tmp_path / "broken").write_text("\n".join(far) + "\n")
-    (tmp_path / "friday").write_text("\n".join(lines[90:99]) + "\n")
-    done = make(tmp_path, "-k", "FILES=broken friday")
+    (copied / "broken").write_text("\n".join(far) + "\n")
+    (copied / "friday").write_text("\n".join(lines[90:99]) + "\n")
+    done = make(copied, "-k", "FILES=broken friday", train=train)
     assert done.returncode == 2
     assert "broken.labels] Error 1" in done.stderr
-    assert not (tmp_path / "out/broken.labels").exists()
-    assert len((tmp_path / "out/friday.labels").read_text().splitlines()) == 9
+    assert not (copied / "out/broken.labels").exists()
+    assert len((copied / "out/friday.labels").read_text().splitlines()) == 9
 
 
-def test_other_training_rows_make_everything_again(tmp_path: Path) -> None:
-    train = tmp_path / "train"
-    shutil.copy(data("photos.train"), train)
-    (tmp_path / "monday").write_text("".join(data("photos.test").read_text().splitlines(keepends=True)[:50]))
-    assert make(tmp_path, "FILES=monday", train=train).returncode == 0
-    made = tmp_path / "out/frontier/recommended"
+def test_other_training_rows_make_everything_again(copied: Path) -> None:
+    made, train = copied / "out/frontier/recommended", copied / "train"
     before = made.read_bytes()
     train.write_text("".join(train.read_text().splitlines(keepends=True)[200:]))
-    done = make(tmp_path, "FILES=monday", train=train)
+    done = make(copied, "FILES=monday", train=Path("train"))
     assert done.returncode == 0, done.stderr
     assert made.read_bytes() != before
 
@@ -73,7 +85,7 @@ def test_other_training_rows_make_everything_again(tmp_path: Path) -> None:
 def test_the_share_of_differing_labels_is_within_the_limit(tmp_path: Path) -> None:
     rows = "".join(data("photos.test").read_text().splitlines(keepends=True)[:1000])
     (tmp_path / "monday").write_text(rows)
-    done = make(tmp_path, "FILES=monday", "MAX_DIFF=0.1%", "TIME=15s")
+    done = make(tmp_path, "FILES=monday", "MAX_DIFF=0.1%")
     assert done.returncode == 0, done.stderr
     exact = [PROGRAM, "predict", "-q", "monday", "out/exact.model", "exact.labels"]
     subprocess.run(exact, cwd=tmp_path, check=True)
@@ -114,7 +126,7 @@ def part_of_diabetes(place: Path, rows: int) -> Path:
 
 def test_values_of_a_regression_are_within_the_tolerance(tmp_path: Path) -> None:
     part_of_diabetes(tmp_path / "monday", 50)
-    done = make(tmp_path, "FILES=monday", "TOLERANCE=0.05", "CERTIFIED=1%", "TIME=20s", *REGRESSION)
+    done = make(tmp_path, "FILES=monday", "TOLERANCE=0.05", "CERTIFIED=1%", *REGRESSION)
     assert done.returncode == 0, done.stderr
     assert "values differing by at most 3% of their spread" in done.stdout
     exact = [PROGRAM, "predict", "-q", "monday", "out/exact.model", "exact.values"]

@@ -21,11 +21,15 @@ def test_slopes_of_known_powers(monkeypatch: pytest.MonkeyPatch) -> None:
     # Fixed costs matter only for small sizes.
     assert growth.slope(sizes, [5 + n for n in sizes]) == pytest.approx(1, abs=0.01)
     assert growth.slope([1.0], [1.0]) is None
+    row = {"axis": "svs", "density": 1.0, "step": "parsing", "peak": 5e6}
+    rows = [{**row, "size": size, "seconds": size / 10} for size in (30, 60)]
+    table = growth.tables({"machine": {**growth.machine("all"), "command": "growth.py"}, "rows": rows})
+    assert table.splitlines()[-1] == "| svs | parsing | 30 | 60 | 3.00 | 6.00 | 5 | 5 | 1.00 |"
 
 
 def test_it_runs_and_measures_the_memory_of_each_step(tmp_path: Path) -> None:
     results = tmp_path / "growth.json"
-    script = [sys.executable, str(ROOT / "scripts/bench/growth.py"), "--axis", "svs", "--svs", "60,120"]
+    script = [sys.executable, str(ROOT / "scripts/bench/growth.py"), "--axis", "svs", "--svs", "60"]
     done = subprocess.run([*script, "--json", str(results)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = json.loads(results.read_text())["rows"]

@@ -154,8 +154,14 @@ def _fork_commands(helper: socket.socket) -> None:
     child.subprocess = SimpleNamespace(Popen=start, **names)  # type: ignore[attr-defined]
 
 
-def shorten() -> None:
-    """Let ``frontier``, if this process runs it, time models for fractions of a second and draw nothing."""
+def run_shortened(program: str) -> None:
+    """Let ``frontier``, which this process runs, fork its commands, time models briefly and draw nothing."""
+    _import_program(heavy=True)
+    _fork_commands(_helper(program, ())[1])
+    _shorten()
+
+
+def _shorten() -> None:
     from svmfast.frontiers import figure, run
 
     run.MOST_RACE = run.LEAST_RACE = 0.2
@@ -226,7 +232,7 @@ def _modules(package: str, places: Iterable[str]) -> Iterator[str]:
                 yield from _modules(name, [os.path.join(place, found.name) for place in places])
 
 
-def _serve(connection: socket.socket, program: str, *, heavy: bool) -> None:
+def _import_program(*, heavy: bool) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the program does before it imports NumPy
     # As the first of them that is needed: a third of the time of a run that reads a table. Its parts are
     # left to the program, which has to import those that it uses.
@@ -237,6 +243,10 @@ def _serve(connection: socket.socket, program: str, *, heavy: bool) -> None:
         importlib.import_module(name)
     if heavy:
         importlib.import_module("svmfast.sklearn")
+
+
+def _serve(connection: socket.socket, program: str, *, heavy: bool) -> None:
+    _import_program(heavy=heavy)
     _fork(connection, program)
 
 
@@ -251,7 +261,7 @@ def _fork(connection: socket.socket, program: str, *, commands: bool = False) ->
         if arguments[:1] == ["frontier"]:
             if not shortened:
                 _import_matplotlib()
-            helper, ours = _helper(connection, program, ends)
+            helper, ours = _helper(program, [connection.fileno(), *ends])
         child = os.fork()
         if not child:
             connection.close()
@@ -260,7 +270,7 @@ def _fork(connection: socket.socket, program: str, *, commands: bool = False) ->
             if ours is not None:
                 _fork_commands(ours)
             if shortened:
-                shorten()
+                _shorten()
             _become([program, *arguments], folder, ends)
         for end in ends:
             os.close(end)
@@ -279,16 +289,18 @@ def _import_matplotlib() -> None:
             importlib.import_module(name)
 
 
-def _helper(connection: socket.socket, program: str, ends: list[int]) -> tuple[int, socket.socket]:
-    """Fork a process that forks the commands of one ``frontier``; return its number and the socket to it."""
+def _helper(program: str, unused: Iterable[int]) -> tuple[int, socket.socket]:
+    """Fork a process that forks the commands of one ``frontier``; return its number and the socket to it.
+
+    It closes the `unused` files.
+    """
     ours, theirs = socket.socketpair()
     helper = os.fork()
     if helper:
         theirs.close()
         return helper, ours
     ours.close()
-    connection.close()
-    for end in ends:
+    for end in unused:
         os.close(end)
     try:
         _fork(theirs, program, commands=True)
