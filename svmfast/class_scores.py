@@ -64,7 +64,7 @@ class ClassScore:
         return 200 * self.correct / total if total else None
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """Return the label, the number of rows and the three figures under their names in reports."""
+        """Return the label, the number of rows and the three figures, keyed as in reports."""
         return {
             "label": shown_label(self.label),
             "rows": self.rows,
@@ -95,14 +95,14 @@ class Confusion:
     counts: tuple[tuple[int, ...], ...]
 
     def as_dict(self) -> dict[str, list[Any]]:
-        """Return labels and counts under their names in reports."""
+        """Return labels and counts, keyed as in reports."""
         return {"labels": [shown_label(v) for v in self.labels], "counts": [list(row) for row in self.counts]}
 
 
 class ClassCounts:
     """The counts of every class, over any number of blocks of rows, in bounded memory.
 
-    After more than :data:`MAX_CLASSES` distinct labels, nothing is counted any more. A nan target belongs to
+    After more than :data:`MAX_CLASSES` distinct labels, counting stops. A nan target belongs to
     no class.
 
     Parameters

@@ -76,7 +76,7 @@ class ModelFormatError(InputError):
 
 
 class NotAModelError(ModelFormatError):
-    """The first word of the file is not that of a model."""
+    """The file does not start like a model."""
 
 
 class EmptyModelError(ModelFormatError):
@@ -160,7 +160,7 @@ class SupportVectorIndexError(ModelFormatError):
 
 
 class SupportVectorOrderError(ModelFormatError):
-    """The feature indices of a support vector do not ascend."""
+    """The feature indices of a support vector are not in ascending order."""
 
 
 class SerialNumberError(ModelFormatError):
@@ -265,7 +265,7 @@ class OptionError(SvmfastError):
 
 
 class ArrayWidthError(OptionError, ValueError):
-    """An array has another number of columns than a model has features."""
+    """The number of an array's columns differs from the number of the model's features."""
 
     def __init__(self, width: int, expected: str) -> None:
         super().__init__(f"the data have {width} columns; expected {expected}")
@@ -424,7 +424,7 @@ class IndexTooLargeError(DataFormatError):
 
 
 class UnsortedIndexError(DataFormatError):
-    """The indices of a row do not ascend."""
+    """The indices of a row are not in ascending order."""
 
 
 class DuplicateIndexError(DataFormatError):

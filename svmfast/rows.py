@@ -262,15 +262,11 @@ def _check(
         )
     first, last = int(indptr[0]), int(indptr[-1])
     if first < 0 or last > len(indices) or bool((indptr[1:] < indptr[:-1]).any()):
-        raise OptionError(
-            f"Rows: indptr does not ascend from 0 or more to {len(indices)} or less, the number of entries"
-        )
+        raise OptionError(f"Rows: indptr does not ascend within 0 to {len(indices)}, the number of entries")
     if len(indices):
         for column in (int(indices.min()), int(indices.max())):
             if not 0 <= column < n_columns:
-                raise OptionError(
-                    f"Rows: column {column} is not one of {n_columns:,} columns, counted from 0"
-                )
+                raise OptionError(f"Rows: column {column} is out of range for {n_columns:,} columns")
     for begin in range(first + 1, last, _CHECKED):
         end = min(last, begin + _CHECKED)
         falls = indices[begin:end] <= indices[begin - 1 : end - 1]
@@ -278,7 +274,7 @@ def _check(
         falls[indptr[at:stop] - begin] = False  # a new row begins
         if falls.any():
             row = int(np.searchsorted(indptr, begin + int(falls.argmax()), side="right"))
-            raise OptionError(f"Rows: the columns of row {row} do not ascend")
+            raise OptionError(f"Rows: the columns of row {row} are not in ascending order")
 
 
 def as_rows(data: Any) -> Rows:

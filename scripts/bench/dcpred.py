@@ -57,7 +57,7 @@ def accuracy(model: Model, test: Dataset) -> float:
 
 
 def costs(model: Any, test: Dataset) -> dict[str, float]:
-    """Wall time a row and over a linear model's, on one thread and on all; counted multiply-adds likewise.
+    """Wall time per row and relative to a linear model's, on one and all threads, and multiply-adds.
 
     The fastest of 25 calls on both sides, in turn, since other programs can only increase a time.
     """

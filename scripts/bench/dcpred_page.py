@@ -41,7 +41,7 @@ def table(results: dict[str, Any]) -> list[str]:
     """Accuracy and cost of the entries of table 1, with the baselines below ours."""
     out = ["## Accuracy at a cost (the paper's table 1)", ""]
     out += [
-        "| data | method | accuracy, % | counted cost | wall cost | us a row (1 thread) | training, s |",
+        "| data | method | accuracy, % | counted cost | wall cost | us per row (1 thread) | training, s |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, entry in results.items():

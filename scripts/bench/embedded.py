@@ -1,4 +1,4 @@
-"""Exported C on emulated microcontrollers: labels, flash, stack, instructions a row.
+"""Exported C on emulated microcontrollers: labels, flash, stack, instructions per row.
 
     scripts/embedded [--json OUT] [--page docs/export.md] [MODEL ROWS ...]
 
@@ -331,7 +331,7 @@ def main() -> int:
         table.append(text)
         print(text, flush=True)
 
-    line("| model | board | rows | wrong | flash | with certain | tables | stack | instructions a row |")
+    line("| model | board | rows | wrong | flash | with certain | tables | stack | instructions per row |")
     line("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     found = []
     for model, rows in pairs:

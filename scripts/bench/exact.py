@@ -312,7 +312,7 @@ def main() -> None:
     if options.svm_predict is None:
         parser.error("svm-predict not found; install libsvm-tools or name it with --svm-predict")
     if bool(options.data) != bool(options.models):
-        parser.error("--data and --models go together")
+        parser.error("--data and --models need each other")
     works = LARGE if options.data else SMALL
     if not options.data:
         options.data, options.models = ROOT / "fixtures/data", ROOT / "fixtures/models"

@@ -180,7 +180,7 @@ def main() -> int:
         table.append(text)
         print(text, flush=True)
 
-    line("| SVC | way | compile, s | size, bytes | microseconds a row | labels that differ |")
+    line("| SVC | way | compile, s | size, bytes | microseconds per row | labels that differ |")
     line("|---|---|---:|---:|---:|---:|")
     for name, most, c, gamma, train, test in SETS:
         rows, asked = (svmfast.read_svmlight(given.data / one) for one in (train, test))

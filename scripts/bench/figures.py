@@ -32,7 +32,7 @@ def log_log(panel: Any, xticks: list[float], labels: list[str], *, minor_y: bool
     panel : matplotlib Axes
     xticks : list of float
     labels : list of str
-        Of `xticks`.
+        One for each of `xticks`.
     minor_y : bool
         Whether minor ticks of the left axis have numbers too.
     """

@@ -3,9 +3,9 @@
     python scripts/bench/formats.py --data DIR --models DIR [--copies 110] [--page docs/scale.md]
 
 The rows are the test rows of ijcnn1, many times over, as LIBSVM's text, gzip, CSV and Parquet. For each
-format: rows a second, core seconds and peak memory of `svmfast predict` with a quadratic expansion, and a run
-with --out-dir that is killed half way, then run again. The exact model, 2,000 small files and Dask workers
-follow. The script fails if an output differs from the others.
+format: rows per second, core seconds and peak memory of `svmfast predict` with a quadratic expansion, and a
+run with --out-dir that is killed half way, then run again. The exact model, 2,000 small files and Dask
+workers follow. The script fails if an output differs from the others.
 """
 
 from __future__ import annotations
@@ -161,11 +161,12 @@ def measure(options: argparse.Namespace, folder: Path) -> list[str]:
     found = by_format(folder, model, options.repeats)
     lines = [
         f"{rows:,} rows (ijcnn1.t {options.copies} times; 22 features, 13 of them nonzero), a quadratic "
-        "expansion of ijcnn1's model (`-c 1 -g 0.05`, 8,878 support vectors; 276 multiply-adds a row). In "
+        "expansion of ijcnn1's model (`-c 1 -g 0.05`, 8,878 support vectors; 276 multiply-adds per row). In "
         "Parquet 10 columns are int8 and 12 float64; plain means without compression and dictionaries. "
         f"Start-up is included. Medians of {options.repeats}, formats in turn.",
         "",
-        "| input | bytes a row | million rows a second | core seconds | million a core second | peak MB |",
+        "| input | bytes per row | million rows per second | core seconds | million per core second "
+        "| peak MB |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     rates: dict[str, float] = {}
@@ -187,7 +188,7 @@ def measure(options: argparse.Namespace, folder: Path) -> list[str]:
         "All outputs have the same bytes, also after a run with `--out-dir` was killed (SIGKILL) half way, "
         "which left no output, and was run again.",
         "",
-        f"- The exact model predicts {exactly / 1e6:.2f} million rows a core second.",
+        f"- The exact model predicts {exactly / 1e6:.2f} million rows per core second.",
         f"- `--out-dir` takes {together:.1f} core seconds for {SMALL_FILES:,} files of {SMALL_ROWS:,} rows; "
         f"separate processes take {apart:.0f}, {apart / together:.0f} times as long.",
         "- With the exact model in double precision two single-threaded workers (`--dask local:2`) predict "

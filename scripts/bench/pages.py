@@ -100,7 +100,7 @@ def _whole_process(records: list[Record]) -> list[str]:
 
 def _prediction_step(records: list[Record]) -> list[str]:
     header = "prediction step, ns per kernel value|svmfast, exact|scikit-learn-intelex|labels differing"
-    header += "|scikit-learn|labels differing|approximated, 1 thread: us a row"
+    header += "|scikit-learn|labels differing|approximated, 1 thread: us per row"
     rows = [header.split("|")]
     for r in records:
         row = [r["model"], _per_value(r, "exact")]

@@ -265,7 +265,7 @@ def main() -> None:
         parser.error(f"{options.svm_predict}: not found; install libsvm-tools or name it with --svm-predict")
     options.svm_predict = found
     if bool(options.data) != bool(options.models):
-        parser.error("--data and --models go together")
+        parser.error("--data and --models need each other")
     data = options.data or ROOT / "fixtures/data"
     models = options.models or ROOT / "fixtures/models"
     works = [w for w in (LARGE if options.data else SMALL) if not options.only or w.model in options.only]

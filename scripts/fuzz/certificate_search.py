@@ -6,8 +6,8 @@ Draws models of the rbf, polynomial and linear kernels, with orders 0 to 16, deg
 1e-300 to 1e300, makes their expansions about both centers, and compares decision values with sums of 50
 digits on rows near and far. rho is then moved between the expansion's value and the exact one, where a label
 is wrong unless the bound says that it is open. Prints how many rows err by more than their bound, and how
-many are certified with another label than the sign of the exact value or than LIBSVM's order of summation
-gives; exits with 1 if there are any.
+many are certified with a label that differs from the sign of the exact value or from that of LIBSVM's order
+of summation; exits with 1 if there are any.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def judged(
         printed = bool(certified[i]) and np.isfinite(libsvm[i]) and (value > 0) != (libsvm[i] > 0)
         count["error > bound"] += int(over)
         count["another label, certified"] += int(other)
-        count["another label than LIBSVM's order, certified"] += int(printed)
+        count["label differs from LIBSVM's order, certified"] += int(printed)
         if over or other or printed:
             wrong.append(f"row {z[i].tolist()}: {value!r} +- {bound!r}, exactly {mpmath.nstr(true, 17)}")
     return wrong

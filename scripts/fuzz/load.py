@@ -6,11 +6,11 @@
 - edges: every command is run on the data and models of tests/support/edges.py: no rows, one row, one feature,
   zeros only, constant features, duplicated support vectors, gamma from 1e-12 to 1e6, values up to 1e300.
 - stream: gigabytes of rows made on the fly go through a pipe into predict, with an exact and an approximated
-  model. Every label is compared with that of a slow twin for the same row; the peak of memory is read
-  while a tenth, a half and all of it has gone through.
+  model. Every label is compared with a slow twin's; peak memory is read after a tenth, a half
+  and all of the rows.
 - large: models with 200,000 support vectors, 100,000 features and 200 classes are run through info, predict,
   approximate, compress and compare. Values and labels are compared with NumPy's, bounds with the errors;
-  the peak of memory is compared with the table.
+  peak memory is compared with the table.
 
 --quick does the same with small sizes, in seconds. Prints a table and the counts; ends with 1 if anything was
 wrong. (Over 400 lines: the three parts share the code that runs, meters and checks a process.)
@@ -309,7 +309,7 @@ def one_stream(
     shown = ", ".join(f"{peak:.0f}" for peak in peaks)
     message = (
         f"answer: {rows:,} labels right; {size / seconds / 1e6:.0f} MB/s, {rows / seconds:,.0f} rows/s, "
-        f"{size / busy / 1e6:.0f} MB a processor second; "
+        f"{size / busy / 1e6:.0f} MB per processor second; "
         f"peak {shown} MB at 10, 50, 100 %"
     )
     where = f"stream of {size / 1e9:.2f} GB, {name} model"
@@ -317,7 +317,7 @@ def one_stream(
 
 
 def high_water_mb(process: int) -> float:
-    """Return the peak of a living process's memory."""
+    """Return the peak memory of a running process."""
     for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024

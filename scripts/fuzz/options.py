@@ -186,7 +186,7 @@ def main() -> int:
     parser.add_argument("--sets", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="the number of the first set")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--commands", default="", help="these only; other sets than without")
+    parser.add_argument("--commands", default="", help="only these, with other sets than a full run")
     parser.add_argument("--progress", type=Path, help="a file of what is done, to go on from")
     parser.add_argument("--list", action="store_true", help="print the command lines, and run nothing")
     parser.add_argument("--show", action="store_true", help="show every command line and what it says")

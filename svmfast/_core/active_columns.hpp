@@ -20,7 +20,7 @@ class ActiveColumns {
         const std::size_t n = columns.size();
         for (std::size_t i = 0; i < n; ++i)
             if (columns[i] < 0 || (i && columns[i] <= columns[i - 1]))
-                throw std::invalid_argument("columns that do not ascend");
+                throw std::invalid_argument("columns that are not in ascending order");
         if (n == 0) return;
         const std::size_t width = static_cast<std::size_t>(columns.back()) + 1;
         identity = width == n;

@@ -222,7 +222,7 @@ class BudgetedSgd {
 };
 
 std::tuple<Out<double>, Out<double>> merge_tables(std::size_t n, double eps) {
-    if (n < 4 || n % 2) throw std::invalid_argument("an even number of points a side is needed");
+    if (n < 4 || n % 2) throw std::invalid_argument("an even number of points per side is needed");
     const std::size_t rows = n / 2 + 1;
     std::unique_ptr<double[]> wd(new double[rows * n]), h(new double[rows * n]);
     {

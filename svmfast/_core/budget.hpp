@@ -20,7 +20,8 @@ enum class Loss : int { hinge = 0, epsilon_insensitive = 1 };
 
 // Precomputed solutions of the merging problem. The smaller coefficient's share m is at most 1/2, and beyond it
 // h(m, kappa) = 1 - h(1-m, kappa), so the grid is m in [0, 1/2] times kappa in [0, 1] (varying fastest): n/2 + 1 times
-// n points, for n points a side of the full square. As floats they take half the cache, and a pair is fetched at once.
+// n points, for n points per side of the full square. As floats they take half the cache, and a pair is fetched at
+// once.
 //
 // The decision interpolates not wd but the angle asin(sqrt(wd) / m), sqrt(wd) / m being the weight degradation's length
 // in units of the smaller vector. wd vanishes like (1 - kappa)^2 near kappa = 1 and like m^2 near m = 0, and it is flat

@@ -54,7 +54,7 @@ class CellSums {
         if (sizes.shape(0) != n || pseudo_sizes.shape(0) != n || rho.shape(0) != n || group_sizes.shape(0) != n ||
             coef.shape(0) != (k ? k - 1 : p) || (k && (p != k * (k - 1) / 2 || q)) || coef.shape(1) != m ||
             pseudo_coef.shape(0) != p || (e.kind == Pseudo::poly && pairs.shape(0) != q))
-            throw std::invalid_argument("the parts of the cells do not fit together");
+            throw std::invalid_argument("the parts of the cells are inconsistent");
         std::size_t at = 0, pseudo_at = 0, distance_at = 0;
         for (std::size_t c = 0; c < n; ++c) {
             Cell cell;
@@ -63,7 +63,7 @@ class CellSums {
             // This form of the comparison cannot overflow; it shows that both counts are below 2^32.
             if (cell.m > m - at || cell.pseudo > q - pseudo_at ||
                 (e.kind == Pseudo::triangle && cell.m * cell.pseudo > distance.shape(0) - distance_at))
-                throw std::invalid_argument("the parts of the cells do not fit together");
+                throw std::invalid_argument("the parts of the cells are inconsistent");
             pack(cell, c, at, pseudo_at, distance_at, gamma.data()[c], landmarks, coef, rho, pairs, distance,
                  pseudo_coef);
             if (k) pack_groups(cell, at, group_sizes.data() + c * k, coef);
@@ -116,10 +116,10 @@ class CellSums {
         cell.group_start.push_back(0);
         for (std::size_t g = 0; g < k; ++g) {
             if (sizes[g] < 0 || static_cast<std::size_t>(sizes[g]) > cell.m - cell.group_start.back())
-                throw std::invalid_argument("classes and landmarks do not fit together");
+                throw std::invalid_argument("classes and landmarks are inconsistent");
             cell.group_start.push_back(cell.group_start.back() + sizes[g]);
         }
-        if (cell.group_start.back() != cell.m) throw std::invalid_argument("classes and landmarks do not fit together");
+        if (cell.group_start.back() != cell.m) throw std::invalid_argument("classes and landmarks are inconsistent");
         cell.active = cell.m ? e.functions : 0;
         std::vector<double> l1(k * (k - 1));
         cell.coef.resize((k - 1) * cell.m);

@@ -40,7 +40,7 @@ class DecisionSums {
         e.rho.assign(rho.data(), rho.data() + e.functions);
         for (std::size_t g = 0, end = 0; g < e.groups; ++g) e.group_end.push_back(end += group_sizes.data()[g]);
         if (sv_coef.shape(1) != e.n || e.group_end.back() != e.n)
-            throw std::invalid_argument("coefficients, classes and support vectors do not fit together");
+            throw std::invalid_argument("coefficients, classes and support vectors are inconsistent");
         describe(e, vectors());
     }
 

@@ -35,7 +35,7 @@ std::mutex &no_fork() {
     return mutex;
 }
 
-void heed_interrupt() {
+void check_interrupt() {
     if (watched && watched->load(std::memory_order_relaxed)) throw Abandoned{};
     if (PyThread_get_thread_ident() != main_thread) return;
     const Clock::time_point now = Clock::now();

@@ -11,9 +11,9 @@ struct Abandoned {};
 
 // Throws the exception that a signal handler raised (on Python's main thread), or Abandoned if the loop that this
 // thread works on has been abandoned. Reads the clock first, because asking Python in every call is too expensive.
-void heed_interrupt();
+void check_interrupt();
 
-// Makes heed_interrupt() of this thread watch `given_up` as well, for as long as the object lives.
+// Makes check_interrupt() of this thread watch `given_up` as well, for as long as the object lives.
 class WatchedLoop {
   public:
     explicit WatchedLoop(const std::atomic<bool> &given_up);
@@ -25,15 +25,15 @@ class WatchedLoop {
     const std::atomic<bool> *outer_;
 };
 
-// Calls heed_interrupt() after every few milliseconds of work, measured by the operations (multiply-adds) that the loop
-// reports.
+// Calls check_interrupt() after every few milliseconds of work, measured by the operations (multiply-adds) that the
+// loop reports.
 class Pulse {
   public:
     void spent(std::size_t operations) {
         done_ += operations;
         if (done_ < BEAT) return;
         done_ = 0;
-        heed_interrupt();
+        check_interrupt();
     }
 
   private:

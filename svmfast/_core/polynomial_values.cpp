@@ -60,7 +60,7 @@ class PolynomialValues {
           rest_(bound_rest) {
         if (features.shape(0) != d) throw std::invalid_argument("a column for each variable is needed");
         if (orders.shape(0) != cells || orders.shape(1) != p || starts.shape(0) != cells || starts.shape(1) != p)
-            throw std::invalid_argument("orders, starts, centers and rho do not fit together");
+            throw std::invalid_argument("orders, starts, centers and rho are inconsistent");
         for (std::size_t i = 0; i < cells * p; ++i) {
             const int order = orders.data()[i];
             const std::int64_t start = starts.data()[i];

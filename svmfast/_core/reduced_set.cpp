@@ -29,7 +29,7 @@ class ReducedSetObjective {
         rows.width = target.shape(1);
         if (target.shape(0) != rows.n || weight.shape(0) != rows.n || weight.shape(1) != rows.width ||
             winner.shape(0) != rows.n)
-            throw std::invalid_argument("rows, targets and weights do not fit together");
+            throw std::invalid_argument("rows, targets and weights are inconsistent");
         rows.target.assign(target.data(), target.data() + rows.n * rows.width);
         rows.weight.assign(weight.data(), weight.data() + rows.n * rows.width);
         rows.start.assign(indptr.data(), indptr.data() + rows.n + 1);
@@ -167,7 +167,7 @@ class ReducedSetObjective {
         const std::size_t expected = s.groups == 1 ? 1 : s.groups * (s.groups - 1) / 2;
         if (total != m || coef.shape(1) != m || vectors.shape(1) != rows.d || s.functions != expected ||
             s.width != rows.width || s.width != (s.groups == 1 ? 1 : s.groups - 1))
-            throw std::invalid_argument("vectors, coefficients and classes do not fit together");
+            throw std::invalid_argument("vectors, coefficients and classes are inconsistent");
         s.rho.assign(rho.data(), rho.data() + s.functions);
         s.padded = round_up(s.group_start.back(), s.lanes);
         s.vectors.assign(s.padded * s.d, 0.0);

@@ -127,7 +127,7 @@ class LaplacianSums {
         p.gamma = gamma;
         p.lanes = SVMFAST_DISPATCH(laplacian_lanes);
         if (sv_coef.shape(1) != p.n || sv_coef.shape(0) != rho.shape(0))
-            throw std::invalid_argument("coefficients and vectors do not fit together");
+            throw std::invalid_argument("coefficients and vectors are inconsistent");
         pack(indptr.data(), indices.data(), values.data());
         p.width = sv_coef.shape(0);
         p.rho.assign(rho.data(), rho.data() + p.width);

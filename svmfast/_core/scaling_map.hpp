@@ -115,7 +115,7 @@ class ScalingMap {
                             View<std::int32_t> indices, View<double> values) const {
         std::size_t written = 0;
         const std::size_t n = rows_of(indptr, indices, values);
-        if (labels.shape(0) != n) throw nb::value_error("rows do not fit together");
+        if (labels.shape(0) != n) throw nb::value_error("rows are inconsistent");
         // "index:" of every column, and "index:zero " of all moved columns behind each other: they are most of the
         // text.
         Growing<char> names, zeros;
@@ -174,11 +174,11 @@ class ScalingMap {
     static std::size_t rows_of(const View<std::int64_t> &indptr, const View<std::int32_t> &indices,
                                const View<double> &values) {
         const std::size_t n = indptr.shape(0) - 1, entries = values.shape(0);
-        if (indptr.shape(0) == 0 || indices.shape(0) != entries) throw nb::value_error("rows do not fit together");
+        if (indptr.shape(0) == 0 || indices.shape(0) != entries) throw nb::value_error("rows are inconsistent");
         for (std::size_t i = 0; i <= n; ++i)
             if (indptr.data()[i] < (i ? indptr.data()[i - 1] : 0) ||
                 indptr.data()[i] > static_cast<std::int64_t>(entries))
-                throw nb::value_error("rows do not fit together");
+                throw nb::value_error("rows are inconsistent");
         return n;
     }
 
@@ -229,7 +229,7 @@ class ColumnExtremes {
 
     void add_rows(View<std::int64_t> indptr, View<std::int32_t> indices, View<double> values, std::size_t width) {
         const std::size_t n = indptr.shape(0) ? indptr.shape(0) - 1 : 0;
-        if (indices.shape(0) != values.shape(0)) throw nb::value_error("rows do not fit together");
+        if (indices.shape(0) != values.shape(0)) throw nb::value_error("rows are inconsistent");
         if (width > least_.size()) widen(width);
         for (std::size_t i = 0; i < n; ++i)
             for (std::int64_t at = indptr.data()[i]; at < indptr.data()[i + 1]; ++at) {

@@ -131,14 +131,14 @@ nb::bytes write_svmlight_rows(In1<double> labels, In1<std::int64_t> indptr, In1<
                               In1<double> values, std::size_t first, std::size_t last, std::int64_t base) {
     const std::size_t n = labels.shape(0), entries = values.shape(0);
     if (indptr.shape(0) != n + 1 || indices.shape(0) != entries || first > last || last > n)
-        throw nb::value_error("rows do not fit together");
+        throw nb::value_error("rows are inconsistent");
     Growing<char> out;
     {
         nb::gil_scoped_release unlocked;
         for (std::size_t i = first; i < last; ++i) {
             const std::int64_t begin = indptr.data()[i], end = indptr.data()[i + 1];
             if (begin < 0 || begin > end || end > static_cast<std::int64_t>(entries))
-                throw nb::value_error("rows do not fit together");
+                throw nb::value_error("rows are inconsistent");
             out.reserve_more((static_cast<std::size_t>(end - begin) * 2 + 2) * text::number_room);
             char *p = text::write_double(out.end(), labels.data()[i]);
             for (std::int64_t k = begin; k < end; ++k) {

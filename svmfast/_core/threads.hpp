@@ -31,7 +31,7 @@ class Threads {
 // Calls body(item, worker) for every item in [0, n_items). The result of an item must not depend on the worker, which
 // only selects scratch space; results are then the same for any number of threads. If the system cannot start more
 // threads, the running ones do all the work. Interrupts are handled between items, and within them if the body calls
-// heed_interrupt().
+// check_interrupt().
 template <class Body>
 void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
     std::atomic<std::size_t> next{0};
@@ -44,7 +44,7 @@ void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
         WatchedLoop watched(given_up);
         try {
             for (std::size_t i; (i = next.fetch_add(1)) < n_items;) {
-                heed_interrupt();
+                check_interrupt();
                 body(i, worker);
             }
         } catch (...) {
@@ -82,7 +82,7 @@ void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
         if (given_up.load()) continue;
         lock.unlock();
         try {
-            heed_interrupt();
+            check_interrupt();
         } catch (...) {
             lock.lock();
             if (!failure) failure = std::current_exception();

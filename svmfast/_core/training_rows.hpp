@@ -13,7 +13,7 @@ inline TrainingRows training_rows(const In1<std::int64_t> &indptr, const In1<std
     const std::size_t n = norms.shape(0);
     const std::int64_t stored = static_cast<std::int64_t>(values.shape(0));
     if (indptr.shape(0) != n + 1 || targets.shape(0) != n || indices.shape(0) != values.shape(0))
-        throw std::invalid_argument("rows, norms and targets do not fit together");
+        throw std::invalid_argument("rows, norms and targets are inconsistent");
     // Only rows that will be visited, so that many small calls on one block stay cheap.
     for (std::size_t i = 0; i < order.shape(0); ++i) {
         const std::int64_t row = order.data()[i];

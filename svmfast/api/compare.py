@@ -177,7 +177,7 @@ def compare(
     UnsupportedError
         The models differ in labels or type, or there are no rows.
     OptionError
-        There are no models, or the number of labels is not that of rows.
+        There are no models, or the numbers of labels and rows differ.
     """
     if max_diff is not None:
         max_diff = checked("`max_diff`", max_diff, Share(zero=True, whole=True))

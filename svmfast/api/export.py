@@ -79,7 +79,7 @@ def export(
     Parameters
     ----------
     model : Model or path
-        Of any kind except a cascade, with any kernel except precomputed.
+        A model of any kind except a cascade, with any kernel except precomputed.
     to : str
         The language, a key of :data:`svmfast.exports.languages.LANGUAGES`.
     prefix : str

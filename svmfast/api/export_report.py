@@ -85,7 +85,7 @@ class ExportReport:
             code = "and the code" if self.code_bytes is None else f"at most {self.code_bytes:,} of code"
             out.append(f"flash        {self.table_bytes:,} bytes of tables, {code}")
             out.append(f"stack        about {self.stack_bytes:,} bytes of arrays")
-        out.append(f"work         {self.multiply_adds:,.0f} multiply-adds a row")
+        out.append(f"work         {self.multiply_adds:,.0f} multiply-adds per row")
         if self.test_rows is not None:
             out.append(f"test         {self.test_rows:,} rows in the file")
         return out

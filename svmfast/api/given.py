@@ -171,7 +171,7 @@ def with_scaling_of(
 
 
 def _check_names(own: Scaling, found: Scaling, name: str, where: str) -> None:
-    """Refuse a model whose columns or classes have other names than those of a model before it."""
+    """Refuse a model whose names of columns or classes differ from those of a previous model."""
     columns, other_columns = own.feature_names, found.feature_names
     if columns is not None and other_columns is not None and columns != other_columns:
         raise OptionError(f"{name} and {where} differ in the names or the order of their features")

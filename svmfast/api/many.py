@@ -175,7 +175,7 @@ def predict_files(
     base = None if relative_to is None else os.fspath(relative_to)
     plan = Plan.of(paths, os.fspath(folder), suffix, base)
     total = predictor.report(labelled=not reading.unlabelled)
-    # Before anything is read: outputs with the same ending have the same faults.
+    # Before anything is read: outputs with the same extension have the same faults.
     for place in {os.path.splitext(name)[1]: name for _, name in plan.pairs}.values():
         predictor.output.check(place, keep, many=True)
     results: list[FileResult] = []

@@ -52,7 +52,7 @@ def opened_models(
     identify: bool,
     listener: Listener,
 ) -> OpenedModels:
-    """Return the models that are given as files or objects, after checking that they fit together.
+    """Return the models that are given as files or objects, after checking that they match.
 
     The parameters and options are those of :class:`svmfast.Predictor`.
 

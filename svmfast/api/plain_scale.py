@@ -48,7 +48,7 @@ def scale_plain(
     ------
     NotPlainError
     WriteError, BrokenPipeError
-        Of standard output.
+        Standard output cannot be written.
     """
     try:
         _check_apart([path for path in (data, restore, save, None if output == "-" else output) if path])

@@ -68,7 +68,7 @@ def _name(path: str, suffix: str, relative_to: str | None) -> str:
 
 
 def files_in(folder: str) -> str:
-    """Return a shell pattern for the files of a folder, with their common ending if there is one."""
+    """Return a shell pattern for the files of a folder, with their common extension if there is one."""
     try:
         names = [name for name in sorted(os.listdir(folder)) if not name.startswith(".")]
     except OSError:

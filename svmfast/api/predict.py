@@ -104,7 +104,7 @@ def predict(
     MemoryLimitError
         A model would need more than `memory`.
     ArrayWidthError
-        An array has another number of columns than the model has features.
+        The number of an array's columns differs from the number of the model's features.
     """
     predictor = Predictor(
         model,

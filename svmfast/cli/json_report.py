@@ -1,4 +1,4 @@
-"""The JSON report of every command: a common head, then the command's own figures.
+"""The JSON report of every command: a common header, then the command's own figures.
 
 docs/json.md explains the keys; docs/report.schema.json is their schema.
 """

@@ -60,7 +60,7 @@ def _scatter(comparison: ComparisonData) -> str:
     axes = Axes(
         view="speed",
         x_title="times the exact model's speed",
-        y_title="difference from the exact values, of their spread"
+        y_title="difference from the exact values, relative to their spread"
         if regression
         else "labels that are not the exact model's",
         x_unit="x",

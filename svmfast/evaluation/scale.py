@@ -52,7 +52,7 @@ class ScaleCheck:
         else:
             return None
         return (
-            f"the rows have another scale than the model: the median squared norm of the first "
+            f"the rows and the model are on different scales: the median squared norm of the first "
             f"{len(self._norms):,} rows is {median:.4g}, the {extreme} of the model's vectors {size:.4g}"
             + ("" if self._scaled else "; raw rows need the range file of the training data (`scale`)")
         )

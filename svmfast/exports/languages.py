@@ -21,7 +21,7 @@ class Language:
     summary : str
         One line.
     ending : str
-        The ending of a file's name.
+        The file extension.
     precision : str
         The default precision, ``float`` or ``double``.
     printer : str

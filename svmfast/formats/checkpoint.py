@@ -79,10 +79,10 @@ def _array(content: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
     raw = content.read(entry)
     header = io.BytesIO(raw)
     if np.lib.format.read_magic(header) != (1, 0):
-        raise ValueError("another version of NumPy's format")
+        raise ValueError("unknown version of NumPy's format")
     shape, transposed, dtype = np.lib.format.read_array_header_1_0(header)
     if dtype.kind not in "fiu" or math.prod(shape) * dtype.itemsize != len(raw) - header.tell():
-        raise ValueError("other numbers than the checkpoint declares")
+        raise ValueError("numbers that do not match the checkpoint's declaration")
     values: NDArray[Any] = np.frombuffer(raw, dtype, offset=header.tell()).copy()
     return values.reshape(shape[::-1]).T if transposed else values.reshape(shape)
 

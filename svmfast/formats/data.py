@@ -1,7 +1,7 @@
 """Rows in any known format: LIBSVM data text, or a table (:mod:`svmfast.formats.tables`).
 
-The format follows from the content, except for CSV, which is recognized by the ending of its name or by a
-line of column names. For LIBSVM's text only the first byte is inspected, and no module for tables is
+The format follows from the content, except for CSV, which is recognized by its file extension or by a line
+of column names. For LIBSVM's text only the first byte is inspected, and no module for tables is
 imported.
 """
 
@@ -30,7 +30,7 @@ _MAGIC: tuple[tuple[bytes, TableKind], ...] = (
     (b"ARROW1", "arrow"),
     (b"\xff\xff\xff\xff", "arrow stream"),
 )
-#: First characters of a line of column names, in a file whose name does not end in .csv.
+#: First characters of a line of column names, in a file without the extension .csv.
 _LETTERS = frozenset(b'"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz')
 #: Maximum length of the line of column names.
 _MAX_HEADER = 1 << 20

@@ -1,4 +1,4 @@
-"""Compressed files: recognized by their first bytes on input, selected by the name's ending on output.
+"""Compressed files: recognized by their first bytes on input, selected by the file extension on output.
 
 gzip, bzip2 and xz come with Python; zstd needs Python 3.14, or one of the modules ``backports.zstd`` and
 ``zstandard``.
@@ -18,7 +18,7 @@ MAGIC = {
     "xz": b"\xfd7zXZ\x00",
     "zstd": b"\x28\xb5\x2f\xfd",
 }
-#: The compression format for each ending of a name.
+#: The compression format for each file extension.
 ENDINGS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
 #: Memory limit for an xz file: its header sets the size of the dictionary (xz -9: 64 MiB).
@@ -135,7 +135,7 @@ def packing_of(name: str) -> str | None:
 
 
 def without_ending(name: str) -> str:
-    """Return `name` without the ending of a compressed file."""
+    """Return `name` without the extension of a compressed file."""
     return os.path.splitext(name)[0] if packing_of(name) else name
 
 

@@ -64,7 +64,9 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     while (found := lines.column()) is not None:
         index, least, most = found
         if columns and index <= columns[-1] + 1:
-            raise lines.fault("indices do not ascend", str(index), f"one above {columns[-1] + 1}")
+            raise lines.fault(
+                "indices are not in ascending order", str(index), f"one above {columns[-1] + 1}"
+            )
         if most < least:
             raise lines.fault("the maximum is below the minimum", f"{most:g}", f"at least {least:g}")
         columns.append(index - 1)

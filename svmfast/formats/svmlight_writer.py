@@ -38,7 +38,7 @@ def write_svmlight(
     Raises
     ------
     OptionError
-        The number of labels is not that of the rows, or a label or value is nan or infinite.
+        The numbers of labels and rows differ, or a label or value is nan or infinite.
     WriteError
         The path cannot be written.
     """

@@ -1,4 +1,4 @@
-"""Writes predictions as a table: Parquet, an Arrow file, CSV or TSV, by the ending of the output's name."""
+"""Writes predictions as a Parquet, Arrow, CSV or TSV table, chosen by the output's file extension."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from svmfast.formats._columns import pyarrow
 from svmfast.formats.target import Writer
 
-#: Rows per row group or record batch. It does not depend on the input's blocks: equal rows give equal bytes.
+#: Rows per row group or record batch. Independent of the input's blocks, so equal rows give identical bytes.
 GROUP_ROWS = 1 << 17
 
 
 def join_tables(places: Sequence[str], file: Writer, form: str) -> None:
-    """Write the rows of several Arrow files as one table, with the bytes of a table written in one run."""
+    """Write the rows of several Arrow files as one table, identical to a table written in one run."""
     from pyarrow import ipc
 
     table = TableOutput(file, form)

@@ -1,4 +1,4 @@
-"""Outputs: written under a temporary name, renamed when complete, compressed by the name's ending."""
+"""Outputs: written under a temporary name, renamed when complete, compressed if the extension says so."""
 
 from __future__ import annotations
 

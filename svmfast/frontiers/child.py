@@ -29,7 +29,7 @@ class OutOfTime(Exception):
 class Failed(Exception):
     """A candidate's command ended with a nonzero status; the message is what its last line on stderr says.
 
-    Of a refusal it is the reason, without the advice on options of that command.
+    For a refusal it is the reason, without the advice on that command's options.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ _LOWEST_SHARE = 1e-3
 
 
 def draw(found: Frontier) -> dict[str, bytes]:
-    """Return the figure as ``svg`` and ``png``; equal reports give equal bytes.
+    """Return the figure as ``svg`` and ``png``; equal reports give identical bytes.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def _quality(axes: Any, found: Frontier) -> None:
     axes.set_ylim(edge - sign * margin, reference + sign * (gain + 2.5 * margin))
     if any(height(point) != value(point) for point in _others(found)):
         axes.axhline(edge, color="#bbbbbb", linewidth=1, linestyle=(0, (1, 4)), zorder=0)
-        _write(axes, "worse models, on the edge", edge, "#888888", left=True)
+        _write(axes, "worse models, drawn at the edge", edge, "#888888", left=True)
     axes.axhline(reference, color="black", linewidth=1, zorder=1)
     _write(axes, f"exact {reference:.4g}", reference, "black")
     for point in found.points:
@@ -205,7 +205,7 @@ def _write(axes: Any, text: str, height: float, color: str, *, left: bool = Fals
 
 
 def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
-    """Draw the plot of the share that differs: logarithmic, best at the top, with a separate position for 0.
+    """Plot the share that differs on a logarithmic axis, best at the top, with a separate position for 0.
 
     Return the function that gives the height of a point.
     """
@@ -229,7 +229,7 @@ def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
     axes.set_yticks([none, *ticks], ["none", *(f"{tick:g}%" for tick in ticks)])
     axes.minorticks_off()
     what = (
-        "difference from exact values, of their spread"
+        "difference from exact values, % of their spread"
         if found.regression
         else "labels that differ from exact"
     )

@@ -109,7 +109,7 @@ def _sizes(found: Frontier, colors: dict[str, str]) -> str:
 
 def _what_differs(found: Frontier) -> str:
     if found.regression:
-        return "difference from the exact values, of their spread"
+        return "difference from the exact values, relative to their spread"
     return "labels that are not the exact model's"
 
 

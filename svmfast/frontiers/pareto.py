@@ -1,4 +1,4 @@
-"""The choice among models: those that no other model beats, and the one to recommend within given limits."""
+"""The choice among models: the Pareto front, and the model to recommend within given limits."""
 
 from __future__ import annotations
 
@@ -163,17 +163,17 @@ class Limits:
 
 
 def pareto(points: Sequence[Point]) -> list[bool]:
-    """Return which points no other point beats in agreement with the exact model, speed and size together.
+    """Return which points are on the Pareto front of agreement with the exact model, speed and size.
 
-    A point is beaten by one that is at least as good in all three and better in one. Agreement is measured on
-    the confirming rows.
+    A point is dominated by one that is at least as good in all three and better in one. Agreement is measured
+    on the confirming rows.
     """
     figures = [(p.confirming.differing.value, -p.speed.ratio, float(p.n_bytes)) for p in points]
 
-    def beats(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    def dominates(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
         return a != b and all(x <= y for x, y in zip(a, b, strict=True))
 
-    return [not any(beats(other, own) for other in figures) for own in figures]
+    return [not any(dominates(other, own) for other in figures) for own in figures]
 
 
 def within(points: Sequence[Point], limits: Limits) -> list[Point]:
@@ -204,8 +204,8 @@ def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
 def nearest(points: Sequence[Point], limits: Limits) -> Point | None:
     """Return the point nearest to the limits that is faster or smaller than the exact model, or None.
 
-    Of the points that are small and cheap enough this is the closest to the exact model; if there are none,
-    it is the smallest.
+    Among the points that are small and cheap enough, this is the closest to the exact model; if there are
+    none, it is the smallest.
     """
     exact, *others = points
     gains = [p for p in others if p.skilled and (is_faster(p) or p.n_bytes < exact.n_bytes)]

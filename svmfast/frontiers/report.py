@@ -84,7 +84,7 @@ class Frontier:
     points : sequence of Point
         The exact model first.
     on_front : sequence of bool
-        For each point, whether no other point beats it.
+        For each point, whether it is on the Pareto front.
     missing : sequence of Missing
     limits : Limits
     chosen : Point or None
@@ -176,7 +176,7 @@ def _interval(known: Estimate) -> str:
 
 
 def cells(found: Frontier, *, wide: bool = False) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and lines of the table; a star marks the points that no other point beats."""
+    """Return the heads and lines of the table; a star marks the points on the Pareto front."""
     columns = [["model", *(point.name for point in found.points)]]
     for head, get, detail in _COLUMNS:
         column = (

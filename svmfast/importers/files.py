@@ -127,8 +127,8 @@ def _from_skops(name: str, memory: int) -> Any:
 def _is_harmless(name: str) -> bool:
     """Return whether a type in a skops file only holds numbers, texts and other such types.
 
-    Of svmfast these are its estimators, and the dataclasses of models and reports: making one calls nothing
-    but its own checks. Functions are not among them, since a skops file can have any that it names called.
+    svmfast's own harmless types are its estimators and the dataclasses of models and reports: making one
+    only runs its own checks. Functions are not harmless, since a skops file can call any function it names.
     """
     if name in _HARMLESS:
         return True

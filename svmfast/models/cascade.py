@@ -31,7 +31,7 @@ class CascadeModel(Cacheless):
     Attributes
     ----------
     fast : Model
-        Of any kind but this one.
+        A model of any other kind.
     exact : KernelExpansion
     error : float
         The assumed bound on the error of every decision value: chosen by the method cascade or, for example,

@@ -360,7 +360,7 @@ class RoutedModel(Cacheless):
         rising[start[(start > 0) & (start < len(index))] - 1] = True
         if not rising.all():
             raise ModelContentError(
-                "landmark_index", "columns that do not ascend", "ascending columns in a row"
+                "landmark_index", "columns that are not in ascending order", "ascending columns in a row"
             )
         if arrays["centers"].shape[1] > d:
             raise ModelContentError("centers", f"{arrays['centers'].shape[1]} columns", f"at most {d}")

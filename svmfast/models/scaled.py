@@ -33,7 +33,7 @@ class ScaledModel:
     Raises
     ------
     ModelContentError
-        The number of class names is not that of the model's classes, or `model` already has a scaling.
+        The number of class names differs from the number of classes, or `model` already has a scaling.
     UnsupportedError
         The kernel is precomputed.
     """

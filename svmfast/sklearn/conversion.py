@@ -195,7 +195,7 @@ def convert(
 
 
 def _parts(rows: Rows, seed: int) -> tuple[Rows, Rows, Rows]:
-    """Divide rows to fit, choose and measure a conversion; if there are few, all are used to fit."""
+    """Divide rows into parts to fit, choose and measure a conversion; few rows are all used to fit."""
     held_out = min(len(rows) // SHARE, MOST_HELD_OUT)
     if held_out < LEAST_HELD_OUT:
         return rows, rows[:0], rows[:0]

@@ -146,7 +146,7 @@ def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
         (["-o", "-", "--task", "svc", "--json"], "--output and --json cannot both go to standard output"),
     ],
 )
-def test_options_that_do_not_go_together(
+def test_incompatible_options_are_refused(
     words: list[str],
     message: str,
     capsys: pytest.CaptureFixture[str],

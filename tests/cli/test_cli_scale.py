@@ -129,7 +129,7 @@ BAD_RANGES = {
     "x\n-1 1\n1 2\n": "3: 2 values ('1 2'); expected an index, a minimum and a maximum",
     "x\n-1 1\n0 1 2\n": "3: not an index ('0'); expected a whole number from 1 to 2147483647",
     "x\n-1 1\n1 2 1\n": "3: the maximum is below the minimum ('1'); expected at least 2",
-    "x\n-1 1\n2 1 2\n2 1 2\n": "4: indices do not ascend ('2'); expected one above 2",
+    "x\n-1 1\n2 1 2\n2 1 2\n": "4: indices are not in ascending order ('2'); expected one above 2",
 }
 
 

@@ -58,7 +58,7 @@ def fast(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-#: Of a command that reads a model and one table; {m} is the model, {f} one made from it, {a} the table,
+#: Commands that read a model and one table; {m} is the model, {f} one made from it, {a} the table,
 #: {o} an output.
 ONE_TABLE = (
     "compare {m} {m} --data {a}",
@@ -91,7 +91,7 @@ def test_a_table_is_remarked_upon_once(
     assert not [text for text in run(named, tables[1]) if "order" in text and "columns" in text]
 
 
-#: Of a command that reads two tables.
+#: Commands that read two tables.
 TWO_TABLES = (
     "approximate {m} --data {a} --data {b} -o {o}",
     "approximate {m} --data {a} --calibrate {b} --order 2 -o {o}",

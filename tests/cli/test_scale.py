@@ -85,7 +85,7 @@ def test_the_warning_for_scaled_rows_does_not_suggest_a_range_file(tmp_path: Pat
     assert svmfast("scale", "-l", "90", "-u", "100", "-s", ranges, data("breast.test")).returncode == 0
     done = svmfast("predict", "-q", "--scale", ranges, data("breast.test"), model("breast_c_rbf"), os.devnull)
     (line,) = done.stderr.decode().splitlines()
-    assert "the rows have another scale than the model" in line
+    assert "the rows and the model are on different scales" in line
     assert "--scale" not in line
 
 
@@ -114,9 +114,9 @@ def test_every_command_warns_once_and_answers_the_same(tmp_path: Path) -> None:
     }
     for name, words in runs.items():
         done = svmfast(*words)
-        warned = [line for line in done.stderr.decode().splitlines() if "another scale" in line]
+        warned = [line for line in done.stderr.decode().splitlines() if "on different scales" in line]
         assert len(warned) == 1, (name, done.stderr)
         assert warned[0].startswith("svmfast: warning: ")
         assert warned[0].endswith("; raw rows need the range file of the training data (--scale)")
-        assert b"another scale" not in done.stdout
+        assert b"on different scales" not in done.stdout
     assert out.read_bytes() == svmfast("predict", "-q", raw, exact).stdout

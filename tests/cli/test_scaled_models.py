@@ -200,7 +200,7 @@ def test_frontier_makes_models_that_take_raw_rows(exact: Path, tmp_path: Path) -
         assert scaling_of(loaded) is not None
         again = svmfast("predict", RAW["TEST"], out / "recommended")
         assert again.returncode == 0
-        assert b"another scale" not in done.stderr + again.stderr
+        assert b"on different scales" not in done.stderr + again.stderr
         # The parts that the candidates' commands read contain raw rows.
         part = read_svmlight(out / "choose.part")
         raw = read_svmlight(RAW["TEST"])

@@ -250,7 +250,7 @@ def test_methods_open_no_file() -> None:
 
 
 def flags(path: Path) -> Iterator[str]:
-    """Yield each text with a flag, but docstrings."""
+    """Yield each string that contains a flag, except docstrings."""
     docstrings = {
         id(node.body[0].value)
         for node in nodes(path)
@@ -290,7 +290,7 @@ def test_threads_are_started_and_limited_in_one_module() -> None:
     assert [ids(path) for path in files() if re.search(how, path.read_text())] == ["threads.py"]
 
 
-def test_test_modules_share_code_only_by_support() -> None:
+def test_test_modules_share_code_only_through_support() -> None:
     tests = sorted(PACKAGE.with_name("tests").rglob("*.py"))
     modules = {path.stem for path in tests if path.stem.startswith("test_")}
     assert not [

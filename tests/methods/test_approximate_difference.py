@@ -86,7 +86,7 @@ def test_the_first_figure_is_the_share_of_differing_labels(words: tuple[str, ...
     n = 600 if "--cells" not in words else 150
     assert report["measured_rows"] == n
     assert report["measured_on"] == "data"
-    if n == 600:  # no choice used the rows, so all of them measure
+    if n == 600:  # no rows were needed for choosing, so all are measured
         assert report["labels_differing"] == sum(differing)
     else:
         assert report["labels_differing_percent"] == pytest.approx(100 * np.mean(differing), abs=6)
@@ -115,7 +115,7 @@ def test_above_one_percent_there_is_a_warning_even_if_quiet(
     assert "% of the labels differ from the exact model's (" in report["difference_warning"]
     for way in ("--cells", "svmfast compress", "svmfast dcpred", "--embed-exact", "svmfast cascade"):
         assert way in report["difference_warning"]
-    assert "with --data your own rows are measured" in report["difference_warning"]
+    assert "--data measures your own rows instead" in report["difference_warning"]
 
 
 def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
     )
     for word in ("cascade", "--embed-exact", "label", "boundary"):
         assert word not in errors
-    assert "; support vectors are not like other rows: with --data your own rows are measured; " in errors
+    assert "; support vectors are not like other rows: --data measures your own rows instead; " in errors
     errors = svmfast(
         "approximate", exact, "-o", tmp_path / "out", "--cells", "3", "--data", rows
     ).stderr.decode()

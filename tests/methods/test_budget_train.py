@@ -127,7 +127,7 @@ def test_regression_learns_a_curve():
     f = made.head.predict(made.decision_values(Rows.from_dense(grid)))
     assert np.sqrt(np.mean((f - np.sin(2 * grid[:, 0])) ** 2)) < 0.05
     assert made.nr_sv is None
-    # Noise with deviation 0.1 has mean absolute value 0.08: the Laplace scale of held-out residuals.
+    # Noise with standard deviation 0.1 has mean absolute value 0.08: the Laplace scale of held-out residuals.
     assert 0.06 < float(made.head.prob_a[0]) < 0.11
     assert report.classes == 0
 
@@ -169,7 +169,7 @@ def test_a_refit_that_is_worse_is_not_returned():
     np.testing.assert_array_equal(made.sv_coef, iterate.sv_coef)
 
 
-def test_the_best_iterate_is_the_best():
+def test_keep_best_returns_the_most_accurate_iterate():
     source = moons()
     test = two_moons(500, 22)
     seen = []

@@ -713,7 +713,7 @@ def test_a_file_that_is_not_faster_is_reported(tmp_path: Path) -> None:
     assert (done.returncode, report["rows_deciding"], report["cheaper"]) == (0, 0, True)
     assert report["multiply_adds"] > report["multiply_adds_exact"]
     assert (tmp_path / "fast.cascade.model").exists()
-    cost = f"{report['multiply_adds']:,.0f} multiply-adds a row"
+    cost = f"{report['multiply_adds']:,.0f} multiply-adds per row"
     message = f"svmfast: warning: with the error that the guarantee needs the two together cost {cost}"
     assert done.stderr.decode().startswith(message)
     # --json prints the report as text on stderr, but not with -q.

@@ -31,7 +31,7 @@ from svmfast.models.head import Head
 from svmfast.rows import Rows
 
 MODELS = Path(__file__).parents[2] / "fixtures" / "models"
-# Written by hand in another order or form than LIBSVM's writer: their text changes when it is written again.
+# Written by hand, in an order or form that LIBSVM's writer does not use: writing them again changes the text.
 NOT_AS_LIBSVM_WRITES = {"crlf", "no_last_newline", "thunder_order_prob", "tie_votes_prob"}
 
 

@@ -86,7 +86,7 @@ def test_costs_count_what_is_stored() -> None:
     assert numbers_of(orders, d, costs) == 2 * d + costs.numbers(0) + costs.numbers(2)
     assert costs.numbers(2) - costs.numbers(0) == math.comb(d + 2, 2) - 1
     assert costs.obstacle(1, 0) is None
-    assert "multiply-adds a row, the exact model" in (costs.obstacle(1, HIGHEST) or "")
+    assert "multiply-adds per row, the exact model" in (costs.obstacle(1, HIGHEST) or "")
 
 
 def test_several_items_have_one_thread_each() -> None:

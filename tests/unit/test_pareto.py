@@ -1,4 +1,4 @@
-"""Which points no other beats, and which one is recommended."""
+"""Which points are on the Pareto front, and which one is recommended."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def chosen(points: list[Point], limits: Limits) -> str | None:
     return best and best.name
 
 
-def test_points_that_no_other_beats_against_the_definition() -> None:
+def test_the_front_agrees_with_the_definition() -> None:
     rng = np.random.default_rng(0)
     points = [
         point(str(i), float(d), float(s), int(b)) for i, (d, s, b) in enumerate(rng.integers(1, 6, (60, 3)))

@@ -1,6 +1,6 @@
-"""Routed models against a slow NumPy twin, LIBSVM's models, SciPy's distances, and their own file.
+"""Routed models compared with a slow NumPy twin, LIBSVM's models and SciPy's distances; their file format.
 
-Longer than 400 lines: every test uses the NumPy twin that stands first.
+Longer than 400 lines: every test uses the NumPy twin defined first.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def test_pseudo_landmarks_and_their_type_go_together() -> None:
     [
         ("landmark_start", lambda a: a[::-1].copy(), "not the starts of the landmarks"),
         ("landmark_index", lambda a: a + 100, "a column out of range"),
-        ("landmark_index", lambda a: a * 0, "columns that do not ascend"),
+        ("landmark_index", lambda a: a * 0, "columns that are not in ascending order"),
         ("landmark_value", lambda a: a[:-1], "one per index"),
     ],
 )

@@ -79,22 +79,22 @@ BIG = 2**31 - 1
 @pytest.mark.parametrize(
     ("indptr", "indices", "values", "n_columns", "message"),
     [
-        ([0, 10**9], [0], [1.0], 30, "indptr does not ascend from 0 or more to 1 or less"),
+        ([0, 10**9], [0], [1.0], 30, "indptr does not ascend within 0 to 1, the number of entries"),
         ([-1, 1], [0], [1.0], 30, "indptr does not ascend"),
         ([0, 2, 1, 2], [0, 1], [1.0, 2.0], 30, "indptr does not ascend"),
         ([0, 2**63 - 1, -(2**63), 1], [0], [1.0], 30, "indptr does not ascend"),
         (np.array([0, 2**64 - 1], np.uint64), [0], [1.0], 30, "indptr does not ascend"),
         ([], [], [], 30, "are inconsistent: they have 0, 0 and 0 entries"),
         ([0, 1], [0, 1], [1.0], 30, "are inconsistent: they have 2, 2 and 1 entries"),
-        ([0, 1], [30], [1.0], 30, "column 30 is not one of 30 columns"),
-        ([0, 1], [-1], [1.0], 30, "column -1 is not one of 30 columns"),
-        ([0, 1], [2**32], [1.0], BIG, "column 4294967296 is not one of 2,147,483,647 columns"),
-        ([0, 1], [-(2**32)], [1.0], BIG, "column -4294967296 is not"),
+        ([0, 1], [30], [1.0], 30, "column 30 is out of range for 30 columns"),
+        ([0, 1], [-1], [1.0], 30, "column -1 is out of range for 30 columns"),
+        ([0, 1], [2**32], [1.0], BIG, "column 4294967296 is out of range for 2,147,483,647 columns"),
+        ([0, 1], [-(2**32)], [1.0], BIG, "column -4294967296 is out of range"),
         (np.array([0, 1], np.uint64), np.array([2**63], np.uint64), [1.0], BIG, "column 9223372036854775808"),
         ([0, 1], [0], [1.0], 2**31, "2,147,483,648 columns; at most 2,147,483,647"),
         ([0, 1], [0], [1.0], -1, "-1 columns"),
-        ([0, 1, 3], [0, 4, 4], [1.0, 2.0, 3.0], 30, "the columns of row 2 do not ascend"),
-        ([0, 2], [4, 3], [1.0, 2.0], 30, "the columns of row 1 do not ascend"),
+        ([0, 1, 3], [0, 4, 4], [1.0, 2.0, 3.0], 30, "the columns of row 2 are not in ascending order"),
+        ([0, 2], [4, 3], [1.0, 2.0], 30, "the columns of row 1 are not in ascending order"),
         (
             [[0, 1]],
             [0],
@@ -134,7 +134,7 @@ def test_columns_are_checked_in_all_of_many_entries() -> None:
     for at in (6, n // 2, n - 1):
         wrong = columns.copy()
         wrong[at] = wrong[at - 1]
-        with pytest.raises(OptionError, match="the columns of row 2 do not ascend"):
+        with pytest.raises(OptionError, match="the columns of row 2 are not in ascending order"):
             Rows(indptr, wrong, np.ones(n), n)
 
 

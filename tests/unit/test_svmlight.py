@@ -225,5 +225,5 @@ def test_the_core_checks_what_it_is_given() -> None:
         (one, indptr, column[:0], one),
         (one, indptr * 7, column, one),
     ):
-        with pytest.raises(ValueError, match="rows do not fit together"):
+        with pytest.raises(ValueError, match="rows are inconsistent"):
             write_svmlight_rows(*bad, 0, 1, 1)

@@ -137,7 +137,7 @@ def roles(
     ----------
     model : KernelExpansion
     terms : DualExpansion
-        Of the same model.
+        The terms of `model`.
     data : Rows or None
         Rows like those to be predicted; labels are ignored. Equal rows stay together. Fewer than
         :data:`LEAST_ROWS` distinct rows are not divided; the result is then measured on support vectors.

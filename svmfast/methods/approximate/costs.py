@@ -30,7 +30,7 @@ class Costs:
     ----------
     model : KernelExpansion
     terms : DualExpansion
-        Of the same model.
+        The terms of `model`.
     options : ApproximateOptions
     about_zero : sequence of bool
         For each order, whether the polynomials are in powers of z rather than of z - center.
@@ -95,7 +95,7 @@ class Costs:
         stored = cells * self._functions * coefficient_count(self._features, order)
         cost = self._functions * self.polynomial(order) + self.each_row(cells)
         if options.free and not options.force and cost >= self.exact:
-            return f"takes {cost:,.0f} multiply-adds a row, the exact model {self.exact:,.0f}"
+            return f"takes {cost:,.0f} multiply-adds per row, the exact model {self.exact:,.0f}"
         if options.free and stored > LARGEST_AUTO:
             return f"stores {stored:,} numbers, more than auto makes"
         return too_large(stored, options.max_bytes, options.memory)

@@ -213,5 +213,5 @@ def alternatives(made: PolynomialModel, source: str) -> str:
         found += f", or leave uncertain rows to the exact model with {' or '.join(joined)}"
     if source == OF_VECTORS:
         why = "are not like other rows" if made.head.is_regression else "lie closest to the boundary"
-        found += f"; support vectors {why}: with `data` your own rows are measured"
+        found += f"; support vectors {why}: `data` measures your own rows instead"
     return found

@@ -49,8 +49,8 @@ RATES: dict[Tier, Rates] = {
     # 0.08 ns and 0.0089 ns for each column; sparse 21 for 14 stored values, 46 for 30.
     "single": Rates(0.43, 1.5, 4.0, 0.43, 17.0),
     # Integers, with four or two columns in a lane. Bytes take 0.5 of single precision's time for 24 columns,
-    # 0.3 for 784; words 0.7 and 0.54. Converting a row takes 6 ns a column. Sparse rows: `entry` is for each
-    # lane in use.
+    # 0.3 for 784; words 0.7 and 0.54. Converting a row takes 6 ns per column. Sparse rows: `entry` is for
+    # each lane in use.
     "bytes": Rates(0.12, 0.9, 4.5, 0.43, 300.0),
     "words": Rates(0.23, 0.9, 5.0, 0.43, 300.0),
     # A register holds one feature of 64 support vectors, and kernel values are looked up: 4.3 for 5 stored

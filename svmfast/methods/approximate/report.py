@@ -174,7 +174,7 @@ class ApproximationReport:
             )
         lines.append(f"numbers      {self.numbers_before:,} -> {self.coefficients:,}")
         counts = f"{self.operations_before:,.0f} -> {self.operations:,.0f}"
-        lines.append(f"operations   {counts} multiply-adds a row (counted)")
+        lines.append(f"operations   {counts} multiply-adds per row (counted)")
         return lines + probability_lines(self.probabilities)
 
     def _difference(self) -> str:

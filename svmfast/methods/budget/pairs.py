@@ -75,7 +75,7 @@ class Pair:
         vectors = np.ascontiguousarray(arrays["best_vectors"])
         shape = len(coef), columns
         if not np.isfinite(vectors).all() or vectors.dtype != np.float64 or vectors.shape != shape:
-            raise ValueError("vectors and coefficients do not fit together")
+            raise ValueError("vectors and coefficients are inconsistent")
         self.best, self.best_loss = BudgetExpansion(vectors, np.array(coef, float), bias), loss
 
 

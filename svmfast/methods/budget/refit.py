@@ -126,7 +126,7 @@ class Refit:
         elif self._length > _SHORTEST_STEP:
             self._length /= 2
         else:
-            self._converged = self.done = True  # the remaining decrease is rounding
+            self._converged = self.done = True  # what remains is rounding error
         self._restart()
         self._seconds += time.perf_counter() - begin
 

@@ -67,7 +67,7 @@ def join(
     Parameters
     ----------
     fast : Model
-        Of any kind; a cascade's own fast model is taken.
+        A model of any kind; of a cascade, its fast model is used.
     exact : KernelExpansion
     rows : Rows of n rows
         Drawn like those to be predicted; neither model should have been trained on them.
@@ -96,7 +96,7 @@ def join(
     options = options or CascadeOptions()
     if isinstance(fast, CascadeModel):
         fast = fast.fast
-    CascadeModel(fast, exact, 0.0)  # refuses models that do not fit together
+    CascadeModel(fast, exact, 0.0)  # refuses models that do not match
     group, first = groups_of(row_keys(rows))
     _check_rows(group, len(first), options)
     found, of_fast, of_exact = _evaluate(fast, exact, rows, group, labels, threads, progress)

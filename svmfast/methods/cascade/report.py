@@ -72,16 +72,16 @@ class CascadeReport:
     Attributes
     ----------
     rows, different_rows : int
-        All, and without repetitions.
+        All rows, and distinct rows.
     rows_choosing, rows_deciding : int
         Rows that chose the error, and the others, which decided whether to join.
     max_diff, confidence : float
     per_class : bool
-        What was asked for; `per_class`: the limit is of the rows of each of the exact model's classes.
+        As requested; `per_class`: the limit holds within each of the exact model's classes.
     error : float
-        A row is the fast model's where all its decision values could be wrong by this much.
+        The fast model answers a row if an error of this size in every decision value cannot change its label.
     labels_differing_without_fallback : int
-        Rows for which the fast model alone gives another label than the exact one.
+        Rows for which the label of the fast model alone differs from the exact model's.
     answered : int
         Rows, of all, that the fast model answers.
     labels_differing, labels_differing_choosing : int
@@ -92,8 +92,7 @@ class CascadeReport:
     labels_differing_limit_percent : float
         Upper limit, at the given confidence, on the share of rows like these that differ.
     quality_exact, quality : Quality
-        Of the exact model and of both together, on the measured rows; nothing in them is known where true
-        labels are not.
+        Scores of the exact model and of both together on the measured rows; empty without true labels.
     classes : tuple of ClassChange
         By ascending label.
     operations_fast, operations_exact, operations : float or None
@@ -209,7 +208,7 @@ class CascadeReport:
         if self.operations is not None:
             fewer = f"{self.operations_exact / self.operations:.1f}x fewer; " if self.operations else ""
             lines.append(
-                f"operations   {self.operations_exact:,.0f} -> {self.operations:,.0f} multiply-adds a row "
+                f"operations   {self.operations_exact:,.0f} -> {self.operations:,.0f} multiply-adds per row "
                 f"({fewer}counted)"
             )
         if self.speedup_with_fallback is not None:

@@ -42,7 +42,7 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
             )
     elif report.operations is not None and report.operations >= report.operations_exact:
         setting.warn(
-            f"{needed} cost {report.operations:,.0f} multiply-adds a row, the exact model alone "
+            f"{needed} cost {report.operations:,.0f} multiply-adds per row, the exact model alone "
             f"{report.operations_exact:,.0f}; by {report.deciding} they cost less"
         )
     return Outcome(model, report)

@@ -21,7 +21,7 @@ from svmfast.solvers.binomial import largest_count, trials_needed, upper_limit
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
-#: So large a part of the rows decides, unless the others would be too few to show the limit.
+#: One row in this many decides, unless too few others would be left to show the limit.
 DECIDING_SHARE = 5
 
 
@@ -34,16 +34,16 @@ class Evaluated:
     head : Head
         The fast model's.
     margin : (n,) float64
-        How wrong the fast model's values must be at least for another label.
+        The smallest error of the fast model's values that could change the label.
     differing : (n,) bool
-        Whether the fast model gives another label than the exact one.
+        Whether the labels of the two models differ.
     group : (n,) int64
         Equal numbers for equal rows, from 0.
     part : (n,) int64
-        The limit is to hold in every part: the number of the exact model's class, or 0 for all rows.
+        The limit must hold in every part: the number of the exact model's class, or 0 for all rows.
     parts : int
     values : (m, p) float64 or None
-        The fast model's decision values of the m differing rows, in order; where it has one value a class.
+        The fast model's decision values of the m differing rows, in order; where it has one value per class.
     """
 
     head: Head
@@ -65,9 +65,9 @@ class Chosen:
     deciding : (n,) bool
         The rows that decided; the others chose the error.
     cheaper : bool
-        Whether the deciding rows say that joining saves work.
+        Whether joining saves work on the deciding rows.
     limits : tuple of float
-        For each part the share of differing rows that is not exceeded.
+        For each part, an upper limit on the share of differing rows.
     """
 
     error: float
@@ -77,7 +77,7 @@ class Chosen:
 
 
 def least_rows(max_diff: float, confidence: float) -> int:
-    """Return the number of rows, none of which differs, that proves a share of at most `max_diff`."""
+    """Return how many rows prove a share of at most `max_diff` if none of them differs."""
     least = trials_needed(max_diff, confidence)
     while largest_count(least, max_diff, confidence) < 0:  # the two round differently
         least += 1
@@ -95,19 +95,19 @@ def choose(
 ) -> Chosen:
     """Choose the smallest error for which the limit holds in every part, and decide whether to join.
 
-    Two ways of counting are kept to at once: every row as often as it occurs, which is right for independent
-    draws from a population of few different rows, and every different row once, which is right where rows
-    were copied. The larger error of the two holds either way.
+    Rows are counted in two ways: every row as often as it occurs, which is right for independent draws from
+    a population of few distinct rows, and every distinct row once, which is right where rows were copied.
+    The larger of the two errors is chosen, so the limit holds in both cases.
 
     Parameters
     ----------
     found : Evaluated
-        Every part has at least :func:`least_rows` different rows.
+        Every part has at least :func:`least_rows` distinct rows.
     max_diff, confidence : float
     seed : int
-        Of the division.
+        Seed of the random division.
     cost_fast, cost_exact : float
-        Of a row for either model, in one unit: time, or multiply-adds; None where the fast one's is unknown.
+        Cost of a row for each model, both in time or both in multiply-adds; `cost_fast` is None if unknown.
     """
     deciding = _deciding(found, least_rows(max_diff, confidence), seed)
     counted: list[tuple[BoolArray, int]] = []
@@ -168,9 +168,9 @@ def _cheaper(
 
 
 def _beyond_rounding(found: Evaluated, error: float, counted: list[tuple[BoolArray, int]]) -> float:
-    """Return an error at least so large that certified_rows, too, leaves as many rows as are allowed.
+    """Return an error large enough that certified_rows, too, leaves at most the allowed number of rows.
 
-    With one value a class it decides on sums of rounded numbers, elsewhere on the numbers that were compared.
+    With one value per class it compares sums of rounded numbers, otherwise the numbers that were compared.
     """
     values = found.values
     if values is None or not error or not len(values) or not math.isfinite(error):

@@ -23,7 +23,7 @@ class ErrorStatement:
     rows_from : str
         ``data`` or ``support vectors``.
     median, quantile_99, quantile_999, largest : float
-        Of |difference of decision values|, over all rows and decision functions.
+        Statistics of |difference of decision values| over all rows and decision functions.
     values_differing_percent : float or None
         How much the values differ (:func:`svmfast.score.values_differing_percent`); None unless regression.
     label_agreement : float or None

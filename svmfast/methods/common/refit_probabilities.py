@@ -32,7 +32,7 @@ def probability_error(head: Head, ours: FloatArray, theirs: FloatArray) -> dict[
     Parameters
     ----------
     head : Head
-        Of both models.
+        The head of both models.
     ours, theirs : (n, p) float64
         Decision values of the converted model and of the exact model; n > 0.
 

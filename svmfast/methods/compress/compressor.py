@@ -50,7 +50,7 @@ class Solution:
     start : str
         Name of the start.
     iterations, evaluations : int
-        Of L-BFGS. Evaluations include those of short runs from other starts, iterations do not.
+        Counts of L-BFGS. Evaluations include short runs from other starts; iterations do not.
     stopped : str
         See :class:`svmfast.methods.compress.optimizer.Optimized`; ``exact`` or ``not moved`` without L-BFGS.
     starts : tuple of StartReport
