@@ -4,7 +4,7 @@ from svmfast.import_path import leave_out_current_folder
 
 
 def console() -> None:
-    """Run the program as a process of its own; it does not return."""
+    """Run the program as its own process; it does not return."""
     leave_out_current_folder()
     from svmfast.cli import plain_scale
 

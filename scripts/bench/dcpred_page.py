@@ -78,9 +78,9 @@ def chosen(results: dict[str, Any]) -> list[str]:
         "",
         "Clusters, landmarks and pseudo landmarks chosen by the program on rows held out from training; "
         "gamma and C as above, all else by default. The counted cost is on the test rows; on training rows "
-        "it is never above the one asked for. Seconds include the trials.",
+        "it never exceeds the requested one. Seconds include the trials.",
         "",
-        "| data | asked | chosen | accuracy, % | counted cost | seconds |",
+        "| data | requested | chosen | accuracy, % | counted cost | seconds |",
         "| --- | ---: | --- | ---: | ---: | ---: |",
     ]
     for name, e in results.items():

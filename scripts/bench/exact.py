@@ -6,8 +6,8 @@
 
 PYTHON is an interpreter with the other svmfast. For each model: the time from rows in memory to labels in
 memory of both, with each instruction set; how many rows single precision proves; labels that differ from
-svm-predict's; whole processes. Models that --models lacks are trained. All sides run in turn, each in a
-process of its own, which predicts for 50 milliseconds at least; the tables show medians. `--readme` puts them
+svm-predict's; whole processes. Models that --models lacks are trained. All sides run in turn, each in its
+own process, which predicts for at least 50 milliseconds; the tables show medians. `--readme` puts them
 between the markers ``<!-- exact -->`` and ``<!-- /exact -->``.
 """
 

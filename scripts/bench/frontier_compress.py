@@ -7,8 +7,8 @@
 DIR holds LIBSVM data sets under their usual names; a model that --models lacks is trained (`svmfast train`).
 Methods: ``random`` (a random subset of the support vectors, coefficients refitted: like Reduced-SVM),
 ``lars`` (LARS-SVM, the paper's first stage), ``kmeans`` (centroids, coefficients refitted), ``compress`` (the
-default). All are given the training rows, without their labels, and nothing of the test rows. Every model is
-made by the executable in a process of its own, whose time and peak memory are taken, and predicted by
+default). All are given the training rows, without their labels, but not the test rows. Every model is
+made by the executable in its own process, whose time and peak memory are measured, and predicted by
 svm-predict as well. Time is wall time: close other programs. Results go to
 scripts/bench/results/compress.json (what was measured earlier stays), the table to docs/compress.md, the
 figure, with matplotlib, to docs/figures/compress.svg.

@@ -3,8 +3,8 @@
     python scripts/bench/growth.py [--quick] [--axis rows] [--json RESULTS] [--page PAGE] [--figure FIGURE]
     python scripts/bench/growth.py --rows 10000,1000000 --svs 1000,10000 --features 8,100 --classes 2,10
 
-Models and rows are synthetic: standard normal values, random coefficients. Every measurement is an svmfast
-process of its own; its time is that of all cores (other work on the machine moves it little), less that of a
+Models and rows are synthetic: standard normal values, random coefficients. Every measurement is a separate
+svmfast process; its time is that of all cores (other work on the machine moves it little), less that of a
 process that does nothing, and its memory the peak. Rows are streamed through a pipe, so they can be many. The
 slope is fitted to the upper half of an axis: time grows with size to the power of it. A slope over less than
 a second is start-up and noise, and is left out. `parsing` is predict with a linear model.

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.executable).parent / "svmfast"
 LIMIT = 60.0  # seconds after which a command or call is not repeated
 
-#: Runs a command and writes status, seconds by the clock and of all cores, peak memory. A process of its own,
+#: Runs a command and writes status, seconds by the clock and of all cores, peak memory. A separate process,
 #: and a small one: a child's peak begins with that of the process it was forked from, which may hold much.
 METER = """
 import resource, subprocess, sys, time
@@ -49,7 +49,7 @@ def version_of(tool: Path) -> str:
             ["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True, check=True
         )
         return f"{shown.stdout} (Debian)"
-    raise SystemExit(f"{tool}: cannot tell its version; no svm.h beside it and no package owns it")
+    raise SystemExit(f"{tool}: unknown version; no svm.h next to it and no package owns it")
 
 
 @dataclass(frozen=True)

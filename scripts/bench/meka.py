@@ -4,7 +4,7 @@
     python scripts/bench/meka.py --json RESULTS --page docs/meka.md --figure docs/figures/meka_sweep.svg
 
 FOLDER holds LIBSVM data sets under their usual names. Parts: error, sweep, ridge, bka, svc, exact, speed. A
-part's results take the place of its old ones in the JSON file. Every figure stands beside what it is measured
+part's results replace its old ones in the JSON file. Every figure is shown next to what it is measured
 against, made in the same run. Timings are wall time; close other programs.
 """
 

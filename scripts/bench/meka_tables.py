@@ -253,7 +253,7 @@ def _speed(found: list[Record]) -> list[str]:
     total = np.polyfit(n, np.log([s["seconds"] for s in skin]), 1)[0]
     return [
         *_text(
-            "`svmfast meka DATA --task error --sample 2000`, each in a process of its own. ijcnn1:",
+            "`svmfast meka DATA --task error --sample 2000`, each in its own process. ijcnn1:",
             "rank 128, 10",
             "clusters; covtype: 256, 15; skin: 64, 10. `estimated`: the memory estimated before the work.",
         ),

@@ -143,7 +143,7 @@ def _start_up(records: list[Record]) -> list[str]:
 
 
 def _busy(records: list[Record]) -> list[str]:
-    rows = [["exact, whole process", "alone", "beside a busy process", "ratio"]]
+    rows = [["exact, whole process", "alone", "next to a busy process", "ratio"]]
     for r in records:
         alone, beside = _median(r, "alone"), _median(r, "beside")
         rows.append([r["model"], _seconds(alone), _seconds(beside), _times(beside, alone)])

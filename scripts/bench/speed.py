@@ -5,7 +5,7 @@
     python scripts/bench/speed.py ... --json raw.json --readme docs/benchmarks.md
     python scripts/bench/speed.py ... --against scripts/bench/results/bench.json [--tolerance 1.5]
 
-Both sides of every comparison run in turn within one call; the tables show medians and, beside every time,
+Both sides of every comparison run in turn within one call; the tables show medians and, with every time,
 how many labels differ from svm-predict's. `--readme` puts the tables between the markers ``<!-- bench -->``
 and ``<!-- /bench -->``. `--against` compares with results of an earlier --json run and exits with 1 where a
 gain over a peer of the same run fell by more than the tolerance: ratios within a run, since machines differ.
@@ -253,8 +253,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--skip", action="append", default=[], metavar="SECTION", help="leave a section out")
-    parser.add_argument("--stream-megabytes", type=int, default=0, help="also stream so much text (1000)")
-    parser.add_argument("--busy", action="store_true", help="also measure beside a busy process")
+    parser.add_argument("--stream-megabytes", type=int, default=0, help="also stream this much text (1000)")
+    parser.add_argument("--busy", action="store_true", help="also measure next to a busy process")
     parser.add_argument("--json", type=Path, help="write every sample here")
     parser.add_argument("--against", type=Path, metavar="JSON", help="compare gains with these results")
     parser.add_argument("--tolerance", type=float, default=1.5, help="factor a gain may fall by")

@@ -41,7 +41,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 from edges import DATA, GAMMAS, MODELS, Edge, convert, learn  # noqa: E402
 from program import PROGRAM  # noqa: E402
 
-#: Runs a command and writes status, seconds and peak memory. A process of its own, and a small one: a child's
+#: Runs a command and writes status, seconds and peak memory. A separate process, and a small one: a child's
 #: peak begins with that of the process it was forked from.
 METER = """
 import resource, subprocess, sys, time

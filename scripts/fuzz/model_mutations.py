@@ -89,11 +89,11 @@ def mutate(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
 
 
 def every_edge(text: bytes) -> Iterator[bytes]:
-    """Yield `text` with each of its sizes, counts, starts and scalars at each edge, one at a time.
+    """Yield `text` with each of its sizes, counts, starts and scalars set to each edge value, one at a time.
 
     In arrays of floats, which are long, the first, middle and last number are changed. Three counts of
-    each array are also set so that their sum wraps around to the right one, in all ways of two great ones.
-    An embedded model is changed likewise, with its size corrected.
+    each array are also set so that their sum wraps around to the right one, in every way with two large
+    ones. An embedded model is changed in the same way, with its size corrected.
     """
     for found in re.finditer(rb"^embedded (\w+) bytes (\d+)\n", text, re.MULTILINE):
         inner = text[found.end() : found.end() + int(found[2])]
@@ -122,7 +122,7 @@ def every_edge(text: bytes) -> Iterator[bytes]:
 
 
 def _words(part: bytes) -> Iterator[tuple[int, int, bool]]:
-    """Yield where the numbers of a section are to be changed, and whether they are whole."""
+    """Yield the positions at which to change the numbers of a section, and whether they are integers."""
     heading = part.split(b"\n", 1)[0]
     if not part.startswith(b"array "):
         for found in re.finditer(rb"^\w+ (-?[\d.e+-]+)$", part, re.MULTILINE):

@@ -3,8 +3,8 @@
     scripts/fuzz/options [--sets N] [--first I] [--seed S] [--commands a,b] [--progress FILE] [--show]
 
 Set I of a seed is always the same command line (--first I --sets 1 --show runs it again and shows what it
-says). Each runs in a folder of its own: in a fork of this process, in which everything is imported, and one
-in fifty as the installed program. Wrong are
+says). Each runs in its own folder: in a fork of this process, in which everything is imported, and one
+in fifty as the installed program. Forbidden are
 
 - a status other than 0, 1 and 2; a Python trace or warning; status 1 or 2 without a word on stderr;
 - 60 s of processor time, or ten minutes;

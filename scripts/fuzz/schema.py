@@ -1,12 +1,12 @@
-"""The target `schema` of scripts/fuzz/inputs: models whose sizes, starts and numbers lie at their edges.
+"""The target `schema` of scripts/fuzz/inputs: models whose sizes, starts and numbers have edge values.
 
-First comes every size, count, start and scalar of every seed at every edge, one at a time; then random
-mutations, several at once. These come in parts of 20,000, each in a process of its own and made from the
+First, every size, count, start and scalar of every seed is set to every edge value, one at a time; then come
+random mutations, several at once. These come in parts of 20,000, each in its own process and derived from the
 run's seed and the part's number alone. So a run can continue where it ended (--progress keeps a line for each
 part), a part can be run again, and memory stays bounded. (A run of one part skips the first stage.) Every
 input is loaded, described and asked to predict, with probabilities and error bounds where the model has them;
 it must be refused in one line with status 2, or give finite values, within 200 MB and 20 s of processor time.
-The input being read lies in build/fuzz/schema-SEED-PART-reading; a crash leaves it there.
+The input being read is in build/fuzz/schema-SEED-PART-reading; a crash leaves it there.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@
 namespace svmfast {
 namespace {
 
-// Beyond so many columns a file is left to the reader that counts memory.
+// Files with more columns are left to the reader that counts memory.
 constexpr std::int64_t most_plain_width = 1 << 20;
 
 // svm-scale's -y.

@@ -66,7 +66,7 @@ struct SinglePack {
     }
 };
 
-// The packed rbf expansion, or null if single precision is of no use: other kernels, scattered models, numbers
+// The packed rbf expansion, or null if single precision cannot be used: other kernels, scattered models, numbers
 // outside its range.
 std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors &);
 // The lattice of an otherwise complete pack, or null if its values are not on a lattice.

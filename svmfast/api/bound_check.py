@@ -188,7 +188,7 @@ def bound_check(
     if required is not None:
         required = checked("`require_certified`", required, Share(zero=True, whole=True))
     if model is not None and gamma is not None:
-        raise OptionError("`model` and `gamma` exclude each other: a model has a gamma of its own")
+        raise OptionError("`model` and `gamma` exclude each other: a model has its own gamma")
     for option, value in (("`require_certified`", required), ("`tolerance`", tolerance)):
         if value is not None and model is None:
             raise OptionError(f"{option} needs `model`")
@@ -279,7 +279,7 @@ def _rows(
 def _fitting(
     data: Any, reading: Reading, name: str, model: Model, threads: int, listener: Listener
 ) -> Iterator[Rows]:
-    """Yield the rows of data; the first ones are held against the model."""
+    """Yield the rows of data; the scale of the first ones is compared with the model's."""
     scale = ScaleCheck(model, scaled=reading.scale is not None)
     first = True
 

@@ -94,7 +94,7 @@ class Shared(Job):
     warnings: list[str] = field(default_factory=list)
 
     def part_name(self, number: int) -> str:
-        """Return the name, relative to the folder, of a part's output: a hidden file beside the whole one."""
+        """Return the name of a part's output in the folder: a hidden file next to the whole one."""
         folder, name = os.path.split(self.name)
         end = ".arrow" if table_form(self.name) else ""
         return os.path.join(folder, f".{name}.part-{number:05}{end}")

@@ -1,7 +1,7 @@
 """Features by the position of their columns: tables of a run in which nothing names the features.
 
-If a model does not name its features, a column in another place cannot be found. A remark says so, and the
-tables of one run are compared with each other: their columns of features must have the same names in the same
+If a model does not name its features, a column in a different place cannot be found. A remark says so, and
+the tables of one run are compared with each other: their feature columns must have the same names in the same
 order. The rule is stated in docs/tables.md.
 """
 
@@ -27,7 +27,7 @@ IN_MEMORY = "the data"
 _HINT, _HINT_IN_MEMORY = "give `features`", "give the columns in that order"
 _WORDS = ("svmfast", "export", "MODEL", "--to", "libsvm", "--feature-names", "NAMES", "-o", "NAMED")
 _EXPORT = f", or name them in the model ({shell_line(_WORDS)})"
-_EARLIER = "an earlier run wrote outputs by the order of {}; `overwrite` starts anew"
+_EARLIER = "an earlier run wrote outputs by the order of {}; `overwrite` starts over"
 
 
 class ColumnOrder:
@@ -67,22 +67,22 @@ class ColumnOrder:
         *,
         in_memory: bool = False,
     ) -> None:
-        """Compare a table with the first one; without a first one, this is it.
+        """Compare a table with the first one; if there is none yet, this becomes it.
 
         Parameters
         ----------
         path : str
             Its name in messages.
         features : sequence of str or None
-            Its columns of features in their order; None of LIBSVM's text, which has no columns.
+            The names of its feature columns in their order; None for LIBSVM's text, which has no columns.
         reading : Reading
-            With the scaling that the rows go through, whose names find the columns.
+            Contains the scaling of the rows, whose names find the columns.
         note : callable
-            Gets a remark on the first table, if that has names and its columns meet a model's features.
+            Receives a remark on the first table if it has names but the model's features have none.
         model : Model, optional
-            None where rows are only trained on: the first table then decides which feature is which.
+            None for training: the first table then decides which feature is which.
         in_memory : bool
-            Whether it is a DataFrame, for which there are no options of reading.
+            Whether it is a DataFrame, which has no reading options.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class ColumnOrder:
         missing = [f"there is no '{name}'" for name in wanted if name not in found]
         more = [f"'{name}' is not among them" for name in features if name not in known]
         if missing or more:
-            what = f"its columns are not those of {self._of}: {(missing + more)[0]}"
+            what = f"its columns differ from those of {self._of}: {(missing + more)[0]}"
         else:
             pairs = enumerate(zip(features, wanted, strict=True), 1)
             place, here, there = next((n, here, there) for n, (here, there) in pairs if here != there)

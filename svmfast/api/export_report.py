@@ -77,7 +77,7 @@ class ExportReport:
             f"measured     {self.measured_rows:,} {self.measured_on}: {apart}",
         ]
         if self.language == "libsvm" and self.measured_on == OWN_VECTORS and not self.max_abs_error:
-            out = [f"exported     {self.language}"]  # the same text, and no comparison was asked for
+            out = [f"exported     {self.language}"]  # the same text, and no comparison was requested
         if self.certified is not None:
             share = 100 * self.certified / max(1, self.measured_rows)
             out.append(f"certain      {labels_are(self.certified)} provably the exact model's ({share:.2f}%)")
@@ -101,7 +101,7 @@ class Export:
         The file's content.
     report : ExportReport
     ranges : bytes or None
-        The range file for svm-scale, if it was asked for.
+        The range file for svm-scale, if requested.
     """
 
     data: bytes = field(repr=False)

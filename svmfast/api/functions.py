@@ -88,7 +88,7 @@ def _docstring(method: Method) -> str:
         parts += _input(given)
     if _takes_labels(method):
         parts.append("labels : (n,) array_like, optional")
-        parts += _wrapped("Labels of rows that have none of their own.", _INDENT)
+        parts += _wrapped("Labels for rows without labels.", _INDENT)
     for one in (*options_of(method.options), *options_of(Reading)):
         parts += _option(one)
     if method.scores_alone:
@@ -110,7 +110,7 @@ def _docstring(method: Method) -> str:
         "OptionError, UnsupportedError, MemoryLimitError",
         "NegativeAnswerError",
     ]
-    parts += _wrapped("There is no model of the kind that was asked for.", _INDENT)
+    parts += _wrapped("No model meets the request.", _INDENT)
     return "\n".join(parts)
 
 

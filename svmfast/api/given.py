@@ -266,7 +266,7 @@ def rows_of(
     if _is_table(data):
         from svmfast.formats.tables import from_object
 
-        # What is handed over in memory has no labels, unless they are asked for elsewhere.
+        # Data in memory have no labels, unless the caller gives them separately.
         dataset = from_object(data, Reading(unlabelled=True), names)
         if dataset.columns is not None:
             see(dataset.columns)

@@ -184,7 +184,7 @@ class _Reader:
     reading : Reading
     setting : Setting
     stack : ExitStack
-        Gets what is to be closed after the run.
+        Closes opened files after the run.
     see : callable
     reference : Model or None
         The model whose width and scale the rows must match.

@@ -35,7 +35,7 @@ class OpenedModels:
     scaling : Scaling or None
         Applied to the rows before either.
     identities : list of str
-        Hashes of the models, if they were asked for.
+        Hashes of the models, if requested.
     """
 
     model: Model

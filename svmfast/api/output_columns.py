@@ -1,4 +1,4 @@
-"""What the output of a prediction contains beside labels, as text or as a table."""
+"""What the output of a prediction contains besides labels, as text or as a table."""
 
 from __future__ import annotations
 

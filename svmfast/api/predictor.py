@@ -93,13 +93,13 @@ class Predictor:
     model : Model
         The model for scaled rows; with `assume_error`, a cascade of the given model and `exact`.
     scaling : Scaling or None
-        What rows go through before.
+        The scaling that is applied to rows first.
     column_order : ColumnOrder
         The columns that tables must have if the model does not name its features: those of the first one.
     exact : KernelExpansion or None
         The model that answers rows that are not certified.
     output : OutputColumns
-        What the predictor's outputs contain beside labels.
+        What the predictor's outputs contain besides labels.
     class_names : dict of float to str, or None
         The name of each label, if the model has names; the source of :attr:`Answer.names`.
 
@@ -155,7 +155,7 @@ class Predictor:
         self.model, self.exact, self.scaling = opened.model, opened.exact, opened.scaling
         self._options = replace(asked, exact=None)  # it is open, and would be pickled twice
         self._identities = opened.identities
-        # Decision values, and a bound printed beside them, need double precision. The labels of an
+        # Decision values, and a bound printed with them, need double precision. The labels of an
         # approximated model are taken from the same values.
         with_values = asked.decision_values and (asked.certify or isinstance(self.model, PolynomialModel))
         self._single_precision = asked.precision == "auto" and not with_values

@@ -50,7 +50,7 @@ def run_method(
     options, reading : mapping
         Fields of ``method.options`` and of :class:`svmfast.options.Reading`.
     labels : (n,) array_like, optional
-        Labels of rows that have none of their own.
+        Labels for rows without labels.
     threads : int, optional
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The result does not
         depend on it.

@@ -94,7 +94,7 @@ class TrainingNames:
         Parameters
         ----------
         scaling : Scaling or None
-            None stands for one that changes nothing.
+            None: the identity.
         width : int
             Number of columns of the training rows.
         """
@@ -102,7 +102,7 @@ class TrainingNames:
         columns = self._columns if self._keeps else None
         if scaling is not None and columns is not None:
             others = len(columns) - len(scaling)
-            # Names that the scaling has have found the columns. One that clips cannot get more columns.
+            # The scaling's own names have already found the columns. One that clips cannot get more columns.
             if scaling.feature_names is not None or others < 0 or (others and scaling.clip is not None):
                 columns = None
         if columns is None and classes is None:

@@ -74,7 +74,7 @@ class Output(_File):
     Parameters
     ----------
     content : {"model"}, optional
-        The content of an output that stands where other commands read a model.
+        The content of an output at a place where other commands read a model.
     role : str, optional
         The file's key in JSON reports; by default the parameter's name.
     after : str, optional

@@ -25,7 +25,7 @@ _HELP = """
     fastest, the one closest to EXACT is recommended. With `max_bytes` or `max_operations` alone, the
     closest model that fits is recommended.
 
-    Each candidate is an svmfast command of its own. The recommended command is printed; run again, it writes
+    Each candidate is a separate svmfast command. The recommended command is printed; run again, it writes
     the same bytes on the same instruction set. DIR holds the models, the report (report.html, report.md,
     report.json and a figure) and 'recommended', a copy of the recommended model. The copy contains EXACT if
     EXACT is needed for the rows that are not certified. Cheap candidates come first, with `max_bytes` after

@@ -279,7 +279,7 @@ def run(args: Sequence[str] | None = None) -> int:
 
 
 def console() -> NoReturn:
-    """Run the program as a process of its own.
+    """Run the program as its own process.
 
     It exits without Python's finalization, which a thread waiting for input would block, and which takes
     longer than many predictions once NumPy is loaded.

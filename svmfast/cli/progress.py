@@ -52,7 +52,7 @@ class ProgressBar:
         self._bars.update(self._tasks[name], description=what, completed=done, total=total)
 
     def note(self, what: str, text: str) -> None:
-        """Show text beside the bar of a step."""
+        """Show text next to the bar of a step."""
         if self._bars is not None and what in self._tasks:
             self._bars.update(self._tasks[what], note=text)
 

@@ -1,4 +1,4 @@
-"""Class weights as svm-train has them, ``-w-1 2``, and svm-train's command line, where ``-h`` has a value."""
+"""Class weights in svm-train's form, ``-w-1 2``, and svm-train's command line, where ``-h`` has a value."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class WeightsCommand(click.Command):
             elif self.strict and re.match("-[a-z].", word) and (word[:2] in takes_value | flags):
                 # svm-train would ignore what follows the letter and use the next word as the value.
                 raise click.UsageError(
-                    f"'{word}': write the value as a word of its own, {word[:2]} {word[2:]}", ctx
+                    f"'{word}': write the value as a separate word, {word[:2]} {word[2:]}", ctx
                 )
             else:
                 out.append(word)

@@ -43,11 +43,11 @@ class PredictionReport:
         Score of the predictions.
     certified, outside, single : int or None
         Rows that are certified, rows outside the validity bound, and rows that single precision answered;
-        None if these were not asked for.
+        None if these were not requested.
     rows_with_unknown : int
         Rows with features beyond the model's.
     differing_from_vote : int
-        Rows whose most probable label is not the label of the vote.
+        Rows whose most probable label differs from the winner of the vote.
     notes : list of str
         Remarks of the reader of the data.
     """

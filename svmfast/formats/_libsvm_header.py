@@ -191,7 +191,7 @@ class LibsvmHeader:
             self._need(f" where svm_type is {svm_type}", "label", "nr_sv")
             for one, other in (("probA", "probB"), ("probB", "probA")):
                 if one in values:
-                    self._need(f" beside {one}", other)
+                    self._need(f" with {one}", other)
             self._refuse("prob_density_marks")
             self._check_labels()
             self._check_nr_sv()

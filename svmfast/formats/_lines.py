@@ -5,7 +5,7 @@ from __future__ import annotations
 from svmfast._core import TEXT_PADDING
 from svmfast.formats.source import Source
 
-#: Longer lines are refused: they are hardly data, or need a larger machine.
+#: Longer lines are refused: they are unlikely to be data, or need a larger machine.
 MAX_LINE_BYTES = 1 << 30
 #: Lines from this length on are checked for signs of a binary file before more memory is allocated for them.
 _SUSPICIOUS_LINE = 1 << 20

@@ -1,6 +1,6 @@
 """svmfast's own model text, for the kinds of models that LIBSVM's format cannot hold: docs/model-format.md.
 
-A file declares its content and contains nothing else; equal content gives equal bytes.
+A file declares its content and contains nothing else; equal content gives identical bytes.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from svmfast.errors import OptionError
 from svmfast.formats._columns import number_of, pyarrow
 from svmfast.rows import FloatArray
 
-#: With more distinct names, the column is hardly that of the classes.
+#: With more distinct names, the column is unlikely to hold classes.
 MAX_NAMES = 10_000
 
 

@@ -64,7 +64,7 @@ def _with_steps_before(
     Parameters
     ----------
     model : Model
-        The model of the last step, which may have a scaling of its own, also one that only holds names.
+        The model of the last step, which may have its own scaling, or one that only holds names.
     before : Affine or None
         The map of the steps before it, if any.
     features : tuple of str or None

@@ -184,7 +184,7 @@ class Outcome:
     refusal : str or None
         The reason for refusing: a negative answer, not an error.
     advice : str or None
-        With `refusal`: what may help, in a line of its own. `frontier` shows only the reason, since it tries
+        With `refusal`: what may help, on a separate line. `frontier` shows only the reason, since it tries
         other options and methods itself.
     fallback_error : float or None
         The error of the decision values that ``predict`` may assume; rows whose label could change within

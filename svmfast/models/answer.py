@@ -46,7 +46,7 @@ class Answer(Cacheless):
         Columns in the order of the model's labels (``model.head.labels``); for one-class, normal and outlier.
         None unless requested.
     differing_from_vote : int
-        Number of rows whose most probable label is not the winner of the vote, which is the label that is
+        Number of rows whose most probable label differs from the winner of the vote, the label that is
         predicted without probabilities.
     inside : (n,) bool or None
         Whether the row lies inside the model's validity bound. None unless requested.

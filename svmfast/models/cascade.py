@@ -76,7 +76,7 @@ class CascadeModel(Cacheless):
 
     @property
     def summary(self) -> str:
-        """What a ``repr`` says of this kind."""
+        """The part of ``repr`` that is specific to this kind."""
         return f"assumed error {self.error:g}, {part('fast', self.fast)}, {part('exact', self.exact)}"
 
     @property

@@ -75,7 +75,7 @@ class KernelExpansion(Cacheless):
 
     @property
     def summary(self) -> str:
-        """What a ``repr`` says of this kind."""
+        """The part of ``repr`` that is specific to this kind."""
         return f"{self.kernel.summary}, {count(len(self.sv), 'support vector')}"
 
     @property

@@ -175,7 +175,7 @@ class PolynomialModel(Cacheless):
 
     @property
     def summary(self) -> str:
-        """What a ``repr`` says of this kind."""
+        """The part of ``repr`` that is specific to this kind."""
         low, high = (int(self.orders.min()), int(self.orders.max())) if self.orders.size else (0, 0)
         parts = [
             f"order {high}" if low == high else f"orders {low} to {high}",
@@ -206,7 +206,7 @@ class PolynomialModel(Cacheless):
         """Return decision values in single precision, and bounds that include its rounding, both ``(n, p)``.
 
         If these bounds prove a row's label, those of :meth:`certified_values` prove the same label. Bounds
-        are infinite where single precision is of no use.
+        are infinite where single precision proves nothing.
         """
         self._require_certificate()
         decisions, _, _, bounds = self._run(rows, bounds=True, single_precision=True, threads=threads)

@@ -51,7 +51,7 @@ class PseudoLandmarks:
 
     @classmethod
     def none(cls, cells: int, functions: int) -> PseudoLandmarks:
-        """Return empty pseudo landmarks for so many cells and decision functions."""
+        """Return empty pseudo landmarks for this number of cells and decision functions."""
         return cls(
             "poly",
             np.zeros(cells, np.int64),

@@ -170,7 +170,7 @@ class RoutedModel(Cacheless):
 
     @property
     def summary(self) -> str:
-        """What a ``repr`` says of this kind."""
+        """The part of ``repr`` that is specific to this kind."""
         parts = [f"{self.kernel} kernel", count(self.n_cells, "cell"), count(len(self.landmarks), "landmark")]
         if self.pseudo is not None:
             parts.append(count(int(self.pseudo.sizes.sum()), "pseudo landmark"))

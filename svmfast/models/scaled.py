@@ -53,7 +53,7 @@ class ScaledModel:
 
     def __post_init__(self) -> None:
         if isinstance(self.model, ScaledModel):
-            raise ModelContentError("model", "a model with a scaling of its own", "one without")
+            raise ModelContentError("model", "a model with its own scaling", "one without")
         if isinstance(self.model, KernelExpansion) and self.model.kernel.kind == "precomputed":
             raise UnsupportedError(
                 "a precomputed kernel has no rows to scale", "scale the rows before computing the kernel"
@@ -71,7 +71,7 @@ class ScaledModel:
 
     @property
     def summary(self) -> str:
-        """What a ``repr`` says of this kind."""
+        """The part of ``repr`` that is specific to this kind."""
         return f"{self.scaling.summary}, {part('before a', self.model)}"
 
     @property

@@ -372,7 +372,7 @@ class Scaling(Cacheless):
             _all_or_none(arrays, names) for names in (("minimum", "maximum"), ("offset", "factor"))
         )
         both = "minimum and maximum, or offset and factor"
-        _expect("minimum", not (ranged and affine), "offset and factor beside it", f"one map: {both}")
+        _expect("minimum", not (ranged and affine), "offset and factor too", f"one map: {both}")
         _expect("factor", ranged or affine, "no map", both)
         limits = _all_or_none(scalars, ("lower", "upper"))
         _expect("minimum", limits or not ranged, "without its limits", "lower and upper")
@@ -451,7 +451,7 @@ def _all_or_none(given: Mapping[str, Any], names: Sequence[str]) -> bool:
     there = [name in given for name in names]
     if any(there) and not all(there):
         missing, given_one = (names[there.index(one)] for one in (False, True))
-        raise ModelContentError(given_one, f"no '{missing}' beside it", f"all of {' '.join(names)}, or none")
+        raise ModelContentError(given_one, f"'{missing}' is missing", f"all of {' '.join(names)}, or none")
     return all(there)
 
 

@@ -82,8 +82,8 @@ def test_a_file_with_other_names_is_an_error(tmp_path: Path) -> None:
     fewer = table(tmp_path / "d.parquet", ("w", "x"))
     done = svmfast(*WORDS, tmp_path / "out", EXACT, first, more, other, fewer)
     lines = done.stderr.decode().splitlines()
-    assert f"{more}: its columns are not those of {first}: 'extra' is not among them{HINT}" in lines
-    assert f"{other}: its columns are not those of {first}: there is no 'z'{HINT}" in lines
+    assert f"{more}: its columns differ from those of {first}: 'extra' is not among them{HINT}" in lines
+    assert f"{other}: its columns differ from those of {first}: there is no 'z'{HINT}" in lines
     assert f"{fewer}: 2 columns of features; the model has 4 features" in lines
     # A table with too few columns does not set the order for the others.
     done = svmfast(*WORDS, tmp_path / "out2", EXACT, fewer, first)
@@ -102,7 +102,7 @@ def test_a_later_run_requires_the_same_order(
         done = svmfast(*WORDS, out, *dask, EXACT, *given)
         assert done.returncode == 2
         error = f"{files[1]}: its columns are those of {files[0]} {ORDER}{HINT} (an earlier run "
-        error += f"wrote outputs by the order of {files[0]}; --overwrite starts anew)"
+        error += f"wrote outputs by the order of {files[0]}; --overwrite starts over)"
         assert error in done.stderr.decode().splitlines()
     assert svmfast(*WORDS, out, *dask, EXACT, files[2]).returncode == 0
     assert svmfast(*WORDS, out, *dask, "--overwrite", EXACT, files[1]).returncode == 0

@@ -227,7 +227,7 @@ def test_a_dask_frame(tables: tuple[Path, Path]) -> None:
     assert heard.notes == [REMARK.format("the data")]
 
 
-def test_estimators_keep_to_scikit_learns_rule() -> None:
+def test_estimators_follow_scikit_learns_rule() -> None:
     pytest.importorskip("pandas")
     from svmfast.sklearn import FastSVC
 

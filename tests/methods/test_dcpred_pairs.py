@@ -28,7 +28,7 @@ MINE = DcpredOptions(gamma=(0.01,), C=(10.0,), clusters=1, landmarks=40, iterati
 
 
 def test_training_is_close_to_libsvm() -> None:
-    """At most two points below LIBSVM with 40 landmarks for ten classes; equal bytes for any threads."""
+    """At most two points below LIBSVM with 40 landmarks for ten classes; the same bytes for any threads."""
     rows, test = read_svmlight(data_path("digits.train")), read_svmlight(data_path("digits.test"))
     exact = train(rows.rows, rows.labels, TrainOptions(gamma=0.01, C=10.0))
     model, report = fit_svc(rows.rows, rows.labels, MINE, threads=2)

@@ -64,7 +64,7 @@ def test_it_is_about_as_accurate_as_scikit_learns(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.decision_values(test.rows), made.decision_values(test.rows))
 
 
-def test_equal_bytes_for_any_number_of_threads(tmp_path: Path) -> None:
+def test_identical_bytes_for_any_number_of_threads(tmp_path: Path) -> None:
     for threads in ("1", "2"):
         words = ("nystrom", data("iris.train"), "--task", "svc", "--landmarks", "9", "-j", threads)
         assert svmfast(*words, "-o", tmp_path / threads).returncode == 0

@@ -72,7 +72,7 @@ def test_the_model_is_libsvms_byte_for_byte(file: str, line: str, tmp_path: Path
         assert ours == (ROOT / file).read_bytes()
 
 
-def test_output_is_svm_trains_and_equal_runs_give_equal_bytes(tmp_path: Path) -> None:
+def test_output_is_svm_trains_and_equal_runs_give_identical_bytes(tmp_path: Path) -> None:
     first = program("train", "-b", "1", "-g", "0.5", DATA / "iris.train", tmp_path / "first")
     second = program("train", "-b", "1", "-g", "0.5", DATA / "iris.train", tmp_path / "second")
     assert first.stdout == second.stdout
@@ -315,7 +315,7 @@ def test_shapes_that_do_not_fit() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-g0.5", "data"), "svmfast train: '-g0.5': write the value as a word of its own, -g 0.5; see"),
+        (("-g0.5", "data"), "svmfast train: '-g0.5': write the value as a separate word, -g 0.5; see"),
         (("-qq", "data"), "svmfast train: '-qq': write the value"),
         (
             ("-w", "1", "2", "data"),

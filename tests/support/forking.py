@@ -1,6 +1,6 @@
 """Run the program in forks of a process that has imported it, so that the imports take time only once.
 
-What runs is the installed program from its entry point on, in a process of its own with pipes of its own.
+What runs is the installed program from its entry point on, in its own process with its own pipes.
 Only Python's start and the imports are left out: a quarter of a second for each of some thousand runs. Tests
 of the start itself, of signals, memory and time run the executable (`PROGRAM`). In a fork, the commands that
 ``frontier`` starts are forks too.
@@ -251,7 +251,7 @@ def _serve(connection: socket.socket, program: str, *, heavy: bool) -> None:
 
 
 def _fork(connection: socket.socket, program: str, *, commands: bool = False) -> None:
-    """Run what is asked for, one run at a time; `commands`: of ``frontier``, in sessions of their own."""
+    """Run the requested commands, one at a time; `commands`: those of ``frontier``, in their own sessions."""
     while True:
         head, ends, _, _ = socket.recv_fds(connection, _LENGTH, 3)
         if not head:

@@ -1,4 +1,4 @@
-"""svmfast's model text: round trips, refusal of broken files, and equal bytes for equal content."""
+"""svmfast's model text: round trips, refusal of broken files, and identical bytes for equal content."""
 
 from __future__ import annotations
 

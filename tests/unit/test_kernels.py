@@ -318,7 +318,7 @@ def test_listed_laplacian_vectors_give_the_values_of_dense_ones() -> None:
 
 @pytest.mark.parametrize("width", [40, 3000, 2**31 - 1])
 def test_columns_at_any_distance_are_distinguished(width: int) -> None:
-    """Distant columns are found by hashing: columns beside and between the model's must not be found."""
+    """Distant columns are found by hashing: columns next to and between the model's must not be found."""
     rng = np.random.default_rng(width)
     own = np.unique(rng.integers(0, width, 30)).astype(np.int32)
     sv = Rows(np.array([0, len(own)]), own, rng.normal(size=len(own)), width)

@@ -281,7 +281,7 @@ def test_lars_takes_what_scikit_learn_takes_from_omega() -> None:
     np.testing.assert_array_equal(got, sv[np.sort(active[:5])])
 
 
-def test_lars_keeps_to_the_memory_limit() -> None:
+def test_lars_respects_the_memory_limit() -> None:
     vectors, notes = starting("lars", 5, memory=3 * 8 * 20 * 20)
     assert vectors.shape == (5, 3)
     assert notes == ["lars chose among 20 of 60 support vectors (`memory`)"]

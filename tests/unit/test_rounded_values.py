@@ -108,7 +108,7 @@ def test_every_label_is_svm_predicts(path: Path) -> None:
     assert one.decisions.tobytes() == made.decision_values(rows).tobytes()
 
 
-def test_a_bound_does_not_depend_on_the_rows_beside_it() -> None:
+def test_a_bound_does_not_depend_on_other_rows() -> None:
     made, rows = svmfast.load_model(model("photos_c_rbf")), svmfast.read_svmlight(data("photos.test")).rows
     whole = svmfast.predict(made, rows, certify=True)
     assert whole.single.mean() > 0.97

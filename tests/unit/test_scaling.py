@@ -214,7 +214,7 @@ def test_ranges_are_an_offset_and_a_factor_too() -> None:
         ),
         (
             lambda: with_scaling(scaled(), SCALINGS["ranges"]),
-            "model: a model with a scaling of its own; expected one without",
+            "model: a model with its own scaling; expected one without",
         ),
     ],
 )
@@ -231,12 +231,12 @@ def scaled(model: Any = None) -> ScaledModel:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"-array": "maximum"}, "6: no 'maximum' beside it; expected all of minimum maximum, or none"),
-        ({"-scalar": "upper"}, "3: no 'upper' beside it; expected all of lower upper, or none"),
+        ({"-array": "maximum"}, "6: 'maximum' is missing; expected all of minimum maximum, or none"),
+        ({"-scalar": "upper"}, "3: 'upper' is missing; expected all of lower upper, or none"),
         ({"-both": ("lower", "upper")}, "4: without its limits; expected lower and upper"),
         (
             {"array": "offset"},
-            "6: offset and factor beside it; expected one map: minimum and maximum, or offset and factor",
+            "6: offset and factor too; expected one map: minimum and maximum, or offset and factor",
         ),
         (
             {"scalar": ("feature_names", "a b")},
@@ -244,11 +244,11 @@ def scaled(model: Any = None) -> ScaledModel:
         ),
         (
             {"scalar": ("y_lower", 1.0)},
-            "6: no 'y_upper' beside it; expected all of y_lower y_upper y_minimum y_maximum, or none",
+            "6: 'y_upper' is missing; expected all of y_lower y_upper y_minimum y_maximum, or none",
         ),
         (
             {"scalar": ("clip_lower", 1.0)},
-            "5: no 'clip_upper' beside it; expected all of clip_lower clip_upper, or none",
+            "5: 'clip_upper' is missing; expected all of clip_lower clip_upper, or none",
         ),
         ({"-model": True}, " no embedded model; expected one for scaled rows"),
     ],
@@ -271,7 +271,7 @@ def test_a_file_that_contradicts_itself_is_refused(change: dict[str, Any], messa
     assert str(caught.value) == f"<bytes>:{message}"
 
 
-def test_a_scaling_stands_around_a_cascade_and_inside_nothing() -> None:
+def test_a_scaling_may_wrap_a_cascade_and_be_inside_nothing() -> None:
     exact = load_model(IRIS)
     assert isinstance(exact, KernelExpansion)
     around = scaled(CascadeModel(exact, exact, 0.5))

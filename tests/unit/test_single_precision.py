@@ -188,7 +188,7 @@ def test_one_hot_values(most: int, value: float, classes: int) -> None:
         assert engine.decision_values(rows[:size]).tobytes() == engine.decision_values(rows)[:size].tobytes()
 
 
-def test_one_hot_rows_of_any_length_beside_each_other() -> None:
+def test_one_hot_rows_of_any_length_together() -> None:
     """Each row reads the smallest table that holds what it can share; the values do not tell which."""
     rng = np.random.default_rng(6)
     d, n = 120, 150

@@ -1,4 +1,4 @@
-"""svmfast's estimators keep to scikit-learn's rules, and answer as the machines they stand for."""
+"""svmfast's estimators follow scikit-learn's rules, and answer like the machines they replace."""
 
 from __future__ import annotations
 

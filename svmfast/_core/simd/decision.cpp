@@ -1,7 +1,7 @@
 // Exact decision values: dot products, kernel function and weighted sum fused over register tiles, so that kernel
 // values never travel to memory. Compiled once per instruction set; see decision.hpp for the layout.
 //
-// Three ways to compute the dot products, chosen row by row (so an answer never depends on the rows beside it):
+// Three ways to compute the dot products, chosen row by row (so an answer never depends on other rows):
 //   dense    ROWS rows x NV vectors of support vectors in registers, every feature;
 //   sparse   one row x NV vectors, the row's features only, panel by panel so that a panel stays in the L1 cache;
 //   scatter  for wide, very sparse models: the model's columns of the row's features.

@@ -5,7 +5,7 @@
 //     wd = m^2 + (1-m)^2 + 2 m (1-m) kappa - s(h*)^2      (times (alpha_i + alpha_j)^2)
 //
 // m is the share of x_i, the point whose weight in z is h; the paper's algorithm 1 has the partner's share, which
-// contradicts its z. kappa enters as its logarithm to base 2, which is at hand.
+// contradicts its z. kappa enters as its logarithm to base 2, which is available.
 #pragma once
 #include "budget.hpp"
 #include "simd/kernel_row.hpp"

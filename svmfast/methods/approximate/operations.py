@@ -129,7 +129,7 @@ def certificate_operations(functions: int) -> float:
 
 
 def reading_operations(d: int, entries: float) -> float:
-    """Return the cost of reading a row with so many stored values for its polynomials."""
+    """Return the cost of reading a row with `entries` stored values for its polynomials."""
     return min(READ_COLUMN * d, READ_ENTRY * entries)
 
 
@@ -173,12 +173,12 @@ def exact_operations(model: KernelExpansion, d: int, entries: float) -> float:
 
 
 def exact_reading(model: KernelExpansion, d: int, entries: float) -> float:
-    """Return the cost of reading such a row, before it is compared with the support vectors."""
+    """Return the cost of reading a row with `entries` stored values before it meets the support vectors."""
     return ROW + RATES[model.tier].reading * (entries if model.tier in ("one-hot", "scattered") else d)
 
 
 def _lanes(model: KernelExpansion, columns: int) -> float:
-    """Return in how many lanes of so many columns a support vector has values, on average."""
+    """Return the mean number of lanes, of `columns` columns each, in which a support vector has values."""
     sv = model.sv
     # Bytes count from the smallest value, so that a zero is not a zero byte and rows are dense.
     if columns == 4 and sv.nnz and sv.values.min() < 0:

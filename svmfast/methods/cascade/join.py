@@ -1,14 +1,14 @@
 """Joining a fast model and the exact one, with a statistical guarantee of how many labels differ.
 
-The fast model answers a row only where all its decision values could be wrong by `error` without another
-label. On n rows like those to come it is known which of its labels are the exact model's; the smallest error
-is taken with which so few of the answered rows differ that their share among all rows is, with the confidence
-asked for, below the limit (Clopper and Pearson's binomial limit). Taking the smallest costs no confidence: a
-larger error answers fewer rows, so the true share falls as the error grows, and only an error whose own count
-was too small by chance can be taken wrongly (the nested case of Geifman and El-Yaniv, "Selective
-Classification for Deep Neural Networks", NIPS 2017). The same holds for several limits at once, one for each
-class: of the errors that they ask for the largest is taken, and only the class that truly needs the largest
-can have been judged wrongly, so the confidence is that of all limits together, without a correction.
+The fast model answers a row only if an error of `error` in every decision value could not change its label.
+On n rows like those to come, both labels are known. The smallest error is chosen for which few enough of the
+answered rows differ: their share among all rows is below the limit with the requested confidence (Clopper and
+Pearson's binomial limit). Choosing the smallest costs no confidence: a larger error answers fewer rows, so
+the true share falls as the error grows, and only an error whose own count was too small by chance can be
+chosen wrongly (the nested case of Geifman and El-Yaniv, "Selective Classification for Deep Neural Networks",
+NIPS 2017). The same holds for several limits at once, one for each class: the largest of the errors that they
+require is chosen, and only the class that truly needs the largest can have been judged wrongly. All limits
+therefore hold together with this confidence, without a correction.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality, quality
 from svmfast.solvers.arithmetic import arithmetic
 
-#: Decision values that are held at once.
+#: Maximum number of decision values in memory.
 _CELLS = 1 << 22
-#: The models are raced from so many multiply-adds of the exact one on, where a row takes microseconds and not
-#: mostly the overhead of a call; and on so many rows.
+#: The models are timed if the exact one takes at least this many multiply-adds per row, since otherwise a
+#: call is mostly overhead; and on this many rows.
 RACED_FROM, RACED_ROWS = 50_000, 4000
 #: Classes that a message names.
 _NAMED = 8
@@ -311,7 +311,7 @@ def _by_class(
 
 
 def _known(targets: FloatArray | None, names: FloatArray) -> FloatArray | None:
-    """Return the true labels if any is one of the model's, else None: then they stand for nothing."""
+    """Return the true labels if any is one of the model's, else None: then they say nothing."""
     return targets if targets is not None and np.isin(targets, names).any() else None
 
 

@@ -19,14 +19,14 @@ class ClassChange:
     ----------
     label : float
     by_exact, by_both : ClassScore or None
-        Counts against the true labels, of the exact model and of the two together; None where true labels
-        are not known.
+        Counts against the true labels, of the exact model and of the two together; None if the true labels
+        are unknown.
     exact_rows : int
-        Rows to which the exact model gives it.
+        Rows that the exact model assigns to the class.
     labels_differing : int
         The number of these rows whose label the two models together change.
     labels_differing_limit_percent : float or None
-        At most this part of the rows to which the exact model gives it gets another; None unless asked for.
+        Upper limit on the share of `exact_rows` whose label changes; None unless requested.
     """
 
     label: float
@@ -92,14 +92,14 @@ class CascadeReport:
     labels_differing_limit_percent : float
         Upper limit, at the given confidence, on the share of rows like these that differ.
     quality_exact, quality : Quality
-        Scores of the exact model and of both together on the measured rows; empty without true labels.
+        Scores of the exact model and of both together on the measured rows; without true labels, all None.
     classes : tuple of ClassChange
-        By ascending label.
+        The figures of each class, by ascending label.
     operations_fast, operations_exact, operations : float or None
         Multiply-adds of a row for either model, and on average for both together; None where a model does
         not count them.
     cheaper : bool
-        Whether both together cost less than the exact model alone, as the deciding rows have it.
+        Whether both together cost less than the exact model alone, measured on the deciding rows.
     speedup_with_fallback : float or None
         How many times as fast both together are as the exact model, from the time of either; None unless they
         were raced.

@@ -76,7 +76,7 @@ class FileSizes:
         return None if most is None else most + count * len(str(count * self.columns))
 
     def polynomial(self, order: int, cells: int, features: int, head: Head, degrees: int = 0) -> int | None:
-        """Return the bytes of polynomials with bounds for so many `degrees`, or without a certificate."""
+        """Return the bytes of polynomials with bounds for `degrees` degrees; 0: without a certificate."""
         if not self.foreseen or self._size_of is None:
             return None
         functions = head.n_functions

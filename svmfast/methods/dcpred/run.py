@@ -101,7 +101,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
 
 
 def _seconds(grid: Grid, landmarks: int, *, trials: bool) -> float:
-    """Return the expected time of the fit, if every row uses so many landmarks, and of the trials."""
+    """Return the expected time of the fit, with `landmarks` landmarks for every row, and of the trials."""
     work = grid.rows * DEFAULT_ITERATIONS
     if trials:
         work += len(TREES) * len(PSEUDO_SHARES) * min(grid.rows, TRIAL_ROWS) * TRIAL_ITERATIONS
