@@ -8,7 +8,7 @@
 DIR contains ijcnn1 and ijcnn1.t, a9a and a9a.t, and phishing, skin_nonskin and w8a as NAME.s80 and NAME.s20
 (four fifths of the rows to train on, the others to test on), plain or .xz. Parts:
 
-accuracy   every way to keep the budget, mean and deviation over 5 seeds, last iterate and returned model
+accuracy   every way to keep the budget, mean and standard deviation over 5 seeds, last iterate and result
 exact      LIBSVM's solver on the same rows
 decisions  every merge of a run decided by all methods
 time       steps of all merging methods in turn, one core

@@ -9,8 +9,8 @@ from typing import Any
 from pages import _table
 
 Record = dict[str, Any]
-#: Glasmachers and Qaadan, table 2, per (data, budget): accuracy and deviation of gss-precise, gss, lookup-h,
-#: lookup-wd; the exact model's accuracy from table 1.
+#: Glasmachers and Qaadan, table 2, per (data, budget): mean and standard deviation of gss-precise, gss,
+#: lookup-h, lookup-wd; the exact model's accuracy from table 1.
 PAPER = {
     ("SKIN", 100): ((99.621, 0.711), (99.629, 0.852), (99.621, 0.201), (99.617, 0.877)),
     ("SKIN", 200): ((99.868, 0.033), (99.877, 0.053), (99.855, 0.054), (99.754, 0.089)),
@@ -66,7 +66,8 @@ def _accuracy(records: list[Record], passes: int) -> list[str]:
     keys = list(dict.fromkeys((r["data"], r["budget"]) for r in records))
     found = {(r["data"], r["budget"], r["merge"]): r for r in records}
     out = [
-        f"Percent of test rows, mean and deviation over seeds, {passes} passes. What `--keep last` returns:",
+        f"Percent of test rows, mean and standard deviation over seeds, {passes} passes. "
+        "What `--keep last` returns:",
         "",
     ]
     paper = ["the paper's lookup-wd"]
@@ -99,7 +100,7 @@ def _accuracy(records: list[Record], passes: int) -> list[str]:
             "Difference from the paper's mean, points: last iterate / returned; *below* is more than the",
             "",
         ]
-        out[-2] += " paper's own deviation below it:"
+        out[-2] += " paper's standard deviation below it:"
         out += _table(*rows)
     return out
 
@@ -157,7 +158,7 @@ def _time(records: list[Record], passes: int) -> list[str]:
         theirs = PAPER_SAVED.get((r["data"], r["budget"]))
         rows.append([*row, f"{theirs:.0f} %" if theirs is not None else "-"])
     return [
-        f"{passes} passes, all methods in turn; processor time of one thread, reading not in it.",
+        f"{passes} passes, all methods in turn; processor time of one thread, without reading the data.",
         "",
         *_table(*rows),
     ]
@@ -198,7 +199,8 @@ def _nystroem(records: list[Record], passes: int) -> list[str]:
         row = [r["data"], str(r["budget"]), _spread(r["scores"]), _seconds(r["seconds"])]
         rows.append([*row, _spread(r["our_scores"]), _seconds(r["our_seconds"])])
     return [
-        f"Percent of test rows and processor time of training, one thread, {passes} passes of ours; C alike.",
+        f"Percent of test rows and processor time of training, one thread, {passes} passes of ours; "
+        "the same C.",
         "",
         *_table(*rows),
     ]

@@ -43,7 +43,7 @@ from svmfast.threads import usable_cores
 
 #: Half of the test rows, at 0.5 % and 0.1 %.
 USUAL: tuple[tuple[float, int | None], ...] = ((0.005, None), (0.001, None))
-#: The smallest sufficient number of different rows at the limit, and a fifth more to decide.
+#: The smallest sufficient number of distinct rows at the limit, and a fifth more to decide.
 FEW: tuple[tuple[float, int | None], ...] = ((0.005, 750), (0.001, 3000))
 
 
@@ -51,7 +51,7 @@ FEW: tuple[tuple[float, int | None], ...] = ((0.005, 750), (0.001, 3000))
 class Case:
     """A fast model and its exact one; EXACT, TRAIN and OUT stand for paths.
 
-    Limits, each with the number of different rows to draw; and limits for every class, of half the test rows.
+    Limits, each with the number of distinct rows to draw; and limits for every class, of half the test rows.
     """
 
     model: str
@@ -77,7 +77,7 @@ CASES = [
     Case(*A9A, "dcpred TRAIN -o OUT --from EXACT --max-operations 12x"),
     Case(*A9A, "compress EXACT --ratio 2% --data TRAIN -o OUT", per_class=(0.005,)),
     Case("usps_c10.model", "usps", "usps.t", "dcpred TRAIN -o OUT --from EXACT --max-operations 14x"),
-    # Fast models so inaccurate that joining them is hardly faster, or not faster.
+    # Fast models so inaccurate that joining them is barely faster, or not faster.
     Case(*IJCNN1, "compress EXACT --sv 140 --data TRAIN --select-only --start random -o OUT", FEW),
     Case(*IJCNN1, "compress EXACT --sv 500 --select-only --start kmeans -o OUT", FEW),
     Case(*IJCNN1, "compress EXACT --sv 800 --select-only --start kmeans -o OUT", FEW),

@@ -332,7 +332,7 @@ def main() -> None:
     lines = [
         f"Measured on {place(heading, 'svm-predict', 'scikit-learn-intelex')}; before: {options.before}; "
         f"medians of {options.repeats}, all sides in turn. Labels: rows and model in memory to labels in "
-        "memory; where an order is named by a certified polynomial with its exact model behind.",
+        "memory; where an order is named, by a certified polynomial with the exact model as fallback.",
         "",
         *tables(records),
     ]

@@ -121,7 +121,9 @@ def _ridge(found: Record) -> list[str]:
             line.append(f"**{text}**" if best[d] == m else text)
         rows.append(line)
     rows.append(["rank of the baselines", *(str(e["equal_memory_rank"]) for e in found.values())])
-    rows.append(["deviation of the targets", *(f"{e['standard_deviation']:.3f}" for e in found.values())])
+    rows.append(
+        ["standard deviation of the targets", *(f"{e['standard_deviation']:.3f}" for e in found.values())]
+    )
     lines = [
         *_text(
             "4/5 of the rows train, 1/5 test; gamma (2^-4 to 2^2) and lambda (2^-10 to 1) of each",
@@ -217,8 +219,8 @@ def _exact(found: list[Record]) -> list[str]:
         *_text(
             f"ijcnn1_c32_g2 ({first['exact_cost']:.0f} support vectors, {first['exact_accuracy']:.3f} %",
             "right),",
-            "fitted on its training rows, measured on the 91,701 test rows. Cost in multiply-adds over a",
-            "linear model's.",
+            "fitted on its training rows, measured on the 91,701 test rows. Cost: multiply-adds relative to",
+            "a linear model's.",
         ),
         "",
         *_table(*rows),
@@ -273,7 +275,7 @@ TABLES = {
     "error": ("Kernel error", _error),
     "sweep": ("Any gamma, any scaling", _sweep),
     "ridge": ("Ridge regression", _ridge),
-    "bka": ("One LIBSVM model a cluster (BKA-SVM)", _bka),
+    "bka": ("One LIBSVM model per cluster (BKA-SVM)", _bka),
     "svc": ("Classification on the approximation", _svc),
     "exact": ("From an exact model", _exact),
     "speed": ("Time and memory", _speed),

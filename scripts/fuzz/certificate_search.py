@@ -138,7 +138,7 @@ def judged(
         other = bool(certified[i]) and (value > 0) != (true > 0)
         printed = bool(certified[i]) and np.isfinite(libsvm[i]) and (value > 0) != (libsvm[i] > 0)
         count["error > bound"] += int(over)
-        count["another label, certified"] += int(other)
+        count["different label, certified"] += int(other)
         count["label differs from LIBSVM's order, certified"] += int(printed)
         if over or other or printed:
             wrong.append(f"row {z[i].tolist()}: {value!r} +- {bound!r}, exactly {mpmath.nstr(true, 17)}")

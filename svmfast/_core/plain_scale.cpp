@@ -115,7 +115,7 @@ nb::object scale_text(In1<std::uint8_t> text, std::size_t size, double lower, do
                       std::optional<std::pair<double, double>> labels, std::optional<nb::bytes> ranges,
                       Threads threads) {
     const auto *const begin = reinterpret_cast<const char *>(text.data()), *const end = begin + size;
-    if (size == 0 || size + text::padding > text.shape(0)) throw nb::index_error("no padding behind the text");
+    if (size == 0 || size + text::padding > text.shape(0)) throw nb::index_error("no padding after the text");
     if (end[-1] != '\n') throw nb::value_error("the last line has no end");
     std::vector<double> least, greatest;
     if (ranges && !read_ranges(*ranges, lower, upper, least, greatest)) return nb::none();

@@ -116,7 +116,7 @@ class ScalingMap {
         std::size_t written = 0;
         const std::size_t n = rows_of(indptr, indices, values);
         if (labels.shape(0) != n) throw nb::value_error("rows are inconsistent");
-        // "index:" of every column, and "index:zero " of all moved columns behind each other: they are most of the
+        // "index:" of every column, and "index:zero " of all moved columns one after another: they are most of the
         // text.
         Growing<char> names, zeros;
         std::vector<std::size_t> name_ends{0}, zero_ends{0};

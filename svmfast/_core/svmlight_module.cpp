@@ -60,7 +60,7 @@ class Tokenizer {
     // first fault as (rule, why, line, text of the line, token or None, found, wanted).
     nb::object feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads, std::size_t to_come) {
         const auto *data = reinterpret_cast<const char *>(text.data());
-        if (begin > end || end + text::padding > text.shape(0)) throw nb::index_error("no padding behind the text");
+        if (begin > end || end + text::padding > text.shape(0)) throw nb::index_error("no padding after the text");
         if (begin == end) return nb::none();
         if (data[end - 1] != '\n') throw nb::value_error("the last line has no end");
         {

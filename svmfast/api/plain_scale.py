@@ -86,7 +86,7 @@ def _check_apart(paths: list[str]) -> None:
 
 
 def _text(path: str) -> tuple[bytearray, int]:
-    """Return the bytes of a file, with room behind them, and their number."""
+    """Return the bytes of a file, with padding after them, and their number."""
     if path.lower().endswith(_TABLES):
         raise NotPlainError
     with open(path, "rb", buffering=0) as file:

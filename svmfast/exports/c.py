@@ -144,7 +144,7 @@ class _Body:
             )
         unknown = "(void)rest;" if scaling is not None and scaling.drops_others else add.format("value[i]")
         return out + (
-            "/* A dense row of pairs; returns what the columns behind it add to distances. */\n"
+            "/* A dense row of pairs; returns what the columns beyond it add to distances. */\n"
             "$N_INLINE $n_real $n_scatter_(const int *index, const $n_real *value, int n, $n_real *x) {\n"
             f"    $n_real rest = {zero};\n    int i;\n"
             f"    for (i = 0; i < {width}; ++i) x[i] = {zero};\n"

@@ -56,7 +56,9 @@ def self_test(settings: Settings, computation: Computation, type_: str) -> str:
         tables.reals("test_rows", test.values.astype(settings.dtype))
     head = f"#define $N_TEST_ROWS {len(test.values)}\n"
     if test.left_out:
-        head = f"/* {test.left_out} rows are left out: svmfast predict gives them another label. */\n{head}"
+        head = (
+            f"/* {test.left_out} rows are left out: svmfast predict gives them a different label. */\n{head}"
+        )
     if computation.head.is_regression:
         tables.reals("test_values", test.expected)
         head += f"#define $N_TEST_TOLERANCE {tables.real(test.tolerance)}\n"

@@ -127,7 +127,7 @@ def _add(values: KernelSums, target: str, width: int) -> list[str]:
         ]
     k = values.classes.shape[1]
     return [
-        "            /* The pairs of its class with the classes before it, then with those behind it. */",
+        "            /* The pairs of its class with the classes before it, then with those after it. */",
         "            own = class_ - 1;",
         f"            for (f = 0; f < class_; ++f, own += {k} - 1 - f)",
         f"                {target}[own] += $N_READ(coefficient + f) * s[n];",

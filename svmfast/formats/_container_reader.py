@@ -300,7 +300,7 @@ class _ContainerReader:
         value = text[len(words[0]) + 1 :]
         if not text.startswith(words[0]) or value != value.strip() or not value.isprintable():
             raise self._fault(
-                errors.ModelValueError, line, "not plain text", "printable text behind one blank", text
+                errors.ModelValueError, line, "not plain text", "printable text after one blank", text
             )
         return value
 

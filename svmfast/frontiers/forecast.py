@@ -1,4 +1,4 @@
-"""The time that a run of ``svmfast frontier`` will still take, from foreseen and measured times."""
+"""The time that a run of ``svmfast frontier`` will still take, from estimated and measured times."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from svmfast.frontiers.grid import CandidateCommand
 from svmfast.progress import duration
 
-#: Seconds to start a process and to measure its model, in addition to the foreseen ones.
+#: Seconds to start a process and to measure its model, in addition to the estimated ones.
 START = 1.0
-#: Foreseen seconds whose measurement weighs as much as what is known without it.
+#: Estimated seconds whose measurement weighs as much as what is known without it.
 PRIOR = 2.0
 #: A candidate that has taken longer than expected is expected to take this share of its time more.
 OVERDUE = 0.5
@@ -50,7 +50,7 @@ class Forecast:
     ) -> None:
         self._deadline, self._most_timing, self._clock = deadline, most_timing, clock
         self._begin = clock()
-        self._done: dict[str, list[tuple[float, float]]] = {}  # foreseen and measured seconds, by method
+        self._done: dict[str, list[tuple[float, float]]] = {}  # estimated and measured seconds, by method
         self._least: dict[str, float] = {}  # seconds that did not suffice, by candidate
         self._running: CandidateCommand | None = None
         self._since = self._limit = 0.0
@@ -105,7 +105,7 @@ class Forecast:
 
 
 def _ratio(pairs: Iterable[tuple[float, float]], prior: float) -> float:
-    """Return the ratio of measured to foreseen seconds, `prior` as far as little was measured."""
+    """Return the ratio of measured to estimated seconds, drawn towards `prior` while little is measured."""
     pairs = list(pairs)
-    foreseen, measured = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
-    return (measured + prior * PRIOR) / (foreseen + PRIOR)
+    estimated, measured = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+    return (measured + prior * PRIOR) / (estimated + PRIOR)

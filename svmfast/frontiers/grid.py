@@ -36,7 +36,7 @@ class CandidateCommand:
         Unique; also names the model's file.
     method : str
     level : int
-        Of two candidates of a method, the one with the lower level takes less work to make.
+        Among a method's candidates, a lower level takes less work to make.
     arguments : tuple of str
         The arguments of ``svmfast``, with :data:`EXACT`, :data:`TRAIN` and :data:`OUT` in place of paths.
     most_bytes, place, seconds
@@ -103,8 +103,9 @@ def plan(
     """Return the candidates in the order in which to try them, and those that are not tried.
 
     Cheap ones come first. With a limit on the size, those that are sized to it come before them, the best
-    prospects first, then those that surely fit, then those whose size cannot be foreseen. Those that are
-    larger are not tried, except the smallest if nothing surely fits: the report names what comes nearest.
+    prospects first, then those that are certain to fit, then those without a known bound. Those that
+    may be larger are not tried, except the smallest if none is certain to fit: the report names what comes
+    closest.
 
     Parameters
     ----------
@@ -158,15 +159,15 @@ def plan(
 
 
 def _fits(one: CandidateCommand, grid: Grid) -> bool:
-    """Return whether a candidate surely is within the limit on the size."""
+    """Return whether a candidate is certain to be within the limit on the size."""
     return grid.max_bytes is not None and one.most_bytes is not None and one.most_bytes <= grid.max_bytes
 
 
 def too_large(one: Candidate, limit: int | None, *, sized: bool) -> bool:
     """Return whether a candidate is not worth trying under a limit on the size.
 
-    That is so if it may be too large and its method has a candidate that is `sized` to the limit, or if it
-    is too large however short the text of its numbers is.
+    It is not if it may be too large and its method has a candidate that is `sized` to the limit, or if it is
+    too large even with the shortest numbers.
     """
     if limit is None or one.most_bytes is None or one.place is not None:
         return False
@@ -178,7 +179,7 @@ def enlarged(
 ) -> CandidateCommand | None:
     """Return a larger candidate of the same method, if the file of the sized one leaves much of the limit.
 
-    Sizes are foreseen with the longest numbers; the measured size tells how long they are.
+    Bounds assume the longest numbers; the measured size tells how long they are.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class Making:
     measure : callable
         Measures a candidate's file.
     enlarged : callable
-        Returns a larger candidate to try after one whose file is smaller than was foreseen, or None.
+        Returns a larger candidate to try after one whose file is smaller than its bound, or None.
     forecast : Forecast
     show : callable
 

@@ -27,14 +27,14 @@ class Candidate:
     name : str
         Unique; also names the model's file.
     level : int
-        Of two candidates of a method, the one with the lower level takes less work to make.
+        Among a method's candidates, a lower level takes less work to make.
     options : mapping
         Options that differ from their defaults.
     inputs : tuple of str
         Names of the inputs it takes.
     most_bytes : int or None
-        Upper bound on the size of its file; None if there is no limit on the size, or if it cannot be
-        foreseen.
+        Upper bound on the size of its file; None if there is no limit on the size, or if none can be
+        computed.
     place : int or None
         For a candidate that is sized to the limit: its place among those of all methods, best prospects
         first. None for the others.
@@ -69,7 +69,7 @@ class Grid:
     exact : KernelExpansion
     seed : int
     max_bytes : int or None
-        Limit on the size of the resulting model's file. A method whose sizes can be foreseen adds a
+        Limit on the size of the resulting model's file. A method whose sizes have a known bound adds a
         candidate that just fits.
     size_of : callable or None
         Returns the size in bytes of a model's file; None if no sizes are wanted.

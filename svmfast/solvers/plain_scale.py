@@ -1,10 +1,10 @@
-"""svm-scale of the plain text of a whole file, in the native core alone: NumPy is not imported for it."""
+"""svm-scale of the plain text of a whole file, by the native core alone, without importing NumPy."""
 
 from __future__ import annotations
 
 from svmfast import _core
 
-#: Readable bytes behind a text: a line end that the last line may lack, and what is read ahead.
+#: Readable bytes after a text: a line end that the last line may lack, and what is read ahead.
 BEHIND = _core.TEXT_PADDING + 1
 
 
@@ -33,7 +33,7 @@ def scaled_text(
     Parameters
     ----------
     text : bytearray
-        With `BEHIND` bytes behind it.
+        The text, followed by `BEHIND` more bytes.
     size : int
     lower, upper : float
     labels : (lower, upper), optional

@@ -49,7 +49,7 @@ def test_every_command_that_reads_data(name: str, tmp_path: Path) -> None:
 
 
 def result(path: Path, *, names: bool) -> list[bytes] | None:
-    """Return the content of a file; that of a model as its scaling and the bytes of the model behind it."""
+    """Return the content of a file; that of a model as its scaling and the bytes of its model."""
     if not path.is_file():
         return None
     text = path.read_bytes()

@@ -227,7 +227,7 @@ def population(differing: float, n: int = 200_000, seed: int = 0) -> tuple[np.nd
 
 
 def test_the_guarantee_holds_for_the_files_that_are_written() -> None:
-    """If the rows that choose the error also decide on a joining that is hardly faster, every file fails."""
+    """If the rows that choose the error also decide on a joining that is barely faster, every file fails."""
     sure, differing = population(0.02)
     limit, trials, n = 0.01, 400, 3000
     truth = np.sort(sure[differing])[::-1][int(limit * len(sure))]  # a smaller error exceeds the limit
@@ -656,7 +656,7 @@ def test_a_limit_for_every_class(tmp_path: Path) -> None:
         "--max-diff", "18%", "--per-class", "-o", tmp_path / "out",
     )  # fmt: skip
     assert (few.returncode, few.stdout) == (2, b"")
-    assert b"15 of class 1, by the exact model's labels, are too few different rows" in few.stderr
+    assert b"15 of class 1, by the exact model's labels, are too few distinct rows" in few.stderr
     assert b"give at least 16 of every class" in few.stderr
 
 

@@ -257,7 +257,7 @@ def test_a_file_that_grows_or_shrinks_while_it_is_read(tmp_path: Path) -> None:
     for change in ("grow", "shrink", "tear"):
         rows.write_bytes(text * 40)
         size = len(text) * 40
-        torn = text.index(b":", len(text) // 2) + len(text) * 7 + 1  # right behind a colon
+        torn = text.index(b":", len(text) // 2) + len(text) * 7 + 1  # right after a colon
         out = tmp_path / "out"
         out.write_bytes(OLD)
         with started("predict", "-q", rows, PHOTOS, out) as process:
@@ -299,7 +299,7 @@ def test_a_file_that_ends_while_it_is_read(name: str, tmp_path: Path) -> None:
     out.write_bytes(OLD)
     source = data("iris.train") if name == "budget-train" else model("iris_c_rbf_prob")
     text = source.read_bytes()
-    cut = text.rindex(b":", 0, 2 * len(text) // 3) + 1  # right behind a colon
+    cut = text.rindex(b":", 0, 2 * len(text) // 3) + 1  # right after a colon
 
     def feed() -> None:
         with place.open("wb") as pipe:

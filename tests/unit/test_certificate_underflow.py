@@ -69,7 +69,7 @@ def test_gaussian_of_huge_or_tiny_features(order: int, center: str, vector: floa
             assert_holds(model, made, 2.1 * z)
 
 
-def test_the_gaussian_that_was_certified_with_another_label() -> None:
+def test_the_gaussian_that_was_certified_with_a_wrong_label() -> None:
     vector = 1.2574334296829353e18
     kernel = Kernel("rbf", 3.1622776601683793e-37)
     model = two_vectors(kernel, [vector, -vector], [1.0, -0.5], 0.8381244031730092)
@@ -101,7 +101,7 @@ def test_polynomial_of_huge_or_tiny_features(gamma: float, degree: int, vector: 
                 assert_holds(model, made, row)
 
 
-def test_the_polynomial_that_was_certified_with_another_label() -> None:
+def test_the_polynomial_that_was_certified_with_a_wrong_label() -> None:
     model = two_vectors(Kernel("polynomial", 1e-170, 1.0, 2), [1e85, -1e85], [1.0, -0.5], 3.75)
     made, _ = approximate(model)
     decisions, bounds = made.certified_values(Rows.from_dense(np.array([[1e85]])))

@@ -1,4 +1,4 @@
-"""The sizes that ``frontier`` foresees: upper bounds on real files, and the candidates sized to a limit."""
+"""Upper bounds of ``frontier`` on the sizes of real files, and the candidates sized to a limit."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def made(one: Candidate, name: str, exact: str) -> Model:
 @pytest.mark.parametrize(
     ("exact", "limit"), [("wine_c_rbf_prob", 5000), ("diabetes_eps_rbf", 5000), ("breast_c_rbf", 8000)]
 )
-def test_files_are_no_larger_than_foreseen(exact: str, limit: int) -> None:
-    """Every method that can be sized has a candidate that surely fits; no bound is exceeded."""
+def test_files_are_no_larger_than_their_bounds(exact: str, limit: int) -> None:
+    """Every method that can be sized has a candidate that is certain to fit; no bound is exceeded."""
     given = grid(exact, limit)
     sized = set()
     for name, tried in candidates(given).items():
@@ -63,7 +63,7 @@ def test_files_are_no_larger_than_foreseen(exact: str, limit: int) -> None:
             if one.place is not None:
                 sized.add(name)
                 assert one.most_bytes <= limit, one.name
-                # No more vectors or cells would surely fit, so that little of the limit is left.
+                # No more vectors or cells would be certain to fit, so little of the limit is left.
                 assert one.most_bytes > 0.6 * limit, one.name
     assert {"compress", "nystrom", "budget-train", "dcpred", "meka"} <= sized
 
@@ -98,7 +98,7 @@ def test_the_smallest_is_tried_if_nothing_can_fit() -> None:
     assert "linear" not in {one.name for one in missing}
 
 
-def test_without_a_limit_nothing_is_foreseen() -> None:
+def test_without_a_limit_there_are_no_bounds() -> None:
     for limit in (None, 10_000_000):
         given = grid("diabetes_eps_rbf", limit)
         every = [one for tried in candidates(given).values() for one in tried]
@@ -108,7 +108,7 @@ def test_without_a_limit_nothing_is_foreseen() -> None:
             assert [one.level for one in plan(given, tried_methods())[0]] == sorted(o.level for o in every)
 
 
-def test_rows_of_very_many_columns_are_not_foreseen() -> None:
+def test_rows_of_very_many_columns_have_no_bounds() -> None:
     given = replace(grid("diabetes_eps_rbf", 5000), columns=2**31 - 1)
     sizes = FileSizes(given)
     assert sizes.expansion(3) is sizes.routed(1, 3, given.exact.head) is None

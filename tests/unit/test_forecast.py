@@ -22,7 +22,7 @@ def candidate(name: str, seconds: float) -> CandidateCommand:
     return CandidateCommand(name, name.split("-")[0], 0, (), seconds=seconds)
 
 
-def test_the_foreseen_times_count_before_anything_is_measured() -> None:
+def test_the_estimates_count_before_anything_is_measured() -> None:
     ahead = Forecast(1000.0, lambda begin: 60.0, Clock())
     left = ahead.left([candidate("a-1", 4.0), candidate("b-1", 9.0)], 2)
     assert left.seconds == 4 + 9 + 2 * START + 2 * TIMING
@@ -36,7 +36,7 @@ def test_measured_times_correct_those_of_the_method_and_less_those_of_others() -
     clock.now = 500.0
     ahead.stop(finished=True)
     assert ahead.seconds(candidate("a-2", 99.0)) == pytest.approx(500, rel=0.05)
-    # So far everything took five times as long as foreseen; b-1 is expected to do so too.
+    # So far everything took five times as long as estimated; b-1 is expected to do so too.
     assert ahead.seconds(candidate("b-1", 99.0)) == pytest.approx(500, rel=0.1)
     ahead.start(candidate("b-1", 99.0), 1e6)
     clock.now += 50

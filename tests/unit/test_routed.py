@@ -357,7 +357,7 @@ def test_libsvm_models_have_libsvm_kernels() -> None:
 
 @pytest.mark.parametrize("pseudo", [None, "poly", "triangle"])
 def test_listed_landmarks_give_the_bits_of_dense_ones(pseudo: str | None) -> None:
-    """Sparse landmarks far apart, alone, and with dense ones of no weight behind them in the same cell."""
+    """Sparse landmarks far apart, alone, and with dense ones of no weight after them in the same cell."""
     rng = np.random.default_rng(4)
     few = np.where(rng.random((90, 50)) < 0.04, rng.normal(size=(90, 50)), 0)
     few[np.arange(50), np.arange(50)] = 1.0

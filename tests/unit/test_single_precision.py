@@ -208,7 +208,7 @@ def test_one_hot_rows_of_any_length_together() -> None:
 
 @pytest.mark.parametrize("gamma", [1e-12, 5.0, 31.0, 400.0])
 def test_one_hot_factors_stay_in_range(gamma: float) -> None:
-    """exp(gamma ||x||^2) would overflow: such models and rows take the general way."""
+    """exp(gamma ||x||^2) would overflow: such models and rows take the general path."""
     engine, rows, expected = one_hot_problem(1.0, 10, 2, gamma)
     np.testing.assert_allclose(engine.decision_values(rows), expected, rtol=0, atol=1e-11)
 

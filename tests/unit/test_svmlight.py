@@ -115,7 +115,7 @@ def test_notes_add_up_and_speak() -> None:
     ]
 
 
-def test_comments_behind_the_last_row_are_counted() -> None:
+def test_comments_after_the_last_row_are_counted() -> None:
     stream = stream_svmlight(b"1 1:1\n" + b"# end\n" * 50, chunk_bytes=20)
     assert [len(part) for part in stream] == [1]
     assert stream.notes.comment_lines == 50

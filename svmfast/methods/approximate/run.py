@@ -144,7 +144,7 @@ def _bytes_of(sizes: FileSizes, features: int, order: int, cells: int) -> int | 
 def _sized(grid: Grid, sizes: FileSizes, features: int) -> list[Candidate]:
     """Return the candidates that are sized to the limit.
 
-    Order 2 has as many cells as surely fit; the highest order that does not surely fit is shortened.
+    Order 2 has as many cells as are certain to fit; the highest order that may not fit is shortened.
     """
     model, limit = grid.exact, grid.max_bytes
     if limit is None or model.kernel.kind != "rbf" or not len(model.sv):

@@ -236,10 +236,10 @@ def _check_rows(group: IntArray, different: int, options: CascadeOptions) -> Non
     least = least_rows(options.max_diff, options.confidence)
     if different < least:
         n = len(group)
-        counted = f"{n:,} rows" if different == n else f"{n:,} rows, {different:,} of them different,"
+        counted = f"{n:,} rows" if different == n else f"{n:,} rows, {different:,} of them distinct,"
         raise OptionError(
             f"{counted} cannot show with {options.confidence:.4g} confidence that at most "
-            f"{options.max_diff:.4%} differ; give at least {least:,} different rows, or ask for less"
+            f"{options.max_diff:.4%} differ; give at least {least:,} distinct rows, or ask for less"
         )
 
 
@@ -302,7 +302,7 @@ def _by_class(
             f" and {len(few) - _NAMED} more classes" if len(few) > _NAMED else ""
         )
         raise OptionError(
-            f"a limit for every class: {named}, by the exact model's labels, are too few different rows to "
+            f"a limit for every class: {named}, by the exact model's labels, are too few distinct rows to "
             f"show with {options.confidence:.4g} confidence that at most {options.max_diff:.4%} of each "
             f"differ; give at least {least:,} of every class (they may be collected class by class), or ask "
             "for less"

@@ -37,7 +37,7 @@ class ClassChange:
     labels_differing_limit_percent: float | None
 
     def line(self) -> str:
-        """Return the recall before and after, and how many of the exact model's rows get another label."""
+        """Return the recall before and after, and how many of the exact model's rows change their label."""
         text = f"{shown_label(self.label)!s:<6} "
         if self.by_exact is not None and self.by_both is not None:
             before, after = self.by_exact.recall, self.by_both.recall

@@ -2,7 +2,7 @@
 
 The rows are divided at random. Some decide whether the two models together cost less than the exact one; the
 others choose the error. Were both done on the same rows, a file would be written exactly where the error came
-out small by chance, and where joining is hardly faster every file that exists would break its guarantee.
+out small by chance, and where joining is barely faster every file that exists would break its guarantee.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def smallest_error(margins: FloatArray, allowed: int) -> float:
 
 
 def _deciding(found: Evaluated, least: int, seed: int) -> BoolArray:
-    """Draw the deciding rows of every part, and leave at least `least` different ones to choose the error."""
+    """Draw the deciding rows of every part, and leave at least `least` distinct ones to choose the error."""
     deciding = np.zeros(len(found.margin), dtype=np.bool_)
     order = np.random.default_rng([seed, 17]).permutation(len(deciding))
     for number in range(found.parts):

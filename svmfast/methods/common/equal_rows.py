@@ -51,8 +51,8 @@ def groups_of(keys: list[bytes]) -> tuple[IntArray, IntArray]:
 def copied(group: IntArray) -> int | None:
     """Return how many times the copied rows occur; None if independent draws explain all equal rows.
 
-    Let f_j be the number of different rows that occur j times. In independent draws, whatever the population,
-    f_j is about a mixture of Poisson distributions, E f_j = sum_i exp(-l_i) l_i^j / j!. So j! E f_j are the
+    Let f_j be the number of distinct rows that occur j times. In independent draws from any population, f_j
+    is about a mixture of Poisson distributions, E f_j = sum_i exp(-l_i) l_i^j / j!. So j! E f_j are the
     moments of a measure, and by Cauchy-Schwarz  (j! E f_j)^2 <= (j-1)! E f_(j-1) (j+1)! E f_(j+1). Rows that
     are given twice violate this: f_2 is large although f_1 or f_3 is nearly 0.
 

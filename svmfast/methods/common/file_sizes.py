@@ -26,7 +26,7 @@ from svmfast.rows import FloatArray, Rows
 LONGEST, LONGEST_OF_EIGHT = -1.2345678901234567e-105, -1.2345678e-105
 #: The bytes of LONGEST and a blank.
 NUMBER_BYTES = 25
-#: Rows with more columns are not foreseen: their vectors are sparse, and a dense one says nothing.
+#: Rows with more columns have no bound: their vectors are sparse, and a dense one says nothing.
 MOST_COLUMNS = 100_000
 #: Spare bytes for counts that have more digits in the file than in the small models that are measured.
 SPARE, SPARE_OF_A_CLASS = 120, 40
@@ -41,7 +41,7 @@ _ORIGIN = {
 
 
 class FileSizes:
-    """The most bytes that the files of candidates can take; None where nothing can be foreseen.
+    """Upper bounds on the sizes of the candidates' files; None where there is none.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class FileSizes:
 
     @property
     def foreseen(self) -> bool:
-        """Whether sizes are wanted, and can be foreseen."""
+        """Whether bounds are wanted and can be computed."""
         return self.limit is not None and self._size_of is not None and self.columns <= MOST_COLUMNS
 
     @property
@@ -85,7 +85,7 @@ class FileSizes:
         return small + numbers * NUMBER_BYTES + self._spare(head)
 
     def largest(self, size: Callable[[int], int | None], most: int) -> int:
-        """Return the largest number up to `most` whose size surely is within the limit, or 0."""
+        """Return the largest number up to `most` whose size is certain to be within the limit, or 0."""
         if not self.foreseen or self.limit is None or not self.binding:
             return 0
         low, high = 0, max(0, most)

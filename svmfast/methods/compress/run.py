@@ -72,7 +72,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     if least <= fitting < n:
         add(fitting, sum(ratio * n < fitting for ratio in RATIOS), PLACE)
         return list(found.values()), []
-    # Too few vectors surely fit, or no bound is known: the command searches for the number that does.
+    # Too few vectors are certain to fit, or no bound is known: the command searches for the number that does.
     options = {"max_bytes": grid.max_bytes, **common}
     name = f"compress-{grid.max_bytes}-bytes"
     # Usually the second try fits.

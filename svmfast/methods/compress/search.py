@@ -48,8 +48,8 @@ class Found:
 
 
 def measured(report: CompressReport) -> float:
-    """Return the figure that `max_diff` limits: the share of held-out rows with another label, or for
-    regression that of the spread by which the values differ."""
+    """Return the figure that `max_diff` limits: the share of held-out rows whose label differs, or for
+    regression the difference of the values relative to their spread."""
     statement = report.statement
     if statement.values_differing_percent is not None:
         return statement.values_differing_percent / 100
