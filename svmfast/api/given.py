@@ -48,7 +48,7 @@ def open_model(
     for text in opened.warnings:
         note(text)
     if opened.edited:
-        warn(f"{opened.path}: changed after svmfast wrote it: nothing that it claims of itself is used")
+        warn(f"{opened.path}: changed after svmfast wrote it: nothing that it states about itself is used")
     return opened
 
 

@@ -168,7 +168,7 @@ def _run(
     checkpoint, verbose = given.get("checkpoint"), given.get("verbose", False)
 
     def interrupted() -> None:
-        remark(with_flags(f"interrupted; the state is in {checkpoint}, go on with `resume`"))
+        remark(with_flags(f"interrupted; the state is in {checkpoint}, continue with `resume`"))
 
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar(quiet or logs))

@@ -325,7 +325,8 @@ def check_same_labels(model: Model, exact: Model) -> KernelExpansion:
     labels = [sorted([] if head.labels is None else head.labels.tolist()) for head in (a, b)]
     if not isinstance(exact, KernelExpansion) or not one_kind or labels[0] != labels[1]:
         raise UnsupportedError(
-            "the exact model has another type or other labels", "give the LIBSVM model that was approximated"
+            "the exact model has a different type or different labels",
+            "give the LIBSVM model that was approximated",
         )
     return exact
 
@@ -366,6 +367,7 @@ def check_exact(model: Model, exact: Model) -> KernelExpansion:
     )
     if not isinstance(exact, KernelExpansion) or a.svm_type != b.svm_type or not same_labels:
         raise UnsupportedError(
-            "the exact model has another type or other labels", "give the LIBSVM model that was approximated"
+            "the exact model has a different type or different labels",
+            "give the LIBSVM model that was approximated",
         )
     return exact

@@ -163,7 +163,7 @@ def convert(
     if method not in METHODS:
         raise ValueError(f"method is '{method}'; expected one of {', '.join(METHODS)}")
     if options and method in ("auto", "exact"):
-        raise ValueError(f"method_options go with a method; method is '{method}'")
+        raise ValueError(f"method_options need a method; method is '{method}'")
     scaling, inner = scaling_of(exact), unscaled(exact)
     if not isinstance(inner, KernelExpansion):
         raise UnsupportedError(f"{inner.kind} is converted already", "give the exact machine")

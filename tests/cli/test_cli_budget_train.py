@@ -167,7 +167,7 @@ def test_interrupt_writes_the_checkpoint_and_resume_ends_at_the_same_bytes(stop,
         process.send_signal(stop)
         _, stderr = process.communicate(timeout=60 * PATIENCE)
     assert process.returncode == status, stderr
-    assert f"interrupted; the state is in {state}, go on with --resume" in stderr.decode()
+    assert f"interrupted; the state is in {state}, continue with --resume" in stderr.decode()
     assert not model.exists()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["state"]
     done = svmfast(*safe, "--resume", large, model)

@@ -62,7 +62,7 @@ def test_options_that_prove_nothing_are_refused(fast: Path) -> None:
     rows = package.read_svmlight(data("breast.test"))
     with pytest.raises(UnsupportedError, match="their hashes differ"):
         package.predict(fast, rows, exact=model("breast_c_rbf_weights"))
-    with pytest.raises(UnsupportedError, match="has another type or other labels"):
+    with pytest.raises(UnsupportedError, match="has a different type or different labels"):
         package.predict(fast, rows, exact=package.load_model(model("iris_c_rbf_prob")))
     bare = package.approximate(model("breast_c_rbf"), certificate="none").model
     with pytest.raises(UnsupportedError, match="has no certificate"):

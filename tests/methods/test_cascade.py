@@ -330,7 +330,7 @@ def test_models_that_cannot_be_joined() -> None:
         cascade(exact, exact, rows)
     with pytest.raises(UnsupportedError, match="`fast` is a LIBSVM model: swap `fast` and `exact`"):
         cascade(exact, CascadeModel(compressed(8), exact, 0.1), rows)
-    with pytest.raises(UnsupportedError, match="has another type or other labels"):
+    with pytest.raises(UnsupportedError, match="has a different type or different labels"):
         join(exact_model("iris_c_rbf_prob"), exact, rows)
     regression = exact_model("diabetes_eps_rbf")
     with pytest.raises(UnsupportedError, match="does not distinguish rows in regression"):
@@ -447,7 +447,7 @@ def test_files_that_contradict_themselves(tmp_path: Path) -> None:
         load_model(file(b"0.25", text))
     with pytest.raises(ModelContradictionError, match=r":3: not an error \('-1'\); expected a number"):
         load_model(file(b"-1", fast, text))
-    with pytest.raises(ModelContradictionError, match=r":4: .*has another type or other labels"):
+    with pytest.raises(ModelContradictionError, match=r":4: .*has a different type or different labels"):
         load_model(file(b"0.25", (b"fast", other), text))
     with pytest.raises(
         UnknownModelKindError, match=r":6: a model with embedded models inside another model \('cascade'\)"

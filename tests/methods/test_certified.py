@@ -225,5 +225,5 @@ def test_refusals() -> None:
     with pytest.raises(UnsupportedError, match="the model has no certificate"):
         answer(approximate(exact, certificate="none")[0], Rows.from_dense([[1.0]]), certify=True)
     other = KernelExpansion(Head("nu_svr"), exact.kernel, exact.sv, exact.sv_coef, exact.rho)
-    with pytest.raises(UnsupportedError, match="has another type or other labels"):
+    with pytest.raises(UnsupportedError, match="has a different type or different labels"):
         check_exact(exact, other)

@@ -26,8 +26,8 @@ FREE = [
     *("dcpred from a model", "cascade", "predict", "info of data"),
 ]
 NEEDED = {
-    "meka": "labels are needed to train; rows without them (--unlabelled) go with --from or --task error",
-    "dcpred": "labels are needed for --task; rows without them (--unlabelled) go with --from",
+    "meka": "labels are needed to train; rows without them (--unlabelled) need --from or --task error",
+    "dcpred": "labels are needed for --task; rows without them (--unlabelled) need --from",
     "train": "labels are needed: --unlabelled is for one-class training (--svm-type)",
 }
 

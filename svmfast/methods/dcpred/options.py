@@ -121,9 +121,7 @@ class DcpredOptions(Seeded, Bounded):
         if converts == (self.task is not None):
             raise OptionError("give either `task` or `exact`")
         if "unlabelled" in given and not converts:
-            raise OptionError(
-                "labels are needed for `task`; rows without them (`unlabelled`) go with `exact`"
-            )
+            raise OptionError("labels are needed for `task`; rows without them (`unlabelled`) need `exact`")
         if not converts and (self.fit == "values" or (self.fit != "auto" and self.task != "svc")):
             raise OptionError(f"`fit` {self.fit} needs `exact`")
         if converts and self.folds:

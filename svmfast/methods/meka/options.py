@@ -131,7 +131,7 @@ class MekaOptions(Seeded, Bounded):
         converts = "exact" in given
         if "unlabelled" in given and not converts and self.task != "error":
             raise OptionError(
-                "labels are needed to train; rows without them (`unlabelled`) go with `exact` or `task` error"
+                "labels are needed to train; rows without them (`unlabelled`) need `exact` or `task` error"
             )
         if not converts and self.task is None:
             raise OptionError("give `task` (ridge, svc or error) or `exact`")
