@@ -184,7 +184,7 @@ ASKED = {"letter": 12.8, "usps": 14.4, "a9a": 12.5, "ijcnn1": 33.0}
 
 
 def chosen_part(folder: Path, only: list[str]) -> dict[str, Any]:
-    """--max-operations: clusters, landmarks and pseudo landmarks that it chooses by training rows."""
+    """--max-operations: the clusters, landmarks and pseudo landmarks that it chooses."""
     out = {}
     for name, asked in ASKED.items():
         if only and name not in only:

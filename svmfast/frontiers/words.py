@@ -75,10 +75,10 @@ def unstated(point: Point, limits: Limits) -> str | None:
 def _accuracy(loss: Loss, exact: Loss, limits: Limits) -> str:
     worth, known = loss.quality, exact.quality
     assert worth.accuracy is not None
-    accuracy = f"accuracy {worth.accuracy:.4g}% for {known.accuracy:.4g}%, {_points(loss.lost)}"
+    accuracy = f"accuracy {worth.accuracy:.4g}% instead of {known.accuracy:.4g}%, {_points(loss.lost)}"
     if worth.balanced_accuracy is None or known.balanced_accuracy is None:
         return accuracy
-    balanced = f"balanced accuracy {worth.balanced_accuracy:.4g}% for {known.balanced_accuracy:.4g}%"
+    balanced = f"balanced accuracy {worth.balanced_accuracy:.4g}% instead of {known.balanced_accuracy:.4g}%"
     if limits.balanced and loss.balanced_lost is not None:
         return f"{balanced}, {_points(loss.balanced_lost)}; {accuracy}"
     return f"{accuracy}; {balanced}"
@@ -89,7 +89,7 @@ def _error(loss: Loss, exact: Loss) -> str:
     word, low, high = (
         ("more", grown.low, grown.high) if grown.value >= 0 else ("less", -grown.high, -grown.low)
     )
-    errors = f"mean squared error {loss.quality.mse:.4g} for {exact.quality.mse:.4g}"
+    errors = f"mean squared error {loss.quality.mse:.4g} instead of {exact.quality.mse:.4g}"
     return f"{errors}, {abs(grown.value):.3g}% {word} ({low:.2g}% to {high:.2g}%)"
 
 

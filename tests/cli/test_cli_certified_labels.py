@@ -83,7 +83,7 @@ def test_many_files_and_one_have_the_same_bounds(tmp_path: Path) -> None:
     assert report["single_precision"] == report["files"][0]["single_precision"]
     assert svmfast("predict", *args[2:], args[1], tmp_path / "one", "--certify").returncode == 0
     assert (tmp_path / "many" / "photos.test.out").read_bytes() == (tmp_path / "one").read_bytes()
-    # Another precision gives other bounds, so the output is made again.
+    # A different precision gives different bounds, so the output is made again.
     again = svmfast("predict", "--out-dir", tmp_path / "many", *args, "--json")
     assert json.loads(again.stdout)["files_skipped"] == 1
     again = svmfast("predict", "--out-dir", tmp_path / "many", *args, "--json", "--precision", "double")

@@ -61,13 +61,16 @@ def test_a_recommendation_states_gains_and_losses() -> None:
     assert message(SMALL, Limits(0.5)) == {
         "recommended": "compress-9, 8 times as fast as the exact model (7.8 to 8.2) and 10 times smaller",
         "confirmed": "0.3% (0.2% to 0.4% with 95% confidence) of the labels differ on 1,000 confirming rows",
-        "quality": "accuracy 89.8% for 90%, 0.2 points lost (0.1 to 0.3); balanced accuracy 78.5% for 80%",
+        "quality": "accuracy 89.8% instead of 90%, 0.2 points lost (0.1 to 0.3); "
+        "balanced accuracy 78.5% instead of 80%",
         "rule": "of the models with at most 0.5% of the labels differing on the choosing rows, the fastest; "
         "of those within 10% of the fastest, the closest to the exact model",
         "made by": "svmfast compress 'the model'",
     }
     balanced = message(SMALL, Limits(max_loss_percent=2.0, balanced=True))["quality"]
-    assert balanced.startswith("balanced accuracy 78.5% for 80%, 1.5 points lost (1.4 to 1.6); accuracy ")
+    assert balanced.startswith(
+        "balanced accuracy 78.5% instead of 80%, 1.5 points lost (1.4 to 1.6); accuracy "
+    )
 
 
 def test_a_larger_model_is_called_larger() -> None:
@@ -185,7 +188,7 @@ def test_the_verdict_on_a_regression_states_its_error() -> None:
         lines["measured"]
         == "values differ by 5% (4% to 6% with 95% confidence) of their spread on 400 confirming rows"
     )
-    assert lines["quality"] == "mean squared error 2.2 for 2, 10% more (-1% to 21%)"
+    assert lines["quality"] == "mean squared error 2.2 instead of 2, 10% more (-1% to 21%)"
     assert "at most 15% more error on the choosing rows, the fastest" in lines["rule"]
     gained = replace(lost, lost=Estimate(-3.0, -5.0, 1.0))
     lines = dict(
@@ -340,7 +343,7 @@ def test_with_balanced_accuracy_the_table_and_the_rule_show_it() -> None:
         "of the models with at most 500 bytes, the one that loses the least balanced accuracy on the "
         "choosing rows"
     )
-    assert message(SMALL, limits)["quality"].startswith("balanced accuracy 78.5% for 80%, ")
+    assert message(SMALL, limits)["quality"].startswith("balanced accuracy 78.5% instead of 80%, ")
     heads, _ = cells(found(SMALL, limits))
     assert "balanced" in heads
     assert "balanced: balanced accuracy, the mean" in " ".join(as_text(found(SMALL, limits)).split())

@@ -247,7 +247,7 @@ def test_the_native_votes_give_the_winner_of_the_head(k: int) -> None:
 
 
 @pytest.mark.parametrize("k", [3, 7, 64])
-def test_votes_are_counted_alike_however_many_classes(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_votes_are_the_same_for_any_number_of_classes(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(k)
     decisions = rng.integers(-1, 2, (50, k * (k - 1) // 2)).astype(float)
     decisions[0, 0] = np.nan
