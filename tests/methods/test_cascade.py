@@ -567,7 +567,7 @@ def test_copies_are_refused_and_repeated_draws_are_not(tmp_path: Path) -> None:
         (("mixed",), copies),
         (
             ("nearly",),
-            b"610 rows, 590 of them different, cannot show with 0.95 confidence that at most 0.5000%",
+            b"610 rows, 590 of them distinct, cannot show with 0.95 confidence that at most 0.5000%",
         ),
     ):
         words = [word for name in names for word in ("--data", name)]
