@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -23,6 +25,8 @@ from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.data_split import gather
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.reduced_set import allocate
+from svmfast.methods.compress.report import CompressReport
+from svmfast.methods.compress.search import Found, held_out_difference, search, too_few
 from svmfast.options import made
 from svmfast.rows import Rows
 from svmfast.solvers.binomial import clopper_pearson
@@ -303,3 +307,46 @@ def test_every_phase_is_named() -> None:
     compressor.compress(6, progress=lambda _done, _total, what: phases.append(what))
     for phase in ("kmeans start", "lars start", "from kmeans", "error on held-out rows"):
         assert phase in phases
+
+
+def _tried(differences: Mapping[int, tuple[float, float]], limit: float) -> Found:
+    """Search among models with these differences, by size: on the rows for choices, on held-out rows."""
+    options = replace(QUICK, iterations=1)
+    _, known = prepare(exact("breast_c_rbf"), *rows("breast.train"), options).compress(4)
+
+    def of_size(size: int) -> Any:
+        return SimpleNamespace(sv=range(size), head=SimpleNamespace(is_regression=False))
+
+    def compress(size: int, progress: object = None) -> tuple[Any, CompressReport]:
+        ours, theirs = differences.get(size, next(iter(differences.values())))
+        statement = replace(known.statement, rows=200, label_agreement=1 - theirs)
+        found = replace(known, choosing_difference=ours, statement=statement, rows_choosing=200)
+        return of_size(size), found
+
+    fake = cast(Any, SimpleNamespace(model=of_size(454), smallest=2, compress=compress))
+    return search(fake, lambda one: len(one.sv), CompressOptions(max_diff=limit))
+
+
+def test_max_diff_is_decided_without_the_rows_of_the_interval() -> None:
+    size = 5  # the first one that is tried
+    found = _tried({size: (0.0, 0.5), 2: (0.1, 0.0), 3: (0.1, 0.0), 4: (0.1, 0.0)}, 0.02)
+    assert found.report is not None
+    assert (found.verdict, dict(found.report.sizes_tried)[size]) == ("", 0.0)
+    assert held_out_difference(found.report) == 0.5
+    refused = _tried({size: (0.1, 0.0)}, 0.02)
+    assert refused.model is None
+    assert refused.verdict.startswith("no smaller model is close enough on the 200 rows for choices; tried ")
+    assert refused.advice is None  # 200 rows can show 2%
+
+
+def test_too_few_rows_to_show_the_limit_are_named() -> None:
+    needed = "could, which takes about 5,980 distinct rows of `data`"
+    why = "200 rows cannot show that at most 0.5% of the labels differ, even if none of them does"
+    why = f"{why}; 598 {needed}"
+    assert _tried({5: (0.1, 0.0)}, 0.005).advice == f"rows for choices: {why}"
+    met = _tried({5: (0.0, 0.0)}, 0.005).report
+    assert met is not None
+    assert f"held-out rows: {why}" in met.notes
+    assert too_few(598, 0.005) is None
+    assert too_few(597, 0.005) is not None
+    assert "more than are held out" in str(too_few(200, 0.0001))

@@ -22,7 +22,7 @@ from svmfast.cli.units import Bytes, Duration, Multiple, Share
 from svmfast.errors import OptionError, SvmfastError
 from svmfast.evaluation.loss import Estimate, Loss
 from svmfast.frontiers.pareto import Limits
-from svmfast.methods.compress.search import measured
+from svmfast.methods.compress.search import held_out_difference
 from svmfast.score import percent
 from svmfast.sklearn import FastSVC, FastSVR
 from svmfast.values import percentage
@@ -51,7 +51,7 @@ def test_a_share_of_rows_equals_the_share_that_is_written(n: int) -> None:
         assert k / n == Share().convert(f"{text}%", None, None)
         assert percent(k, n) == percentage(k / n)
         statement = SimpleNamespace(rows=n, label_agreement=(n - k) / n, values_differing_percent=None)
-        assert measured(cast(Any, SimpleNamespace(statement=statement))) == k / n
+        assert held_out_difference(cast(Any, SimpleNamespace(statement=statement))) == k / n
 
 
 def test_seven_of_a_hundred_rows_are_within_seven_percent(tmp_path: Path) -> None:

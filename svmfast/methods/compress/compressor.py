@@ -26,7 +26,7 @@ from svmfast.methods.compress.optimizer import Optimized, optimize
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.reduced_set import ReducedSet, Target, allocate, solve_coefficients
 from svmfast.methods.compress.report import CompressReport, StartReport
-from svmfast.methods.compress.statement import caution, error_statement
+from svmfast.methods.compress.statement import caution, choosing_difference, error_statement
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
@@ -120,6 +120,7 @@ class Compressor:
             rows_fitted=len(self.split.fit),
             rows_choosing=len(self.split.choose),
             statement=statement,
+            choosing_difference=choosing_difference(self.model, compressed, self.split, threads=self.threads),
             probabilities=probabilities,
             notes=tuple(notes),
         )

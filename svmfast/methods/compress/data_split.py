@@ -12,8 +12,10 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
 #: Shares of the rows for choices (early stop, start, size) and for the error statement, with upper limits.
-_CHOOSE_SHARE, _CHOOSE_CAP = 0.1, 5000
+_CHOOSE_SHARE, MOST_CHOOSING = 0.1, 5000
 _STATE_SHARE, _STATE_CAP = 0.1, 10000
+#: Rows of data that it takes to have one more row for choices and one more for the statement.
+ROWS_FOR_ONE = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,7 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
     trained_on = data is not None and 2 * np.count_nonzero(times[group[:n_sv]]) > n_sv
     candidates = np.flatnonzero(times)
     order = np.random.default_rng([seed, len(candidates)]).permutation(candidates)
-    n_choose = min(_CHOOSE_CAP, max(int(_CHOOSE_SHARE * len(order)), min(10, len(order) // 4)))
+    n_choose = min(MOST_CHOOSING, max(int(_CHOOSE_SHARE * len(order)), min(10, len(order) // 4)))
     n_state = min(_STATE_CAP, max(int(_STATE_SHARE * len(order)), min(10, len(order) // 4)))
     chosen = {"choose": order[:n_choose], "state": order[n_choose : n_choose + n_state]}
     kept = np.ones(len(first), dtype=bool)

@@ -24,7 +24,7 @@ class CompressOptions(Seeded, Bounded):
     max_diff: float | None = option(
         None,
         Share(),
-        "Find the smallest number for which at most this share of the labels of held-out rows differs "
+        "Find the smallest number for which at most this share of the labels of the rows for choices differs "
         "(regression: root mean square difference relative to the spread of the values).",
         metavar="0.5%",
     )

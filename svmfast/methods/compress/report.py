@@ -65,10 +65,13 @@ class CompressReport:
     stopped : str
     rows_fitted, rows_choosing : int
     statement : ErrorStatement
+    choosing_difference : float
+        The figure that `max_diff` limits, on the rows for choices: the share of labels that differ, or for
+        regression the share of the spread by which the values differ.
     probabilities : str
         ``none``, ``refitted`` or ``kept``.
     sizes_tried : tuple of (int, float)
-        The numbers of support vectors that were tried, each with the measured difference.
+        The numbers of support vectors that were tried, each with the difference on the rows for choices.
     notes : tuple of str
         Sentences for the user.
     verdict : str
@@ -88,6 +91,7 @@ class CompressReport:
     rows_fitted: int
     rows_choosing: int
     statement: ErrorStatement
+    choosing_difference: float
     probabilities: str
     sizes_tried: tuple[tuple[int, float], ...] = ()
     notes: tuple[str, ...] = ()
@@ -97,6 +101,7 @@ class CompressReport:
         """Return the figures of docs/json.md."""
         values = asdict(self)
         del values["notes"]  # reported at the top level
+        del values["choosing_difference"]  # that of a size in `sizes_tried`
         return {
             "verdict": values.pop("verdict"),
             "bytes_exact": values.pop("source_bytes"),
@@ -124,13 +129,14 @@ class CompressReport:
                 "collapsed    a linear kernel needs one vector per function and class; this is exact"
             )
         lines.append(
-            f"difference   of decision values on {held.rows:,} held-out rows ({held.rows_from}): half below "
-            f"{held.median:.3g}, 99% below {held.quantile_99:.3g}, 99.9% below {held.quantile_999:.3g}"
+            f"difference   of decision values on {held.rows:,} held-out rows ({held.rows_from}), on which "
+            f"nothing was chosen: half below {held.median:.3g}, 99% below {held.quantile_99:.3g}, 99.9% "
+            f"below {held.quantile_999:.3g}"
         )
         if held.label_agreement is not None:
             lines.append(
-                f"labels       agree on {held.label_agreement:.2%} of them; "
-                f"95% confidence: {held.agreement_low:.2%} to {held.agreement_high:.2%}"
+                f"labels       agree on {held.label_agreement:.2%} of the {held.rows:,} held-out rows; 95% "
+                f"confidence interval from these rows: {held.agreement_low:.2%} to {held.agreement_high:.2%}"
             )
         if held.values_differing_percent is not None:
             lines.append(
@@ -139,7 +145,7 @@ class CompressReport:
             )
         if self.sizes_tried:
             tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in self.sizes_tried)
-            lines.append(f"sizes tried  {tried}")
+            lines.append(f"sizes tried  {tried} (difference on the {self.rows_choosing:,} rows for choices)")
         return lines
 
 

@@ -9,7 +9,7 @@ from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.compress.compressor import PROBE_ITERATIONS, prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import Nothing
-from svmfast.methods.compress.search import LARGEST_SHARE, search
+from svmfast.methods.compress.search import LARGEST_SHARE, held_out_difference, search
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.models.expansion import KernelExpansion
@@ -43,6 +43,14 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
     )
     for note in report.notes:
         setting.note(note)
+    if found.model is not None and options.max_diff is not None:
+        differing = held_out_difference(report)
+        if differing > options.max_diff:
+            what = "of their spread the values" if exact.head.is_regression else "of the labels"
+            setting.warn(
+                f"on the held-out rows {differing:.3%} {what} differ, more than `max_diff`; on the rows for "
+                "choices fewer do: ask for less, or give more rows in `data`"
+            )
     held = report.statement
     error = None if held.label_agreement is None else held.quantile_999
     return Outcome(found.model, report, found.verdict or None, fallback_error=error, advice=found.advice)

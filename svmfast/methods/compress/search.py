@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from svmfast.display import count as count_of
 from svmfast.errors import NothingFitsError
 from svmfast.methods.compress.compressor import Compressor
+from svmfast.methods.compress.data_split import MOST_CHOOSING, ROWS_FOR_ONE
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import CompressReport
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
+from svmfast.solvers.binomial import trials_needed, upper_limit
 
 #: The search for a difference ends when the ratio of the sizes that pass and fail is at most this.
 _SIZE_STEP = 1.15
@@ -47,9 +50,9 @@ class Found:
     advice: str | None = None
 
 
-def measured(report: CompressReport) -> float:
-    """Return the figure that `max_diff` limits: the share of held-out rows whose label differs, or for
-    regression the difference of the values relative to their spread."""
+def held_out_difference(report: CompressReport) -> float:
+    """Return the figure that `max_diff` limits on the held-out rows, which chose nothing: the share whose
+    label differs, or for regression the difference of the values relative to their spread."""
     statement = report.statement
     if statement.values_differing_percent is not None:
         return statement.values_differing_percent / 100
@@ -89,7 +92,12 @@ def search(
     if found.model is None:
         assert found.report is not None
         tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in found.report.sizes_tried)
-        return replace(found, verdict=f"no smaller model is close enough; tried {tried}")
+        verdict = f"no smaller model is close enough on the {found.report.rows_choosing:,} rows for choices"
+        few = None
+        if options.max_diff is not None and not exact.head.is_regression:
+            few = too_few(found.report.rows_choosing, options.max_diff)
+            few = None if few is None else f"rows for choices: {few}"
+        return replace(found, verdict=f"{verdict}; tried {tried}", advice=few)
     final = size_of(found.model)
     if final < own:
         return found
@@ -102,13 +110,27 @@ def search(
     )
 
 
+def too_few(rows: int, limit: float) -> str | None:
+    """Return a sentence if `rows` rows cannot show that at most the share `limit` differs, or None."""
+    if upper_limit(0, rows) <= limit:
+        return None
+    needed = trials_needed(limit)
+    source = f"which takes about {needed * ROWS_FOR_ONE:,} distinct rows of `data`"
+    if needed > MOST_CHOOSING:
+        source = "more than are held out: measure the model on other rows with svmfast compare"
+    return (
+        f"{count_of(rows, 'row')} cannot show that at most {100 * limit:.4g}% of the labels differ, even if "
+        f"none of them does; {needed:,} could, {source}"
+    )
+
+
 def search_difference(
     compressor: Compressor, limit: float, size_of: SizeOf, *, progress: Progress = silent
 ) -> Found:
-    """Find the fewest support vectors whose measured difference is at most `limit`.
+    """Find the fewest support vectors whose difference on the rows for choices is at most `limit`.
 
-    Sizes double until one passes; then the gap is bisected, in ratio, until it is below 15 %. The limit is
-    checked on the rows of the error statement, so the interval in the report is slightly optimistic.
+    Sizes double until one passes; then the gap is bisected, in ratio, until it is below 15 %. The held-out
+    rows take no part, so that the error statement is not biased by the choice.
     """
     n = len(compressor.model.sv)
     own = size_of(compressor.model)
@@ -118,14 +140,14 @@ def search_difference(
     def passes(count: int) -> bool:
         made, report = compressor.compress(count, progress=progress)
         tried[count] = made, report
-        return measured(report) <= limit and len(made.sv) < n and size_of(made) < own
+        return report.choosing_difference <= limit and len(made.sv) < n and size_of(made) < own
 
     size = min(max(round(_FIRST_SHARE * n), compressor.smallest), largest)
     failed = compressor.smallest - 1
     while not passes(size):
         failed = size
         if size >= largest:
-            return Found(None, _with_tries(min((r for _, r in tried.values()), key=measured), tried))
+            return Found(None, _with_tries(min((r for _, r in tried.values()), key=_closeness), tried))
         size = min(2 * size, largest)
     while size > max(_SIZE_STEP * failed, failed + 1):
         middle = max(failed + 1, min(round((max(failed, 1) * size) ** 0.5), size - 1))
@@ -134,11 +156,9 @@ def search_difference(
         else:
             failed = middle
     made, report = tried[size]
-    note = (
-        "the size was chosen by the same rows on which the difference is reported, which is therefore "
-        "slightly optimistic; check on new rows with svmfast compare"
-    )
-    report = replace(report, notes=(*report.notes, note))
+    few = None if made.head.is_regression else too_few(report.statement.rows, limit)
+    if few is not None:
+        report = replace(report, notes=(*report.notes, f"held-out rows: {few}"))
     return Found(made, _with_tries(report, tried))
 
 
@@ -180,11 +200,17 @@ def search_bytes(
         if size >= too_large or size in tried:
             break
     if best is None:
-        return Found(None, _with_tries(min((r for _, r in tried.values()), key=measured), tried))
+        return Found(None, _with_tries(min((r for _, r in tried.values()), key=_closeness), tried))
     return Found(best[0], _with_tries(best[1], tried))
+
+
+def _closeness(report: CompressReport) -> float:
+    return report.choosing_difference
 
 
 def _with_tries(
     report: CompressReport, tried: dict[int, tuple[KernelExpansion, CompressReport]]
 ) -> CompressReport:
-    return replace(report, sizes_tried=tuple((n, measured(r)) for n, (_, r) in sorted(tried.items())))
+    return replace(
+        report, sizes_tried=tuple((n, r.choosing_difference) for n, (_, r) in sorted(tried.items()))
+    )

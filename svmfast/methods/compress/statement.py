@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from svmfast.methods.common.error_statement import ErrorStatement, agreement
-from svmfast.methods.compress.data_split import DataSplit
+from svmfast.methods.compress.data_split import DataSplit, Part
 from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import FloatArray
 from svmfast.score import values_differing_percent
 
 #: With fewer values than this, the 99.9 % quantile is the largest of them.
@@ -17,11 +18,8 @@ def error_statement(
     exact: KernelExpansion, compressed: KernelExpansion, split: DataSplit, *, threads: int
 ) -> ErrorStatement:
     """Compare the models on the rows `split.state`."""
-    part, columns = split.state, split.columns
-    rows = part.rows.renumbered(
-        columns[part.rows.indices].astype(np.int32), int(columns[-1]) + 1 if len(columns) else 0
-    )
-    decisions = compressed.decision_values(rows, threads=threads)
+    part = split.state
+    decisions = _decisions(compressed, part, split, threads)
     source = "data" if split.from_data else "support vectors"
     if not decisions.size:
         return ErrorStatement(0, source, 0.0, 0.0, 0.0, 0.0, None, None, None, None)
@@ -33,7 +31,7 @@ def error_statement(
     else:
         share, low, high = agreement(exact.head.predict(part.exact) == exact.head.predict(decisions))
     return ErrorStatement(
-        rows=len(rows),
+        rows=len(part),
         rows_from=source,
         median=float(median),
         quantile_99=float(q99),
@@ -44,6 +42,29 @@ def error_statement(
         agreement_low=low,
         agreement_high=high,
     )
+
+
+def choosing_difference(
+    exact: KernelExpansion, compressed: KernelExpansion, split: DataSplit, *, threads: int
+) -> float:
+    """Return the figure that `max_diff` limits, on the rows `split.choose`: the share of labels that differ,
+    or for regression the share of the spread by which the values differ."""
+    part = split.choose
+    decisions = _decisions(compressed, part, split, threads)
+    if not decisions.size:
+        return 0.0
+    if exact.head.is_regression:
+        return values_differing_percent(decisions, part.exact) / 100
+    differing = np.count_nonzero(exact.head.predict(part.exact) != exact.head.predict(decisions))
+    return int(differing) / len(part)
+
+
+def _decisions(model: KernelExpansion, part: Part, split: DataSplit, threads: int) -> FloatArray:
+    columns = split.columns
+    rows = part.rows.renumbered(
+        columns[part.rows.indices].astype(np.int32), int(columns[-1]) + 1 if len(columns) else 0
+    )
+    return model.decision_values(rows, threads=threads)
 
 
 def caution(statement: ErrorStatement) -> str | None:
