@@ -92,8 +92,9 @@ def export(
         100,000 rows of a file are read.
     test_rows : int
     feature_names : sequence of str, or path
-        A name for each feature; a file has one name per line. LIBSVM's text is then wrapped in an svmfast
-        file, which finds the columns of tables by these names.
+        A name for each feature; a file has one name per line. Default: the model's own names, if it has
+        them. LIBSVM's text with names that are given here is wrapped in an svmfast file, which finds the
+        columns of tables by these names.
     max_flash : int, optional
         C: limit on the bytes of constant tables, including a scaling and the names of classes; with
         `device`, on those of tables and code. A LIBSVM model that needs more is approximated or compressed
@@ -208,8 +209,9 @@ def _computed(
     from svmfast.exports.computation import computation_of
     from svmfast.exports.settings import Settings
 
-    language, dtype, names = wanted.language, wanted.dtype, wanted.names
+    language, dtype = wanted.language, wanted.dtype
     computation = computation_of(model)
+    names = wanted.names or _own_names(model, computation.n_features)
     if names and len(names) != computation.n_features:
         raise OptionError(f"{len(names)} feature names for {computation.n_features} features")
     _check_range(computation, dtype)
@@ -331,6 +333,13 @@ def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:
     from svmfast.api.names import read_names
 
     return read_names(given)  # type: ignore[arg-type]
+
+
+def _own_names(model: Model, width: int) -> tuple[str, ...]:
+    """Return the names of the features that the model stores, or none if it does not name all of them."""
+    scaling = scaling_of(model)
+    names = None if scaling is None else scaling.feature_names
+    return names if names is not None and len(names) == width else ()
 
 
 def _check_device(device: str, precision: str | None) -> None:

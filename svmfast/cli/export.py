@@ -56,7 +56,8 @@ from svmfast.options import Reading
     "--feature-names",
     type=Input(),
     metavar="NAMES",
-    help="A file with the name of each feature, one per line; the exported file contains them.",
+    help="A file with the name of each feature, one per line; the exported file contains them (default: the "
+    "model's own names).",
 )
 @click.option(
     "--ranges",

@@ -287,7 +287,8 @@ def _names(settings: Settings) -> str:
     lines = []
     for number, name in enumerate(settings.feature_names):
         word = re.sub(r"\W", "_", name, flags=re.ASCII).upper() or "FEATURE"
-        word = word if word not in used else f"{word}_{number}"
+        while word in used:
+            word += f"_{number}"
         used.add(word)
         lines.append(f"#define $N_X_{word} {number}")
     return "\n".join(lines) + "\n"

@@ -17,6 +17,8 @@ from program import FIXTURES, PROGRAM, ROOT, data, model, svmfast
 import svmfast as package
 from svmfast.api.export_report import ExportReport
 from svmfast.exports.settings import Accuracy, sentence
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling
 
 PAGE = (ROOT / "docs" / "export.md").read_text()
 EXACT = model("iris_c_rbf_prob")
@@ -66,6 +68,46 @@ def test_names_come_from_a_file(tmp_path: Path) -> None:
     names.write_text("a\n\nc\nd\n")
     done = svmfast("export", EXACT, "-o", tmp_path / "m.h", "--feature-names", names)
     assert done.stderr.decode() == f"{names}:2: no name; expected the name of a feature\n"
+
+
+def feature_names(path: Path, language: str) -> list[str]:
+    """Return the names of the features in an exported file, in their order."""
+    if language == "json":
+        found: list[str] = json.loads(path.read_text())["feature_names"]
+        return found
+    if language == "c":
+        constants = re.findall(r"#define MODEL_X_(\w+) (\d+)", path.read_text())
+        assert [int(number) for _, number in constants] == list(range(len(constants)))
+        return [name.lower() for name, _ in constants]
+    onnx = pytest.importorskip("onnx", reason="no onnx")
+    about = {one.key: one.value for one in onnx.load(path).metadata_props}
+    return about["feature_names"].split("\n")
+
+
+@pytest.mark.parametrize("language", ["c", "json", "onnx"])
+def test_the_names_in_a_model_are_exported(language: str, tmp_path: Path) -> None:
+    """They come from the columns of the table it was trained on; --feature-names replaces them."""
+    pytest.importorskip("pyarrow", reason="no pyarrow")
+    table, trained, out = tmp_path / "table.csv", tmp_path / "trained", tmp_path / "out"
+    table.write_text("label,age,load,noise\nworn,1,2,0\nbroken,0,1,2\nworn,2,2,1\nbroken,1,0,2\n")
+    assert svmfast("train", "-q", table, trained).returncode == 0
+    assert svmfast("export", trained, "--to", language, "-o", out, "-q").returncode == 0
+    assert feature_names(out, language) == ["age", "load", "noise"]
+    (tmp_path / "names").write_text("a\nb\nc\n")
+    words = ("export", trained, "--to", language, "-o", out, "-q", "--feature-names", tmp_path / "names")
+    assert svmfast(*words).returncode == 0
+    assert feature_names(out, language) == ["a", "b", "c"]
+
+
+def test_the_names_of_a_model_become_constants_that_differ(tmp_path: Path) -> None:
+    scaling = Scaling(np.zeros(4), np.ones(4), feature_names=("b_3", "a", "b!", "b?"))
+    package.save_model(ScaledModel(package.load_model(EXACT), scaling), tmp_path / "m")
+    svmfast("export", tmp_path / "m", "-o", tmp_path / "m.h", "-q")
+    assert feature_names(tmp_path / "m.h", "c") == ["b_3", "a", "b_", "b__3"]
+    scaling = Scaling(np.zeros(4), np.ones(4), feature_names=("b", "b_2", "B", "b_3"))
+    package.save_model(ScaledModel(package.load_model(EXACT), scaling), tmp_path / "m")
+    svmfast("export", tmp_path / "m", "-o", tmp_path / "m.h", "-q")
+    assert feature_names(tmp_path / "m.h", "c") == ["b", "b_2", "b_2_2", "b_3"]
 
 
 CASCADE = FIXTURES / "frozen" / "1.2" / "cascade_of_expansions.model"
