@@ -22,6 +22,7 @@ from svmfast.threads import thread_count
 from svmfast.values import percentage
 
 if TYPE_CHECKING:
+    from svmfast.evaluation.skill import Skill
     from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.pareto import Limits
     from svmfast.frontiers.report import Frontier, Origin
@@ -143,13 +144,15 @@ def frontier(
     UnsupportedError
         The model cannot be converted, or is no better than chance on the rows.
     """
-    from svmfast.frontiers.run import FrontierRun, Request
+    from svmfast.frontiers.request import Request
+    from svmfast.frontiers.run import FrontierRun
 
     begin = time.monotonic()
     listener, cores = listener or Listener(), thread_count(threads)
     names = {one.name for one in _fields(Reading)}
     reading = made(Reading, {name: value for name, value in options.items() if name in names})
     chosen = made(FrontierOptions, {name: value for name, value in options.items() if name not in names})
+    _check_labels(chosen, reading, None if test is None else os.fspath(test))
     methods = chosen_methods(chosen.methods)
     exact, train = os.fspath(exact), os.fspath(data)
     unseen = None if test is None else os.fspath(test)
@@ -157,12 +160,16 @@ def frontier(
     _refuse_another_folder(folder.path)
     given = opened_exact(exact, reading, chosen.memory, listener)
     reading, model = replace(reading, scale=None), given.model
-    limits = _limits(chosen, regression=model.head.is_regression)
+    limits = _limits(chosen, regression=model.head.is_regression, labelled=not reading.unlabelled)
     folder.identity = _identity(given.sha256, train, unseen, chosen.seed, cores, reading, given.scaling)
     folder.check()
     sets = read_row_sets(given, train, unseen, folder.path, chosen.seed, reading, cores, listener)
     listener.progress(0, None, "measuring exact")
     measuring, origin = _measured(model, sets, train, unseen, cores, listener)
+    if reading.unlabelled:
+        sets = sets.with_labels(measuring.choosing_labels, measuring.confirming_labels)
+    elif not measuring.labelled and (limits.max_loss_percent is not None or limits.balanced):
+        raise OptionError("a one-class model is scored only by labels 1 and -1; give `max_diff`")
     kept = min(MOST_KEPT, KEPT_FOR_TIMING * chosen.time_limit)
     request = Request(
         exact=exact,
@@ -176,6 +183,7 @@ def frontier(
         threads=cores,
         memory=chosen.memory,
         scaling=given.scaling,
+        labelled=not reading.unlabelled,
     )
     run = FrontierRun(request, folder, sets, measuring, origin, listener.progress)
     found = run.run()
@@ -193,7 +201,7 @@ def _fields(cls: type) -> Any:
     return options_of(cls)
 
 
-def _limits(chosen: FrontierOptions, *, regression: bool) -> Limits:
+def _limits(chosen: FrontierOptions, *, regression: bool, labelled: bool) -> Limits:
     from svmfast.frontiers.pareto import Limits
 
     balanced = chosen.metric != "accuracy"
@@ -209,6 +217,8 @@ def _limits(chosen: FrontierOptions, *, regression: bool) -> Limits:
         )
     largest = (chosen.max_diff, chosen.max_loss, chosen.max_bytes, chosen.max_operations)
     if largest == (None, None, None, None):
+        if regression and not labelled:
+            raise OptionError("`unlabelled`: for a regression give `max_diff`, such as 3%")
         largest = (None, DEFAULT_LOSS, None, None) if regression else (DEFAULT_DIFFERENCE, None, None, None)
     differing, lost, n_bytes, operations = largest
     return Limits(_percentage(differing), _percentage(lost), n_bytes, operations, balanced, regression)
@@ -218,10 +228,21 @@ def _percentage(share: float | None) -> float | None:
     return None if share is None else percentage(share)
 
 
+def _check_labels(chosen: FrontierOptions, reading: Reading, test: str | None) -> None:
+    """Refuse what cannot be done with rows that have no labels."""
+    if not reading.unlabelled:
+        return
+    if test is None:
+        raise OptionError("`unlabelled` needs `test`: without labels no rows of TRAIN are held out")
+    for name, given in (("max_loss", chosen.max_loss is not None), ("metric", chosen.metric != "accuracy")):
+        if given:
+            raise OptionError(f"`{name}` needs labels; without them (`unlabelled`) give `max_diff`")
+
+
 def _measured(
     model: KernelExpansion, sets: RowSets, train: str, test: str | None, threads: int, listener: Listener
 ) -> tuple[Measuring, Origin]:
-    """Measure the exact model; refuse rows on which it is no better than chance.
+    """Measure the exact model; refuse labelled rows on which it is no better than chance.
 
     Raises
     ------
@@ -233,30 +254,55 @@ def _measured(
     from svmfast.frontiers.report import Origin
     from svmfast.models.answer import answer
 
-    measuring = Measuring(model, sets.choosing, sets.confirming, threads=threads)
-    regression = model.head.is_regression
-    predicted = answer(model, sets.sample.rows, threads=threads).predicted
-    trained, unseen = skill(predicted, sets.sample.labels, regression=regression), measuring.exact_skill
-    if model.head.svm_type != "one_class":
-        sign = "" if regression else "%"
-        for path, known in ((train, trained), (test or train, unseen)):
-            if known.some:
-                continue
-            rows = f"{known.rows:,} rows of {path}"
-            if regression:
-                how = f"has a mean squared error of {known.found:.4g} on {rows}, no better than their mean"
-            else:
-                how = f"labels {known.found:.3g}% of {rows} correctly, no better than chance"
-            raise UnsupportedError(
-                f"EXACT {how} ({known.chance:.4g}{sign}): nothing can be measured on them",
-                "give rows of the problem that EXACT was trained for",
-            )
-        if test is not None and unseen.share < SUSPICIOUS * trained.share:
-            name = "mean squared error" if regression else "accuracy"
-            figures = f"{unseen.found:.4g}{sign} for {trained.found:.4g}{sign}"
-            listener.warn(f"EXACT does far worse on TEST than on TRAIN: {name} {figures}")
+    choosing, confirming, trained = sets.choosing, sets.confirming, None
+    if not _scores(model, sets):
+        choosing, confirming = choosing.unlabelled(), confirming.unlabelled()
+    measuring = Measuring(model, choosing, confirming, threads=threads)
+    unseen = measuring.exact_skill
+    if unseen is not None:
+        predicted = answer(model, sets.sample.rows, threads=threads).predicted
+        trained = skill(predicted, sets.sample.labels, regression=model.head.is_regression)
+        if model.head.svm_type != "one_class":
+            _check_skill(trained, unseen, train, test, listener, regression=model.head.is_regression)
     n = len(sets.choosing), len(sets.confirming)
     return measuring, Origin(train, test, sets.trained_rows, trained, unseen, *n)
+
+
+def _scores(model: KernelExpansion, sets: RowSets) -> bool:
+    """Return whether the labels of the rows say how good answers are.
+
+    Data for one-class models have labels because LIBSVM's format needs them; they mean something only if they
+    tell inliers, 1, from outliers, -1.
+    """
+    import numpy as np
+
+    labels = np.concatenate((sets.choosing.labels, sets.confirming.labels))
+    if model.head.svm_type == "one_class":
+        return set(np.unique(labels).tolist()) == {-1.0, 1.0}
+    return not np.isnan(labels).all()
+
+
+def _check_skill(
+    trained: Skill, unseen: Skill, train: str, test: str | None, listener: Listener, *, regression: bool
+) -> None:
+    """Refuse rows on which the exact model is no better than chance; warn if unseen rows are much harder."""
+    sign = "" if regression else "%"
+    for path, known in ((train, trained), (test or train, unseen)):
+        if known.some:
+            continue
+        rows = f"{known.rows:,} rows of {path}"
+        if regression:
+            how = f"has a mean squared error of {known.found:.4g} on {rows}, no better than their mean"
+        else:
+            how = f"labels {known.found:.3g}% of {rows} correctly, no better than chance"
+        raise UnsupportedError(
+            f"EXACT {how} ({known.chance:.4g}{sign}): nothing can be measured on them",
+            "give rows of the problem that EXACT was trained for",
+        )
+    if test is not None and unseen.share < SUSPICIOUS * trained.share:
+        name = "mean squared error" if regression else "accuracy"
+        figures = f"{unseen.found:.4g}{sign} for {trained.found:.4g}{sign}"
+        listener.warn(f"EXACT does far worse on TEST than on TRAIN: {name} {figures}")
 
 
 def _refuse_another_folder(folder: Path) -> None:

@@ -20,10 +20,13 @@ _HELP = """
     Try every method on EXACT, measure all on the same rows, and recommend one.
 
     Three sets of rows are kept apart: those that EXACT was trained on (TRAIN), those that choose a model, and
-    those that confirm it; all printed figures come from the confirming rows. With a limit on the answers
-    (`max_diff`, `max_loss`), the models within the limit compete on speed: of those within 10% of the
-    fastest, the one closest to EXACT is recommended. With `max_bytes` or `max_operations` alone, the
-    closest model that fits is recommended.
+    those that confirm it. The figures of the answers (accuracy, labels that differ, certified rows) are those
+    of the confirming rows, except in the column 'choosing'. Models are timed and multiply-adds counted on the
+    choosing rows; the recommended model's speed is measured again on the confirming rows. With a limit
+    on the answers (`max_diff`, `max_loss`), the models within the limit compete on speed: of those within 10%
+    of the fastest, the one closest to EXACT is recommended. With `max_bytes` or `max_operations` alone, the
+    closest model that fits is recommended. Rows without labels (`unlabelled`, with TEST) suffice for all
+    limits but `max_loss`.
 
     Each candidate is a separate svmfast command. The recommended command is printed; run again, it writes
     the same bytes on the same instruction set. DIR holds the models, the report (report.html, report.md,
@@ -101,7 +104,7 @@ def _callback(
 
 def _command() -> click.Command:
     own = [shared.option_of(one) for one in options_of(FrontierOptions)]
-    reading = [shared.option_of(one) for one in options_of(Reading) if one.name != "unlabelled"]
+    reading = [shared.option_of(one) for one in options_of(Reading)]
     flags = reversed(_callback.__click_params__)  # type: ignore[attr-defined]
     params: list[click.Parameter] = [*_files(), *own, *reading, *flags]
     for param in params:

@@ -43,24 +43,26 @@ class Loss:
     differing : Estimate
         Share of these rows, in percent. Regression: how much the values differ
         (:func:`svmfast.score.values_differing_percent`).
-    lost : Estimate
+    lost : Estimate or None
         Accuracy of the exact model minus that of the model, in percentage points. Regression: increase of the
-        mean squared error, in percent of the exact model's.
+        mean squared error, in percent of the exact model's. None if the rows have no labels.
     balanced_lost : Estimate or None
-        Balanced accuracy lost, in percentage points; None for regression.
+        Balanced accuracy lost, in percentage points; None for regression and without labels.
     """
 
     rows: int
     quality: Quality
     labels_differing: int | None
     differing: Estimate
-    lost: Estimate
+    lost: Estimate | None
     balanced_lost: Estimate | None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, with the same names as in ``compare`` where these exist."""
 
-        def with_interval(name: str, known: Estimate) -> dict[str, Any]:
+        def with_interval(name: str, known: Estimate | None) -> dict[str, Any]:
+            if known is None:
+                return {name: None, f"{name}_interval": None}
             return {name: known.value, f"{name}_interval": [known.low, known.high]}
 
         if self.labels_differing is None:
@@ -70,7 +72,6 @@ class Loss:
                 **with_interval("values_differing_percent", self.differing),
                 **with_interval("mse_increase_percent", self.lost),
             }
-        assert self.balanced_lost is not None
         return {
             "rows": self.rows,
             **self.quality.as_dict(),
@@ -99,8 +100,8 @@ def no_loss(
 ) -> Loss:
     """Return the loss of answers that are the exact model's, or are proven to be equal to them."""
     worth = _quality(predicted, target, regression, ranking)
-    balanced = None if regression else NOTHING
-    return Loss(len(target), worth, None if regression else 0, NOTHING, NOTHING, balanced)
+    lost = None if _unknown(target) else NOTHING
+    return Loss(len(target), worth, None if regression else 0, NOTHING, lost, None if regression else lost)
 
 
 def loss(
@@ -116,7 +117,7 @@ def loss(
     Parameters
     ----------
     predicted, exact, target : (n,) float64
-        The model's labels or values, the exact model's, and the true ones; n > 0.
+        The model's labels or values, the exact model's, and the true ones, all nan if unknown; n > 0.
     regression : bool
     ranking : Ranking, optional
         For the ROC AUC.
@@ -134,9 +135,15 @@ def loss(
     differing = int(np.count_nonzero(differs))
     low, high = clopper_pearson(differing, n)
     estimate = Estimate(percent(differing, n), 100 * low, 100 * high)
+    if _unknown(target):
+        return Loss(n, worth, differing, estimate, None, None)
     # Rows that the exact model answers correctly and the model does not, and vice versa.
     worse, better = differs & (exact == target), differs & (predicted == target)
     return Loss(n, worth, differing, estimate, _lost(worse, better, None), _lost(worse, better, target))
+
+
+def _unknown(target: FloatArray) -> bool:
+    return bool(np.isnan(target).all())
 
 
 def _lost(worse: np.ndarray, better: np.ndarray, classes: FloatArray | None) -> Estimate:
@@ -154,6 +161,8 @@ def _lost(worse: np.ndarray, better: np.ndarray, classes: FloatArray | None) -> 
 
 
 def _loss_of_values(predicted: FloatArray, exact: FloatArray, target: FloatArray, worth: Quality) -> Loss:
+    if _unknown(target):
+        return Loss(len(target), worth, None, _values_differing(predicted, exact), None, None)
     with np.errstate(over="ignore", invalid="ignore"):
         errors, exact_errors = (predicted - target) ** 2, (exact - target) ** 2
     growth = _ratio(errors, exact_errors)

@@ -53,10 +53,14 @@ def draw(found: Frontier) -> dict[str, bytes]:
         matplotlib.rcParams.update(rules)
         figure = Figure(figsize=(9.5, 8), layout="constrained")
         FigureCanvasAgg(figure)
-        upper, lower = figure.subplots(2, 1, sharex=True)
+        if found.labelled:
+            upper, lower = figure.subplots(2, 1, sharex=True)
+        else:
+            lower = upper = figure.subplots()
         # File names are not formulas.
         figure.suptitle(_title(found), fontsize=11, x=0.02, ha="left", parse_math=False)
-        _quality(upper, found)
+        if found.labelled:
+            _quality(upper, found)
         placed = _agreement(lower, found)
         _speeds(lower, found)
         _name_points(lower, found, placed)

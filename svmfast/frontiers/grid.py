@@ -98,7 +98,12 @@ def chosen_methods(text: str | None) -> tuple[str, ...]:
 
 
 def plan(
-    grid: Grid, methods: Sequence[str], *, proven: bool = False, reading: Sequence[str] = ()
+    grid: Grid,
+    methods: Sequence[str],
+    *,
+    proven: bool = False,
+    labelled: bool = True,
+    reading: Sequence[str] = (),
 ) -> tuple[list[CandidateCommand], list[Missing]]:
     """Return the candidates in the order in which to try them, and those that are not tried.
 
@@ -114,6 +119,8 @@ def plan(
     methods : sequence of str
     proven : bool
         Try only methods whose models prove their labels.
+    labelled : bool
+        Whether the training data have labels. Without them, methods that train on labels are not tried.
     reading : sequence of str
         Options for reading the training data.
     """
@@ -130,6 +137,9 @@ def plan(
             missing.append(Missing(name, name, "its models cannot prove that no label differs"))
             continue
         tried, left_out = method.grid(grid)
+        if not labelled and any(map(_trains_on_labels, tried)):
+            missing.append(Missing(name, name, "it trains on labels, and the rows have none"))
+            tried = [one for one in tried if not _trains_on_labels(one)]
         sized = any(one.place is not None for one in tried)
         for one in tried:
             if too_large(one, grid.max_bytes, sized=sized):
@@ -156,6 +166,11 @@ def plan(
 
     # The sort is stable: within a level the methods keep their order.
     return sorted(found, key=order), missing
+
+
+def _trains_on_labels(one: Candidate) -> bool:
+    """Return whether a candidate is trained on rows alone, without the exact model's values."""
+    return "data" in one.inputs and not {"model", "exact"} & set(one.inputs)
 
 
 def _fits(one: CandidateCommand, grid: Grid) -> bool:

@@ -122,7 +122,8 @@ def _caption(found: Frontier, good: str) -> str:
         else ""
     )
     return (
-        f"On {rows}. Better models lie at the top {good}; those that no other model beats in this view are "
+        f"Differences are measured on {rows}, speeds on the choosing rows. Better models lie at the top "
+        f"{good}; those that no other model beats in this view are "
         "filled and joined. Point at a mark, or move to it with the Tab key, for its figures and its command."
         + spending
     )
@@ -158,14 +159,16 @@ def _details(point: Point) -> list[str]:
     ]
     allowance = spent(point)
     out += [] if allowance is None else [allowance]
-    out.append(point.confirming.quality.line())
+    if point.confirming.lost is not None:
+        out.append(point.confirming.quality.line())
     if point.command is not None:
         out.append(point.command)
     return out
 
 
 def _table(found: Frontier) -> str:
-    heads = ["model", *(("MSE", "R^2") if found.regression else ("accuracy", "balanced", "lowest recall"))]
+    scores = ("MSE", "R^2") if found.regression else ("accuracy", "balanced", "lowest recall")
+    heads = ["model", *(scores if found.labelled else ())]
     cascades = any(point.spent_percent is not None for point in found.points)
     heads += [
         "differs",
@@ -181,6 +184,7 @@ def _table(found: Frontier) -> str:
         figures = [quality.mse, quality.r2]
         if not found.regression:
             figures = [quality.accuracy, quality.balanced_accuracy, quality.lowest_recall]
+        figures = figures if found.labelled else []
         reason = why_not(point, found.points, found.limits, found.recommended, found.refuted)
         cells = [
             Cell(point.name, point.name, reason),

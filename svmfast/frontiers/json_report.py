@@ -98,5 +98,7 @@ def _limits(found: Frontier) -> dict[str, Any]:
     }
 
 
-def _of_exact(known: Skill, task: str) -> dict[str, Any]:
+def _of_exact(known: Skill | None, task: str) -> dict[str, Any]:
+    if known is None:
+        return {}
     return {"sampled": known.rows, "mse" if task == "regression" else "accuracy": known.found}

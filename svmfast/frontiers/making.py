@@ -13,7 +13,7 @@ from svmfast.frontiers.grid import CandidateCommand
 from svmfast.frontiers.schedule import run_all
 
 if TYPE_CHECKING:
-    from svmfast.frontiers.run import Request
+    from svmfast.frontiers.request import Request
 
 #: Shows the share of the whole run that has passed, and what is being done.
 Show = Callable[[float, str], None]

@@ -23,13 +23,17 @@ from svmfast.score import percent
 
 @dataclass(frozen=True)
 class Part:
-    """Rows with their true labels or values."""
+    """Rows with their true labels or values, all nan if they are unknown."""
 
     rows: Rows
     labels: FloatArray
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def unlabelled(self) -> Part:
+        """Return the rows with unknown labels."""
+        return Part(self.rows, np.full(len(self), np.nan))
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ class Losses:
     linear_cost_counted : float or None
         Multiply-adds divided by a linear model's, on the choosing rows; None if they cannot be counted.
     skilled : bool
-        Whether the model is better than chance on the choosing rows.
+        Whether the model is better than chance on the choosing rows; True where that is not measured, for
+        one-class models and without labels.
     """
 
     choosing: Loss
@@ -117,8 +122,20 @@ class Measuring:
         return self._exact_answers[0].predicted
 
     @property
-    def exact_skill(self) -> Skill:
-        """The improvement of the exact model over chance on both sets together."""
+    def confirming_labels(self) -> FloatArray:
+        """The exact model's labels of the confirming rows."""
+        return self._exact_answers[1].predicted
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the true labels are known."""
+        return not np.isnan(self.choosing.labels).all()
+
+    @property
+    def exact_skill(self) -> Skill | None:
+        """The improvement of the exact model over chance on both sets together; None without labels."""
+        if not self.labelled:
+            return None
         return skill(
             np.concatenate([one.predicted for one in self._exact_answers]),
             np.concatenate((self.choosing.labels, self.confirming.labels)),
@@ -165,7 +182,7 @@ class Measuring:
             else:
                 found.append(loss(predicted, theirs, part.labels, regression=regression, ranking=ranking))
             if len(found) == 1:
-                skilled = self.exact.head.svm_type == "one_class"
+                skilled = self.exact.head.svm_type == "one_class" or not self.labelled
                 skilled = skilled or skill(predicted, part.labels, regression=regression).some
         first, last = (one.sure for one in answers)
         counted = (

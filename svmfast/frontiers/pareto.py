@@ -114,8 +114,8 @@ class Limits:
         """Whether there are limits on size or cost, but none on quality."""
         return not self.of_quality and (self.max_bytes, self.max_operations) != (None, None)
 
-    def lost(self, loss: Loss) -> Estimate:
-        """Return the figure that `max_loss_percent` limits."""
+    def lost(self, loss: Loss) -> Estimate | None:
+        """Return the figure that `max_loss_percent` limits; None without labels."""
         return loss.balanced_lost if self.balanced and loss.balanced_lost is not None else loss.lost
 
     def fits(self, point: Point) -> bool:
@@ -138,7 +138,9 @@ class Limits:
 
     def _beyond(self, loss: Loss, end: Callable[[Estimate], float]) -> bool:
         pairs = ((loss.differing, self.max_diff_percent), (self.lost(loss), self.max_loss_percent))
-        return any(limit is not None and not end(known) <= limit for known, limit in pairs)
+        return any(
+            limit is not None and known is not None and not end(known) <= limit for known, limit in pairs
+        )
 
     def __str__(self) -> str:
         parts = []

@@ -51,8 +51,9 @@ class Origin:
         The file of which the choosing and the confirming rows are halves; None if they are parts of `train`.
     trained_rows : int
         Number of rows in `train`.
-    trained_skill, unseen_skill : Skill
-        EXACT's skill on some rows of `train`, and on the choosing and confirming rows together.
+    trained_skill, unseen_skill : Skill or None
+        EXACT's skill on some rows of `train`, and on the choosing and confirming rows together; None without
+        labels.
     choosing, confirming : int
         Numbers of rows.
     """
@@ -60,8 +61,8 @@ class Origin:
     train: str
     test: str | None
     trained_rows: int
-    trained_skill: Skill
-    unseen_skill: Skill
+    trained_skill: Skill | None
+    unseen_skill: Skill | None
     choosing: int
     confirming: int
 
@@ -98,6 +99,8 @@ class Frontier:
         The name of each label, if the model's classes have names.
     copy : str or None
         The file of the recommended model, which contains the exact model if that is the fallback.
+    unlabelled : bool
+        Whether the rows were read as rows without labels.
     """
 
     exact: str
@@ -115,11 +118,17 @@ class Frontier:
     version: str
     class_names: Mapping[float, str] | None = None
     copy: str | None = None
+    unlabelled: bool = False
 
     @property
     def regression(self) -> bool:
         """Whether the exact model predicts values rather than labels."""
         return self.limits.regression
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the rows have labels, by which models are scored."""
+        return self.points[0].confirming.lost is not None
 
     @property
     def refuted(self) -> str | None:
@@ -245,13 +254,14 @@ def title(found: Frontier) -> str:
 def origins(found: Frontier) -> list[str]:
     """Return lines that describe the three sets of rows."""
     origin = found.origin
-    known = origin.trained_skill
-    how = f"MSE {known.found:.4g}" if found.regression else f"{known.found:.2f}%"
+    seen, known = "", origin.trained_skill
+    if known is not None:
+        seen = f"; the exact model there: {_figure_of(known, regression=found.regression)}"
+        seen += "" if known.rows == origin.trained_rows else f" (on {known.rows:,} of them)"
     where = f"of {origin.source}" if origin.test else f"held out of {origin.train}"
-    seen = how if known.rows == origin.trained_rows else f"{how} (on {known.rows:,} of them)"
     thresholds = "" if found.regression else " and the thresholds of cascades"
     lines = [
-        f"trained on  {origin.trained_rows:,} rows of {origin.train}; the exact model there: {seen}",
+        f"trained on  {origin.trained_rows:,} rows of {origin.train}{seen}",
         f"choosing    {origin.choosing:,} rows {where}: select the model{thresholds}",
         f"confirming  {origin.confirming:,} other rows {where}: give the figures below",
     ]
@@ -260,7 +270,16 @@ def origins(found: Frontier) -> list[str]:
             "note        the exact model was trained on all these rows and predicts them better than others; "
             "use `test` for rows that it has not seen"
         )
+    if not found.labelled:
+        what = "values" if found.regression else "labels"
+        lines.append(
+            f"note        no labels say what is right: models are compared by the exact model's {what}"
+        )
     return lines
+
+
+def _figure_of(known: Skill, *, regression: bool) -> str:
+    return f"MSE {known.found:.4g}" if regression else f"{known.found:.2f}%"
 
 
 def verdict(found: Frontier) -> list[str]:
@@ -274,10 +293,11 @@ def verdict(found: Frontier) -> list[str]:
         lines += _hidden_by_accuracy(exact, found)
         return lines + _left_out(found)
     assert found.confirmed_speed is not None
-    speed, (first, second) = found.confirmed_speed, losses(best, exact, limits)
+    speed, (first, *scores) = found.confirmed_speed, losses(best, exact, limits)
+    quality = [f"quality: {text}" for text in scores]
     if found.refuted == "limits":
         why = f"{best.name} meets the limits ({limits}) only on the choosing rows"
-        return [f"recommended: the exact model as it is; {why}", f"refuted: {first}", f"quality: {second}"]
+        return [f"recommended: the exact model as it is; {why}", f"refuted: {first}", *quality]
     if found.refuted:
         why = f"{best.name} was the fastest when it was chosen, but when timed again it was"
         return [f"recommended: the exact model as it is; {why} {gain(speed, best, exact)}"]
@@ -288,14 +308,15 @@ def verdict(found: Frontier) -> list[str]:
     lines = [
         f"recommended: {best.name}, {gain(speed, best, exact)}",
         f"{state}: {first}",
-        f"quality: {second}",
+        *quality,
     ]
     notes = (("timing", timing(speed)), ("too few rows", unstated(best, limits)))
     lines += [f"{name}: {text}" for name, text in notes if text is not None]
     lines += _hidden_by_accuracy(best, found) + _left_out(found)
     lines += [f"rule: {rule(limits)}", f"made by: {best.command}"]
     if found.copy is not None:
-        lines.append(f"used by: {shell_line(['svmfast', 'predict', 'DATA', found.copy, 'OUT'])}")
+        words = ["svmfast", "predict", "DATA", found.copy, "OUT", *["--unlabelled"] * found.unlabelled]
+        lines.append(f"used by: {shell_line(words)}")
     return lines
 
 

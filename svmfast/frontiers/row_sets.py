@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
     from svmfast.frontiers.measuring import Part
     from svmfast.models.scaling import Scaling
+    from svmfast.rows import FloatArray
 
 #: Without --test this share of TRAIN is held out, half of it to choose and half to confirm, with at most
 #: MOST_HELD_OUT rows in each half.
@@ -82,6 +83,15 @@ class RowSets:
             choosing=part(self.choosing),
             confirming=part(self.confirming),
             raw=self,
+        )
+
+    def with_labels(self, choosing: FloatArray, confirming: FloatArray) -> RowSets:
+        """Return the sets with these labels, where the rows have none: LIBSVM's text needs some."""
+        return replace(
+            self,
+            choosing=replace(self.choosing, labels=choosing),
+            confirming=replace(self.confirming, labels=confirming),
+            raw=None if self.raw is None else self.raw.with_labels(choosing, confirming),
         )
 
     def write(self, folder: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from svmfast.caches import cached
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.fallback import Embedded, Fallback, Joined, Places
@@ -16,20 +17,19 @@ from svmfast.frontiers.folder import Folder, Record
 from svmfast.frontiers.forecast import Forecast, Left
 from svmfast.frontiers.grid import CandidateCommand, enlarged, joining_methods, plan
 from svmfast.frontiers.making import Making
+from svmfast.frontiers.request import Request
 from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
 from svmfast.methods import registry
 from svmfast.methods.grid import Grid, Joining
-from svmfast.models.scaled import unscaled, with_scaling
+from svmfast.models.scaled import unscaled
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
     from svmfast.evaluation.timing import Speed
     from svmfast.frontiers.measuring import Losses, Measuring
-    from svmfast.frontiers.pareto import Limits, Point
+    from svmfast.frontiers.pareto import Point
     from svmfast.frontiers.report import Frontier, Missing, Origin
     from svmfast.models.base import Model
-    from svmfast.models.expansion import KernelExpansion
-    from svmfast.models.scaling import Scaling
     from svmfast.rows import Rows
 
 #: Speeds are measured on the rows that the exact model answers in SAMPLE_SECONDS, at least LEAST_SAMPLE.
@@ -41,47 +41,6 @@ FEW_ROUNDS = 6
 #: The exact model is tried as fallback if at least this percentage of the confirming rows is certified.
 LEAST_CERTIFIED = 5.0
 FALLBACK = " + exact"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the caller wants.
-
-    Attributes
-    ----------
-    exact : str
-        Path of the exact model.
-    model : KernelExpansion
-    sha256 : str
-        Hash of its file.
-    methods : tuple of str
-    limits : Limits
-    deadline, end : float
-        In the time of ``time.monotonic``: no candidate is made after `deadline`, and no round of timing
-        begins after `end`.
-    seed, threads, memory : int
-    scaling : Scaling or None
-        The scaling of `model`, and of all models made from it. In this module rows are scaled, and models
-        take scaled rows.
-    """
-
-    exact: str
-    model: KernelExpansion
-    sha256: str
-    methods: tuple[str, ...]
-    limits: Limits
-    deadline: float
-    end: float
-    seed: int
-    threads: int
-    memory: int
-    scaling: Scaling | None = None
-
-    def stored(self, model: Model) -> bytes:
-        """Return the content of a model's file, including the scaling."""
-        from svmfast.formats.detect import model_bytes
-
-        return model_bytes(with_scaling(model, self.scaling))
 
 
 @dataclass
@@ -112,6 +71,7 @@ class FrontierRun:
         self.request, self.folder, self.sets, self.measuring = request, folder, sets, measuring
         self._origin, self._progress = origin, progress
         self._entries: dict[str, list[_Entry]] = {}  # by candidate
+        self._without_exact: dict[str, Missing] = {}  # likewise
         self._share = 0.0  # of the run's time that has passed, as shown
 
     @property
@@ -132,7 +92,11 @@ class FrontierRun:
 
         asked = self.request
         candidates, missing = plan(
-            self._grid, asked.methods, proven=asked.limits.max_diff_percent == 0, reading=self.sets.reading
+            self._grid,
+            asked.methods,
+            proven=asked.limits.max_diff_percent == 0,
+            labelled=asked.labelled,
+            reading=self.sets.reading,
         )
         self.folder.open()
         self.sets.write(self.folder.path)
@@ -146,7 +110,10 @@ class FrontierRun:
             show=self._show,
         )
         making.run([candidate.in_memory(asked.memory) for candidate in candidates])
-        missing += self._join_all()
+        # The size of another candidate's file may have shown that this one fits after all.
+        tried = {candidate.name for candidate in making.candidates}
+        missing = [one for one in missing if one.name not in tried]
+        missing += [*self._without_exact.values(), *self._join_all()]
         left = asked.end - time.monotonic()
         self._show(self._share, f"timing, {Left(most_timing(left), is_limit=True)}")
         points = self._points()
@@ -195,6 +162,7 @@ class FrontierRun:
             complete=complete,
             version=__version__,
             class_names=None if asked.scaling is None else asked.scaling.names_of_labels,
+            unlabelled=not asked.labelled,
         )
 
     def _show(self, share: float, what: str) -> None:
@@ -218,10 +186,26 @@ class FrontierRun:
         check_same_question(ComparedModel(self.request.exact, self.request.model), ComparedModel(path, model))
         losses, built = self.measuring.alone(model), record.build_seconds
         found = [_Entry(candidate.name, candidate, model, losses, os.path.getsize(path), built)]
-        method = registry.method(candidate.method)
-        if method.embeds is not None and (losses.certified_percent or 0.0) >= LEAST_CERTIFIED:
-            found.append(self._backed(found[0], model, Embedded(method, method.embeds)))
+        method, certified = registry.method(candidate.method), losses.certified_percent or 0.0
+        if method.embeds is not None and certified >= LEAST_CERTIFIED:
+            if self._has_room_for_exact:
+                found.append(self._backed(found[0], model, Embedded(method, method.embeds)))
+            else:
+                self._without_exact[candidate.name] = self._no_room(candidate.method, candidate.name)
         self._entries[candidate.name] = found
+
+    @cached
+    def _has_room_for_exact(self) -> bool:
+        """Whether the exact model is within the limit on the size, so that another file may contain it."""
+        limit = self.request.limits.max_bytes
+        return limit is None or len(self.request.stored(self.request.model)) < limit
+
+    def _no_room(self, method: str, name: str = "a candidate") -> Missing:
+        from svmfast.frontiers.report import Missing
+
+        most = self.request.limits.max_bytes
+        reason = f"not tried: the exact model alone takes more than {most:,} bytes"
+        return Missing(name + FALLBACK, method, reason)
 
     def _backed(self, plain: _Entry, model: Model, fallback: Fallback) -> _Entry:
         """Measure a candidate's model with the exact model as fallback."""
@@ -256,6 +240,8 @@ class FrontierRun:
         joiner = method.joiner(given)
         if joiner is None:
             return []
+        if not self._has_room_for_exact:
+            return [self._no_room(joining)]
         missing: list[Missing] = []
         for found in list(self._entries.values()):
             plain = found[0]
@@ -357,8 +343,10 @@ class FrontierRun:
     def _used_by(self, entry: _Entry) -> str:
         at = self._places(entry)
         if entry.fallback is None:
-            return shell_line(["svmfast", "predict", "DATA", at.model, "OUT"])
-        return entry.fallback.used_by(at)
+            line = shell_line(["svmfast", "predict", "DATA", at.model, "OUT"])
+        else:
+            line = entry.fallback.used_by(at)
+        return " ".join([line] if self.request.labelled else [line, "--unlabelled"])
 
     def content(self, point: Point) -> bytes:
         """Return the content of a point's file, which contains the exact model if that is the fallback."""

@@ -36,14 +36,18 @@ def timing(speed: Speed) -> str | None:
 
 
 def losses(point: Point, exact: Point, limits: Limits) -> list[str]:
-    """Describe the losses of `point` on the confirming rows: first the limited ones, then the rest."""
+    """Describe the losses of `point` on the confirming rows: the differences, and with labels the scores."""
     loss, known = point.confirming, exact.confirming
     rows = f"on {loss.rows:,} confirming rows"
     if loss.labels_differing is None:
-        return [f"values differ by {_share(loss.differing)} of their spread {rows}", _error(loss, known)]
-    if loss.differing == NOTHING:
-        return [f"no label differs {rows}, and it is proven that none can", _accuracy(loss, known, limits)]
-    return [f"{_share(loss.differing)} of the labels differ {rows}", _accuracy(loss, known, limits)]
+        differs = f"values differ by {_share(loss.differing)} of their spread {rows}"
+    elif loss.differing == NOTHING:
+        differs = f"no label differs {rows}, and it is proven that none can"
+    else:
+        differs = f"{_share(loss.differing)} of the labels differ {rows}"
+    if loss.lost is None:
+        return [differs]
+    return [differs, _error(loss, known) if limits.regression else _accuracy(loss, known, limits)]
 
 
 def differing(loss: Loss) -> str:
@@ -75,6 +79,7 @@ def unstated(point: Point, limits: Limits) -> str | None:
 def _accuracy(loss: Loss, exact: Loss, limits: Limits) -> str:
     worth, known = loss.quality, exact.quality
     assert worth.accuracy is not None
+    assert loss.lost is not None
     accuracy = f"accuracy {worth.accuracy:.4g}% instead of {known.accuracy:.4g}%, {_points(loss.lost)}"
     if worth.balanced_accuracy is None or known.balanced_accuracy is None:
         return accuracy
@@ -86,6 +91,7 @@ def _accuracy(loss: Loss, exact: Loss, limits: Limits) -> str:
 
 def _error(loss: Loss, exact: Loss) -> str:
     grown = loss.lost
+    assert grown is not None
     word, low, high = (
         ("more", grown.low, grown.high) if grown.value >= 0 else ("less", -grown.high, -grown.low)
     )
@@ -143,14 +149,15 @@ def nearest_miss(point: Point) -> str:
     """Describe the model that comes closest to the limits on the choosing rows."""
     loss = point.choosing
     fast = f"{point.speed.ratio:.3g} times as fast as the exact model"
+    lost = None if loss.lost is None else loss.lost.value
     if loss.labels_differing is None:
-        word = "more" if loss.lost.value >= 0 else "less"
-        what = f"values differing by {loss.differing.value:.3g}% of their spread, "
-        what += f"{abs(loss.lost.value):.3g}% {word} error"
+        what = f"values differing by {loss.differing.value:.3g}% of their spread"
+        if lost is not None:
+            what += f", {abs(lost):.3g}% {'more' if lost >= 0 else 'less'} error"
     else:
-        word = "lost" if loss.lost.value >= 0 else "gained"
-        lost = f"{abs(loss.lost.value):.3g} points of accuracy {word}"
-        what = f"{loss.differing.value:.3g}% of the labels differing, {lost}"
+        what = f"{loss.differing.value:.3g}% of the labels differing"
+        if lost is not None:
+            what += f", {abs(lost):.3g} points of accuracy {'lost' if lost >= 0 else 'gained'}"
     return f"{fast}, {point.n_bytes:,} bytes, {what} on the choosing rows"
 
 
@@ -190,16 +197,18 @@ def why_not(
             return "no label differs on the choosing rows, but this is not proven for other rows"
         if limits.max_diff_percent is not None and not known.differing.value <= limits.max_diff_percent:
             return f"{differing(known)} on the choosing rows, more than {limits.max_diff_percent:g}%"
-        lost, most = limits.lost(known).value, limits.max_loss_percent
+        lost, most = limits.lost(known), limits.max_loss_percent
+        assert lost is not None
         if limits.regression:
-            return f"{lost:.3g}% more error on the choosing rows, more than {most:g}%"
-        return f"loses {lost:.3g} on the choosing rows, more than {most:g}"
+            return f"{lost.value:.3g}% more error on the choosing rows, more than {most:g}%"
+        return f"loses {lost.value:.3g} on the choosing rows, more than {most:g}"
     if not is_faster(point) and point.n_bytes >= exact.n_bytes:
         return "neither clearly faster nor smaller than the exact model"
     if best is None:
         return "the confirming rows refute it" if refuted else "not chosen"
     if limits.of_size_alone:
-        if limits.balanced and limits.lost(point.choosing).value > limits.lost(best.choosing).value:
+        ours, theirs = (limits.lost(one.choosing) for one in (point, best))
+        if limits.balanced and ours is not None and theirs is not None and ours.value > theirs.value:
             return f"loses more balanced accuracy than {best.name}"
         return f"farther from the exact model than {best.name}"
     if is_faster(best) and not is_faster(point):

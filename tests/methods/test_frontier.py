@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from program import PATIENCE, PROGRAM, data, model, svmfast
+from program import PATIENCE, PROGRAM, ROOT, data, model, svmfast
 
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import read_libsvm_model
@@ -29,6 +29,7 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.folder import RESULTS
 from svmfast.frontiers.grid import CandidateCommand, plan, tried_methods
+from svmfast.frontiers.report import _COLUMNS
 from svmfast.frontiers.schedule import run_all
 from svmfast.methods.grid import Grid
 
@@ -586,6 +587,32 @@ def test_with_a_size_limit_the_closest_model_is_recommended(tmp_path: Path) -> N
     printed = done.stdout.decode()
     assert "rule: of the models with at most 10,240 bytes, the closest to the exact model" in printed
     assert "mean squared error" in printed
+
+
+def test_with_a_size_limit_nothing_is_both_measured_and_left_out(tmp_path: Path) -> None:
+    """The size of a smaller candidate's file shows that compress-13, which was left out at first, fits."""
+    methods = ("--methods", "linear,approximate,compress,cascade", "--max-diff", "4%")
+    for limit, room in (("6500", False), ("60k", True)):
+        done = frontier(tmp_path, *BREAST, *TEST, *methods, "--max-bytes", limit)
+        assert done.returncode in (0, 1), done.stderr
+        missing = {one["name"]: one["reason"] for one in report(tmp_path)["missing"]}
+        assert not set(missing) & set(models(tmp_path))
+        assert ("compress-13" in models(tmp_path)) or room
+        # A file that contains the exact model is larger than the exact model.
+        backed = [name for name in models(tmp_path) if name.endswith(" + exact")]
+        left_out = [reason for name, reason in missing.items() if name.endswith(" + exact")]
+        assert bool(backed) == room
+        too_large = "not tried: the exact model alone takes more than 6,500 bytes"
+        assert room or set(left_out) == {too_large}
+        assert (f"a candidate + exact: {too_large}" in done.stdout.decode()) != room
+
+
+def test_the_help_and_the_page_say_on_which_rows_figures_are_measured() -> None:
+    words = " ".join(svmfast("frontier", "--help").stdout.decode().split())
+    assert "multiply-adds counted on the choosing rows" in words
+    page = (ROOT / "docs" / "frontier.md").read_text()
+    for head, _, _ in _COLUMNS:
+        assert re.search(rf"^\|[^|]*\b{re.escape(head)}", page, re.MULTILINE), head
 
 
 def test_limits_on_losses(finished: tuple[Path, str]) -> None:

@@ -44,12 +44,12 @@ def test_a_message_names_only_options_of_its_command(
 
 
 @pytest.mark.parametrize("name", ["a table without labels", "text without labels"])
-def test_frontier_says_where_labels_come_from(
+def test_training_says_where_labels_come_from(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     rows = tmp_path / BAD[name][0]
     rows.write_text(BAD[name][1])
-    assert main.run(words("frontier", {"TRAIN": rows, "OUT": tmp_path / "out"})) == 2
+    assert main.run(words("linear", {"TRAIN": rows, "OUT": tmp_path / "out"})) == 2
     assert capfd.readouterr().err.endswith(
         "; all rows need labels, such as a model's (svmfast predict --unlabelled --keep FEATURES)\n"
     )

@@ -58,7 +58,7 @@ def test_the_result_is_that_of_rows_with_labels(
         assert outputs[0] == outputs[1]
 
 
-@pytest.mark.parametrize("name", ["frontier", "linear", "budget-train"])
+@pytest.mark.parametrize("name", ["linear", "budget-train"])
 def test_commands_that_need_all_labels_say_so(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert run([*words(name, {}), "--unlabelled"]) == 2
     message = f"svmfast {name}: no option '--unlabelled': {name} needs the labels of all rows; see"
