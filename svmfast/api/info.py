@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Figures that list a model's names, and how many names the text shows; JSON has all.
 _NAMES, LISTED_NAMES = ("class_names", "feature_names"), 20
+#: The labels that a one-class model predicts; its file has none.
+ONE_CLASS = "1 (inlier), -1 (outlier)"
 #: Figures that are those of a model inside another one.
 _INSIDE = ("model", "fast")
 
@@ -129,6 +131,8 @@ def _lines(figures: dict[str, Any], outside: dict[str, Any]) -> list[str]:
         for name, value in figures.get("scalars", {}).items()
         if (name, value) != ("n_features", known["features"])
     }
+    if "labels" in shown and known.get("svm_type") == "one_class":
+        shown["labels"] = ONE_CLASS
     if "scaling" in shown:
         shown = _with_names_apart(shown)
     width = max(map(len, shown)) + 2

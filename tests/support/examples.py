@@ -70,6 +70,8 @@ def make_files(folder: Path) -> None:
     for name in ("digits", "breast", "diabetes"):
         shutil.copy(data(f"{name}.train"), folder)
         shutil.copy(data(f"{name}.test"), folder)
+    for name, lines in (("usual", train), ("new", test)):
+        (folder / f"{name}.txt").write_text("".join(line.partition(" ")[2] for line in lines[:500]))
     exact = svmfast.load_model(model("photos_c_rbf"))
     svmfast.save_model(svmfast.approximate(exact, embed_exact=True).model, folder / "ijcnn1.fast")
     names = [f"f{j}" for j in range(1, exact.n_features + 1)]
