@@ -41,6 +41,8 @@ _OF_OTHERS = {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
 _LENGTH = 8  # bytes that hold the length of a request
 #: What ``frontier`` imports for its figure.
 _OF_FIGURES = ("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg")
+#: What else commands and options import; the process that forks imports it when it is first needed.
+_NEEDED = {"import": ("skops.io",), "--dask": ("dask", "distributed")}
 
 
 class Forks:
@@ -257,10 +259,12 @@ def _fork(connection: socket.socket, program: str, *, commands: bool = False) ->
         if not head:
             return
         arguments, folder, shortened = json.loads(_exactly(connection, int.from_bytes(head, "little")))
+        for word in _NEEDED.keys() & {*arguments}:
+            _import(_NEEDED[word])
         helper, ours = 0, None
         if arguments[:1] == ["frontier"]:
             if not shortened:
-                _import_matplotlib()
+                _import(_OF_FIGURES)
             helper, ours = _helper(program, [connection.fileno(), *ends])
         child = os.fork()
         if not child:
@@ -283,9 +287,9 @@ def _fork(connection: socket.socket, program: str, *, commands: bool = False) ->
         connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_LENGTH, "little", signed=True))
 
 
-def _import_matplotlib() -> None:
+def _import(names: Iterable[str]) -> None:
     with contextlib.suppress(ImportError):
-        for name in _OF_FIGURES:
+        for name in names:
             importlib.import_module(name)
 
 
