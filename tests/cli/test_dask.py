@@ -26,10 +26,15 @@ from svmfast.errors import ClusterError, MissingPackageError, OptionError, Wrong
 from svmfast.formats.parts import parts_of, stream_part
 from svmfast.options import Reading
 
-pytest.importorskip("distributed")
 EXACT = model("photos_c_rbf")
 # Of Dask's own threads and sockets, at their end.
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _a_cluster() -> None:
+    """Import Dask, which takes a second, only if these tests run."""
+    pytest.importorskip("distributed")
 
 
 def outputs(folder: Path) -> dict[str, bytes]:

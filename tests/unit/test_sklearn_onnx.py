@@ -13,14 +13,14 @@ from sklearn.preprocessing import StandardScaler
 from svmfast.rows import as_rows
 from svmfast.sklearn import BudgetSVC, DCPredSVC, FastSVC, MekaRidge, register_onnx
 
-skl2onnx = pytest.importorskip("skl2onnx", reason="no sklearn-onnx")
-runtime = pytest.importorskip("onnxruntime", reason="no onnxruntime")
-
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
 
 
 def run(pipeline: Any, sample: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
+    # Imported here, since it takes a second.
+    skl2onnx = pytest.importorskip("skl2onnx", reason="no sklearn-onnx")
+    runtime = pytest.importorskip("onnxruntime", reason="no onnxruntime")
     register_onnx()
     made = skl2onnx.to_onnx(pipeline, sample[:1])
     session = runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
