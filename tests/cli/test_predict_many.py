@@ -16,6 +16,7 @@ from json_schema import faults
 from program import PROGRAM, ROOT, data, model, svmfast
 
 import svmfast as package
+from svmfast.api.plan import Plan
 from svmfast.cli.main import run
 from svmfast.errors import OptionError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport
@@ -310,3 +311,11 @@ def test_outputs_of_a_version_with_other_counts_are_made_again(
     again = package.predict_files(EXACT, parts, out)
     assert (again.number("predicted"), again.number("skipped")) == (0, 5)
     assert again.total.lines() == found.total.lines()
+
+
+def test_the_page_names_outputs_as_the_program_does() -> None:
+    """docs/tables.md: the suffix follows the whole name of the input, unless that ends with it."""
+    page = (ROOT / "docs" / "tables.md").read_text()
+    for given in ("night-01.csv", "day-1.parquet"):
+        ((_, made),) = Plan.of([given], "OUT", ".parquet", None).pairs
+        assert f"`{given}` becomes `OUT/{made}`" in page

@@ -78,6 +78,17 @@ def test_a_class_that_is_never_predicted_is_named(rare: tuple[Path, Path], tmp_p
     check_classes(found, target, np.full(1000, -1.0))
 
 
+def test_the_remark_on_a_class_is_never_on_stdout(rare: tuple[Path, Path], tmp_path: Path) -> None:
+    done = svmfast("predict", *rare)
+    assert done.stdout == b"-1\n" * 1000
+    assert done.stderr.decode().splitlines()[-1] == f"svmfast: {LINE}"
+    quiet = svmfast("predict", "-q", *rare, tmp_path / "out")
+    assert (quiet.stdout, quiet.stderr) == (b"", b"")
+    many = svmfast("predict", "--out-dir", tmp_path / "outs", rare[1], rare[0])
+    assert f"svmfast: {LINE}" in many.stderr.decode().splitlines()
+    assert LINE not in many.stdout.decode()
+
+
 @pytest.mark.parametrize("name", ["iris_c_rbf_prob", "breast_c_rbf"])
 def test_predict_and_compare_agree_with_scikit_learn(name: str, tmp_path: Path) -> None:
     rows = name.split("_")[0] + ".test"
