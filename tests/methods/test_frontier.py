@@ -334,7 +334,7 @@ def test_a_run_that_does_not_end_leaves_no_results_of_an_earlier_one(
         (place / "recommended").write_bytes(b"of an earlier run")
     assert {"recommended", "report.json", "report.html"} <= set(results)
     # Refused inputs change nothing.
-    refused = frontier(tmp_path, *BREAST, "--data", str(data("breast.test")), *FEW)
+    refused = frontier(tmp_path, BREAST[0], "--data", str(data("breast.test")), *FEW)
     assert refused.returncode == 2
     assert all((place / name).exists() for name in results)
     # A run that fails after it has begun leaves none; the models stay.
