@@ -12,6 +12,8 @@ _WIDTH, _HEIGHT = 900, 460
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 30, 26, 56
 #: Radius of a mark, and width of a character of its name.
 _SIZE, _CHARACTER = 6.5, 6.6
+#: The radius of the disc inside a ring, which a full disc does not touch.
+_DISC = 4.0
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,10 @@ class Mark:
         No other mark is at least as good in both directions.
     chosen : bool
     part : float or None
-        The share of the mark that is filled, 0 to 1, as a sector from the top. None fills efficient marks
-        and leaves the others empty.
+        The share of a disc inside the mark's ring that is filled, 0 to 1, as a sector from the top. None
+        fills efficient marks and leaves the others empty.
+    excluded : bool
+        The mark is pale: the model exceeds a limit that is not one of the axes.
     """
 
     name: str
@@ -42,6 +46,7 @@ class Mark:
     efficient: bool
     chosen: bool = False
     part: float | None = None
+    excluded: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ class Axes:
         The position of a vertical line, and its label.
     limit : float or None
         The largest y that is acceptable; the area beyond it is shaded.
+    x_limit : tuple of float and str, or None
+        The same for x, with the label of the shaded area.
     small_is_good : bool
         The x axis runs from large to small.
     """
@@ -69,6 +76,7 @@ class Axes:
     x_unit: str = ""
     x_reference: tuple[float, str] | None = None
     limit: float | None = None
+    x_limit: tuple[float, str] | None = None
     small_is_good: bool = False
 
 
@@ -125,7 +133,7 @@ class _Scale:
 
 
 def _across(marks: Sequence[Mark], axes: Axes) -> _Scale:
-    values = [mark.x for mark in marks] + ([axes.x_reference[0]] if axes.x_reference else [])
+    values = [mark.x for mark in marks] + [line[0] for line in (axes.x_reference, axes.x_limit) if line]
     low, high = min(values) / 1.3, max(values) * 1.3
     ends = (_LEFT, _WIDTH - _RIGHT)
     return _Scale(low, high, *(ends[::-1] if axes.small_is_good else ends))
@@ -147,6 +155,11 @@ def _frame(axes: Axes, across: _Scale, up: _Scale) -> list[str]:
         box = f'x="{_LEFT}" y="{top:.1f}" width="{right - _LEFT}" height="{bottom - top:.1f}"'
         out.append(f'<rect class="beyond" {box}/>')
         out.append(_label(right - 6, top + 16, f"more than {axes.limit:g}%", "end", "soft"))
+    if axes.x_limit is not None:
+        ends = sorted([across.place(axes.x_limit[0]), _LEFT if axes.small_is_good else right])
+        box = f'x="{ends[0]:.1f}" y="{_TOP}" width="{ends[1] - ends[0]:.1f}" height="{bottom - _TOP}"'
+        out.append(f'<rect class="beyond" {box}/>')
+        out.append(_label(ends[0] + 6, bottom - 22, axes.x_limit[1], "start", "soft"))
     heights = [(float(up.none or 0), "none"), *((up.place(tick), f"{tick:g}%") for tick in up.ticks())]
     for y, name in heights:
         out.append(f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
@@ -173,11 +186,11 @@ def _mark(mark: Mark, x: float, y: float) -> str:
     # Browsers show <title> without a script; the script shows the same text.
     title = "\n".join(map(text, [mark.name, *mark.details]))
     place = f'cx="{x:.1f}" cy="{y:.1f}"'
-    whole = mark.efficient if mark.part is None else mark.part >= 1
-    fill = mark.color if whole else "var(--paper)"
+    fill = mark.color if mark.efficient and mark.part is None else "var(--paper)"
+    kind = "mark excluded" if mark.excluded else "mark"
     return "".join(
         [
-            f'<g class="mark" tabindex="0" role="img" data-of-group="{text(mark.group)}">',
+            f'<g class="{kind}" tabindex="0" role="img" data-of-group="{text(mark.group)}">',
             f"<title>{title}</title>",
             f'<circle class="chosen" {place} r="{_SIZE + 5}"/>' if mark.chosen else "",
             f'<circle {place} r="{_SIZE}" fill="{fill}" stroke="{mark.color}" stroke-width="2"/>',
@@ -188,12 +201,14 @@ def _mark(mark: Mark, x: float, y: float) -> str:
 
 
 def _sector(mark: Mark, x: float, y: float) -> str:
-    if mark.part is None or not 0 < mark.part < 1:
+    if not mark.part:
         return ""
+    if mark.part >= 1:
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_DISC}" fill="{mark.color}"/>'
     angle = 2 * math.pi * mark.part
-    end = f"{x + _SIZE * math.sin(angle):.1f} {y - _SIZE * math.cos(angle):.1f}"
-    arc = f"A {_SIZE} {_SIZE} 0 {int(mark.part > 0.5)} 1 {end}"
-    return f'<path d="M {x:.1f} {y:.1f} V {y - _SIZE:.1f} {arc} Z" fill="{mark.color}"/>'
+    end = f"{x + _DISC * math.sin(angle):.1f} {y - _DISC * math.cos(angle):.1f}"
+    arc = f"A {_DISC} {_DISC} 0 {int(mark.part > 0.5)} 1 {end}"
+    return f'<path d="M {x:.1f} {y:.1f} V {y - _DISC:.1f} {arc} Z" fill="{mark.color}"/>'
 
 
 def _names(marks: Sequence[Mark], across: _Scale, up: _Scale) -> list[str]:

@@ -80,6 +80,34 @@ def test_a_difference_of_zero_is_drawn_beyond_all_shares() -> None:
     assert len(set(heights)) == 3
 
 
+def test_a_limit_across_is_shaded_on_the_side_of_worse_models() -> None:
+    marks = [Mark(str(x), "m", "#000000", x, 1.0, [], True) for x in (10.0, 1000.0)]
+    boxes = []
+    for small in (False, True):
+        axes = Axes("v", "x", "y", x_limit=(100.0, "more than 100 bytes"), small_is_good=small)
+        (box,) = re.findall(
+            r'<rect class="beyond" x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', scatter(marks, axes, "")
+        )
+        boxes.append((float(box[0]), float(box[0]) + float(box[1])))
+    (large_from, large_to), (small_from, small_to) = boxes
+    assert small_from < small_to == pytest.approx(large_from)
+    assert large_from < large_to
+
+
+def test_marks_show_what_is_efficient_spent_and_excluded() -> None:
+    def drawn(**given: object) -> str:
+        return scatter([Mark("a", "m", "#123456", 1.0, 1.0, [], **given)], Axes("v", "x", "y"), "")  # type: ignore[arg-type]
+
+    assert drawn(efficient=True).count('fill="#123456"') == 1
+    assert drawn(efficient=False).count('fill="#123456"') == 0
+    spent = drawn(efficient=True, part=1.0)
+    radii = re.findall(r'r="([\d.]+)" fill="(#123456|var\(--paper\))"', spent)
+    assert radii[0][1] != "#123456"
+    assert radii[1][1] == "#123456"
+    assert float(radii[1][0]) < float(radii[0][0])
+    assert 'class="mark excluded"' in drawn(efficient=True, excluded=True)
+
+
 #: Acts like a reader, and stores the results in an attribute.
 DRIVER = """
 <script>
