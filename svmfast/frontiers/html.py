@@ -38,7 +38,8 @@ def _headline(found: Frontier) -> str:
     best, speed = found.recommended, found.confirmed_speed
     name = found.exact.replace("\\", "/").rsplit("/", 1)[-1]
     if best is None or speed is None:
-        return f"{name}: keep the exact model"
+        fits = found.limits.fits(found.points[0])
+        return f"{name}: {'keep the exact model' if fits else 'no model is within the limits'}"
     loss, smaller = best.confirming, found.points[0].n_bytes / best.n_bytes
     gained = f"{speed.ratio:.3g} times as fast" if speed.ratio > 1 else f"{smaller:.3g} times smaller"
     return f"{name}: {best.name} is {gained}; {differing(loss)}"
@@ -93,13 +94,14 @@ def _speeds(found: Frontier, colors: dict[str, str]) -> str:
 
 
 def _sizes(found: Frontier, colors: dict[str, str]) -> str:
-    exact = found.points[0].n_bytes
+    exact, most = found.points[0].n_bytes, found.limits.max_bytes
     axes = Axes(
         view="size",
         x_title="size of the model's files, bytes",
         y_title=_what_differs(found),
         x_reference=(float(exact), f"exact: {exact:,} bytes"),
         limit=found.limits.max_diff_percent or None,
+        x_limit=None if most is None else (float(most), f"more than {most:,} bytes"),
         small_is_good=True,
     )
     return scatter(
@@ -117,10 +119,12 @@ def _caption(found: Frontier, good: str) -> str:
     rows = f"{found.origin.confirming:,} confirming rows, which influenced no choice"
     cascades = any(point.spent_percent is not None for point in found.points)
     spending = (
-        " A cascade's mark is filled in proportion to the part of its allowance that it spent."
+        " A cascade's mark is a ring; the disc inside shows the part of its allowance that it spent."
         if cascades
         else ""
     )
+    if not all(map(found.limits.fits, found.points)):
+        spending += " Pale marks are models that are too large or too expensive."
     return (
         f"Differences are measured on {rows}, speeds on the choosing rows. Better models lie at the top "
         f"{good}; those that no other model beats in this view are "
@@ -145,6 +149,7 @@ def _marks(
             efficient=front,
             chosen=point is found.recommended,
             part=None if point.spent_percent is None else min(1.0, point.spent_percent / 100),
+            excluded=not found.limits.fits(point),
         )
         for point, front in zip(points, on_front, strict=True)
     ]

@@ -286,8 +286,13 @@ def verdict(found: Frontier) -> list[str]:
     """Return the lines of the recommendation: the model, its losses, and the command that makes it."""
     exact, best, limits = found.points[0], found.chosen, found.limits
     if best is None:
-        why = f"no candidate meets the limits ({limits}) and is faster or smaller"
-        lines = [f"recommended: the exact model as it is; {why}"]
+        if limits.fits(exact):
+            why = f"no candidate meets the limits ({limits}) and is faster or smaller"
+            lines = [f"recommended: the exact model as it is; {why}"]
+        else:
+            lines = [
+                f"recommended: none; neither a candidate nor the exact model meets the limits ({limits})"
+            ]
         if (near := nearest(found.points, limits)) is not None:
             lines.append(f"nearest: {near.name}, {nearest_miss(near)}")
         lines += _hidden_by_accuracy(exact, found)

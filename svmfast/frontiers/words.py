@@ -146,9 +146,10 @@ def rule(limits: Limits) -> str:
 
 
 def nearest_miss(point: Point) -> str:
-    """Describe the model that comes closest to the limits on the choosing rows."""
-    loss = point.choosing
-    fast = f"{point.speed.ratio:.3g} times as fast as the exact model"
+    """Describe, on the confirming rows, the model that comes closest to the limits on the choosing rows."""
+    loss = point.confirming
+    about = "" if point.speed.narrow and not point.speed.processor else "about "
+    fast = f"{about}{point.speed.ratio:.3g} times as fast as the exact model"
     lost = None if loss.lost is None else loss.lost.value
     if loss.labels_differing is None:
         what = f"values differing by {loss.differing.value:.3g}% of their spread"
@@ -158,7 +159,7 @@ def nearest_miss(point: Point) -> str:
         what = f"{loss.differing.value:.3g}% of the labels differing"
         if lost is not None:
             what += f", {abs(lost):.3g} points of accuracy {'lost' if lost >= 0 else 'gained'}"
-    return f"{fast}, {point.n_bytes:,} bytes, {what} on the choosing rows"
+    return f"{fast}, {point.n_bytes:,} bytes, {what} on the confirming rows"
 
 
 def why_not(
@@ -181,7 +182,9 @@ def why_not(
     if point is best:
         return "recommended"
     if point is exact:
-        return "recommended: no other model meets the limits" if best is None else "the exact model"
+        if best is None and limits.fits(exact):
+            return "recommended: no other model meets the limits"
+        return "the exact model"
     if not point.skilled:
         return "no better than chance"
     if not limits.fits(point):
