@@ -41,7 +41,9 @@ _LONG = {
     "test_fuzz.py",
     "test_single_precision.py",
     "test_interrupts.py",
+    "test_lattice.py",
     "test_meka.py",
+    "test_models_as_values.py",
     "test_sklearn_estimators.py",
 }
 _STARTS_PROGRAMS = re.compile(
