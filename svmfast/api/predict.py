@@ -49,7 +49,8 @@ def predict(
         refused, further columns count as in LIBSVM and cause a warning. Sparse matrices and Rows may have any
         width, since values that they do not store are zeros.
     probability : bool
-        Compute probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
+        Compute probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``), and
+        the label of the vote, which is predicted without this, is in ``voted``.
     bound : bool
         Report which rows are inside the validity bound of an approximated model.
     certify : bool
@@ -90,9 +91,9 @@ def predict(
     Returns
     -------
     Answer
-        ``predicted``, ``names`` (of the classes, if the model has them), ``decisions``, ``probabilities``,
-        ``inside``, ``certified``, ``error_bounds``; ``notes``: warnings and remarks, such as that the columns
-        of a table were taken in their order.
+        ``predicted``, ``names`` (of the classes, if the model has them), ``decisions``; with `probability`
+        ``probabilities``, ``voted``, ``voted_names``; ``inside``, ``certified``, ``error_bounds``; ``notes``:
+        warnings and remarks, such as that the columns of a table were taken in their order.
 
     Raises
     ------
@@ -125,4 +126,6 @@ def predict(
     else:
         found = predictor.answer(data, threads=threads)
     heard = predictor.listener
-    return replace(found, notes=(*heard.warnings, *heard.notes)) if heard.notes or heard.warnings else found
+    if not heard.notes and not heard.warnings:
+        return found
+    return replace(found, notes=(*heard.warnings, *heard.notes, *found.notes))

@@ -9,7 +9,7 @@ import numpy as np
 
 from svmfast.class_scores import with_names
 from svmfast.display import count
-from svmfast.models.answer import Answer
+from svmfast.models.answer import Answer, not_the_vote
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.rows import FloatArray, Rows
@@ -214,10 +214,7 @@ class PredictionReport:
                 "as in LIBSVM they only contribute to a row's norm"
             )
         if self.differing_from_vote:
-            yield (
-                f"{self.differing_from_vote:,} of {rows}: the most probable label (`probability`) "
-                "is not the label of the vote"
-            )
+            yield not_the_vote(self.differing_from_vote, self.rows)
         if self.outside is not None:
             yield f"{self.outside:,} of {rows} outside the validity bound"
         if self.single is not None:

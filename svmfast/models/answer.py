@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from svmfast.arguments import check_number
 from svmfast.caches import Cacheless, cached
 from svmfast.certificate import pairs_in_doubt
+from svmfast.display import count
 from svmfast.errors import OptionError
 from svmfast.models.base import Model, bounded
 from svmfast.models.cascade import CascadeModel
@@ -45,9 +46,12 @@ class Answer(Cacheless):
     probabilities : (n, k) float64 or None
         Columns in the order of the model's labels (``model.head.labels``); for one-class, normal and outlier.
         None unless requested.
+    voted : (n,) float64 or None
+        With probabilities, the winner of the vote, which is the label that is predicted without them. If an
+        exact model answers some rows, the others have the vote of the approximation's values, which is not
+        certified. None without probabilities, and for regression.
     differing_from_vote : int
-        Number of rows whose most probable label differs from the winner of the vote, the label that is
-        predicted without probabilities.
+        Number of rows whose most probable label differs from the winner of the vote.
     inside : (n,) bool or None
         Whether the row lies inside the model's validity bound. None unless requested.
     certified : (n,) bool or None
@@ -71,6 +75,7 @@ class Answer(Cacheless):
     predicted: FloatArray
     decide: Callable[[], FloatArray] = field(repr=False)
     probabilities: FloatArray | None = None
+    voted: FloatArray | None = None
     differing_from_vote: int = 0
     inside: NDArray[np.bool_] | None = None
     certified: NDArray[np.bool_] | None = None
@@ -84,10 +89,18 @@ class Answer(Cacheless):
 
     @property
     def names(self) -> NDArray[np.str_] | None:
-        """The name of each row's class, ``(n,)`` str; None if the classes have no names."""
+        """The name of each label in `predicted`, ``(n,)`` str; None if the classes have no names."""
+        return self._names_of(self.predicted)
+
+    @property
+    def voted_names(self) -> NDArray[np.str_] | None:
+        """The name of each label in `voted`, ``(n,)`` str; None without probabilities or names."""
+        return None if self.voted is None else self._names_of(self.voted)
+
+    def _names_of(self, labels: FloatArray) -> NDArray[np.str_] | None:
         if self.class_names is None:
             return None
-        known, places = name_places(self.class_names, self.predicted)
+        known, places = name_places(self.class_names, labels)
         return np.array(known)[places]
 
     @cached
@@ -263,8 +276,7 @@ def _with_exact_values(
     unsure = np.flatnonzero(~certified)
     predicted, probabilities = found.predicted, found.probabilities
     predicted[unsure], probabilities[unsure] = exact.head.predict_with_probabilities(decisions[unsure])
-    differing = int(np.count_nonzero(predicted != head.predict(decisions)))
-    return replace(found, differing_from_vote=differing)
+    return _most_probable(head, decisions, predicted, probabilities)
 
 
 def _with_exact_labels(
@@ -323,11 +335,27 @@ def _rounded_answer(
 
 def _from_values(head: Head, decisions: FloatArray, probability: bool) -> Answer:
     """Return the answer that follows from these values, with probabilities if requested."""
-    vote, decide = head.predict(decisions), partial(_same, decisions)
     if not probability or head.is_regression:
-        return Answer(vote, decide)
-    predicted, probabilities = head.predict_with_probabilities(decisions)
-    return Answer(predicted, decide, probabilities, int(np.count_nonzero(predicted != vote)))
+        return Answer(head.predict(decisions), partial(_same, decisions))
+    return _most_probable(head, decisions, *head.predict_with_probabilities(decisions))
+
+
+def _most_probable(
+    head: Head, decisions: FloatArray, predicted: FloatArray, probabilities: FloatArray
+) -> Answer:
+    """Return the answer with these most probable labels, beside those of the vote."""
+    voted = head.predict(decisions)
+    differing = int(np.count_nonzero(predicted != voted))
+    notes = (not_the_vote(differing, len(predicted)),) if differing else ()
+    return Answer(predicted, partial(_same, decisions), probabilities, voted, differing, notes=notes)
+
+
+def not_the_vote(differing: int, rows: int) -> str:
+    """Return the remark on rows whose most probable label is not the label of the vote."""
+    return (
+        f"{differing:,} of {count(rows, 'row')}: the most probable label (`probability`) "
+        "is not the label of the vote"
+    )
 
 
 def _same(decisions: FloatArray) -> FloatArray:

@@ -14,6 +14,8 @@ import svmfast as package
 from svmfast.errors import UnsupportedError
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 
 NAMES = {"breast_c_rbf_prob": "breast", "iris_c_rbf_prob": "iris", "normal_one_rbf_prob": "normal"}
@@ -126,9 +128,41 @@ def test_a_libsvm_model(exact: KernelExpansion, rows: Rows, theirs: dict[bool, F
     assert answer.certified is not None
     assert answer.certified.all()
     assert np.array_equal(answer.predicted, theirs[False])
-    assert np.array_equal(package.predict(exact, rows, probability=True).predicted, theirs[True])
+    both = package.predict(exact, rows, probability=True)
+    assert np.array_equal(both.predicted, theirs[True])
+    assert np.array_equal(both.voted, theirs[False])
+    assert answer.voted is None
     with pytest.raises(UnsupportedError, match="they have no certificate; request either"):
         package.predict(exact, rows, probability=True, certify=True)
+
+
+def test_python_says_which_label_and_has_both(
+    exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatArray]
+) -> None:
+    """The program's remark is in `notes`, also of a single row, and the names of both labels are known."""
+    differing = np.flatnonzero(theirs[False] != theirs[True])
+    tail = "the most probable label (`probability`) is not the label of the vote"
+    wanted = (f"{len(differing)} of {len(rows)} rows: {tail}",) if len(differing) else ()
+    labels = exact.head.labels
+    names = None if labels is None else tuple(f"class {one}" for one in labels)
+    zeros, ones = np.zeros(rows.n_columns), np.ones(rows.n_columns)
+    named = ScaledModel(exact, Scaling(zeros, ones, class_names=names))
+    assert package.predict(named, rows, probability=True).notes == wanted
+    predictor = package.Predictor(named, probability=True)
+    found = predictor.answer(rows)
+    assert found.notes == wanted
+    if names is None:
+        assert (found.names, found.voted_names) == (None, None)
+    else:
+        assert found.names is not None
+        assert found.voted_names is not None
+        assert found.names.tolist() == [f"class {one:g}" for one in theirs[True]]
+        assert found.voted_names.tolist() == [f"class {one:g}" for one in theirs[False]]
+    for row in (0, *differing[:3]):
+        alone = predictor.answer(rows.to_dense()[row], threads=1)
+        differs = row in differing
+        assert alone.notes == ((f"1 of 1 row: {tail}",) if differs else ())
+        assert alone.voted == theirs[False][row]
 
 
 def test_the_program_says_which_label_and_whose_probabilities(tmp_path: Path) -> None:

@@ -80,6 +80,23 @@ def test_entries_that_the_model_lacks_count(n: int, isa: str, tmp_path: Path) ->
         assert done.stdout == b"-1\n"
 
 
+def test_the_vote_beside_probabilities_is_svm_predicts(tmp_path: Path) -> None:
+    """Rounding decides the sign of the value, though not the printed digits of the probabilities."""
+    model, row = crowded(1000)
+    many = replace(
+        model,
+        head=replace(HEAD, prob_a=np.array([-1.0]), prob_b=np.array([0.3])),
+        sv=Rows.from_dense(np.ones((20, 1))),
+        sv_coef=np.array([[1.0, *[-1e-30] * 19]]),
+        nr_sv=np.array([1, 19]),
+    )
+    save_model(many, tmp_path / "model")
+    assert libsvm_labels(tmp_path / "model", row) == [-1.0]
+    found = answer(many, row, probability=True)
+    assert found.voted is not None
+    assert found.voted.tolist() == [-1.0]
+
+
 @pytest.mark.parametrize("n", [1000, 20000])
 def test_entries_that_the_model_lacks_count_in_routed_cells_too(n: int) -> None:
     model, row = crowded(n)
