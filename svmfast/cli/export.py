@@ -9,11 +9,12 @@ from svmfast.cli.files import Input, Output
 from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
 from svmfast.cli.messages import line, lines, remark, warning
-from svmfast.cli.units import Bytes, Whole
+from svmfast.cli.units import Bytes, Typed, Whole
 from svmfast.errors import OptionError
 from svmfast.exports.devices import DEVICES
 from svmfast.exports.languages import LANGUAGES
 from svmfast.options import Reading
+from svmfast.values import OnOff
 
 
 @click.command("export")
@@ -60,6 +61,15 @@ from svmfast.options import Reading
     "model's own names).",
 )
 @click.option(
+    "-b",
+    "probability",
+    type=Typed(OnOff()),
+    default=False,
+    show_default="0",
+    metavar=OnOff().name,
+    help="onnx: 1 adds an output with the probabilities of svm-predict -b 1; the label is still the vote's.",
+)
+@click.option(
     "--ranges",
     type=Output(role="ranges"),
     metavar="OUT",
@@ -103,6 +113,7 @@ def command(
     double: bool,
     prefix: str,
     feature_names: str | None,
+    probability: bool,
     ranges: str | None,
     max_flash: int | None,
     device: str | None,
@@ -141,6 +152,7 @@ def command(
             test=test,
             test_rows=test_rows,
             feature_names=() if feature_names is None else feature_names,
+            probability=probability,
             max_flash=max_flash,
             device=device,
             data=data,

@@ -8,7 +8,9 @@ from importlib import import_module
 from typing import Any, Literal
 
 #: Options of a language.
-Ability = Literal["prefix", "precision", "test", "max_flash", "device", "feature_names", "ranges"]
+Ability = Literal[
+    "prefix", "precision", "test", "max_flash", "device", "feature_names", "ranges", "probability"
+]
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ LANGUAGES: dict[str, Language] = {
             "double",
             "svmfast.exports.onnx:print_onnx",
             "svmfast.exports.onnx:onnx_values",
-            ("precision", "feature_names"),
+            ("precision", "feature_names", "probability"),
         ),
         Language(
             "json",

@@ -11,6 +11,7 @@ from svmfast.errors import UnsupportedError
 from svmfast.exports.computation import Computation
 from svmfast.exports.onnx_cells import CellTables, cell_values
 from svmfast.exports.onnx_graph import IR_VERSION, OPSET, Graph
+from svmfast.exports.onnx_probabilities import probabilities
 from svmfast.exports.settings import Printed, Settings, sentence
 from svmfast.rows import Rows
 
@@ -20,7 +21,7 @@ _BATCH = 1024
 
 def print_onnx(computation: Computation, settings: Settings) -> Printed:
     """Return the ONNX file."""
-    model = model_of(computation, settings.dtype)
+    model = model_of(computation, settings.dtype, probability=settings.probability)
     about: dict[str, str] = {**settings.origin, "measured": sentence(settings.accuracy, settings.dtype)}
     if settings.feature_names:
         about["feature_names"] = "\n".join(settings.feature_names)
@@ -53,8 +54,8 @@ def onnx_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[NDArr
     return out, None
 
 
-def model_of(computation: Computation, dtype: np.dtype[Any]) -> Any:
-    """Return the ONNX ModelProto of a computation."""
+def model_of(computation: Computation, dtype: np.dtype[Any], *, probability: bool = False) -> Any:
+    """Return the ONNX ModelProto of a computation, with `probability` also of the probabilities."""
     try:
         from onnx import TensorProto, helper
     except ImportError as error:
@@ -65,9 +66,12 @@ def model_of(computation: Computation, dtype: np.dtype[Any]) -> Any:
     real = TensorProto.FLOAT if dtype == np.float32 else TensorProto.DOUBLE
     inputs = [helper.make_tensor_value_info("X", real, [None, computation.n_features])]
     named = add_computation(graph, computation, "X")
+    if probability:
+        named["probabilities"] = probabilities(graph, computation.head, named["scores"])
     kinds: dict[str, tuple[int, list[int | None]]] = {
         "variable": (real, [None, 1]),
         "scores": (real, [None, computation.head.n_functions]),
+        "probabilities": (real, [None, computation.head.n_classes]),
         "label": (TensorProto.INT64 if computation.class_names is None else TensorProto.STRING, [None]),
     }
     outputs = []

@@ -79,6 +79,8 @@ class Settings:
     test : CheckedRows or None
     feature_names : tuple of str
         The names of all features, or empty.
+    probability : bool
+        Whether the file computes probabilities.
     """
 
     prefix: str
@@ -87,6 +89,7 @@ class Settings:
     accuracy: Accuracy
     test: CheckedRows | None = None
     feature_names: tuple[str, ...] = ()
+    probability: bool = False
 
 
 @dataclass(frozen=True)
