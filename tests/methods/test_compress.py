@@ -17,7 +17,14 @@ from libsvm.svm import gen_svm_nodearray, libsvm
 from program import data, svmfast
 from read_fixtures import exact, rows
 
-from svmfast.errors import MemoryLimitError, NothingFitsError, OptionError, UnsupportedError
+import svmfast as package
+from svmfast.errors import (
+    MemoryLimitError,
+    NegativeAnswerError,
+    NothingFitsError,
+    OptionError,
+    UnsupportedError,
+)
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.methods.common.refit_probabilities import fit_sigmoid
 from svmfast.methods.common.row_sample import RowSample
@@ -337,6 +344,22 @@ def test_max_diff_is_decided_without_the_rows_of_the_interval() -> None:
     assert refused.model is None
     assert refused.verdict.startswith("no smaller model is close enough on the 200 rows for choices; tried ")
     assert refused.advice is None  # 200 rows can show 2%
+
+
+def test_a_limit_that_the_held_out_rows_refute_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(theirs: float) -> Found:
+        one = _tried({5: (0.0, theirs)}, 0.02)
+        return replace(one, model=exact("breast_c_rbf"))
+
+    once = {"max_diff": 0.02, "iterations": 1}
+    monkeypatch.setattr("svmfast.methods.compress.run.search", lambda *_, **__: found(0.05))
+    with pytest.raises(NegativeAnswerError, match=r"10 of 200 labels differ on the held-out rows, 2\.4"):
+        package.compress(exact("breast_c_rbf"), **once)
+    monkeypatch.setattr("svmfast.methods.compress.run.search", lambda *_, **__: found(0.03))  # 1.1% to 6.4%
+    made = package.compress(exact("breast_c_rbf"), **once)
+    assert made.warnings[0].startswith(
+        "on the held-out rows 3.000% of the labels differ, more than `max_diff`"
+    )
 
 
 def test_too_few_rows_to_show_the_limit_are_named() -> None:

@@ -9,7 +9,7 @@ from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.compress.compressor import PROBE_ITERATIONS, prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import Nothing
-from svmfast.methods.compress.search import LARGEST_SHARE, held_out_difference, search
+from svmfast.methods.compress.search import LARGEST_SHARE, held_out_difference, refuted, search
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.models.expansion import KernelExpansion
@@ -18,6 +18,8 @@ from svmfast.models.expansion import KernelExpansion
 RATIOS = (0.01, 0.025, 0.05, 0.1, 0.25)
 #: Options that make candidates quick; a run with the defaults improves agreement by about 0.1 %.
 SHORT: dict[str, Any] = {"rows": 20_000, "iterations": 300}
+#: Advice if the held-out rows exceed a limit that the rows for choices met.
+MORE_ROWS = "ask for less, or give more rows in `data`"
 #: Place among the candidates that are sized to a limit: at equal size, its models were the closest.
 PLACE = 0
 
@@ -35,11 +37,16 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
         progress=setting.progress,
     )
     found = search(compressor, setting.stored_size, options, progress=setting.progress)
-    if found.report is None:
+    report = found.report
+    if report is None:
         return Outcome(None, Nothing(found.verdict), found.verdict)
+    if found.model is not None and options.max_diff is not None:
+        beyond = refuted(report, options.max_diff)
+        if beyond is not None:
+            found = replace(found, model=None, verdict=beyond, advice=MORE_ROWS)
     written = None if found.model is None else setting.stored_size(found.model)
     report = replace(
-        found.report, bytes=written, source_bytes=source.n_bytes, verdict=found.verdict or "compressed"
+        report, bytes=written, source_bytes=source.n_bytes, verdict=found.verdict or "compressed"
     )
     for note in report.notes:
         setting.note(note)
@@ -49,7 +56,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
             what = "of their spread the values" if exact.head.is_regression else "of the labels"
             setting.warn(
                 f"on the held-out rows {differing:.3%} {what} differ, more than `max_diff`; on the rows for "
-                "choices fewer do: ask for less, or give more rows in `data`"
+                f"choices fewer do: {MORE_ROWS}"
             )
     held = report.statement
     error = None if held.label_agreement is None else held.quantile_999

@@ -13,7 +13,7 @@ from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import CompressReport
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
-from svmfast.solvers.binomial import trials_needed, upper_limit
+from svmfast.solvers.binomial import clopper_pearson, trials_needed, upper_limit
 
 #: The search for a difference ends when the ratio of the sizes that pass and fail is at most this.
 _SIZE_STEP = 1.15
@@ -61,6 +61,25 @@ def held_out_difference(report: CompressReport) -> float:
     # Computed from counts, because 1 - 0.95 exceeds 0.05 in floating point.
     n = statement.rows
     return (n - round(n * statement.label_agreement)) / n
+
+
+def refuted(report: CompressReport, limit: float) -> str | None:
+    """Return a sentence if the held-out rows show that `max_diff` is exceeded, else None.
+
+    They show it for labels if the whole confidence interval lies beyond the limit.
+    """
+    statement = report.statement
+    if statement.label_agreement is None or statement.values_differing_percent is not None:
+        return None
+    n = statement.rows
+    k = n - round(n * statement.label_agreement)
+    low, high = clopper_pearson(k, n)
+    if low <= limit:
+        return None
+    return (
+        f"{k:,} of {n:,} labels differ on the held-out rows, {low:.3%} to {high:.3%} with 95% confidence, "
+        "more than `max_diff`; fewer did on the rows for choices"
+    )
 
 
 def search(
