@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.errors import UnsupportedError, WrongTypeError
+from svmfast.importers.calibrated import calibrated_estimator, is_calibrated, with_sigmoid
 from svmfast.importers.machines import SVM_TYPES, expansion_of, is_own_type, machine_type, own_model
 from svmfast.importers.scalers import SCALERS, Affine, affine_of, is_scaler
 from svmfast.models.base import Model
@@ -120,5 +121,9 @@ def _steps(estimator: Any, called: str) -> Iterator[tuple[str, Any]]:
         for name, step in estimator.steps:
             if step is not None and not (isinstance(step, str) and step == "passthrough"):
                 yield from _steps(step, f"step '{name}' of the pipeline")
+    elif is_calibrated(estimator):
+        *before, (last, machine) = _steps(calibrated_estimator(estimator, called), called)
+        yield from before
+        yield last, with_sigmoid(estimator, machine, last)
     else:
         yield called, estimator

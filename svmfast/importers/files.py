@@ -21,9 +21,16 @@ _ZIP = b"PK\x03\x04"
 #: The first bytes of a pickle of protocol 2 or later, and of the formats in which joblib compresses pickles:
 #: zlib, gzip, bzip2, xz, lzma and lz4.
 _PICKLES = (b"\x80", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00", b"\x04\x22\x4d\x18")
-#: Types in scikit-learn's machines that skops does not trust by default, but that only hold numbers.
+#: Types in scikit-learn's machines that skops does not trust by default, but that only hold numbers; and
+#: those in CalibratedClassifierCV, which hold an estimator and numbers.
 _HARMLESS = {
-    f"scipy.sparse._{form}.{form}_{kind}" for form in ("csr", "csc", "coo") for kind in ("matrix", "array")
+    *(
+        f"scipy.sparse._{form}.{form}_{kind}"
+        for form in ("csr", "csc", "coo")
+        for kind in ("matrix", "array")
+    ),
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
 }
 #: Modules of svmfast's estimators and of what they hold: models, and the reports of fits.
 _PARTS = re.compile(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from program import svmfast as program
 from scipy import sparse
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -157,6 +160,56 @@ def test_wrappers_are_replaced_by_their_estimator() -> None:
         assert model_bytes(svmfast.from_sklearn(other)) == expected
     frozen = pytest.importorskip("sklearn.frozen", reason="scikit-learn has it since 1.6")
     assert model_bytes(svmfast.from_sklearn(frozen.FrozenEstimator(fitted))) == expected
+
+
+@pytest.mark.parametrize("outside", [True, False])
+def test_a_calibrated_machine_with_two_classes(outside: bool, tmp_path: Path) -> None:
+    """CalibratedClassifierCV's label is the most probable one, like that of -b 1; also from a skops file."""
+    table, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    names = np.array(["worn", "normal"])[y]
+    if outside:
+        fitted = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC(C=3)), ensemble=False)
+    else:
+        fitted = make_pipeline(StandardScaler(), CalibratedClassifierCV(NuSVC(nu=0.2), ensemble=False))
+    fitted.fit(table[::2], names[::2])
+    model = svmfast.from_sklearn(fitted)
+    found = svmfast.predict(model, table, probability=True)
+    assert found.probabilities is not None
+    assert found.names is not None
+    # LIBSVM keeps probabilities 1e-7 from 0 and 1; the order of the labels is that of classes_.
+    assert np.abs(found.probabilities - fitted.predict_proba(table)).max() < 1.1e-7
+    assert found.names.tolist() == fitted.predict(table).tolist()
+    assert isinstance(model, ScaledModel)
+    assert model.scaling.feature_names == tuple(table.columns)
+    skops = pytest.importorskip("skops.io", reason="no skops")
+    skops.dump(fitted, tmp_path / "fitted.skops")
+    done = program("import", tmp_path / "fitted.skops", "-q", "-o", tmp_path / "m")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "m").read_bytes() == model_bytes(model)
+
+
+def test_other_calibrations_are_refused_in_one_line() -> None:
+    alone = "or import the estimator in it, without probabilities"
+
+    def binary(calibrated: Any) -> Callable[[FloatArray, NDArray[Any]], Any]:
+        return lambda X, y: calibrated.fit(X, y == 1)
+
+    assert refused(lambda X, y: CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y)) == (
+        "the estimator has a sigmoid for each of 3 classes, but LIBSVM couples one for each pair; "
+        f"fit SVC with probability=True, {alone}"
+    )
+    assert refused(binary(CalibratedClassifierCV(SVC(), cv=3, ensemble=True))) == (
+        "the estimator is an ensemble of 3 calibrated estimators; fit it with ensemble=False"
+    )
+    assert refused(binary(CalibratedClassifierCV(SVC(), method="isotonic", ensemble=False))) == (
+        f"the estimator is calibrated by method='isotonic'; fit it with method='sigmoid', {alone}"
+    )
+    assert refused(binary(CalibratedClassifierCV(LinearSVC(), ensemble=False))) == (
+        "the estimator is calibrated, but a LinearSVC; expected SVC or NuSVC of scikit-learn"
+    )
+    assert refused(lambda X, y: CalibratedClassifierCV(SVC(), ensemble=False)) == (
+        "the estimator is not fitted; call its fit first"
+    )
 
 
 def test_a_subclass_is_converted_like_its_base_class() -> None:
