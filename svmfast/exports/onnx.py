@@ -1,4 +1,4 @@
-"""The ONNX export, in plain operators: ONNX's classifiers compute in float and break ties differently."""
+"""The ONNX export, in plain operators: those of ONNX for classifiers have only single precision."""
 
 from __future__ import annotations
 
