@@ -2,8 +2,8 @@
 
     python scripts/bench/one_row.py [MODEL DATA]...
 
-Models are of any kind; the first row of DATA, LIBSVM's text, is predicted with one thread. The last columns are
-those of a pipeline of scikit-learn that is fitted here: StandardScaler and SVC with probabilities, three
+Models are of any kind; the first row of DATA, LIBSVM's text, is predicted with one thread. The last columns
+are those of a pipeline of scikit-learn that is fitted here: StandardScaler and SVC with probabilities, three
 classes, eight named columns. Times are processor time, the median and the least of rounds in which all forms
 take turns. Prints a Markdown table.
 """
@@ -134,7 +134,7 @@ def main() -> None:
     print("| a row as | " + " | ".join(f"{name}: {asked}" for name, asked in columns) + " |")
     print("| --- |" + " ---: |" * len(columns))
     for form in dict.fromkeys(form for *_, form in found):
-        print(f"| {form} | " + " | ".join(f"{found[(*column, form)]} µs" for column in columns) + " |")
+        print(f"| {form} | " + " | ".join(f"{found[name, asked, form]} µs" for name, asked in columns) + " |")
 
 
 if __name__ == "__main__":
