@@ -48,7 +48,7 @@ class Predictor:
         A model of any kind.
     probability : bool
         Compute probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``), and
-        the label of the vote, which is predicted without this, is in :attr:`Answer.voted`.
+        the label of the vote, which is predicted without this, is in ``voted``.
     decision_values : bool
         Also write the decision values, in LIBSVM's order of pairs. An Answer always has them.
     bound : bool
