@@ -198,7 +198,7 @@ class FrontierRun:
     def _has_room_for_exact(self) -> bool:
         """Whether the exact model is within the limit on the size, so that another file may contain it."""
         limit = self.request.limits.max_bytes
-        return limit is None or len(self.request.stored(self.request.model)) < limit
+        return limit is None or len(self.request.stored(self.request.model)) <= limit
 
     def _no_room(self, method: str, name: str = "a candidate") -> Missing:
         from svmfast.frontiers.report import Missing

@@ -213,7 +213,12 @@ def why_not(
         ours, theirs = (limits.lost(one.choosing) for one in (point, best))
         if limits.balanced and ours is not None and theirs is not None and ours.value > theirs.value:
             return f"loses more balanced accuracy than {best.name}"
-        return f"farther from the exact model than {best.name}"
+        if point.choosing.differing.value > best.choosing.differing.value:
+            return f"farther from the exact model than {best.name}"
+        own, least = point.linear_cost_counted, best.linear_cost_counted
+        if own is not None and least is not None and own > least:
+            return f"as close to the exact model as {best.name}, but takes more multiply-adds"
+        return f"as close to the exact model as {best.name}, but slower or larger"
     if is_faster(best) and not is_faster(point):
         return f"smaller than the exact model, but not clearly faster; {best.name} is"
     if not is_faster(best):

@@ -90,8 +90,10 @@ class FastSVC(_Fast, ModelClassifier):
     max_diff : float, default=0.005
         Limit on the share of rows whose label differs from the exact machine's. auto decides by a fifth of
         the rows, on which the conversion is not fitted. The chosen model is measured on another fifth
-        (`report_`), with a ConvergenceWarning if it exceeds the limit. cascade guarantees the share for new
-        rows, but for this it needs rows on which the machine was not trained: pass a FrozenEstimator.
+        (`report_`), with a ConvergenceWarning if it exceeds the limit. `method` compress raises
+        NegativeAnswerError if no smaller model meets the limit on its own held-out rows. cascade guarantees
+        the share for new rows, but for this it needs rows on which the machine was not trained: pass a
+        FrozenEstimator.
     max_bytes : int, default=None
         Limit on the size of the model's file.
     method_options : dict, default=None

@@ -141,7 +141,7 @@ def test_a_plan_that_is_not_worth_its_size_is_named(tmp_path: Path) -> None:
         "-o",
         tmp_path / "out",
     )
-    forced = svmfast("approximate", tmp_path / "exact", *words).stdout.decode()
+    forced = svmfast("approximate", tmp_path / "exact", *words).stderr.decode()
     assert "not worth" not in forced
     _, report = approximate(exact, order=2, cells="auto", data=rows)
     best = next(step for step in report.steps if step.chosen)

@@ -14,7 +14,7 @@ import pytest
 from blocks import blocks_of
 from libsvm import svmutil
 from libsvm.svm import gen_svm_nodearray, libsvm
-from program import data, svmfast
+from program import FIXTURES, data, svmfast
 from read_fixtures import exact, rows
 
 import svmfast as package
@@ -330,7 +330,9 @@ def _tried(differences: Mapping[int, tuple[float, float]], limit: float) -> Foun
         found = replace(known, choosing_difference=ours, statement=statement, rows_choosing=200)
         return of_size(size), found
 
-    fake = cast(Any, SimpleNamespace(model=of_size(454), smallest=2, compress=compress))
+    held = SimpleNamespace(rows=range(200))
+    split = SimpleNamespace(choose=held, state=held)
+    fake = cast(Any, SimpleNamespace(model=of_size(454), smallest=2, compress=compress, split=split))
     return search(fake, lambda one: len(one.sv), CompressOptions(max_diff=limit))
 
 
@@ -373,3 +375,18 @@ def test_too_few_rows_to_show_the_limit_are_named() -> None:
     assert too_few(598, 0.005) is None
     assert too_few(597, 0.005) is not None
     assert "more than are held out" in str(too_few(200, 0.0001))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_too_few_rows_to_hold_some_out(count: int, tmp_path: Path) -> None:
+    few = tmp_path / "few"
+    few.write_bytes(b"".join(data("breast.test").read_bytes().splitlines(keepends=True)[:count]))
+    path = FIXTURES / "models/breast_c_rbf.model"
+    done = svmfast("compress", path, "--sv", "5", "--data", few, "--iterations", "2", "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    for name in ("breast_c_rbf", "diabetes_eps_rbf"):
+        path, out = FIXTURES / f"models/{name}.model", tmp_path / name
+        done = svmfast("compress", path, "--max-diff", "1%", "--data", few, "--iterations", "2", "-o", out)
+        assert done.returncode == 1
+        assert b"too few distinct rows to hold some out" in done.stderr
+        assert not out.exists()

@@ -79,7 +79,7 @@ def test_the_tables_of_a_scaling_and_the_names_of_classes_count(limit: int, devi
     assert made.report.method is not None
     assert made.report.table_bytes is not None
     size = made.report.table_bytes + (made.report.code_bytes or 0)
-    found = dict(re.findall(r"^(\w+, .*): .*take ([0-9,]+) bytes", text)[0] for text in heard)
+    found = dict(re.findall(r"^(\w+, .*): .*take ([0-9,]+) bytes", "\n".join(heard), re.MULTILINE))
     assert size <= limit
     listed = made.text.split("Bytes of each table:")[1].split(".")[0].replace(",", "")
     tables = dict(re.findall(r"(\w+) (\d+)", listed.replace("\n *", "")))

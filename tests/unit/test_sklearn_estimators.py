@@ -264,7 +264,8 @@ def test_a_model_is_saved_and_answers_the_same_in_svmfast(estimator: Any, tmp_pa
 def test_a_search_in_two_processes_finds_what_one_finds() -> None:
     X, y, _ = breast()
     grid = {"C": [0.1, 10.0], "gamma": [0.001, 0.1]}
-    one, two = (GridSearchCV(FastSVC(), grid, cv=3, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    # Few rows measure a conversion: the share that differs may exceed a smaller limit, with a warning.
+    one, two = (GridSearchCV(FastSVC(max_diff=0.1), grid, cv=3, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
     np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
     assert one.best_params_ == two.best_params_
     assert cross_val_score(make_pipeline(StandardScaler(), DCPredSVC(iterations=5)), X, y, cv=3).min() > 0.9

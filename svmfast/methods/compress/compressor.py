@@ -188,6 +188,8 @@ class Compressor:
         """
         if self.model.head.is_regression:
             return self.choose.error(reduced)
+        if not len(self.split.choose.rows):
+            return 0.0  # the first start is taken
         f = self.choose.values
         r = self.choose.decisions(reduced) - f
         squared = r * r

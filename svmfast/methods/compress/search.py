@@ -50,6 +50,10 @@ class Found:
     advice: str | None = None
 
 
+#: The verdict if `max_diff` cannot be measured.
+NO_ROWS = "there are too few distinct rows to hold some out, so `max_diff` cannot be checked"
+
+
 def held_out_difference(report: CompressReport) -> float:
     """Return the figure that `max_diff` limits on the held-out rows, which chose nothing: the share whose
     label differs, or for regression the difference of the values relative to their spread."""
@@ -99,6 +103,8 @@ def search(
     exact, n = compressor.model, len(compressor.model.sv)
     own, limit = size_of(exact), options.max_bytes
     if options.max_diff is not None:
+        if not len(compressor.split.choose.rows) or not len(compressor.split.state.rows):
+            return Found(None, None, NO_ROWS, "give more rows in `data`")
         found = search_difference(compressor, options.max_diff, size_of, progress=progress)
     elif limit is not None and own > limit:
         found = search_bytes(compressor, limit, size_of, progress=progress)
