@@ -19,7 +19,7 @@
 #include "single_precision.hpp"
 
 namespace svmfast {
-void heed_interrupt() {}  // no Python here
+void check_interrupt() {}  // no Python here
 }  // namespace svmfast
 
 using namespace svmfast;
