@@ -267,9 +267,7 @@ def _polynomials(values: Polynomials, cell: int, z: Reals, rest: Reals) -> tuple
 def nested(w: Reals, order: int, c: Reals) -> Reals:
     """Return the polynomial with packed coefficients `c` at n points `w`, ``(d, n)``, by nested sums."""
     d = len(w)
-    cursor = np.concatenate(
-        [[0], np.cumsum([math.comb(d + m - 1, m) if d or not m else 0 for m in range(order)])]
-    )
+    cursor = [math.comb(d + m - 1, d) for m in range(order + 1)]  # the number of monomials below degree m
 
     def take(level: int) -> Any:
         cursor[level] += 1
