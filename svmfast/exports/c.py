@@ -38,20 +38,15 @@ def print_c(computation: Computation, settings: Settings) -> Printed:
     if bound is not None:
         macros.append("#define $N_HAS_CERTAIN 1")
     real = "float" if settings.dtype == np.float32 else "double"
-    width = (
-        ""
-        if real == "float"
-        else "/* Double precision has 64 bits here; elsewhere export single precision. */\n"
-        "typedef char $n_double_has_64_bits_[sizeof(double) == 8 ? 1 : -1];\n"
-    )
     parts = [
         _comment(computation, settings, tables, flash, stack, bound),
-        "#ifndef $N_H\n#define $N_H\n\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
-        + include,
+        "#ifndef $N_H\n#define $N_H\n\n#include <float.h>\n#include <stddef.h>\n#include <stdint.h>\n"
+        "#include <string.h>\n" + include,
+        _FORMATS[real],
         "\n".join(macros) + "\n" + _names(settings),
         c_arithmetic.HOOKS,
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
-        f"typedef {real} $n_real;\n{width}",
+        f"typedef {real} $n_real;\n",
         "\n".join(tables.texts),
         code,
         test,
@@ -60,6 +55,24 @@ def print_c(computation: Computation, settings: Settings) -> Printed:
     ]
     text = filled("\n".join(part for part in parts if part), settings.prefix)
     return Printed(text.encode(), flash, stack)
+
+
+#: Refuses compilers and options whose numbers are not those of IEEE 754. A preprocessor sees no type of a
+#: constant, so that a size states it.
+_FORMATS = {
+    "float": """\
+#if FLT_RADIX != 2 || FLT_MANT_DIG != 24 || FLT_MAX_EXP != 128
+#error "this file needs a float of 32 bits as in IEEE 754"
+#endif
+""",
+    "double": """\
+#if FLT_RADIX != 2 || DBL_MANT_DIG != 53 || DBL_MAX_EXP != 1024
+#error "this file needs a double of 64 bits as in IEEE 754; elsewhere export single precision"
+#endif
+/* -fsingle-precision-constant would shorten the numbers below: leave it out, or export single precision. */
+typedef char $n_needs_no_single_precision_constant_[sizeof(0.1) == sizeof(double) ? 1 : -1];
+""",
+}
 
 
 class _Body:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from svmfast.exports.c_text import Tables
 from svmfast.exports.certain import EXP_UNITS, Bound
 from svmfast.exports.computation import Computation, Polynomials
@@ -15,6 +17,38 @@ $N_INLINE $n_real $n_horner_(const $n_real *coefficient, int degree, $n_real x) 
 }
 
 """
+
+
+#: Compilers state some of the options that give up IEEE's rules in macros; others are found by what they do.
+_STRICT = """\
+/* 1 if the compiler keeps the rules of IEEE 754, on which the bound relies: no sum in another order, no
+   quotient by a reciprocal, a nan that is a nan. */
+$N_INLINE int $n_strict_(void) {
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \\
+    defined(_M_FP_FAST) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+    return 0;
+#elif defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && !defined(__INTEL_COMPILER)
+    return 1; /* it defines these macros, whichever options are given */
+#else
+    volatile $n_real one = %(one)s;
+    volatile %(uint)s bits = %(nan)s;
+    %(uint)s copy = bits;
+    $n_real sum = one + %(large)s, none;
+    memcpy(&none, &copy, sizeof none);
+    return sum - %(large)s == %(zero)s && none != none && !(none > %(zero)s);
+#endif
+}
+
+"""
+
+
+def _strict(tables: Tables) -> str:
+    single = tables.dtype == np.float32
+    return _STRICT % {
+        **{name: tables.real(value) for name, value in (("zero", 0), ("one", 1), ("large", 2.0**100))},
+        "uint": "uint32_t" if single else "uint64_t",
+        "nan": "UINT32_C(0x7FC00000)" if single else "UINT64_C(0x7FF8000000000000)",
+    }
 
 
 def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) -> str:
@@ -51,9 +85,7 @@ def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) 
         *_vote_arrays(computation),
         f"    s = $n_expansions_(v, rest, {cell}, out);",
         "    if (label) *label = $n_answer_(out);",
-        "#ifdef __FAST_MATH__",
-        "    return 0; /* nothing is known of how such code rounds */",
-        "#endif",
+        "    if (!$n_strict_()) return 0; /* nothing is known of how such code rounds */",
         "    r = $n_sqrt_(s);",
         f"    r += r * ({real(0.51)} * terms * {real(u)} + {real(6 * u)}) + {real(precision.tiny)};",
         f"    eps = {real(float(bound.step))} * r + $N_READ({name['shift']} + {cell});",
@@ -84,7 +116,7 @@ def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) 
         *_verdict(computation),
         "}",
     ]
-    return _SUM + "\n".join(lines) + "\n"
+    return _strict(tables) + _SUM + "\n".join(lines) + "\n"
 
 
 def _classes(computation: Computation) -> int:
