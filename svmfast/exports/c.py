@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import numpy as np
 
 from svmfast.display import count
 from svmfast.exports import c_arithmetic, c_expansions, c_vectors
 from svmfast.exports.c_certain import certain
 from svmfast.exports.c_test import self_test
-from svmfast.exports.c_text import Tables, filled
+from svmfast.exports.c_text import Tables, commented, filled, token
 from svmfast.exports.certain import SPARE, Bound, bound_of
 from svmfast.exports.computation import Affine, Computation, KernelSums, Polynomials
 from svmfast.exports.settings import Printed, Settings, sentence
@@ -303,7 +301,7 @@ def _names(settings: Settings) -> str:
         while word in used:
             word += f"_{number}"
         used.add(word)
-        lines.append(f"#define $N_X_{word} {number}")
+        lines.append(f"#define $N_X_{token('name', word)} {number}")
     return "\n".join(lines) + "\n"
 
 
@@ -337,12 +335,7 @@ def _comment(
         f"Define {prefix.upper()}_LIBM to use the C library's functions in place of the ones below"
         + (f", {prefix.upper()}_TEST to get the test." if settings.test is not None else ".")
     )
-    lines: list[str] = []
-    for text in comment:
-        safe = text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?")
-        safe = "".join(c if c.isprintable() and ord(c) < 128 else "?" for c in safe).replace("$", "$ ")
-        lines += textwrap.wrap(safe, 106, subsequent_indent="  ") or [""]
-    return "/* " + "\n".join(f" * {line}".rstrip() for line in lines)[3:] + "\n */\n"
+    return commented(comment)
 
 
 def description(computation: Computation) -> str:

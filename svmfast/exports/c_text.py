@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import string
+import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 _WIDTH = 110
+#: The characters of a comment: no star, which could end it, no backslash or question mark (trigraphs), which
+#: could join lines, no dollar, which :func:`filled` replaces.
+_SAFE = frozenset(string.ascii_letters + string.digits + " .,:;()[]{}<>=+-_%#&'\"!|^~@/")
+#: Text from models and file names may only become one of these, as a whole.
+_TOKENS = {
+    "comment": re.compile(rf"/\*(?:[{re.escape(''.join(sorted(_SAFE)))}]|\n \*(?=[ \n]))*\n \*/\n"),
+    "string": re.compile(r'"(?:[^"\\?$\n]|\\[0-7]{3})*"', re.ASCII),
+    "name": re.compile(r"\w+", re.ASCII),
+}
+
+
+def token(kind: str, text: str) -> str:
+    """Return C text that is a single comment, string literal or part of a name; anything else is an error."""
+    if not _TOKENS[kind].fullmatch(text) or not text.isascii():
+        raise AssertionError(f"not a {kind} of C: {text!r}")
+    return text
+
+
+def commented(paragraphs: Iterable[str]) -> str:
+    """Return paragraphs as a comment; other characters than those of plain English become ``_``."""
+    lines: list[str] = []
+    for text in paragraphs:
+        safe = "".join(c if c in _SAFE else "_" for c in text)
+        lines += textwrap.wrap(safe, 106, subsequent_indent="  ") or [""]
+    return token("comment", "/*" + "\n".join(f" * {line}".rstrip() for line in lines)[2:] + "\n */\n")
 
 
 def filled(template: str, prefix: str) -> str:
@@ -19,7 +48,8 @@ def filled(template: str, prefix: str) -> str:
 def quoted(text: str) -> str:
     """Return text as a C string literal in UTF-8, with octal escapes for all but plain characters."""
     plain = {byte for byte in range(32, 127) if byte not in b'"\\?$'}
-    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
+    escaped = "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode())
+    return token("string", f'"{escaped}"')
 
 
 def declared_first(lines: list[str]) -> list[str]:

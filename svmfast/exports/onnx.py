@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.display import shown
 from svmfast.errors import UnsupportedError
 from svmfast.exports.computation import Computation
 from svmfast.exports.onnx_cells import CellTables, cell_values
@@ -24,10 +26,10 @@ def print_onnx(computation: Computation, settings: Settings) -> Printed:
     model = model_of(computation, settings.dtype, probability=settings.probability)
     about: dict[str, str] = {**settings.origin, "measured": sentence(settings.accuracy, settings.dtype)}
     if settings.feature_names:
-        about["feature_names"] = "\n".join(settings.feature_names)
+        about["feature_names"] = json.dumps(settings.feature_names)
     for key, value in about.items():
         entry = model.metadata_props.add()
-        entry.key, entry.value = key, value
+        entry.key, entry.value = shown(key), shown(value)
     return Printed(model.SerializeToString(deterministic=True))
 
 

@@ -81,7 +81,8 @@ def feature_names(path: Path, language: str) -> list[str]:
         return [name.lower() for name, _ in constants]
     onnx = pytest.importorskip("onnx", reason="no onnx")
     about = {one.key: one.value for one in onnx.load(path).metadata_props}
-    return about["feature_names"].split("\n")
+    found = json.loads(about["feature_names"])
+    return found
 
 
 @pytest.mark.parametrize("language", ["c", "json", "onnx"])

@@ -280,16 +280,6 @@ def test_small_processors_need_no_subtraction_routine(name: str, tmp_path: Path)
     assert "__aeabi_fsub" not in listed
 
 
-def test_comments_cannot_end_early() -> None:
-    from dataclasses import replace
-
-    fast = svmfast.load_model(FROZEN / "polynomial_one_class.model")
-    hostile = replace(fast, provenance={"method": "x */ int evil; /* \\ ??/ $n é"})
-    text = svmfast.export(hostile).text
-    assert "*/ int evil" not in text
-    assert text.isascii()
-
-
 def test_names_of_features_are_constants(tmp_path: Path) -> None:
     names = ["petal length", "petal-width", "3", "3"]
     text = svmfast.export(model("iris_c_rbf_prob"), feature_names=names).text

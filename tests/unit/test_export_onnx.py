@@ -159,7 +159,7 @@ def test_string_classes_and_names_of_features() -> None:
     expected = loaded.head.predict(loaded.decision_values(rows))
     assert [number[label] for label in labels] == expected.tolist()
     about = {one.key: one.value for one in onnx.load_from_string(made.data).metadata_props}
-    assert about["feature_names"] == "w\nx\ny\nz"
+    assert about["feature_names"] == '["w", "x", "y", "z"]'
 
 
 def test_a_scaling_that_clips() -> None:
