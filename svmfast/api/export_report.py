@@ -6,6 +6,9 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from svmfast.display import shown
+from svmfast.errors import OptionError
+from svmfast.exports.languages import LANGUAGES
 from svmfast.exports.settings import OWN_VECTORS, Accuracy, Printed, labels_are, labels_differing
 
 
@@ -114,15 +117,44 @@ class Export:
         return self.data.decode()
 
     def save(self, path: str | os.PathLike[str], ranges: str | os.PathLike[str] | None = None) -> int:
-        """Write the file, and the range file, each completely or not at all; return the size of the file."""
+        """Write the file, and the range file, each completely or not at all; return the size of the file.
+
+        Raises
+        ------
+        OptionError
+            The extension of `path` is that of another language.
+        """
         from svmfast.formats.target import write_atomic
 
+        language_for(path, self.report.language)
         if ranges is not None and self.ranges is not None:
             with write_atomic(ranges) as file:
                 file.write(self.ranges)
         with write_atomic(path) as file:
             file.write(self.data)
         return file.stored
+
+
+def language_for(path: str | os.PathLike[str], to: str | None) -> str:
+    """Return the language to write to a file: `to`, else that of its extension, else C.
+
+    Raises
+    ------
+    OptionError
+        The extension is that of another language than `to`.
+    """
+    from svmfast.formats.packing import ENDINGS
+
+    name, ending = os.path.splitext(os.fspath(path))
+    if ending.lower() in ENDINGS:
+        ending = os.path.splitext(name)[1]
+    found = next((one.name for one in LANGUAGES.values() if ending.lower() in one.endings), None)
+    if to is not None and found not in (None, to):
+        raise OptionError(
+            f"`to` {to} contradicts the extension of '{shown(os.fspath(path))}'; "
+            f"give `to` {found} or another extension"
+        )
+    return to or found or "c"
 
 
 def report_of(

@@ -22,9 +22,9 @@ from svmfast.values import OnOff
 @click.option(
     "--to",
     type=click.Choice(list(LANGUAGES)),
-    default="c",
-    show_default=True,
-    help="; ".join(f"{one.name}: {one.summary}" for one in LANGUAGES.values()) + ".",
+    help="Default: by the extension of OUT, else c. "
+    + "; ".join(f"{one.name} ({', '.join(one.endings)}): {one.summary}" for one in LANGUAGES.values())
+    + ".",
 )
 @click.option(
     "-o", "--output", type=Output(role="model"), required=True, metavar="OUT", help="File to write."
@@ -105,7 +105,7 @@ from svmfast.values import OnOff
 def command(
     *,
     model: str,
-    to: str,
+    to: str | None,
     output: str,
     test: str | None,
     test_rows: int,
@@ -140,13 +140,15 @@ def command(
     if single and double:
         raise OptionError("--float and --double exclude each other")
     from svmfast.api.export import export
+    from svmfast.api.export_report import language_for
     from svmfast.api.listener import Listener
     from svmfast.cli.progress import progress_bar
 
+    language = language_for(output, to)
     with progress_bar(quiet) as progress:
         made = export(
             model,
-            to,
+            language,
             prefix=prefix,
             precision="float" if single else "double" if double else None,
             test=test,

@@ -22,8 +22,8 @@ class Language:
     name : str
     summary : str
         One line.
-    ending : str
-        The file extension.
+    endings : tuple of str
+        The file extensions.
     precision : str
         The default precision, ``float`` or ``double``.
     printer : str
@@ -38,7 +38,7 @@ class Language:
 
     name: str
     summary: str
-    ending: str
+    endings: tuple[str, ...]
     precision: Literal["float", "double"]
     printer: str
     values: str
@@ -57,7 +57,7 @@ LANGUAGES: dict[str, Language] = {
         Language(
             "c",
             "one C99 header, which also compiles as C++: tables and loops, no libraries",
-            ".h",
+            (".h", ".hpp", ".c", ".cpp"),
             "float",
             "svmfast.exports.c:print_c",
             "svmfast.exports.accuracy:twin_values",
@@ -66,7 +66,7 @@ LANGUAGES: dict[str, Language] = {
         Language(
             "onnx",
             "plain operators in double precision, for any ONNX runtime",
-            ".onnx",
+            (".onnx",),
             "double",
             "svmfast.exports.onnx:print_onnx",
             "svmfast.exports.onnx:onnx_values",
@@ -75,7 +75,7 @@ LANGUAGES: dict[str, Language] = {
         Language(
             "json",
             "every number of the model under a documented name",
-            ".json",
+            (".json",),
             "double",
             "svmfast.exports.json:print_json",
             "svmfast.exports.json:own_values",
@@ -84,7 +84,7 @@ LANGUAGES: dict[str, Language] = {
         Language(
             "libsvm",
             "LIBSVM's text, for LIBSVM models with feature names or a scaling",
-            ".model",
+            (".model",),
             "double",
             "",
             "",

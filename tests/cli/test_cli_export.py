@@ -15,7 +15,8 @@ from c_exports import needs_compiler
 from program import FIXTURES, PROGRAM, ROOT, data, model, svmfast
 
 import svmfast as package
-from svmfast.api.export_report import ExportReport
+from svmfast.api.export_report import ExportReport, language_for
+from svmfast.errors import OptionError
 from svmfast.exports.settings import Accuracy, sentence
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
@@ -160,6 +161,41 @@ def test_one_label_is_singular() -> None:
 
 def test_the_help_says_that_classes_have_names() -> None:
     assert "NAME_class_name(label)" in svmfast("export", "--help").stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("m.onnx", "onnx"),
+        ("m.JSON.gz", "json"),
+        ("m.model", "libsvm"),
+        ("m.hpp", "c"),
+        ("m.v1", "c"),
+        ("-", "c"),
+    ],
+)
+def test_the_extension_of_the_output_decides_the_language(name: str, language: str) -> None:
+    assert language_for(name, None) == language
+    assert language_for(name, language) == language
+    if name not in ("m.v1", "-"):
+        other = "json" if language == "c" else "c"
+        with pytest.raises(
+            OptionError, match=f"^`to` {other} contradicts the extension of '{name}'; give `to` "
+        ):
+            language_for(name, other)
+
+
+def test_no_file_has_the_extension_of_another_language(tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="no onnx")
+    out = tmp_path / "m.onnx"
+    done = svmfast("export", EXACT, "--to", "c", "-o", out)
+    line = f"svmfast: --to c contradicts the extension of '{out}'; give --to onnx or another extension\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", line)
+    with pytest.raises(OptionError, match="contradicts"):
+        package.export(EXACT).save(out)
+    assert not out.exists()
+    assert svmfast("export", EXACT, "-o", out, "-q").returncode == 0
+    assert out.read_bytes() == package.export(EXACT, "onnx").data
 
 
 @needs_compiler
