@@ -62,53 +62,50 @@ def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) 
     slopes = bound.slope.shape[-1]
     name = {
         field: tables.reals(f"bound_{field}", getattr(bound, field))
-        for field in ("degrees", "rest", "rounding", "slope", "reach", "shift", "constant")
+        for field in ("degrees", "rest", "rounding", "slope", "reach", "shift")
     }
     cell = "cell" if many else "0"
     row = f"(cell * {p} + f)" if many else "f"
     rho = f"{tables.prefix}_minus_rho"
-    factor = f"$n_exp_(-{real(values.gamma)} * s)" if values.gamma else real(1)
-    if not values.gamma:
-        exponent = [f"    phi = {real(1.05 * EXP_UNITS * u)};"]
-    else:
+    exponent, of_value, times = [], real(1.01 * u), ""
+    if values.gamma:
+        gamma, of_value, times = real(values.gamma), f"(phi + {real(2.02 * u)})", "factor * "
         exponent = [
-            f"    phi = {real(values.gamma)} * ({real(1.01)} * terms * {real(u)} * s"
-            f" + ({real(2)} * r + eps) * eps + {real(2.02 * u)} * s);",
-            f"    if (!({real(values.gamma)} * s < {real(precision.largest_exponent)})"
+            f"    phi = {gamma} * ({real(1.01)} * terms * {real(u)} * s + ({real(2)} * r + eps) * eps);",
+            f"    if (!({gamma} * s < {real(precision.largest_exponent)})"
             f" || !(phi < {real(0.01)})) return 0;",
             f"    phi = {real(1.05)} * (phi + {real(EXP_UNITS * u)});",
+            f"    factor = $n_exp_(-{gamma} * s) * ({real(1)} + phi);",
         ]
     lines = [
         f"$N_INLINE int $n_certain_(const $n_real *v, $n_real rest, $n_real terms, {type_} *label) {{",
-        f"    $n_real out[{p}], s, r, eps, phi, factor, square, reach, size, near_, rough, beyond;",
+        f"    $n_real out[{p}], s, r, eps, {'phi, factor, ' if times else ''}square, reach,"
+        " size, near_, rough, beyond;",
         f"    int {'cell = $n_cell_(v), ' if many else ''}f, j, sure;",
         *_vote_arrays(computation),
         f"    s = $n_expansions_(v, rest, {cell}, out);",
         "    if (label) *label = $n_answer_(out);",
         "    if (!$n_strict_()) return 0; /* nothing is known of how such code rounds */",
         "    r = $n_sqrt_(s);",
-        f"    r += r * ({real(0.51)} * terms * {real(u)} + {real(6 * u)}) + {real(precision.tiny)};",
+        f"    r += r * ({real(0.51)} * terms * {real(u)}) + {real(precision.tiny)};",
         f"    eps = {real(float(bound.step))} * r + $N_READ({name['shift']} + {cell});",
         *exponent,
-        f"    factor = {factor};",
         "    r += eps;",
         "    square = r * r;",
         f"    reach = r + $N_READ({name['reach']} + {cell});",
         f"    for (f = 0; f < {p}; ++f) {{",
         f"        const $n_real *more = {name['rest']} + {row} * 5;",
-        f"        near_ = $n_horner_({name['rounding']} + {row} * {order + 1}, {order}, reach)",
-        f"            + eps * $n_horner_({name['slope']} + {row} * {slopes}, {slopes - 1}, reach);",
+        f"        near_ = {times}($n_horner_({name['rounding']} + {row} * {order + 1}, {order}, reach)",
+        f"            + eps * $n_horner_({name['slope']} + {row} * {slopes}, {slopes - 1}, reach));",
         f"        size = (out[f] < {real(0)} ? -out[f] : out[f]);",
         f"        rough = $N_READ({rho} + f);",
         f"        rough = size + (rough < {real(0)} ? -rough : rough);",
-        f"        near_ = factor * near_ * ({real(1)} + phi) + rough * (phi + {real(4 * u)})"
-        f" + $N_READ({name['constant']} + f);",
+        f"        near_ += rough * {of_value};",
         "        beyond = $N_READ(more);",
         f"        for (j = 0; j < {top + 1}; ++j) beyond *= r;",
         "        beyond += $N_READ(more + 1) + $N_READ(more + 2) * square;",
         "        beyond += (rough + near_) * ($N_READ(more + 3) + $N_READ(more + 4) * square);",
-        f"        beyond += factor * ({real(1)} + phi) * $n_horner_({name['degrees']} + {row} * {top + 1},"
-        f" {top}, r);",
+        f"        beyond += {times}$n_horner_({name['degrees']} + {row} * {top + 1}, {top}, r);",
         # The second test rejects infinite values, for which size * 0 is nan.
         f"        sure = size > (near_ + beyond) * {real(precision.slack)} && size * {real(0)} == {real(0)};",
         *_count(computation, real(0)),

@@ -79,8 +79,6 @@ class Bound:
         Bound on how far rounding moves a row, relative to its distance from the center.
     shift : (cells,)
         Bound on how far rounding moves the center, and rows independently of their distance.
-    constant : (p,)
-        Rounding error of rho.
     """
 
     precision: Precision
@@ -91,7 +89,6 @@ class Bound:
     reach: Reals
     step: Reals
     shift: Reals
-    constant: Reals
 
 
 def has_certificate(computation: Computation) -> bool:
@@ -124,10 +121,9 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
     if computation.n_features > d + SPARE:
         return None
     order = int(values.orders.max(initial=0))
-    sizes, moved = _norms(values, kind, order, d)
+    sizes = _norms(values, kind, order, d)
     # The roundings of the products and additions that a term goes through, and of its coefficient.
-    roundings = 1.01 * (order * (d + 2) + 6) * precision.unit
-    rounding = sizes * roundings + moved + precision.floor
+    rounding = sizes * (1.01 * (order * (d + 1) + 1) * precision.unit)
     slope = (sizes * np.arange(order + 1))[..., 1:] if order else np.zeros((cells, p, 1))
     centers = values.centers
     stored = stored_numbers(centers, kind)
@@ -139,46 +135,28 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
         + relative * np.sqrt((stored**2).sum(axis=1))
         + absolute
     )
-    constant = np.abs(stored_numbers(values.rho, kind) - values.rho)
-    numbers = (
-        values.certificate.degrees,
-        values.certificate.rest,
-        rounding,
-        slope,
-        reach,
-        step,
-        shift,
-        constant,
-    )
+    numbers = (values.certificate.degrees, values.certificate.rest, rounding, slope, reach, step, shift)
     with np.errstate(over="ignore"):
-        raised = [_up(np.asarray(one), kind, precision.floor) for one in numbers]
-    if not all(np.isfinite(one).all() for one in raised):
+        written = [np.asarray(np.maximum(one, precision.floor).astype(kind)) for one in numbers]
+    if not all(np.isfinite(one).all() for one in (*written, stored_numbers(values.rho, kind))):
         return None
-    return Bound(precision, *raised)
+    return Bound(precision, *written)
 
 
-def _up(values: FloatArray, kind: np.dtype[Any], floor: float) -> Reals:
-    """Return `values` rounded up to `kind`, with a margin for rounding errors of these computations."""
-    larger = np.maximum(values * (1 + 1e-9), floor)
-    return np.asarray(np.nextafter(larger.astype(kind), kind.type(np.inf)))
-
-
-def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> tuple[FloatArray, FloatArray]:
-    """Return the norms of the coefficients of every degree, and of their rounding errors."""
+def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> FloatArray:
+    """Return the norms of the stored coefficients of every degree, ``(cells, p, order + 1)``."""
     cells, p = values.orders.shape
-    sizes, moved = np.zeros((cells, p, order + 1)), np.zeros((cells, p, order + 1))
+    sizes = np.zeros((cells, p, order + 1))
     multiplicities = [one.multiplicity for one in degrees(d, order)]
+    stored = stored_numbers(values.coefficients, kind)
     at = 0
     for cell in range(cells):
         for f in range(p):
             for m in range(int(values.orders[cell, f]) + 1):
                 share = multiplicities[m]
-                c = values.coefficients[at : at + len(share)]
+                sizes[cell, f, m] = _norm(stored[at : at + len(share)], share)
                 at += len(share)
-                stored = stored_numbers(c, kind)
-                sizes[cell, f, m] = max(_norm(c, share), _norm(stored, share))
-                moved[cell, f, m] = _norm(c - stored, share)
-    return sizes, moved
+    return sizes
 
 
 def _norm(c: FloatArray, share: FloatArray) -> float:
@@ -235,27 +213,30 @@ def error_bounds(
     with np.errstate(all="ignore"):
         s = squared[:, None]
         r = root(np.ascontiguousarray(s))
-        r = r + r * (real(0.51) * n_terms * u + real(6) * u) + real(precision.tiny)
+        r = r + r * (real(0.51) * n_terms * u) + real(precision.tiny)
         eps = bound.step * r + bound.shift[cells][:, None]
-        ds = real(1.01) * n_terms * u * s + (real(2) * r + eps) * eps
-        phi = gamma * (ds + real(2.02) * u * s)
+        phi = gamma * (real(1.01) * n_terms * u * s + (real(2) * r + eps) * eps)
         open_ = ~(gamma * s < real(precision.largest_exponent)) | ~(phi < real(0.01))
-        phi = real(1.05) * (phi + real(EXP_UNITS) * u)
-        factor = exp(-gamma * s) if values.gamma else np.ones_like(s)
+        if values.gamma:
+            phi = real(1.05) * (phi + real(EXP_UNITS) * u)
+            factor = exp(-gamma * s) * (real(1) + phi)
+            of_value = phi + real(2.02) * u
+        else:
+            factor, of_value = real(1), real(1.01) * u
         r = r + eps
         square = r * r
         rho = r + bound.reach[cells][:, None]
-        rounding = _horner(bound.rounding[cells], rho) + eps * _horner(bound.slope[cells], rho)
         size = np.abs(decisions) + np.abs(values.rho.astype(kind))
-        near = factor * rounding * (real(1) + phi) + size * (phi + real(4) * u) + bound.constant
+        near = factor * (_horner(bound.rounding[cells], rho) + eps * _horner(bound.slope[cells], rho))
+        near = near + size * of_value
         rest = bound.rest[cells]
-        truncation = factor * (real(1) + phi) * _horner(bound.degrees[cells], r)
         beyond = rest[..., 0]
         for _ in range(bound.degrees.shape[-1]):
             beyond = beyond * r
-        truncation = truncation + beyond + rest[..., 1] + rest[..., 2] * square
-        truncation = truncation + (size + near) * (rest[..., 3] + rest[..., 4] * square)
-        out = (near + truncation) * real(precision.slack)
+        beyond = beyond + (rest[..., 1] + rest[..., 2] * square)
+        beyond = beyond + (size + near) * (rest[..., 3] + rest[..., 4] * square)
+        beyond = beyond + factor * _horner(bound.degrees[cells], r)
+        out = (near + beyond) * real(precision.slack)
     return np.asarray(np.where(open_ | np.isnan(out), real(np.inf), out))
 
 

@@ -42,16 +42,12 @@ def entry_errors(scaling: Affine | None, kind: np.dtype[Any], unit: float) -> tu
     offsets, factors = stored_numbers(scaling.offset, kind), stored_numbers(scaling.factor, kind)
     underflow = max(float(np.finfo(kind).tiny), _UNDERFLOW)
     worst, squares = 0.0, 0.0
-    ends, lower = 0.0, 0.0 if scaling.ranges is None else abs(scaling.ranges.lower)
-    if scaling.clip is not None:
-        clip = np.array(scaling.clip)
-        ends = float(np.abs(stored_numbers(clip, kind) - clip).max())
+    lower = 0.0 if scaling.ranges is None else abs(scaling.ranges.lower)
     digits = 0.0 if scaling.digits is None else 0.5 * 10.0 ** (1 - scaling.digits) + 2.0**-53
     for (offset, factor), file_offset, file_factor in zip(
         exact, offsets.tolist(), factors.tolist(), strict=True
     ):
         if factor == 0 and file_factor == 0:
-            squares += ends**2
             continue
         if not (math.isfinite(file_offset) and math.isfinite(file_factor)) or file_factor == 0:
             return math.inf, math.inf
@@ -59,7 +55,7 @@ def entry_errors(scaling: Affine | None, kind: np.dtype[Any], unit: float) -> tu
         worst = max(worst, abs(float((Fraction(file_factor) - factor) / Fraction(file_factor))))
         moved = abs(float(Fraction(file_offset) - offset)) + unit * abs(file_offset)
         own = 1.01 * size * moved + 4 * (1 + size) * underflow
-        squares += (1.02 * (1 + digits) * (own + _MODEL_UNITS * lower) + ends) ** 2
+        squares += (1.02 * (1 + digits) * (own + _MODEL_UNITS * lower)) ** 2
     if worst > 1e-3:
         return math.inf, math.inf
     relative = 1.01 * (1.01 * (3 * unit + worst) + 2 * _MODEL_UNITS + digits)

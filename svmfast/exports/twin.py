@@ -267,7 +267,8 @@ def _polynomials(values: Polynomials, cell: int, z: Reals, rest: Reals) -> tuple
 def nested(w: Reals, order: int, c: Reals) -> Reals:
     """Return the polynomial with packed coefficients `c` at n points `w`, ``(d, n)``, by nested sums."""
     d = len(w)
-    cursor = [math.comb(d + m - 1, d) for m in range(order + 1)]  # the number of monomials below degree m
+    # The number of monomials below degree m.
+    cursor = [math.comb(d + m - 1, d) if m else 0 for m in range(order + 1)]
 
     def take(level: int) -> Any:
         cursor[level] += 1

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import mpmath
 import numpy as np
 import pytest
 from c_exports import compiled, fused, needs_compiler
-from certain_conversions import PRECISIONS, exact_label, exact_values, made
+from certain_conversions import PRECISIONS, exact_label, made
+from certain_rows import check_the_same_rows_are_certain
 
 import svmfast
-from svmfast.exports import twin
-from svmfast.exports.certain import bound_of, certain, error_bounds
-from svmfast.exports.computation import computation_of
+from svmfast.exports.certain import bound_of
+from svmfast.exports.certain_scaling import entry_errors
+from svmfast.exports.computation import Affine, computation_of
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import ColumnRanges, Scaling
 from svmfast.rows import FloatArray, as_rows
-
-mpf = mpmath.mpf
 
 
 def _ends(d: int) -> tuple[FloatArray, FloatArray]:
@@ -97,78 +95,49 @@ def test_certain_labels_are_the_exact_models(name: str, scale: str, precision: s
             assert exact_label(exact, seen_by_the_model(scaling, moved)) == answers[at]
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize(("name", "scale"), CASES)
-def test_no_search_finds_an_error_above_its_bound(name: str, scale: str, precision: str) -> None:
-    """Hill climbing on error over bound; the exact side in 50 digits, at rows that round to the file's."""
-    exact, fast = made(name)
-    scaling = SCALINGS[scale](exact.n_features)
-    computation, kind = computation_of(ScaledModel(fast, scaling)), np.dtype(PRECISIONS[precision])
-    bound = bound_of(computation, kind)
-    assert bound is not None
-    rng = np.random.default_rng(5)
-    unit = float(np.finfo(kind).eps) / 2
-
-    def ratio(x: FloatArray) -> float:
-        rows = as_rows(x[None].astype(np.float64))
-        values, cells, squared = twin.values(computation, rows, kind)
-        limits = error_bounds(computation, bound, values, cells, squared)[0]
-        moved = x.astype(np.float64) * (1 + unit * rng.choice([-1.0, 1.0], size=len(x)))
-        wanted = exact_values(exact, seen_by_the_model(scaling, moved))
-        return max(
-            float(abs(mpf(float(value)) - value_exact) / mpf(float(limit))) if np.isfinite(limit) else 0.0
-            for value, value_exact, limit in zip(values[0], wanted, limits, strict=True)
-        )
-
-    worst = 0.0
-    for x in raw_rows(scaling, rng, 2).astype(kind):
-        best = ratio(x)
-        for _ in range(6):
-            step = (x * (1 + rng.normal(size=len(x)) * rng.choice([1e-6, 1e-2]))).astype(kind)
-            found = ratio(step)
-            if found > best:
-                best, x = found, step
-        worst = max(worst, best)
-    assert worst <= 1
-    assert worst > 0 or "two digits" in scale
+STEP = 2.0**-12
+U = 2.0**-24
 
 
+@pytest.mark.parametrize(
+    ("scaling", "entry", "least"),
+    [
+        # One rounding each: of the entry, the difference, the product and the factor.
+        (Scaling(np.array([-0.99 * U]), np.array([1 + STEP - 2 * U + 0.99 * U])), 1 + STEP, 0.9),
+        # An offset that is stored wrongly, and an entry next to it.
+        (Scaling(np.array([1026 + 1013 * U]), np.array([0.7])), 1026.0, 0.9),
+        # Two digits, next to a tie.
+        (Scaling.from_ranges(np.zeros(1), np.ones(1), 0.0, 2.0, digits=2), 0.5249, 0.9),
+        (Scaling(np.zeros(1), np.ones(1), clip=(-1.0, 1 + STEP + 0.99 * U)), 2.0, 0.3),
+    ],
+)
+def test_scaled_entries_are_within_their_bound_and_not_far(
+    scaling: Scaling, entry: float, least: float
+) -> None:
+    """The file's entry in single precision against the model's, for the entry and ends of its interval."""
+    affine = Affine(scaling.offset, scaling.factor, scaling.clip, False, scaling.ranges, scaling.digits)
+    kind = np.dtype(np.float32)
+    relative, absolute = entry_errors(affine, kind, U)
+    t = np.float32(entry) - np.float32(affine.offset[0])
+    ours = float(t * np.float32(affine.factor[0]))
+    if affine.clip is not None:
+        ours = float(np.clip(np.float32(ours), *np.float32(affine.clip)))
+    theirs = scaling.apply(as_rows(entry * np.array([[1 - U], [1.0], [1 + U]]))).to_dense(1)[:, 0]
+    share = np.abs(ours - theirs).max() / (relative * abs(ours) + absolute)
+    assert least < share <= 1
+
+
+@needs_compiler
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("scale", SCALINGS)
-def test_scaled_entries_are_within_their_bound(scale: str, precision: str) -> None:
-    """Each entry of the file's scaled row against the model's, for rows that round to the file's."""
-    from svmfast.exports.certain_scaling import entry_errors
-    from svmfast.exports.computation import split
-
-    exact, fast = made("order 2")
-    scaling = SCALINGS[scale](exact.n_features)
-    computation, kind = computation_of(ScaledModel(fast, scaling)), np.dtype(PRECISIONS[precision])
-    unit = float(np.finfo(kind).eps) / 2
-    relative, absolute = entry_errors(computation.scaling, kind, unit)
-    rng = np.random.default_rng(6)
-    rows = raw_rows(scaling, rng, 2000).astype(kind).astype(np.float64)
-    ours, _ = split(computation, as_rows(rows), kind)
-    moved = rows * (1 + unit * rng.uniform(-1, 1, size=rows.shape))
-    theirs = scaling.apply(as_rows(moved)).to_dense(len(scaling))
-    apart = np.abs(ours.astype(np.float64) - theirs)
-    assert (apart <= relative * np.abs(ours) + absolute).all()
-    # Not far above the actual error: a bound a hundred times too large would certify nothing.
-    assert (apart > 0.02 * (relative * np.abs(ours))).any()
-
-
-def test_a_file_with_a_scaling_and_the_twin_are_certain_of_the_same_rows(tmp_path: Path) -> None:
+def test_a_file_with_a_scaling_is_certain_where_the_twin_is(
+    scale: str, precision: str, tmp_path: Path
+) -> None:
     _, fast = made("three classes")
-    scaling = _ranges(fast.n_features)
-    file = compiled(svmfast.export(ScaledModel(fast, scaling)), tmp_path)
-    computation = computation_of(ScaledModel(fast, scaling))
-    rows = as_rows(raw_rows(scaling, np.random.default_rng(2), 300))
-    values, cells, squared = twin.values(computation, rows, file.dtype)
-    bound = bound_of(computation, file.dtype)
-    assert bound is not None
-    expected = certain(computation, bound, values, cells, squared)
-    assert expected.any()
-    assert np.array_equal(file.certain(rows), expected)
-    assert not (file.certain_of_pairs(rows) & ~expected).any()
+    scaled = ScaledModel(fast, SCALINGS[scale](fast.n_features))
+    file = compiled(svmfast.export(scaled, precision=precision), tmp_path)
+    rows = raw_rows(scaled.scaling, np.random.default_rng(2), 300).astype(file.dtype)
+    check_the_same_rows_are_certain(computation_of(scaled), file, rows)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""Rows where the answers of an exported file change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from c_exports import Compiled
+from numpy.typing import NDArray
+
+from svmfast.exports import twin
+from svmfast.exports.certain import bound_of, certain
+from svmfast.exports.computation import Computation
+from svmfast.exports.twin import Reals
+from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import as_rows
+
+Rule = Callable[[Reals], NDArray[np.bool_]]
+
+
+def where_it_changes(rule: Rule, rows: Reals, most: int) -> tuple[Reals, Reals]:
+    """Pairs of rows next to each other; the rule holds for the first and not for the second."""
+    holds = rule(rows)
+    many = min(int(holds.sum()), int((~holds).sum()), most)
+    inside, outside = rows[holds][:many], rows[~holds][:many]
+    half = rows.dtype.type(0.5)
+    for _ in range(np.finfo(rows.dtype).nmant + 8):
+        middle = half * inside + half * outside
+        same = rule(middle)[:, None]
+        inside, outside = np.where(same, middle, inside), np.where(same, outside, middle)
+    return inside, outside
+
+
+def near_the_boundary(file: Compiled, rows: Reals) -> Reals:
+    """Rows on both sides of the boundary between the first row's label and others."""
+    label = file.answers(rows)[0]
+    found = np.vstack(where_it_changes(lambda at: file.answers(at) == label, rows, 30))
+    assert len(found)
+    return found
+
+
+def rows_of(exact: KernelExpansion, file: Compiled, rng: np.random.Generator, n: int) -> Reals:
+    """Support vectors, moved."""
+    vectors = exact.sv.to_dense(file.features)
+    spread = vectors.std(axis=0) + 0.01
+    out = vectors[rng.integers(len(vectors), size=n)] + rng.normal(size=(n, file.features)) * spread
+    return np.asarray(out.astype(file.dtype))
+
+
+def check_the_same_rows_are_certain(computation: Computation, file: Compiled, rows: Reals) -> None:
+    """Compare a file with its twin at rows next to each other of which one is certain.
+
+    If the two bounds differ by more than a few roundings, one of these rows shows it. Pairs count more terms.
+    """
+    bound = bound_of(computation, file.dtype)
+    assert bound is not None
+    rows = np.vstack([near_the_boundary(file, rows), rows])
+    for terms, found in ((None, file.certain), (2 * file.features, file.certain_of_pairs)):
+
+        def rule(at: Reals, terms: int | None = terms) -> NDArray[np.bool_]:
+            values, cells, squared = twin.values(computation, as_rows(at.astype(np.float64)), file.dtype)
+            return certain(computation, bound, values, cells, squared, terms)
+
+        inside, outside = where_it_changes(rule, rows, 40)
+        assert len(inside)
+        for at, expected in ((inside, True), (outside, False)):
+            given = at if terms is None else as_rows(at.astype(np.float64))
+            assert (found(given) == expected).all()

@@ -1,0 +1,285 @@
+"""Each term of NAME_certain's bound, in a case whose error comes close to that term, with fifty digits.
+
+In the worst case of a term the error is more than half of the bound, and the bound without half of the term
+is smaller than the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
+
+import mpmath
+import numpy as np
+import pytest
+from certain_conversions import CASES, PRECISIONS, made
+from fifty_digits import exactly, mpf
+
+import svmfast.exports.certain as certificate
+from svmfast.exports import twin
+from svmfast.exports.certain import bound_of, error_bounds
+from svmfast.exports.computation import Certificate, Computation, Polynomials, computation_of
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray, as_rows
+
+#: The factor of a number that is lost when it is added to 1: nearly half the distance to the next number.
+LOST = 0.99
+
+
+class Case(NamedTuple):
+    """A computation, the row that the file gets, and how far the model's row lies from it, in units."""
+
+    computation: Computation
+    row: FloatArray
+    moved: float = 0.0
+
+
+def polynomial(
+    coefficients: FloatArray | list[float],
+    *,
+    d: int = 1,
+    order: int = 0,
+    gamma: float = 0.0,
+    rho: float = 0.0,
+    center: FloatArray | None = None,
+    centered: bool = True,
+    degrees: list[float] | None = None,
+    rest: tuple[float, ...] = (0, 0, 0, 0, 0),
+) -> Computation:
+    """A polynomial that is its own exact model, except for what the certificate's numbers allow."""
+    values = Polynomials(
+        gamma,
+        centered,
+        np.zeros((1, d)) if center is None else center[None],
+        np.array([[order]], dtype=np.int32),
+        np.array(coefficients, dtype=np.float64),
+        np.array([rho]),
+        Certificate(np.array([[degrees or [0.0]]], dtype=np.float64), np.array([[rest]], dtype=np.float64)),
+    )
+    return Computation("polynomial", Head("c_svc", np.array([1, -1])), d, np.arange(d), None, values, {})
+
+
+def largest_error(case: Case, value: float, unit: float) -> mpmath.mpf:
+    """The distance of the file's value from the worst exact model that the certificate allows."""
+    values = case.computation.values
+    assert isinstance(values, Polynomials)
+    assert values.certificate is not None
+    z = [x * (1 + mpf(case.moved) * unit) for x in exactly(case.row)]
+    apart = [a - b for a, b in zip(z, exactly(values.centers[0]), strict=True)]
+    s = mpmath.fsum(a * a for a in apart)
+    w, coefficients = (apart if values.centered else z), iter(exactly(values.coefficients))
+    total = mpmath.fsum(
+        next(coefficients) * mpmath.fprod(w[i] for i in indices)
+        for m in range(int(values.orders[0, 0]) + 1)
+        for indices in combinations_with_replacement(range(len(w)), m)
+    )
+    factor, r = mpmath.exp(-mpf(values.gamma) * s), mpmath.sqrt(s)
+    exact = factor * total - mpf(float(values.rho[0]))
+    degrees, rest = exactly(values.certificate.degrees[0, 0]), exactly(values.certificate.rest[0, 0])
+    allowed = factor * mpmath.fsum(c * r**j for j, c in enumerate(degrees)) + rest[0] * r ** len(degrees)
+    allowed += rest[1] + rest[2] * s + abs(factor * total) * (rest[3] + rest[4] * s)
+    return abs(mpf(value) - exact) + allowed
+
+
+def share_of_the_bound(case: Case, kind: Any) -> float:
+    kind = np.dtype(kind)
+    case = case._replace(row=case.row.astype(kind).astype(np.float64))
+    bound = bound_of(case.computation, kind)
+    assert bound is not None
+    values, cells, squared = twin.values(case.computation, as_rows(case.row[None]), kind)
+    limit = float(error_bounds(case.computation, bound, values, cells, squared)[0, 0])
+    error = largest_error(case, float(values[0, 0]), float(np.finfo(kind).eps) / 2)
+    return 0.0 if limit == np.inf else float(error / mpf(limit))
+
+
+def lost_sum(d: int, u: float) -> FloatArray:
+    """Numbers whose squares a sum loses, one by one, after the first."""
+    return np.array([1.0] + [np.sqrt(LOST * u)] * (d - 1))
+
+
+def of_sum(u: float) -> list[Case]:
+    """All products but the first are lost."""
+    w = lost_sum(200, u)
+    return [Case(polynomial([0.0, *w], d=200, order=1, rho=1.0), w, 1)]
+
+
+def of_both_levels(u: float) -> list[Case]:
+    """Nested sums that lose all products but the first, on both levels."""
+    d = 50
+    w = lost_sum(d, u)
+    second = [[1.0 if i == j == 0 else w[j] if i == 0 else 0.0 for j in range(i, d)] for i in range(d)]
+    return [Case(polynomial([0.0, 0.0, *w[1:], *np.concatenate(second)], d=d, order=2, rho=1.0), w, 1)]
+
+
+def of_one_term(u: float) -> list[Case]:
+    """One rounding each: of the coefficient, the row, the difference, the product, the sum and rho."""
+    step = round(0.5 * u**-0.5) * 2 * u  # 1 + step times 1 + step - 2 u has an error of nearly u
+    single = u > 1e-9
+    c, x, rho = 1 + step - 2 * u + LOST * u * single, 1 + step, 1 + 2 * step - 2 * u - LOST * u * single
+    center = np.array([-LOST * u])
+    return [Case(polynomial([LOST * u, c], order=1, rho=rho, center=center), np.array([x]), 1)]
+
+
+def of_exponent(u: float) -> list[Case]:
+    """A squared distance that loses all squares but the first."""
+    w = lost_sum(300, u)
+    return [Case(polynomial([1.0], d=300, gamma=50.0), w, 1)]
+
+
+def far_center(u: float) -> tuple[FloatArray, FloatArray, float]:
+    """A center that the file stores wrongly (in double precision it does not), a row near it, and eps."""
+    center = np.array([1026 - LOST * 1024 * u * (u > 1e-9)])
+    return center, np.array([1027.0]), (1026 + float(1026 - center[0]) / u) * u
+
+
+def of_center_in_the_exponent(u: float) -> list[Case]:
+    center, x, eps = far_center(u)
+    return [Case(polynomial([1.0], gamma=min(70, 0.0045 / eps), center=center), x, 1)]
+
+
+def of_slope(u: float) -> list[Case]:
+    center, x, _ = far_center(u)
+    return [Case(polynomial([0.0] * m + [1.0], order=m, rho=1.0, center=center), x, 1) for m in (1, 2, 4)]
+
+
+def at_the_center(u: float) -> list[Case]:
+    """Where the file's distance is 0 and the model's is not."""
+    center, x, eps = far_center(u)
+    x = x - 1
+    return [
+        Case(polynomial([1.0], gamma=0.009 / eps**2, center=center), x, 1),
+        Case(polynomial([0.0], center=center, rest=(0, 0, 1, 0, 0)), x, 1),
+        Case(polynomial([0.0, 1.0], order=1, center=center, rest=(0, 0, 0, 1, 0)), x, 1),
+    ]
+
+
+def about_zero(u: float) -> list[Case]:
+    """A polynomial in z, whose rounding grows with the distance from zero, not from the center."""
+    w = lost_sum(200, u)
+    center = np.zeros(200)
+    center[0] = 1023
+    made_ = polynomial([0.0, *w], d=200, order=1, rho=1024.0, gamma=1e-12, center=center, centered=False)
+    return [Case(made_, 1024 * w, 1)]
+
+
+def of_truncation(u: float) -> list[Case]:
+    """One number of the certificate each; sizes relative to the value, with and without rho."""
+    x = np.array([1.5])
+    out = [
+        Case(polynomial([0.0], gamma=0.5, degrees=[1.0 * (j == m) for j in range(4)]), x) for m in range(4)
+    ]
+    for i in range(5):
+        rest = tuple(float(i == at) for at in range(5))
+        for rho in (0.0, 0.25, 1.0):
+            gamma = 0.5 * (rho == 0)
+            out.append(Case(polynomial([1.0], gamma=gamma, rho=rho, degrees=[0.0] * 3, rest=rest), x))
+    return out
+
+
+def of_factor_in_the_truncation(u: float) -> list[Case]:
+    """The file's factor is smaller than the model's: a row that is farther away than the model's."""
+    center, x, eps = far_center(u)
+    made_ = polynomial([0.0], gamma=min(70, 0.0045 / eps), center=center, degrees=[1.0])
+    return [Case(made_, 2 * center.round() - x, 1)]
+
+
+def of_underflow(u: float) -> list[Case]:
+    single = u > 1e-9
+    small, stored = (1e-20, 1e-38) if single else (1e-165, 1e-308)
+    return [
+        Case(polynomial([0.0], degrees=[0.0, 1.0 / small]), np.array([small])),
+        Case(polynomial([0.0, stored], order=1), np.array([1e3])),
+        Case(polynomial([0.0], rho=stored), np.array([1.0])),
+    ]
+
+
+def out_of_range(u: float) -> list[Case]:
+    """A factor that is lost to underflow, and one that is wrong by a factor of 1000."""
+    single = u > 1e-9
+    large, s = (3e37, 86.5) if single else (1e307, 707.0)
+    center = np.array([1026 * 2.0**-10 / u])
+    return [
+        Case(polynomial([large], gamma=1.0, rho=large * 2.7**-90), np.array([np.sqrt(s + 1.5)])),
+        Case(polynomial([1.0], gamma=50.0, center=center), center + 1, -1),
+        Case(polynomial([1.0], gamma=50.0, center=center), center + 1, 1),
+    ]
+
+
+SHARP = (
+    of_sum,
+    of_both_levels,
+    of_one_term,
+    of_exponent,
+    of_center_in_the_exponent,
+    of_slope,
+    at_the_center,
+    about_zero,
+    of_truncation,
+    of_factor_in_the_truncation,
+)
+
+
+@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
+@pytest.mark.parametrize("cases", SHARP, ids=lambda cases: cases.__name__)
+def test_the_bound_covers_the_worst_case_and_hardly_more(
+    cases: Callable[[float], list[Case]], kind: Any
+) -> None:
+    for case in cases(float(np.finfo(kind).eps) / 2):
+        assert 0.65 < share_of_the_bound(case, kind) <= 1
+
+
+@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
+def test_the_bound_covers_underflow(kind: Any) -> None:
+    for case in of_underflow(float(np.finfo(kind).eps) / 2):
+        assert share_of_the_bound(case, kind) <= 1
+
+
+@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
+def test_nothing_is_claimed_where_the_factor_is_lost(kind: Any) -> None:
+    found = out_of_range(float(np.finfo(kind).eps) / 2)
+    assert [share_of_the_bound(case, kind) for case in found] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
+def test_an_exponential_that_errs_by_eight_units(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a C library's may; with the worst roundings of the coefficient, the product and rho."""
+    u = float(np.finfo(kind).eps) / 2
+
+    def poor(t: FloatArray) -> FloatArray:
+        return twin_exp(t) * t.dtype.type(1 + 8 * u)
+
+    twin_exp = twin.exp
+    for module in (twin, certificate):
+        monkeypatch.setattr(module, "exp", poor)
+    single = kind is np.float32
+    c = 1 + round(0.065 / u) * 2 * u
+    rho = float(kind(kind(c) * kind(1 + 8 * u)))
+    case = Case(polynomial([c - LOST * u * single], gamma=1.0, rho=rho + LOST * u * single), np.zeros(1))
+    assert (0.9 if single else 0.75) < share_of_the_bound(case, kind) <= 1
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_bounds_own_arithmetic(name: str) -> None:
+    """In single precision the bound is at least the same formula in double precision."""
+    computation = computation_of(made(name)[1])
+    kind = np.dtype(np.float32)
+    bound = bound_of(computation, kind)
+    assert bound is not None
+    rows = as_rows(np.random.default_rng(1).normal(size=(2000, computation.n_features)) * 0.5)
+    values, cells, squared = twin.values(computation, rows, kind)
+    wide = replace(
+        bound,
+        precision=replace(bound.precision, slack=1.0),
+        **{
+            name: getattr(bound, name).astype(np.float64)
+            for name in bound.__dataclass_fields__
+            if name != "precision"
+        },
+    )
+    ours = error_bounds(computation, bound, values, cells, squared)
+    plain = error_bounds(computation, wide, values.astype(np.float64), cells, squared.astype(np.float64))
+    share = (ours / plain)[np.isfinite(plain)]
+    assert share.min() >= 1
+    assert share.max() <= 1.0002
