@@ -20,7 +20,7 @@ from fifty_digits import exactly, mpf
 import svmfast.exports.certain as certificate
 from svmfast.exports import twin
 from svmfast.exports.certain import bound_of, error_bounds
-from svmfast.exports.computation import Certificate, Computation, Polynomials, computation_of
+from svmfast.exports.computation import Affine, Certificate, Computation, Polynomials, computation_of
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, as_rows
 
@@ -67,6 +67,8 @@ def largest_error(case: Case, value: float, unit: float) -> mpmath.mpf:
     assert isinstance(values, Polynomials)
     assert values.certificate is not None
     z = [x * (1 + mpf(case.moved) * unit) for x in exactly(case.row)]
+    if (scaling := case.computation.scaling) is not None:
+        z = [(x - a) * b for x, a, b in zip(z, exactly(scaling.offset), exactly(scaling.factor), strict=True)]
     apart = [a - b for a, b in zip(z, exactly(values.centers[0]), strict=True)]
     s = mpmath.fsum(a * a for a in apart)
     w, coefficients = (apart if values.centered else z), iter(exactly(values.coefficients))
@@ -128,6 +130,11 @@ def of_exponent(u: float) -> list[Case]:
     return [Case(polynomial([1.0], d=300, gamma=50.0), w, 1)]
 
 
+def of_distance(u: float) -> list[Case]:
+    """The same in a high power of the distance."""
+    return [Case(polynomial([0.0], d=300, degrees=[0.0] * 25 + [1.0]), lost_sum(300, u))]
+
+
 def far_center(u: float) -> tuple[FloatArray, FloatArray, float]:
     """A center that the file stores wrongly (in double precision it does not), a row near it, and eps."""
     center = np.array([1026 - LOST * 1024 * u * (u > 1e-9)])
@@ -142,6 +149,14 @@ def of_center_in_the_exponent(u: float) -> list[Case]:
 def of_slope(u: float) -> list[Case]:
     center, x, _ = far_center(u)
     return [Case(polynomial([0.0] * m + [1.0], order=m, rho=1.0, center=center), x, 1) for m in (1, 2, 4)]
+
+
+def of_offset(u: float) -> list[Case]:
+    offset, x, _ = far_center(u)
+    scaled = replace(
+        polynomial([0.0, 1.0], order=1, rho=1.0), scaling=Affine(offset, np.ones(1), None, False)
+    )
+    return [Case(scaled, x, 1)]
 
 
 def at_the_center(u: float) -> list[Case]:
@@ -212,8 +227,10 @@ SHARP = (
     of_both_levels,
     of_one_term,
     of_exponent,
+    of_distance,
     of_center_in_the_exponent,
     of_slope,
+    of_offset,
     at_the_center,
     about_zero,
     of_truncation,
