@@ -272,16 +272,15 @@ def coupled_winner_is_certain(lowest: FloatArray) -> np.ndarray:
     -------
     (n,) bool
     """
-    r = np.asarray(lowest, dtype=np.float64) - 1e-12  # the sigmoid's own rounding
-    k = r.shape[1] + 1
+    r = np.asarray(lowest, dtype=np.float64)
     wins_all = r.min(axis=1) > 0.5
     r = np.where(wins_all[:, None], r, 0.75)
     q = ((1 - r) ** 2).sum(axis=1)
-    # Upper bound on the objective when the iteration ends: by its stopping rule, or after its first sweep.
-    most = np.maximum(1.25 * q, q + 2 * 0.005 / k)
+    # Upper bound on the objective after a sweep. If the iteration ends before that, the condition holds.
+    most = 1.25 * q
     # Lower bound on the objective where another class is as probable.
     inverse, squares, lead = 1 / r - 1, 1 / (r * r), 2 * r - 1
     b = 2 + inverse.sum(axis=1, keepdims=True) - inverse
     least = 1 / ((b / lead) ** 2 + squares.sum(axis=1, keepdims=True) - squares).max(axis=1)
-    # With a margin for the rounding of the iteration.
-    return np.asarray(wins_all & (most * (1 + 1e-6) + 1e-6 < least))
+    # With a margin for the rounding of the sigmoids and of the iteration.
+    return np.asarray(wins_all & (most + 1e-6 < least))

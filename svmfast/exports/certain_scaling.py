@@ -14,7 +14,7 @@ from svmfast.exports.computation import Affine
 FloatArray = NDArray[np.float64]
 
 #: Bound on the rounding errors of the model's own scaling in double precision: 6.1 rounding units.
-_MODEL_UNITS = 6.1 * 2.0**-53
+MODEL_UNITS = 6.1 * 2.0**-53
 #: Upper bound on what an entry loses to underflow, in either precision, given the limits below.
 _UNDERFLOW = 1e-120
 #: With smaller ranges or larger factors, an entry could lose more to underflow.
@@ -55,10 +55,8 @@ def entry_errors(scaling: Affine | None, kind: np.dtype[Any], unit: float) -> tu
         worst = max(worst, abs(float((Fraction(file_factor) - factor) / Fraction(file_factor))))
         moved = abs(float(Fraction(file_offset) - offset)) + unit * abs(file_offset)
         own = 1.01 * size * moved + 4 * (1 + size) * underflow
-        squares += (1.02 * (1 + digits) * (own + _MODEL_UNITS * lower)) ** 2
-    if worst > 1e-3:
-        return math.inf, math.inf
-    relative = 1.01 * (1.01 * (3 * unit + worst) + 2 * _MODEL_UNITS + digits)
+        squares += (1.02 * (1 + digits) * (own + MODEL_UNITS * lower)) ** 2
+    relative = 1.01 * (1.01 * (3 * unit + worst) + MODEL_UNITS + digits)
     return relative, 1.000001 * math.sqrt(squares)
 
 

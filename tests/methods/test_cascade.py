@@ -282,6 +282,24 @@ def test_a_limit_for_every_class_holds_for_all_at_once() -> None:
     assert loose > trials / 2  # a limit for all rows together says nothing about the hard class
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_limits_of_several_parts_are_those_of_the_allowed_counts(parts: int) -> None:
+    """Of one part, the count is the evidence where nothing had to be left to the exact model."""
+    n, share = 1500 * parts, 0.02
+    part, differing = np.arange(n) % 3 % parts, np.zeros(n, dtype=bool)
+    differing[:4] = True
+    found = evaluated(TWO, np.ones(n), differing, part=part)
+    chosen = choose(found, share, 0.95, seed=1, cost_fast=0.1, cost_exact=1.0)
+    assert chosen.error == 0
+    for number, limit in enumerate(chosen.limits):
+        own = ~chosen.deciding & (part == number)
+        counts = [k for k in range(100) if beta.ppf(0.95, k + 1, own.sum() - k) <= share]
+        seen = (own & differing).sum()
+        count = seen if parts == 1 else max(counts)
+        assert seen < max(counts)
+        assert limit == pytest.approx(beta.ppf(0.95, count + 1, own.sum() - count), rel=1e-9)
+
+
 def test_possible_copies_do_not_reduce_the_confidence() -> None:
     """Too few repetitions to be distinguished from chance: the limit holds with and without them."""
     sure, differing = population(0.02, 3000)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from coupling_twin import libsvm_coupling
+from fifty_digits import mpf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,10 +70,34 @@ def test_certified_rows_keep_their_label_within_the_bounds(seed: int, k: int) ->
         assert (head.predict_with_probabilities(inside)[0] == label)[certified].all()
 
 
-def test_the_condition_certifies_many_rows() -> None:
-    for k, lead in ((3, 0.85), (10, 0.95), (26, 0.99)):
-        assert coupled_winner_is_certain(np.full((1, k - 1), lead))[0]
-        assert not coupled_winner_is_certain(np.full((1, k - 1), 0.55))[0]
+def margin(lowest: list[mpf]) -> mpf:
+    """Upper bound on the objective at the end, minus lower bound where another class wins."""
+    q = sum((1 - r) ** 2 for r in lowest)
+    other = []
+    for t, r in enumerate(lowest):
+        rest = lowest[:t] + lowest[t + 1 :]
+        b = 2 + sum(1 / one - 1 for one in rest)
+        other.append(1 / ((b / (2 * r - 1)) ** 2 + sum(one**-2 for one in rest)))
+    return max(mpf(5) / 4 * q, q + mpf("0.01") / (len(lowest) + 1)) + mpf("1e-6") - min(other)
+
+
+@pytest.mark.parametrize(
+    "others", [[], [0.9], [0.9] * 3, [0.97, 0.999, 0.93], [0.95] * 8, [0.999] * 8, [0.9999] * 20]
+)
+def test_winners_are_certain_from_the_proven_probability_on(others: list[float]) -> None:
+    """Where the two bounds of docs/certificate.md meet: two equal pairs, or one besides others."""
+    rest = [mpf(one) for one in others]
+
+    def lowest(r: mpf) -> list[mpf]:
+        return [r, *rest] if rest else [r, r]
+
+    meet = mpmath.findroot(lambda r: margin(lowest(r)), (0.6, 0.95), solver="anderson")
+    for step, expected in ((-1e-12, False), (1e-12, True)):
+        row = np.array([[float(r) for r in lowest(meet + step)]])
+        assert coupled_winner_is_certain(row)[0] == expected
+
+
+def test_a_winner_of_all_pairs_but_one_is_not_certain() -> None:
     one_lost = np.full((1, 4), 0.99)
     one_lost[0, 2] = 0.49
     assert not coupled_winner_is_certain(one_lost)[0]

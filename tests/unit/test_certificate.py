@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import mpmath
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from svmfast.certificate import vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate.residual import UNIT, largest_eigenvalue, product_rounding, residual_tail
+from svmfast.methods.approximate.rounding_bound import gaussian_rounding_bound
 from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
@@ -147,6 +151,80 @@ def test_degree_bound_is_between_error_and_rkhs_norm() -> None:
     table = np.exp(-gamma * s) * ((np.exp(rows) - 1 - rows - rows**2 / 2) @ np.abs(a))
     near = s < 2
     assert (bound[near] <= np.minimum(rkhs, table)[near] * (1 + 1e-6)).all()
+
+
+def test_the_last_term_of_the_tail_is_needed() -> None:
+    """Near the center it is about twice the residual, for the vector whose residual is largest."""
+    for order in range(3):
+        j = order + 1
+        tail = residual_tail(np.array([[j**0.5]]), np.ones(1), 0.5, np.zeros(1), order, top=order)
+        r = 1e-3
+        residual = math.exp(-j / 2) * (j**0.5 * r) ** j / math.factorial(j)
+        assert not tail.degrees.any()
+        assert residual <= tail.beyond * r**j < 2.2 * residual
+
+
+@pytest.mark.parametrize("top", [1, 12])
+def test_moments_that_cancel_keep_their_rounding_error(top: int) -> None:
+    """Of vectors that cancel, M_j and N_j are the bound on their rounding error in docs/certificate.md."""
+    x, n, d = 1.5, 2, 1
+    tail = residual_tail(np.full((n, 1), x), np.array([1.0, -1.0]), 0.5, np.zeros(1), 0, top=top)
+    of_a = ((d + 4) * x * x + 4) * UNIT
+    for j in range(1, top + 1):
+        absolute = (2 * math.exp(-x * x / 2) * x**j) ** 2
+        error = ((2 * n + (j + 2) * (d + 4) + 40) * UNIT + 2 * of_a) * absolute
+        assert tail.degrees[j] == pytest.approx(math.sqrt(error) / math.factorial(j), rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize("about_zero", [False, True])
+def test_rounding_bounds_are_those_of_the_page(about_zero: bool) -> None:
+    """Each term of docs/certificate.md, with Fractions where it is not a root or an exponential."""
+    rng = np.random.default_rng(8)
+    n, d, order, gamma, rho = 7, 3, 2, 0.3, 1e3
+    points, beta, center = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=d)
+    c, moved = rng.normal(size=10) * 1e-3, np.array([1e-16, 2e-16, 3e-16])
+    found = gaussian_rounding_bound(
+        points, beta, gamma, center, c, moved, rho, order=order, about_zero=about_zero, scales=np.ones(3)
+    )  # fmt: skip
+    norms, mu = np.linalg.norm(points - center, axis=1), float(np.linalg.norm(center))
+    a, total = np.abs(beta) * np.exp(-gamma * norms**2), float(np.abs(beta).sum())
+    u = 1.01 * UNIT
+    built = ((d + 4) * gamma * (norms**2).max() + n + 8 * order + 40 + about_zero * order * (d + 4)) * u
+    b = [abs(c[0]), math.sqrt((c[1:4] ** 2).sum()), math.sqrt((c[4:] ** 2 / [1, 2, 2, 1, 2, 1]).sum())]
+    sigma = 2 * gamma * norms * mu * about_zero
+    of_terms = []
+    for m in range(order + 1):
+        inner = sum(sigma**q / math.factorial(q) for q in range(order - m + 1))
+        size = float((a * inner) @ norms**m) * (2 * gamma) ** m / math.factorial(m)
+        of_terms.append((2 * order * (d + 4) + 20) * u * b[m] + moved[m] + built * size)
+    powers = np.poly1d([0.0])
+    for m, term in enumerate(of_terms):
+        powers = powers + term * np.poly1d([1, mu * about_zero]) ** m
+    assert found.degrees == pytest.approx(powers.coef[::-1], rel=1e-6, abs=0)
+    exponent = 4.04 * (2 * d + 4096) * UNIT * gamma
+    reach = float(np.linalg.norm(points, axis=1).max()) + mu
+    constant = total * ((n + 24) * u + 2 * exponent * reach**2) + 4 * UNIT * rho
+    assert found.constant == pytest.approx(constant, rel=1e-8, abs=0)
+    assert found.per_square == pytest.approx(2 * exponent * total, rel=1e-6, abs=0)
+    assert found.relative == pytest.approx(16 * UNIT + 8 * exponent * mu**2, rel=1e-6, abs=0)
+    assert found.relative_per_square == pytest.approx(2 * exponent + 4 * UNIT * gamma, rel=1e-6, abs=0)
+
+
+def test_the_constant_covers_a_sum_that_loses_all_terms_but_one() -> None:
+    """Vectors at the center, where only the sums of LIBSVM and of the coefficient round."""
+    n = 3000
+    beta = np.full(n, 0.99 * UNIT)
+    beta[0] = 1.0
+    at = np.zeros((n, 1))
+    found = gaussian_rounding_bound(
+        at, beta, 1.0, np.zeros(1), np.ones(1), np.zeros(1), 0.0, order=0, about_zero=False, scales=np.ones(1)
+    )  # fmt: skip
+    lost = 0.0
+    for one in beta.tolist():
+        lost += one
+    error = float(sum(map(Fraction, beta.tolist())) - Fraction(lost))
+    assert 0.95 * found.constant < error <= found.constant
+    assert 0.95 * found.degrees[0] < error <= found.degrees[0]
 
 
 def test_tail_does_not_depend_on_threads() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from certain_rows import check_the_same_rows_are_certain
 
 import svmfast
 from svmfast.exports.certain import bound_of
-from svmfast.exports.certain_scaling import entry_errors
+from svmfast.exports.certain_scaling import MODEL_UNITS, entry_errors
 from svmfast.exports.computation import Affine, computation_of
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import ColumnRanges, Scaling
@@ -108,6 +109,10 @@ U = 2.0**-24
         (Scaling(np.array([1026 + 1013 * U]), np.array([0.7])), 1026.0, 0.9),
         # Two digits, next to a tie.
         (Scaling.from_ranges(np.zeros(1), np.ones(1), 0.0, 2.0, digits=2), 0.5249, 0.9),
+        # One digit of what the offset's error leaves.
+        (Scaling.from_ranges(*np.array([[1026 + 1013 * U], [1026.8075]]), 0.0, 1.0, digits=1), 1026.0, 0.8),
+        # An interval that is wide for its numbers, because they are near underflow.
+        (Scaling(np.zeros(1), np.full(1, 1e30)), 2.0**-149, 0.0),
         (Scaling(np.zeros(1), np.ones(1), clip=(-1.0, 1 + STEP + 0.99 * U)), 2.0, 0.3),
     ],
 )
@@ -122,9 +127,26 @@ def test_scaled_entries_are_within_their_bound_and_not_far(
     ours = float(t * np.float32(affine.factor[0]))
     if affine.clip is not None:
         ours = float(np.clip(np.float32(ours), *np.float32(affine.clip)))
-    theirs = scaling.apply(as_rows(entry * np.array([[1 - U], [1.0], [1 + U]]))).to_dense(1)[:, 0]
+    half = 0.499 * float(np.spacing(np.float32(entry)))
+    theirs = scaling.apply(as_rows(entry + half * np.array([[-1.0], [0.0], [1.0]]))).to_dense(1)[:, 0]
     share = np.abs(ours - theirs).max() / (relative * abs(ours) + absolute)
     assert least < share <= 1
+
+
+def test_the_model_rounds_too() -> None:
+    """An entry that is scaled to nearly 0, from a search for large errors of the model's scaling."""
+    least, most, entry = 0.0004359530239203344, 2.00098125145173, 1.0008467476728584
+    lower, upper = -1.0002236638026591, 1.0009015914322836
+    scaling = Scaling.from_ranges(np.array([least]), np.array([most]), lower, upper, digits=None)
+    theirs = float(scaling.apply(as_rows(np.array([[entry]]))).to_dense(1)[0, 0])
+    exact = Fraction(lower) + (Fraction(upper) - Fraction(lower)) * (Fraction(entry) - Fraction(least)) / (
+        Fraction(most) - Fraction(least)
+    )
+    assert 0.5 < float(abs(Fraction(theirs) - exact)) / (MODEL_UNITS * (abs(theirs) - lower)) <= 1
+    affine = Affine(scaling.offset, scaling.factor, None, True, scaling.ranges, None)
+    relative, absolute = entry_errors(affine, np.dtype(np.float64), 2.0**-53)
+    ours = (entry - affine.offset[0]) * affine.factor[0]
+    assert 0.5 < abs(ours - theirs) / (relative * abs(ours) + absolute) <= 1
 
 
 @needs_compiler
