@@ -10,6 +10,8 @@ import pytest
 from hypothesis import settings
 from program import heed_signals, remember_environment
 
+from svmfast import _core
+
 # libsvm-official is built with OpenMP and sums a regression's terms in whatever order its threads finish;
 # with one thread it sums in the order of the file, as the svm-predict program does.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -17,6 +19,9 @@ remember_environment()
 
 # Tests send signals.
 heed_signals()
+
+# Small problems use threads too (in forks as well, see forking.py), so that tests of determinism have power.
+_core.set_least_threaded_work(0)
 
 # Tests must not fail on a loaded machine: scripts measure time, not tests.
 settings.register_profile("svmfast", deadline=None)

@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy
 from numpy.typing import NDArray
 
+def set_least_threaded_work(multiply_adds: float) -> None: ...
 def keep_freed_memory(largest: int, kept: int) -> None: ...
 
 class MergeLookup:

@@ -79,7 +79,7 @@ class CellSums {
     // (values, and in LIBSVM's arrangement the rows in which rounding could change a sign)
     std::tuple<Out<double>, Out<std::int64_t>> decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
                                                       In1<std::int32_t> indices, In1<double> values,
-                                                      Threads threads) const {
+                                                      Threads wanted) const {
         const std::size_t n = cell.shape(0), cells = e.cells.size();
         if (indptr.shape(0) != n + 1) throw std::invalid_argument("one cell for each row");
         for (std::size_t i = 0; i < n; ++i)
@@ -90,6 +90,7 @@ class CellSums {
         {
             nb::gil_scoped_release unlocked;
             const Csr rows = csr(indptr, indices, values);
+            const Threads threads = wanted.for_work(double(e.widest) * (double(rows.indptr[n]) + 20.0 * double(n)));
             // With many cells, many rows are needed to fill the tiles.
             const std::size_t even = n / threads + 1;
             const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));

@@ -67,7 +67,7 @@ class DecisionSums {
 
     // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was used.
     std::tuple<Out<double>, Out<double>> double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                       In1<double> values, int threads) {
+                                                       In1<double> values, Threads threads) {
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<double[]> out(new double[n * e.functions]), bounds(new double[n * e.functions]);
         {
@@ -181,7 +181,10 @@ class DecisionSums {
 
     // Calls body(block) for blocks of all rows.
     template <class Body>
-    void each_block(const Csr &rows, std::size_t n, std::size_t threads, Body &&body) const {
+    void each_block(const Csr &rows, std::size_t n, Threads wanted, Body &&body) const {
+        // A kernel value costs a multiply-add for each entry of the row, and about twenty more.
+        const double values_a_row = e.collapsed ? double(e.functions) : double(e.n);
+        const Threads threads = wanted.for_work(values_a_row * (double(rows.indptr[n]) + 20.0 * double(n)));
         const std::size_t block = block_rows(n, rows.indptr[n], threads);
         parallel_for(divide_up(n, block), threads, [&](std::size_t b, std::size_t) {
             body(RowBlock{rows, b * block, std::min(block, n - b * block)});

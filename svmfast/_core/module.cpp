@@ -1,6 +1,8 @@
 // Entry point of the extension: each source file registers its own functions.
 #include <nanobind/nanobind.h>
 
+#include "threads.hpp"
+
 namespace nb = nanobind;
 
 void register_interrupt(nb::module_ &m);          // interrupt.cpp: checks for signals in long loops
@@ -26,6 +28,9 @@ NB_MODULE(_native, m) {
     // stderr.
     nb::set_leak_warnings(false);
     m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
+    m.def(
+        "set_least_threaded_work", [](double multiply_adds) { svmfast::least_threaded_work = multiply_adds; },
+        nb::arg("multiply_adds"));
     register_interrupt(m);
     register_heap(m);
     register_budget(m);

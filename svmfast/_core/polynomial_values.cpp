@@ -79,7 +79,7 @@ class PolynomialValues {
     // Decision values (n, p), squared distances from the center (n), cells (n), and bounds (n, p) or None. In single
     // precision the bounds include its rounding errors.
     nb::tuple values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,
-                     bool single_precision, Threads threads) {
+                     bool single_precision, Threads wanted) {
         bounds |= single_precision;
         if (bounds && !degrees_) throw std::invalid_argument("the polynomials have no bounds");
         const std::size_t n = indptr.shape(0) - 1;
@@ -90,6 +90,7 @@ class PolynomialValues {
             nb::gil_scoped_release release;
             const Csr rows = csr(indptr, indices, values);
             if (single_precision) pack_single();
+            const Threads threads = wanted.for_work(multiply_adds(rows, n));
             // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache, because
             // rows of a cell, which are far apart, are read again.
             const std::size_t together = std::clamp<std::size_t>(96 * cells, 2048, 1 << 16);
@@ -118,6 +119,13 @@ class PolynomialValues {
     }
 
   private:
+    // An estimate for rows with as many entries as they have on average.
+    double multiply_adds(const Csr &rows, std::size_t n) const {
+        const std::size_t entries = n ? std::min<std::size_t>(d, rows.indptr[n] / n) : 0;
+        const int order = cells * p ? *std::max_element(orders_.data(), orders_.data() + cells * p) : 0;
+        return double(n) * (double(p) * double(monomials_up_to(entries, order)) + double(cells * entries));
+    }
+
     std::size_t cells, d, p, W;
     double gamma;
     bool about_zero;

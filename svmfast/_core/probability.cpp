@@ -39,7 +39,7 @@ Out<double> pairwise_probabilities(In2<double> decisions, In1<double> a, In1<dou
 // (estimates, and with errors the rows for which LIBSVM's could be printed differently)
 std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, In1<double> a, In1<double> b,
                                                          std::size_t classes, std::optional<In2<double>> errors,
-                                                         int threads) {
+                                                         Threads wanted) {
     const Sigmoids s = sigmoids(decisions, a, b, classes);
     const std::size_t n = decisions.shape(0), marks = errors ? n : 0;
     if (errors && (errors->shape(0) != n || errors->shape(1) != s.pairs()))
@@ -48,6 +48,8 @@ std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, 
     std::unique_ptr<std::uint8_t[]> near_boundary(new std::uint8_t[marks]);
     {
         nb::gil_scoped_release unlocked;
+        // Two sigmoids a pair, or some rounds of coupling.
+        const Threads threads = wanted.for_work(100.0 * double(n) * double(s.pairs()));
         parallel_for(divide_up(n, BLOCK), threads, [&](std::size_t block, std::size_t) {
             const std::size_t first = block * BLOCK, count = std::min(BLOCK, n - first);
             SVMFAST_DISPATCH(probability_rows, s, decisions.data() + first * s.pairs(),

@@ -36,7 +36,7 @@ class CenterTree {
         {
             nb::gil_scoped_release unlocked;
             const Csr rows = csr(indptr, indices, values);
-            in_blocks(n, threads,
+            in_blocks(n, threads.for_work(double(router_.cells()) * double(rows.indptr[n])),
                       [&](std::size_t first, std::size_t last) { router_.route(rows, first, last, out.get()); });
         }
         return give(std::move(out), {n});

@@ -17,12 +17,18 @@
 
 namespace svmfast {
 
+// Multiply-adds that a thread computes in about a millisecond. For fewer the caller works alone: waiting for others to
+// start takes as long where all cores are busy. Tests set it to 0 (module.cpp), so that small problems use threads too.
+inline std::atomic<double> least_threaded_work{4e7};
+
 // The number of threads that a caller allows: any integer from Python, limited to 1 .. MOST.
 class Threads {
   public:
     static constexpr int MOST = 1024;
     Threads(long long wanted = 1) : count_(static_cast<int>(std::clamp<long long>(wanted, 1, MOST))) {}
     operator std::size_t() const { return static_cast<std::size_t>(count_); }
+
+    Threads for_work(double multiply_adds) const { return multiply_adds < least_threaded_work ? Threads(1) : *this; }
 
   private:
     int count_;

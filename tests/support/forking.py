@@ -241,6 +241,9 @@ def _import_program(*, heavy: bool) -> None:
     importlib.import_module("pyarrow")
     import svmfast
 
+    importlib.import_module("svmfast._core").set_least_threaded_work(
+        0
+    )  # small problems use threads too, as in conftest.py
     for name in _modules("svmfast", svmfast.__path__):
         importlib.import_module(name)
     if heavy:

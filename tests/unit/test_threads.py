@@ -116,6 +116,21 @@ def test_the_native_core_takes_every_integer_for_a_number_of_threads(count: int)
     assert np.array_equal(_core.laplacian_matrix(x, x, 0.5, count), expected)
 
 
+@pytest.mark.parametrize(("least", "alone"), [(4e7, True), (0, False)])
+def test_little_work_starts_no_threads(least: float, alone: bool) -> None:
+    exact = package.load_model(model("photos_c_rbf"))
+    rows = package.read_svmlight(data("photos.test")).rows[:64]
+    _core.set_least_threaded_work(least)
+    try:
+        here, everywhere = time.thread_time(), time.process_time()
+        for _ in range(100):
+            exact.labels(rows, threads=2)
+        here, everywhere = time.thread_time() - here, time.process_time() - everywhere
+    finally:
+        _core.set_least_threaded_work(0)
+    assert (here > 0.95 * everywhere) == alone
+
+
 def test_thread_counts_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert thread_count(None) == len(os.sched_getaffinity(0))
