@@ -56,7 +56,8 @@ def written(folder: Path, exact: KernelExpansion, rows: Rows | None = None) -> t
 def test_a_model_no_better_than_chance_is_not_written(tmp_path: Path) -> None:
     exact, rows = written(tmp_path, wavy(2.0), some_rows(500))
     out = tmp_path / "out"
-    for words in ((), ("--data", rows), ("--calibrate", rows), ("--certificate", "none"), ("--cells", "2")):
+    order = ("--order", "2")
+    for words in (order, (*order, "--data", rows), (*order, "--calibrate", rows), ("--cells", "2")):
         done = svmfast("approximate", exact, "-o", out, *words)
         assert (done.returncode, done.stdout) == (1, b""), words
         reason, advice = done.stderr.decode().splitlines()[-2:]
@@ -103,7 +104,7 @@ def test_above_one_percent_there_is_a_warning_even_if_quiet(
     gamma: float, warned: bool, tmp_path: Path
 ) -> None:
     exact, _ = written(tmp_path, wavy(gamma))
-    done = svmfast("approximate", exact, "-o", tmp_path / "out", "-q", "--json", "--center", "mean")
+    done = svmfast("approximate", exact, "-o", tmp_path / "out", "-q", "--json", "--order", "2")
     report = json.loads(done.stdout)
     assert done.returncode == 0
     assert (1 < report["labels_differing_percent"] <= 10) is warned
@@ -120,7 +121,7 @@ def test_above_one_percent_there_is_a_warning_even_if_quiet(
 
 def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
     exact, rows = written(tmp_path, wavy(2.0, "epsilon_svr"), some_rows(200))
-    errors = svmfast("approximate", exact, "-o", tmp_path / "out").stderr.decode()
+    errors = svmfast("approximate", exact, "-o", tmp_path / "out", "--order", "2").stderr.decode()
     assert re.search(
         r"svmfast: values differ by [\d.]+% of their spread from the exact model's \(480 ", errors
     )
@@ -143,13 +144,15 @@ def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
 
 def test_regression_is_measured_by_the_error_over_the_spread(tmp_path: Path) -> None:
     exact, rows = wavy(0.08, "epsilon_svr"), some_rows(400)
-    made, report = approximate(exact, data=rows)
+    made, report = approximate(exact, data=rows, order=2)
     values, truth = (m.decision_values(rows)[:, 0] for m in (made, exact))
     error = np.sqrt(np.mean((values - truth) ** 2)) / truth.std()
     assert report.values_differing_percent == pytest.approx(100 * error, rel=1e-9)
     assert (report.labels_differing, report.labels_differing_percent) == (None, None)
     written(tmp_path, exact, rows)
-    done = svmfast("approximate", tmp_path / "exact", "-o", tmp_path / "out", "--data", tmp_path / "rows")
+    done = svmfast(
+        "approximate", tmp_path / "exact", "-o", tmp_path / "out", "--data", tmp_path / "rows", "--order", "2"
+    )
     assert (
         f"differing    values by {100 * error:.3g}% of their spread, on 400 held-out rows of --data"
         in done.stderr.decode()
@@ -185,11 +188,12 @@ def test_every_kind_of_model_is_measured(name: str) -> None:
 def test_an_embedded_exact_model_counts_in_the_measurement(tmp_path: Path) -> None:
     exact, rows = written(tmp_path, wavy(0.3), some_rows(400))
     out = tmp_path / "out"
-    plain = svmfast("approximate", exact, "-o", out, "--data", rows, "--json")
+    order = ("--order", "2")
+    plain = svmfast("approximate", exact, "-o", out, "--data", rows, "--json", *order)
     alone = json.loads(plain.stdout)
     assert (plain.returncode, alone["outputs"], out.exists()) == (1, {"model": None}, False)
     assert alone["labels_differing_percent"] > 10
-    done = svmfast("approximate", exact, "-o", out, "--data", rows, "--json", "--embed-exact")
+    done = svmfast("approximate", exact, "-o", out, "--data", rows, "--json", "--embed-exact", *order)
     report = json.loads(done.stdout)
     assert done.returncode == 0
     assert (report["labels_differing"], report["difference_warning"]) == (0, None)
@@ -246,7 +250,7 @@ def test_python_refuses_as_the_program_does(tmp_path: Path) -> None:
         with pytest.raises(
             NegativeAnswerError, match=r"of the labels differ .* more than 10%; .*; `force` writes it"
         ):
-            package.approximate(exact, **given)
+            package.approximate(exact, order=2, **given)
     made, report = package.approximate(exact, rows.to_dense(8), force=True)
     assert report.labels_differing_percent is not None
     assert report.labels_differing_percent > 10
@@ -257,6 +261,68 @@ def test_python_refuses_as_the_program_does(tmp_path: Path) -> None:
     assert again.measured_rows == 300
     with pytest.raises(OptionError, match="there are no rows in the data"):
         package.approximate(exact, Rows.empty())
+
+
+# --- neither order nor cells
+
+
+def test_without_options_order_two_is_taken_only_if_it_is_accurate() -> None:
+    exact, rows = smooth()
+    made, report = approximate(exact, data=rows)
+    assert (report.order, report.second_order, report.speedup) == (2, None, None)
+    assert model_bytes(made) == model_bytes(approximate(exact, data=rows, order=2, cells=1)[0])
+    raced: list[Any] = []
+
+    def race(one: Callable[[], Any], other: Callable[[], Any]) -> float:
+        raced.append(other().certified)
+        return 1.5 if len(raced) == 1 else 1.2
+
+    worse, rows = wavy(0.2, n=3000, d=4), some_rows(2000, 4)
+    _, second = approximate(worse, data=rows, order=2)
+    assert second.labels_differing_percent is not None
+    assert 1 < second.labels_differing_percent < 10
+    found, report = approximate(worse, data=rows, race=race)
+    assert report.second_order is not None
+    assert re.match(
+        r"[\d.]+% of the labels differ .* rows that serve to choose\), more than 1%", report.second_order
+    )
+    assert report.labels_differing_percent is not None
+    assert report.labels_differing_percent < 1
+    assert found.order > 2
+    assert (report.speedup, report.speedup_with_fallback, report.refusal) == (1.5, None, None)
+    assert raced == [None]  # the model alone
+    assert "1.20 times as fast on held-out rows" in str(approximate(worse, data=rows, race=race)[1].refusal)
+    # A looser limit keeps order 2.
+    assert approximate(worse, data=rows, max_diff=0.09)[1].order == 2
+
+
+def test_a_class_that_is_lost_is_never_written_without_options() -> None:
+    # Few rows have the rare label, so hardly any label differs when all of them lose it.
+    x = np.concatenate([np.zeros((1, 2)), np.random.default_rng(0).normal(size=(400, 2)) * 0.05 + 3])
+    coef = np.concatenate([[1.0], np.full(400, -0.01)])
+    exact = KernelExpansion(
+        Head("c_svc", np.array([1, -1])),
+        Kernel("rbf", 8.0),
+        Rows.from_dense(x),
+        coef[None, :],
+        np.array([0.2]),
+        np.array([1, 400]),
+    )
+    rng = np.random.default_rng(1)
+    rare, usual = rng.normal(size=(30, 2)) * 0.05, rng.normal(size=(8000, 2)) * 0.05 + 3
+    rows = Rows.from_dense(np.concatenate([rare, usual]))
+    _, second = approximate(exact, data=rows, order=2, center="mean", max_diff=0.01)
+    assert second.labels_differing_percent is not None
+    assert second.labels_differing_percent < 1
+    assert second.worst_class is not None
+    assert (second.worst_class.label, second.worst_class.correct) == (1.0, 0)
+    assert "to which the exact model gives label 1 0% keep it, less than 90%" in str(second.refusal)
+    assert second.balanced_agreement_percent == 50
+    try:
+        _, report = approximate(exact, data=rows)
+    except NegativeAnswerError:
+        return
+    assert report.refusal is not None or report.worst_class.recall >= 90  # type: ignore[union-attr]
 
 
 # --- auto

@@ -21,8 +21,8 @@ from svmfast.methods.approximate.center_choice import better_center
 from svmfast.methods.approximate.certification_sample import Roles, roles
 from svmfast.methods.approximate.dual_expansion import dual_expansion
 from svmfast.methods.approximate.expander import Expander, with_bounds
-from svmfast.methods.approximate.measure import Measured, measure, raced
-from svmfast.methods.approximate.options import ApproximateOptions
+from svmfast.methods.approximate.measure import OTHERS, Measured, inaccurate, measure, raced
+from svmfast.methods.approximate.options import ApproximateOptions, Limit
 from svmfast.methods.approximate.plan import Request, check_size, planned
 from svmfast.methods.approximate.report import ApproximationReport, report_of
 from svmfast.methods.given import Race
@@ -103,7 +103,9 @@ def approximate(
         An rbf kernel is truncated; linear and polynomial kernels are converted exactly, whatever the options.
     options : ApproximateOptions, optional
         With `order` or `cells` auto, the result is the cheapest that certifies `target_certified` of the
-        rows. `force` makes it even if the exact model is expected to be the better choice.
+        rows. `force` makes it even if the exact model is expected to be the better choice. With neither
+        option the result is of order 2 or, if that differs by more than `max_diff` or loses a class on rows
+        that the report does not measure, as with both auto.
     data : Rows, optional
         Unlabelled rows like those to be predicted. Cells and orders are chosen for some of them, and the
         report measures on the others. By default support vectors and points between them are used.
@@ -135,8 +137,11 @@ def approximate(
         Raised before any work.
     """
     begin = time.perf_counter()
-    options = options or ApproximateOptions()
+    wish = options or ApproximateOptions()
+    options, limit = wish.closed, wish.limit
     task = _task(model, options)
+    # Data for a calibration is for one expansion of order 2.
+    is_open = wish.is_open and calibrate is None and not task.collapses and len(model.sv) > 0
     _check_memory(model, task, options)
     terms = dual_expansion(model, memory_limit=options.memory)
     by_row_norms = options.certificate == "row-norms"
@@ -146,37 +151,63 @@ def approximate(
         terms,
         data,
         seen=data_seen,
-        plans=task.chooses,
+        plans=task.chooses or is_open,
         calibrated=calibrate,
         tolerance=options.tolerance,
         seed=options.seed,
         threads=threads,
     )
+    first, too_far = None, None
+    if is_open:
+        first = _single(expander, int(task.order), options, None)
+        too_far = _too_far(first.model, model, samples, limit, threads)
+        if too_far:
+            options = replace(options, order="auto", cells="auto")
+            task = _task(model, options)
     finished = partial(_finished, expander.model, task, options, calibrate is not None, provenance or {})
-    if task.chooses:
-        built = _chosen(expander, samples, task, options, finished, size_of)
+    if first is not None and not too_far:
+        built = first
+    elif task.chooses:
+        built = _chosen(expander, samples, task, options, finished, size_of, too_far)
     elif task.collapses:
         built = _collapsed(expander, int(task.order), options)
     else:
         built = _single(expander, int(task.order), options, calibrate)
     made = finished(built.model, built.center)
-    limit = options.max_bytes
-    if not task.chooses and limit is not None and size_of is not None and size_of(made) > limit:
-        raise NegativeAnswerError(f"the exact polynomial takes {size_of(made):,} bytes, more than {limit:,}")
+    max_bytes = options.max_bytes
+    if not task.chooses and max_bytes is not None and size_of is not None and size_of(made) > max_bytes:
+        raise NegativeAnswerError(
+            f"the exact polynomial takes {size_of(made):,} bytes, more than {max_bytes:,}"
+        )
     progress(0, None, "measure")
     measured = measure(made, model, samples.held_out, threads=threads)
     if race is not None and task.chooses and options.free:
-        measured = raced(measured, made, model, samples.held_out, race, size_of, limit, threads=threads)
+        fallback = made.embedded_exact if is_open else model
+        held_out = samples.held_out
+        measured = raced(
+            measured, made, model, held_out, race, size_of, max_bytes, fallback=fallback, threads=threads
+        )
     if model.head.is_regression and not task.chooses and data is None:  # there is no tolerance
         measured = replace(measured, certified_percent=None)
-    report = _reported(expander, replace(built, model=made), measured, samples, task, options)
+    report = _reported(expander, replace(built, model=made), measured, samples, task, options, limit)
     seconds = time.perf_counter() - begin
-    return made, replace(report, calibrated=calibrate is not None, seconds=seconds)
+    return made, replace(report, calibrated=calibrate is not None, second_order=too_far, seconds=seconds)
+
+
+def _too_far(
+    made: PolynomialModel, exact: KernelExpansion, samples: Roles, limit: Limit, threads: int
+) -> str | None:
+    """Return what differs too much from the exact model, on the rows that serve to choose."""
+    assert samples.planning is not None, "an open choice is made by rows"
+    choosing = replace(samples.planning, source="rows that serve to choose")
+    return inaccurate(measure(made, exact, choosing, threads=threads), limit)
 
 
 def _task(model: KernelExpansion, options: ApproximateOptions) -> Task:
     """Return what to make (UnsupportedError if the kernel has no expansion)."""
     kernel, order, cells = model.kernel, options.order, options.cells
+    assert order is not None, "the options are closed"
+    assert cells is not None, "the options are closed"
     if kernel.kind in ("linear", "polynomial"):
         order = 1 if kernel.kind == "linear" else kernel.degree
         if order > MAX_ORDER:
@@ -236,12 +267,18 @@ def _chosen(
     options: ApproximateOptions,
     finished: Callable[[PolynomialModel, str], PolynomialModel],
     size_of: Callable[[Model], int] | None,
+    too_far: str | None,
 ) -> Built:
-    """Return a model whose cells and orders are chosen by rows."""
+    """Return a model whose cells and orders are chosen by rows, after order 2 was `too_far` off."""
     size = None if size_of is None else lambda made, center: size_of(finished(made, center))
     limit = options.time_limit
     deadline = math.inf if limit is None else time.monotonic() + PLANNING_SHARE * limit
-    plan = planned(expander, samples, Request(options, size, deadline))
+    try:
+        plan = planned(expander, samples, Request(options, size, deadline))
+    except NegativeAnswerError as none:
+        if too_far is None:
+            raise
+        raise NegativeAnswerError(f"order 2: {too_far}; {none}; {OTHERS}") from None
     return Built(plan.center, plan.model, {}, plan.steps, plan.late)
 
 
@@ -252,11 +289,11 @@ def _reported(
     samples: Roles,
     task: Task,
     options: ApproximateOptions,
+    limit: Limit,
 ) -> ApproximationReport:
     """Return the report of a finished model."""
-    report = report_of(
-        expander, built.model, measured, samples, options.target if task.chooses and options.free else 0.0
-    )
+    target = options.target if task.chooses and options.free else 0.0
+    report = report_of(expander, built.model, measured, samples, target, limit)
     lowest = 0 if task.order == "auto" else int(task.order)
     return replace(
         report,

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from svmfast.class_scores import MIN_ROWS, ClassScore, balanced_accuracy, class_scores, class_word
 from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, CertificationSample
 from svmfast.methods.approximate.operations import exact_operations
+from svmfast.methods.approximate.options import Limit
 from svmfast.methods.given import Race
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
@@ -17,14 +19,16 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.score import values_differing_percent
 
-#: Percent of differing labels (regression: of the spread) above which there is a warning, and no model.
-WARN_ABOVE, REFUSE_ABOVE = 1.0, 10.0
+#: Percent of differing labels (regression: of the spread) above which there is a warning.
+WARN_ABOVE = 1.0
 #: A model is worth a file if it takes at most this share of the exact model's time or counted operations.
 WORTHWHILE = 0.75
 #: Rows for the race: as many as the exact model answers with RACED_WORK multiply-adds, within these limits.
 RACED_WORK, RACED_ROWS = 2e9, (2_000, 20_000)
 BETTER = "the exact model is the better choice: "
 _FORCE = "`force` writes it anyway"
+#: What may serve where no expansion does.
+OTHERS = "svmfast compress or svmfast dcpred may be faster; svmfast frontier tries every method"
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,15 @@ class Measured:
         Regression: how much the values differ (:func:`svmfast.score.values_differing_percent`).
     certified_percent : float or None
         Rows whose label (or value, within the tolerance) is certified; None without a certificate.
-    speedup_with_fallback : float or None
-        How many times as fast as the exact model, which answers the rows that are not certified; None if
-        they were not raced.
+    speedup, speedup_with_fallback : float or None
+        How many times as fast as the exact model it is alone, or if the exact model answers the rows that are
+        not certified; None if this was not raced.
     growth : float or None
         The file's size as a multiple of the exact model's; None if it does not matter.
     tolerance : float or None
         Regression: the largest error bound of a certified row.
+    classes : tuple of ClassScore
+        Of the rows with each label of the exact model, how many keep it; empty for regression.
     """
 
     rows: int
@@ -61,9 +67,28 @@ class Measured:
     labels_differing_without_fallback: int | None
     values_differing_percent: float | None
     certified_percent: float | None
+    speedup: float | None = None
     speedup_with_fallback: float | None = None
     growth: float | None = None
     tolerance: float | None = None
+    classes: tuple[ClassScore, ...] = ()
+
+    @property
+    def balanced_percent(self) -> float | None:
+        """Mean over the exact model's classes of the share of their rows that keep the label, in percent."""
+        return balanced_accuracy(self.classes) if self.classes and self.rows else None
+
+    @property
+    def worst_class(self) -> ClassScore | None:
+        """The exact model's class of whose rows the smallest share keeps the label."""
+        found = [one for one in self.classes if one.recall is not None]
+        return min(found, key=lambda one: (one.correct / one.rows, -one.rows), default=None)
+
+    def lost_class(self, recall: float) -> ClassScore | None:
+        """Return the worst class of several rows, if fewer than `recall` percent keep their label."""
+        several = replace(self, classes=tuple(one for one in self.classes if one.rows >= MIN_ROWS))
+        worst = several.worst_class
+        return None if worst is None or 100 * worst.correct >= recall * worst.rows else worst
 
     @property
     def labels_differing_percent(self) -> float | None:
@@ -110,12 +135,14 @@ def measure(
         percent = values_differing_percent(values, sample.values)
         return Measured(n, sample.source, None, None, percent, certified, tolerance=sample.tolerance)
     theirs = exact.head.predict(sample.values)
-    alone = int(np.count_nonzero(head.predict(values) != theirs))
+    ours = head.predict(values)
+    alone = int(np.count_nonzero(ours != theirs))
     if made.embedded_exact is None:
-        return Measured(n, sample.source, alone, None, None, certified)
-    both = answer(made, rows, exact=made.embedded_exact, threads=threads)
-    joined = int(np.count_nonzero(both.predicted != theirs))
-    return Measured(n, sample.source, joined, alone, None, certified)
+        classes = class_scores(ours, theirs)
+        return Measured(n, sample.source, alone, None, None, certified, classes=classes)
+    both = answer(made, rows, exact=made.embedded_exact, threads=threads).predicted
+    joined = int(np.count_nonzero(both != theirs))
+    return Measured(n, sample.source, joined, alone, None, certified, classes=class_scores(both, theirs))
 
 
 def raced(
@@ -127,9 +154,10 @@ def raced(
     size_of: Callable[[Model], int] | None,
     max_bytes: int | None,
     *,
+    fallback: KernelExpansion | None,
     threads: int,
 ) -> Measured:
-    """Return `measured` with the speed and the size of `made`; the exact model answers open rows.
+    """Return `measured` with the speed and the size of `made`.
 
     Parameters
     ----------
@@ -141,6 +169,8 @@ def raced(
     size_of : callable or None
     max_bytes : int or None
         A model whose size was limited by the user is not judged by its size.
+    fallback : KernelExpansion or None
+        The model that answers the rows that are not certified.
     """
     n = len(sample)
     if not n:
@@ -151,37 +181,53 @@ def raced(
     tolerance = sample.tolerance if made.head.is_regression else None
 
     def ours() -> object:
-        return answer(made, rows, exact=exact, tolerance=tolerance, threads=threads)
+        return answer(made, rows, exact=fallback, tolerance=tolerance, threads=threads)
 
     speed = race(lambda: answer(exact, rows, threads=threads), ours)
     growth = None
     if size_of is not None and max_bytes is None:
         growth = size_of(replace(made, embedded_exact=None)) / max(1, size_of(exact))
+    if fallback is None:
+        return replace(measured, speedup=speed, growth=growth)
     return replace(measured, speedup_with_fallback=speed, growth=growth)
 
 
-def refusal(measured: Measured) -> str | None:
-    """Return why the approximation should not be used, or None."""
-    if measured.percent > REFUSE_ABOVE:
-        return f"{measured.sentence}, more than {REFUSE_ABOVE:g}%"
-    speed, growth = measured.speedup_with_fallback, measured.growth
-    if speed is not None and speed < 1 / WORTHWHILE:
+def inaccurate(measured: Measured, limit: Limit) -> str | None:
+    """Return what differs too much from the exact model, or None."""
+    if measured.percent > limit.differing:
+        return f"{measured.sentence}, more than {limit.differing:g}%"
+    lost = measured.lost_class(limit.recall)
+    if lost is not None:
         return (
-            f"{BETTER}with it for the rows that are not certified, the approximation is "
-            f"{speed:.2f} times as fast on held-out rows; less than {1 / WORTHWHILE:.2f} is not worth a file"
+            f"of the {lost.rows:,} rows to which the exact model gives label {class_word(lost.label)} "
+            f"{lost.recall:.3g}% keep it, less than {limit.recall:g}%"
+        )
+    return None
+
+
+def refusal(measured: Measured, limit: Limit) -> str | None:
+    """Return why the approximation should not be used, or None."""
+    if found := inaccurate(measured, limit):
+        return found
+    speed, growth = measured.speedup or measured.speedup_with_fallback, measured.growth
+    if speed is not None and speed < 1 / WORTHWHILE:
+        joined = "" if measured.speedup is not None else "with it for the rows that are not certified, "
+        return (
+            f"{BETTER}{joined}the approximation is {speed:.2f} times as fast on held-out rows; less than "
+            f"{1 / WORTHWHILE:.2f} is not worth a file"
         )
     if speed is not None and growth is not None and growth > max(1.0, speed):
         return f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large"
     return None
 
 
-def advice(measured: Measured, made: PolynomialModel) -> str:
+def advice(measured: Measured, made: PolynomialModel, limit: Limit) -> str:
     """Return what may help if `made` is refused."""
-    if measured.percent > REFUSE_ABOVE:
+    if inaccurate(measured, limit):
         return f"{alternatives(made, measured.source)}; {_FORCE}"
-    speed = measured.speedup_with_fallback
+    speed = measured.speedup or measured.speedup_with_fallback
     if speed is None or speed < 1 / WORTHWHILE:
-        return _FORCE
+        return f"{OTHERS}; {_FORCE}"
     return f"a limit on the file's size (`max_bytes`) allows a larger file; {_FORCE}"
 
 

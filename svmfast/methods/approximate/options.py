@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from svmfast.errors import OptionError
 from svmfast.options import Bounded, Seeded, option
@@ -19,20 +20,49 @@ MOST_CELLS = 1 << 16
 TARGET = 0.99
 
 
+class Limit(NamedTuple):
+    """What a model must reach to be written, in percent.
+
+    Attributes
+    ----------
+    differing : float
+        The largest share of differing labels (regression: of the values' spread).
+    recall : float
+        The smallest share of the rows of each of the exact model's classes that keep their label.
+    """
+
+    differing: float
+    recall: float
+
+
+#: Default limits: if the user gives an order or cells, and otherwise.
+ASKED, DEFAULT = Limit(10.0, 0.0), Limit(1.0, 90.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ApproximateOptions(Seeded, Bounded):
     """Options of ``approximate``."""
 
-    order: int | str = option(
-        2,
+    order: int | str | None = option(
+        None,
         WholeOrAuto(0, MOST_ORDER),
         "Degree of the polynomials, of C(features + K, K) numbers each. auto: the cheapest that suffices.",
         metavar="K|auto",
+        shown="2; auto if neither `order` nor `cells` is given and 2 exceeds `max_diff`",
     )
-    cells: int | str = option(
-        1,
+    cells: int | str | None = option(
+        None,
         WholeOrAuto(1, MOST_CELLS),
         "Expand about N centers, for large gamma; a row uses the nearest. auto: as many as needed.",
+        shown="1, or auto as for `order`",
+    )
+    max_diff: float | None = option(
+        None,
+        Share(),
+        "Write no model if more than this share of labels differs on held-out rows (regression: root mean "
+        "square difference relative to the spread of the values).",
+        metavar="0.5%",
+        shown=f"{DEFAULT.differing:g}%, or {ASKED.differing:g}% with `order` or `cells`",
     )
     target_certified: float | None = option(
         None,
@@ -78,8 +108,8 @@ class ApproximateOptions(Seeded, Bounded):
     force: bool = option(
         False,
         Switch(),
-        "Write the model even if more than 10% of the labels (regression: of the values' spread) differ or "
-        "the exact model is the better choice.",
+        "Write the model even if more than `max_diff` differs, a class is lost, or the exact model is the "
+        "better choice.",
     )
 
     @property
@@ -90,7 +120,26 @@ class ApproximateOptions(Seeded, Bounded):
     @property
     def chooses(self) -> bool:
         """Whether orders, cells or digits are chosen by rows."""
-        return self.order == "auto" or self.cells != 1 or self.max_bytes is not None
+        return self.order == "auto" or self.cells not in (None, 1) or self.max_bytes is not None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the accuracy of order 2 decides if order and cells are chosen."""
+        given = self.order is not None or self.cells is not None or self.chooses
+        return not (given or self.force or self.certificate == "none")
+
+    @property
+    def closed(self) -> ApproximateOptions:
+        """The options with order 2 and one cell unless given."""
+        order, cells = (self.order, self.cells)
+        return replace(self, order=2 if order is None else order, cells=1 if cells is None else cells)
+
+    @property
+    def limit(self) -> Limit:
+        """What the result must reach."""
+        if self.max_diff is not None:
+            return DEFAULT._replace(differing=100 * self.max_diff)
+        return DEFAULT if self.order is None and self.cells is None else ASKED
 
     @property
     def target(self) -> float:

@@ -95,14 +95,14 @@ def planned(expander: Expander, samples: Roles, request: Request) -> Planned:
     """Choose cells and orders, build the model, and shorten it to the required size."""
     assert samples.planning is not None
     options, terms, model = request.options, expander.terms, expander.model
-    highest = HIGHEST_AUTO if options.order == "auto" else int(options.order)
-    lowest = 0 if options.order == "auto" else highest
+    highest = options.order if isinstance(options.order, int) else HIGHEST_AUTO
+    lowest = options.order if isinstance(options.order, int) else 0
     names = ("mean", "origin") if options.center == "auto" else (options.center,)
     name = better_center(expander, names, min(highest, 2), {}, certify=True)
     center = expander.center(name)
     about_zero = [expander.about([center], order) == "zero" for order in range(highest + 1)]
     costs = Costs(model, terms, options, about_zero)
-    cells = None if options.cells == "auto" else int(options.cells)
+    cells = options.cells if isinstance(options.cells, int) else None
     if obstacle := costs.obstacle(cells or 1, lowest):
         raise NegativeAnswerError(f"{BETTER}even order {lowest} {obstacle}")
     maker = CellMaker(

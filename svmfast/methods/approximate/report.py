@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.certificate import gamma_max
+from svmfast.class_scores import ClassScore, class_word, shown_label
 from svmfast.display import count
 from svmfast.methods.approximate.cells import Step
 from svmfast.methods.approximate.certification_sample import Roles
@@ -20,6 +21,7 @@ from svmfast.methods.approximate.operations import (
     polynomial_operations,
     routing_operations,
 )
+from svmfast.methods.approximate.options import Limit
 from svmfast.methods.common.probability_lines import probability_lines
 from svmfast.models.polynomial import PolynomialModel
 
@@ -36,6 +38,12 @@ class ApproximationReport:
         None for regression.
     values_differing_percent : float or None
         Regression: how much the values differ (:func:`svmfast.score.values_differing_percent`).
+    balanced_agreement_percent : float or None
+        Mean over the exact model's classes of the share of their rows that keep the label.
+    worst_class : ClassScore or None
+        The exact model's class of whose rows the smallest share keeps the label.
+    second_order : str or None
+        Why order 2 was not enough, on the rows that serve to choose; None if that was not open.
     labels_differing_without_fallback : int or None
         The same for the expansion alone, if an embedded exact model answers the rows that are not certified.
     measured_rows : int
@@ -74,6 +82,9 @@ class ApproximationReport:
         Rows whose label (or value) is certified; None without a certificate, and for regression without rows.
     tolerance : float or None
         Regression: the largest error bound of a certified row.
+    speedup : float or None
+        How many times as fast as the exact model it predicts the measured rows alone; None if this was not
+        raced.
     speedup_with_fallback : float or None
         How many times as fast as the exact model it predicts the measured rows, with the exact model
         answering those that are not certified; None if they were not raced.
@@ -96,6 +107,9 @@ class ApproximationReport:
     labels_differing: int | None
     labels_differing_percent: float | None
     values_differing_percent: float | None
+    balanced_agreement_percent: float | None
+    worst_class: ClassScore | None
+    second_order: str | None = None
     labels_differing_without_fallback: int | None
     measured_rows: int
     measured_on: str
@@ -120,6 +134,7 @@ class ApproximationReport:
     calibrated: bool = False
     certified_percent: float | None
     tolerance: float | None
+    speedup: float | None
     speedup_with_fallback: float | None
     steps: tuple[Step, ...] = ()
     time_limit_reached: bool = False
@@ -136,6 +151,13 @@ class ApproximationReport:
         """Return the figures of docs/json.md."""
         values = asdict(self)
         del values["seconds"], values["warnings"]  # reported at the top level
+        if self.worst_class is not None:
+            one = self.worst_class
+            values["worst_class"] = {
+                "label": shown_label(one.label),
+                "rows": one.rows,
+                "labels_differing": one.rows - one.correct,
+            }
         return {
             "bytes_exact": values.pop("bytes_exact"),
             "support_vectors_exact": values.pop("n_sv"),
@@ -153,6 +175,7 @@ class ApproximationReport:
         functions = count(self.functions, "decision function")
         lines = [
             self._difference(),
+            *self._class_lines(),
             f"model        {self.svm_type}, {self.kernel} kernel, {vectors}, {functions}",
         ]
         if self.exact:
@@ -167,6 +190,8 @@ class ApproximationReport:
                     "(svmfast predict `certify` `tolerance`)"
                 )
             lines.append(f"certified    {self.certified_percent:.2f}% of them {proven}")
+        if self.speedup is not None:
+            lines.append(f"raced        {self.speedup:.2f} times as fast as the exact model")
         if self.speedup_with_fallback is not None:
             lines.append(
                 f"raced        {self.speedup_with_fallback:.2f} times as fast as the exact model, which "
@@ -190,6 +215,16 @@ class ApproximationReport:
         alone = self.labels_differing_without_fallback
         return line if alone is None else f"{line}; {alone:,} without the embedded model"
 
+    def _class_lines(self) -> list[str]:
+        """Return the line about the classes, if there are any."""
+        one = self.worst_class
+        if one is None:
+            return []
+        return [
+            f"by class     balanced {self.balanced_agreement_percent:.2f}% keep the exact model's label; "
+            f"worst {class_word(one.label)}: {one.recall:.2f}% of {one.rows:,} rows"
+        ]
+
     def _expansion_lines(self) -> list[str]:
         """Return the lines about the center, the order and gamma, and the plans that were tried."""
         orders = ", ".join(f"order {order}: {n:,}" for order, n in self.orders.items())
@@ -201,6 +236,8 @@ class ApproximationReport:
             errors = ", ".join(f"{name} {error:.3g}" for name, error in self.center_errors.items())
             line += f"; mean error on the support vectors: {errors}"
         lines = [line, f"gamma        {self.gamma:.6g}"]
+        if self.second_order is not None:
+            lines.insert(0, f"order 2      not enough: {self.second_order}; order and cells are chosen")
         if self.cells == 1:
             lines[-1] += (
                 f"; the validity bound of order {min(self.orders, default=self.order)} holds below "
@@ -235,7 +272,12 @@ def _fallback(tolerance: float | None) -> str:
 
 
 def report_of(
-    expander: Expander, made: PolynomialModel, measured: Measured, samples: Roles, target: float
+    expander: Expander,
+    made: PolynomialModel,
+    measured: Measured,
+    samples: Roles,
+    target: float,
+    limit: Limit,
 ) -> ApproximationReport:
     """Return the report of `made`, with the figures measured on the held-out rows of `samples`.
 
@@ -258,18 +300,20 @@ def report_of(
     origin, mean = (expander.largest_squared_distance(expander.center(name)) for name in ("origin", "mean"))
     lowest = int(orders.min(initial=made.order))
     numbers = exact_numbers(model)
-    refused = refusal(measured)
+    refused = refusal(measured, limit)
     return ApproximationReport(
         labels_differing=measured.labels_differing,
         labels_differing_percent=measured.labels_differing_percent,
         values_differing_percent=measured.values_differing_percent,
+        balanced_agreement_percent=measured.balanced_percent,
+        worst_class=measured.worst_class,
         labels_differing_without_fallback=measured.labels_differing_without_fallback,
         measured_rows=measured.rows,
         measured_on=measured.source,
         trained_on=samples.trained_on,
         difference_warning=difference_warning(measured, made),
         refusal=refused,
-        advice=None if refused is None else advice(measured, made),
+        advice=None if refused is None else advice(measured, made, limit),
         svm_type=model.head.svm_type,
         kernel=model.kernel.kind,
         features=d,
@@ -283,6 +327,7 @@ def report_of(
         gamma_max_centered=gamma_max(mean, order=lowest),
         certified_percent=measured.certified_percent,
         tolerance=measured.tolerance,
+        speedup=measured.speedup,
         speedup_with_fallback=measured.speedup_with_fallback,
         coefficients=len(made.coefficients),
         numbers_before=numbers,

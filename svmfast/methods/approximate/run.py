@@ -79,8 +79,9 @@ def _announce(model: KernelExpansion, options: ApproximateOptions, setting: Sett
     """Report the expected time and memory before the work begins, unless they are negligible."""
     if model.kernel.kind != "rbf":
         return
-    order = 2 if isinstance(options.order, str) else options.order
-    n = 1 if isinstance(options.cells, str) else options.cells
+    closed = options.closed
+    order = closed.order if isinstance(closed.order, int) else 2
+    n = closed.cells if isinstance(closed.cells, int) else 1
     full = options.certificate == "full"
     found = work_estimate(model, order, n, full=full, threads=setting.threads)
     if found.seconds_a_cell * n < _WORTH_A_NOTE:
