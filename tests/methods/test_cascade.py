@@ -32,9 +32,10 @@ from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import CascadeOptions
+from svmfast.methods.cascade.run import run
 from svmfast.methods.cascade.threshold import Evaluated, _beyond_rounding, choose, smallest_error
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
-from svmfast.methods.given import Race
+from svmfast.methods.given import GivenModel, GivenRows, Inputs, Race, Setting
 from svmfast.models.answer import answer
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import certified_rows, label_margins
@@ -358,7 +359,7 @@ def test_models_that_cannot_be_joined() -> None:
 def test_the_program(tmp_path: Path) -> None:
     fast = compressed(8)
     save_model(fast, tmp_path / "fast")
-    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "2%", "--json")
+    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "2%", "--json", "--force")
     done = svmfast(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
@@ -558,15 +559,16 @@ def test_rows_left_open_have_the_exact_models_own_probabilities() -> None:
 def test_python(tmp_path: Path) -> None:
     save_model(compressed(8), tmp_path / "fast")
     rows = read_svmlight(ROWS)
-    made, report = cascade(tmp_path / "fast", PHOTOS, rows, max_diff=0.02)
+    made, report = cascade(tmp_path / "fast", PHOTOS, rows, max_diff=0.02, force=True)
     assert report.cheaper
     save_model(made, tmp_path / "joined")
-    done = svmfast("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "2%", "-o", "-", cwd=tmp_path)
+    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "2%", "-o", "-", "--force")
+    done = svmfast(*words, cwd=tmp_path)
     assert done.stdout == (tmp_path / "joined").read_bytes()
     both, alone = predict(made, rows), predict(made.fast, rows)
     np.testing.assert_array_equal(both.predicted, predict(made, rows, exact=made.exact).predicted)
     assert (both.predicted != alone.predicted).sum() > 0
-    assert cascade(made, exact_model(), rows, max_diff=0.02).report == report
+    assert cascade(made, exact_model(), rows, max_diff=0.02, force=True).report == report
 
 
 def test_copies_are_refused_and_repeated_draws_are_not(tmp_path: Path) -> None:
@@ -603,7 +605,7 @@ def test_copies_are_refused_and_repeated_draws_are_not(tmp_path: Path) -> None:
 
 def test_the_recall_of_every_class_before_and_after(tmp_path: Path) -> None:
     save_model(compressed(4), tmp_path / "fast")
-    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "3%")
+    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "3%", "--force")
     done = svmfast(*words, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report, targets = json.loads(done.stdout), np.loadtxt(ROWS, usecols=0)
@@ -652,7 +654,7 @@ def test_the_recall_of_every_class_before_and_after(tmp_path: Path) -> None:
 
 def test_a_limit_for_every_class(tmp_path: Path) -> None:
     save_model(compressed(4), tmp_path / "fast")
-    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "3%", "--json", "-q")
+    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "3%", "--json", "-q", "--force")
     loose = json.loads(svmfast(*words, cwd=tmp_path).stdout)
     done = svmfast(*words, "--per-class", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -708,25 +710,38 @@ def test_timing_decides_only_whether_to_join(monkeypatch: pytest.MonkeyPatch) ->
     options = CascadeOptions(max_diff=0.02)
     counted, report = join(fast, exact, rows, options)
     assert (report.cheaper, report.speedup_with_fallback) == (True, None)
-    # For so small a model most of the time is the overhead of a call.
-    assert join(fast, exact, rows, options, race=race(0.5))[1] == report
-    monkeypatch.setattr("svmfast.methods.cascade.join.RACED_FROM", 1000)
     for speed, cheaper in ((0.5, False), (1.0, False), (50.0, True)):
         made, report = join(fast, exact, rows, options, race=race(speed))
-        assert report.cheaper == cheaper
-        share = report.measured_answered / report.measured_rows
-        assert report.speedup_with_fallback == pytest.approx(1 / (1 / speed + 1 - share))
+        assert (report.cheaper, report.speedup_with_fallback) == (cheaper, speed if cheaper else None)
         assert model_bytes(made) == model_bytes(counted)
-    # The exact model first, on its own support vectors.
+    # The exact model first, on its own support vectors; then the result on the rows that decide.
     own = exact.sv.take(np.resize(np.arange(len(exact.sv)), len(raced[0][0])))
     assert raced[0] == [predict(exact, own).predicted.tolist(), predict(fast, own).predicted.tolist()]
+    assert len(raced) == 4
+    assert np.mean(np.array(raced[-1][0]) != raced[-1][1]) < 0.03
+
+
+def test_a_result_that_is_slower_is_refused() -> None:
+    """The fast model alone is faster, so rows that decide are for joining; the race of the result is not."""
+    speeds = iter([50.0, 0.9])
+    fast, exact, rows = compressed(8), exact_model(), read_svmlight(ROWS).rows
+    given = Inputs(
+        fast=GivenModel(fast, "fast", "one", 0),
+        exact=GivenModel(exact, "exact", "other", 0),
+        data=GivenRows(rows, None, "rows", len(rows)),
+    )
+    setting = Setting(threads=1, race=lambda one, other: next(speeds))
+    outcome = run(given, CascadeOptions(max_diff=0.02), setting)
+    assert outcome.model is None
+    assert str(outcome.refusal).endswith("the two together are 0.90 times as fast as the exact model alone")
 
 
 def test_a_file_that_is_not_faster_is_reported(tmp_path: Path) -> None:
     """Of 598 rows none is left to decide, and the cost of the chosen error does not prevent writing."""
     save_model(coarse(exact_model(), 200), tmp_path / "fast")
     (tmp_path / "few").write_bytes(b"".join(ROWS.read_bytes().splitlines(keepends=True)[:598]))
-    done = svmfast("cascade", "fast", PHOTOS, "--data", "few", "-q", "--json", cwd=tmp_path)
+    words = ("cascade", "fast", PHOTOS, "--data", "few", "--json", "--force")
+    done = svmfast(*words, "-q", cwd=tmp_path)
     report = json.loads(done.stdout)
     assert (done.returncode, report["rows_deciding"], report["cheaper"]) == (0, 0, True)
     assert report["multiply_adds"] > report["multiply_adds_exact"]
@@ -735,7 +750,7 @@ def test_a_file_that_is_not_faster_is_reported(tmp_path: Path) -> None:
     message = f"svmfast: warning: with the error that the guarantee needs the two together cost {cost}"
     assert done.stderr.decode().startswith(message)
     # --json prints the report as text on stderr, but not with -q.
-    text = svmfast("cascade", "fast", PHOTOS, "--data", "few", "--json", cwd=tmp_path).stderr.decode()
+    text = svmfast(*words, cwd=tmp_path).stderr.decode()
     lines = {line[:12].rstrip(): line[13:] for line in text.splitlines()}
     differing = report["measured_labels_differing"]
     assert lines["rows"] == (
@@ -753,7 +768,7 @@ def test_a_file_that_is_not_faster_is_reported(tmp_path: Path) -> None:
 def test_the_report_says_which_rows_each_figure_comes_from(tmp_path: Path) -> None:
     """A measured share above the guaranteed one is no contradiction: its interval shows why."""
     save_model(compressed(8), tmp_path / "fast")
-    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "2%", "--json")
+    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "2%", "--json", "--force")
     done = svmfast(*words, cwd=tmp_path)
     report = json.loads(done.stdout)
     lines = {line[:12].rstrip(): line[13:] for line in done.stderr.decode().splitlines()}

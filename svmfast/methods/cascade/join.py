@@ -39,9 +39,8 @@ from svmfast.solvers.arithmetic import arithmetic
 
 #: Maximum number of decision values in memory.
 _CELLS = 1 << 22
-#: The models are timed if the exact one takes at least this many multiply-adds per row, since otherwise a
-#: call is mostly overhead; and on this many rows.
-RACED_FROM, RACED_ROWS = 50_000, 4000
+#: The fewest rows on which models are timed.
+RACED_ROWS = 4000
 #: Classes that a message names.
 _NAMED = 8
 
@@ -81,8 +80,8 @@ def join(
         ``sha256:`` and the hash of the exact model's file, for the provenance.
     race : callable, optional
         ``race(one, other)`` calls both in turn and returns how many times as fast `other` is. The seconds of
-        either model then decide whether joining is cheaper; without, and for a small exact model, their
-        counted multiply-adds. The model that is returned is the same.
+        either model then decide whether joining is cheaper, without it their counted multiply-adds; and the
+        result is raced against the exact model. The model that is returned is the same.
     threads : int
     progress : callable
 
@@ -105,9 +104,8 @@ def join(
         found = _by_class(found, of_exact.labels, names, options)
     operations = fast.multiply_adds(rows) if isinstance(fast, CountedModel) else None
     operations_exact = exact.multiply_adds(rows)
-    speed = None
-    if race is not None and operations_exact >= RACED_FROM:
-        speed = _speed(fast, exact, race, threads)
+    # They answer support vectors: timing the deciding rows would bias the choice.
+    speed = None if race is None else _speed(fast, exact, exact.sv, race, threads)
     chosen = choose(
         found,
         options.max_diff,
@@ -125,6 +123,9 @@ def join(
     of_exact = of_exact.take(measured)
     limited = chosen if options.per_class else None
     share = counts["measured_answered"] / counts["measured_rows"]
+    made, joined = CascadeModel(fast, exact, chosen.error), None
+    if race is not None and chosen.cheaper:
+        joined = _speed(made, exact, rows.take(measured), race, threads, fallback=exact)
     true = _known(targets, names)
     true = None if true is None else true[measured]
     report = CascadeReport(
@@ -142,9 +143,9 @@ def join(
         operations_fast=operations,
         operations_exact=operations_exact,
         operations=None if operations is None else operations + (1 - share) * operations_exact,
-        speedup_with_fallback=None if speed is None else 1 / (1 / speed + 1 - share),
+        speedup_with_fallback=joined,
     )
-    return CascadeModel(fast, exact, chosen.error, _provenance(report, options, source)), report
+    return replace(made, provenance=_provenance(report, options, source)), report
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,13 +174,20 @@ def _either(answered: BoolArray, of_fast: _Answers, of_exact: _Answers) -> _Answ
     return _Answers(np.where(answered, of_fast.labels, of_exact.labels), values)
 
 
-def _speed(fast: Model, exact: KernelExpansion, race: Race, threads: int) -> float:
-    """Return how many times as fast as the exact model the fast one is.
-
-    They answer support vectors: rows that choose or decide must not also say what their answers cost.
-    """
-    rows = exact.sv.take(np.resize(np.arange(len(exact.sv)), RACED_ROWS))
-    return race(lambda: answer(exact, rows, threads=threads), lambda: answer(fast, rows, threads=threads))
+def _speed(
+    model: Model,
+    exact: KernelExpansion,
+    rows: Rows,
+    race: Race,
+    threads: int,
+    fallback: KernelExpansion | None = None,
+) -> float:
+    """Return how many times as fast as the exact model `model` answers `rows`, repeated if they are few."""
+    rows = rows.take(np.resize(np.arange(len(rows)), max(RACED_ROWS, len(rows))))
+    return race(
+        lambda: answer(exact, rows, threads=threads),
+        lambda: answer(model, rows, exact=fallback, threads=threads),
+    )
 
 
 def _provenance(report: CascadeReport, options: CascadeOptions, source: str | None) -> dict[str, str]:

@@ -34,4 +34,9 @@ class CascadeOptions(Seeded, ReadsModels, Bounded):
         "The limit holds within every class (by the labels of `exact`), with `confidence` for all classes "
         "together. 0.5% at 95% needs 598 distinct rows of each class.",
     )
+    force: bool = option(
+        False,
+        Switch(),
+        "Write the model even if the exact model alone is faster on this machine; nothing is timed.",
+    )
     rows: int = option(MOST_ROWS, Whole(1), "Use at most this many rows of `data`, drawn at random.")

@@ -101,8 +101,7 @@ class CascadeReport:
     cheaper : bool
         Whether both together cost less than the exact model alone, measured on the deciding rows.
     speedup_with_fallback : float or None
-        How many times as fast both together are as the exact model, from the time of either; None unless they
-        were raced.
+        How many times as fast both together are as the exact model; None unless they were raced.
     """
 
     rows: int
