@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svmfast.errors import OptionError
+from svmfast.sparse import csr_arrays, is_sparse
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -186,15 +187,14 @@ class Rows:
         return cls.trusted(indptr, (at % max(1, width)).astype(np.int32), flat[at], width)
 
     @classmethod
-    def from_scipy(cls, matrix: Any) -> Rows:
-        """Return the rows of any SciPy sparse matrix or array."""
-        csr = matrix.tocsr(copy=True)
-        csr.sum_duplicates()
-        values = csr.data.astype(np.float64, copy=False)
+    def from_scipy(cls, matrix: Any, *, zeros: bool = True) -> Rows:
+        """Return the rows of any SciPy sparse matrix or array, with or without its stored zeros."""
+        indptr, indices, values, width = csr_arrays(matrix, zeros=zeros)
         if not np.isfinite(values).all():
             raise OptionError("the matrix holds nan or inf; every value must be finite")
-        # This is our own copy already, and is not copied again.
-        return cls(_frozen(csr.indptr), _frozen(csr.indices), _frozen(values), csr.shape[1])
+        if width > MAX_COLUMNS:
+            raise OptionError(f"Rows: {_too_wide(width)}")
+        return cls.trusted(indptr, indices.astype(np.int32), values, width)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Rows]) -> Rows:
@@ -281,7 +281,7 @@ def as_rows(data: Any) -> Rows:
     """Return `data` (Rows, dense array-like, SciPy sparse) as :class:`Rows`."""
     if isinstance(data, Rows):
         return data
-    if hasattr(data, "tocsr"):
+    if is_sparse(data):
         return Rows.from_scipy(data)
     return Rows.from_dense(data)
 
@@ -291,7 +291,7 @@ def with_zeros(data: Any) -> Rows:
 
     LIBSVM finds the values of a precomputed kernel by their positions in the row.
     """
-    if isinstance(data, Rows) or hasattr(data, "tocsr"):
+    if isinstance(data, Rows) or is_sparse(data):
         return as_rows(data)
     dense = np.ascontiguousarray(data, dtype=np.float64)
     if dense.ndim != 2:

@@ -16,6 +16,7 @@ from svmfast.models.memory import MEMORY
 from svmfast.models.scaled import scaling_of
 from svmfast.options import Reading
 from svmfast.rows import Rows, as_rows
+from svmfast.sparse import is_sparse
 
 if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel
@@ -274,7 +275,7 @@ def rows_of(
     rows = getattr(data, "rows", data)
     if isinstance(rows, Rows) and getattr(data, "columns", None) is not None:
         see(data.columns)  # a Dataset of a table
-    if not (isinstance(rows, Rows) or hasattr(rows, "tocsr")):
+    if not (isinstance(rows, Rows) or is_sparse(rows)):
         try:
             dense = np.asarray(rows, dtype=np.float64)
         except (TypeError, ValueError) as error:

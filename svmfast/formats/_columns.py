@@ -14,10 +14,10 @@ from svmfast.errors import (
     BadValueError,
     ColumnTypeError,
     MissingColumnError,
-    MissingPackageError,
     NonFiniteError,
     NullCellError,
 )
+from svmfast.formats._arrow import decoded, numbers, pyarrow
 from svmfast.formats.svmlight import Dataset, Notes
 from svmfast.options import Reading
 from svmfast.rows import Rows
@@ -27,16 +27,6 @@ if TYPE_CHECKING:
 
 #: The default name of the column of labels.
 LABEL = "label"
-
-
-def pyarrow() -> Any:
-    """Return the package pyarrow; raise MissingPackageError if it is not installed."""
-    try:
-        import pyarrow as package
-    except ImportError:
-        what = "tables (Parquet, Arrow, CSV) are read and written"
-        raise MissingPackageError(what, "pyarrow", "tables") from None
-    return package
 
 
 class Columns:
@@ -185,8 +175,7 @@ class Columns:
 
     def _filled(self, array: Any, name: str, first_row: int) -> Any:
         """Return a column, decoded if it has a dictionary; refuse it if a value is missing."""
-        if pyarrow().types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+        array = decoded(array)
         if array.null_count:
             row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
             raise self._fault(NullCellError, name, first_row + row, "there is no value", None)
@@ -201,26 +190,12 @@ class Columns:
             raise self._fault(NullCellError, name, first_row + row, "there is no value", None)
 
     def _numbers(self, batch: Any, name: str, first_row: int) -> NDArray[Any]:
-        pa = pyarrow()
-        array = self._filled(batch.column(self._index(batch, name)), name, first_row)
-        kind = array.type
-        if pa.types.is_boolean(kind):
-            array = array.cast(pa.uint8())
-        elif pa.types.is_float16(kind):
-            halves: NDArray[Any] = array.to_numpy(zero_copy_only=False).astype(np.float32)
-            return halves
-        elif pa.types.is_decimal(kind):
-            array = array.cast(pa.float64())
-        # Not with to_numpy, which imports pandas if it is installed.
-        size = np.dtype(array.type.to_pandas_dtype())
-        return np.frombuffer(array.buffers()[1], size, len(array), array.offset * size.itemsize)
+        return numbers(self._filled(batch.column(self._index(batch, name)), name, first_row))
 
     def _kept(self, batch: Any) -> Any:
-        pa = pyarrow()
-        arrays = [batch.column(self._index(batch, name)) for name in self.keep]
         # An Arrow file has one dictionary per column, but each batch may have its own.
-        plain = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in arrays]
-        return pa.RecordBatch.from_arrays(plain, names=list(self.keep))
+        plain = [decoded(batch.column(self._index(batch, name))) for name in self.keep]
+        return pyarrow().RecordBatch.from_arrays(plain, names=list(self.keep))
 
     def _index(self, batch: Any, name: str) -> int:
         return int(batch.schema.get_field_index(name))
@@ -241,9 +216,15 @@ class Columns:
 
 
 def pandas_index(schema: Any) -> list[str]:
-    """Return the columns that hold the index of a pandas DataFrame; they are not features."""
+    """Return the columns that hold the index of a pandas DataFrame; they are not features.
+
+    The metadata come from the file: parsing them may raise any error.
+    """
     metadata = getattr(schema, "pandas_metadata", None) or {}
-    return [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
+    found = metadata.get("index_columns", []) if isinstance(metadata, dict) else None
+    if not isinstance(found, list):
+        raise ValueError("the metadata of pandas do not list the columns of the index")
+    return [name for name in found if isinstance(name, str)]
 
 
 class ClassLabels:

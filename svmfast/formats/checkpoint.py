@@ -7,7 +7,6 @@ import json
 import math
 import os
 import zipfile
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,15 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import CheckpointError, FileAccessError, OptionError
+from svmfast.foreign import foreign
 from svmfast.formats.target import write_atomic
 
 _META = "svmfast_checkpoint"
-#: Exceptions that zipfile, NumPy and json raise for a damaged file.
-_DAMAGE = (
-    *(ValueError, TypeError, KeyError, IndexError, EOFError, OSError, zipfile.BadZipFile, zlib.error),
-    *(RuntimeError, RecursionError, MemoryError, OverflowError),
-)
-
 Meta = Mapping[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -104,7 +98,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
     except OSError as error:
         reason = error.strerror or str(error)
         raise FileAccessError(shown, None, f"cannot be read: {reason}") from error
-    try:
+    expected = "expected a file that `checkpoint` wrote"
+    with foreign(shown, "not a complete checkpoint", expected, CheckpointError):
         with zipfile.ZipFile(packed) as content:
             # Entries of a crafted file may share their bytes, so the sum of the sizes is limited too.
             if sum(entry.file_size for entry in content.infolist()) > len(packed.getbuffer()):
@@ -115,8 +110,4 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
         meta = json.loads(arrays.pop(_META).tobytes())
         if not isinstance(meta, dict):
             raise ValueError("no object")
-    except _DAMAGE as error:
-        raise CheckpointError(
-            shown, None, "not a complete checkpoint", None, "expected a file that `checkpoint` wrote"
-        ) from error
     return meta, arrays

@@ -88,7 +88,7 @@ class DoneList:
         while piece := os.read(self._file, 1 << 20):
             content += piece
         for line in content.split(b"\n"):
-            with contextlib.suppress(ValueError, KeyError, TypeError):
+            with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
                 entry = json.loads(line)
                 if "columns" in entry:
                     self._columns[entry["settings"]] = entry["columns"], entry["of"]

@@ -96,30 +96,34 @@ def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[
 
 
 def _row_groups(path: str, part_bytes: int) -> list[Part]:
-    from svmfast.formats._columns import pyarrow
+    from svmfast.formats._arrow import pyarrow
 
     pyarrow()
     from pyarrow import parquet
 
     try:
         metadata = parquet.read_metadata(path)
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        sizes = [
+            sum(group.column(column).total_compressed_size for column in range(group.num_columns))
+            for group in groups
+        ]
     except Exception:  # reading the whole file reports the error
         return [Part(path)]
     ranges: list[tuple[list[int], int]] = []
     size, row = part_bytes, 0
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
+    for number, group in enumerate(groups):
         if size >= part_bytes:
             ranges.append(([], row))
             size = 0
         ranges[-1][0].append(number)
-        size += sum(group.column(column).total_compressed_size for column in range(group.num_columns))
+        size += sizes[number]
         row += group.num_rows
     if len(ranges) < 2:
         return [Part(path)]
     return [
-        Part(path, number, len(ranges), groups=tuple(groups), first_row=first)
-        for number, (groups, first) in enumerate(ranges)
+        Part(path, number, len(ranges), groups=tuple(chosen), first_row=first)
+        for number, (chosen, first) in enumerate(ranges)
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.formats._columns import pyarrow
+from svmfast.formats._arrow import pyarrow
 from svmfast.formats.target import Writer
 
 #: Rows per row group or record batch. Independent of the input's blocks, so equal rows give identical bytes.

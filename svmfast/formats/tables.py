@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
@@ -28,7 +29,9 @@ from svmfast.errors import (
     RowWidthError,
     WrongTypeError,
 )
-from svmfast.formats._columns import LABEL, Columns, pandas_index, pyarrow
+from svmfast.foreign import foreign
+from svmfast.formats._arrow import checked, pyarrow
+from svmfast.formats._columns import LABEL, Columns, pandas_index
 from svmfast.formats.source import Source, open_source
 from svmfast.formats.svmlight import Dataset, Notes
 from svmfast.options import Reading
@@ -41,12 +44,10 @@ if TYPE_CHECKING:
 _CELLS = 1 << 20
 _MAX_ROWS, _BLOCK_ROWS = 1 << 16, 1 << 14
 _CSV_BLOCK = 1 << 20
-#: Maximum number of characters that are shown of a message of pyarrow.
-_MAX_TEXT = 200
 _CSV_CELL = re.compile(
-    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to double: invalid value '(.*)'"
+    r"In CSV column #(\d+): Row #(\d+): CSV conversion error to double: invalid value '(.*)'"
 )
-_CSV_WIDTH = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
+_CSV_WIDTH = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
 class TableStream(Iterator[Dataset]):
@@ -245,7 +246,8 @@ class TableStream(Iterator[Dataset]):
     def __next__(self) -> Dataset:
         while self._batch is None or self._batch.num_rows == 0:
             with self._reporting():
-                self._batch = next(self._batches, None)
+                found = next(self._batches, None)
+                self._batch = None if found is None else checked(found, self.columns.read)
             if self._batch is None:
                 self.close()
                 if self.rows_read == 0:
@@ -279,26 +281,22 @@ class TableStream(Iterator[Dataset]):
     @contextlib.contextmanager
     def _reporting(self) -> Iterator[None]:
         """Turn pyarrow's message about a file into one line."""
-        try:
-            yield
-        except (self._pa.ArrowException, OSError, EOFError) as error:
-            text = " ".join(str(error).split())
-            if cell := _CSV_CELL.search(text):
-                line, name = int(cell[2]), self._all[int(cell[1])]
-                raise BadValueError(
-                    self.path, line, f"column '{name}': not a number", cell[3], "expected a finite number"
-                ) from error
-            if width := _CSV_WIDTH.search(text):
-                raise RowWidthError(
-                    self.path,
-                    int(width[1]),
-                    f"{width[3]} fields",
-                    None,
-                    f"expected {width[2]}, one per column",
-                ) from error
-            what = f"damaged, or of an unknown format: {text.split('. ')[0][:_MAX_TEXT].rstrip('.')}"
-            expected = "expected a whole Parquet, Arrow or CSV file"
-            raise DamagedTableError(self.path, None, what, None, expected) from error
+        expected = "expected a whole Parquet, Arrow or CSV file"
+        with foreign(self.path, "damaged, or of an unknown format", expected, DamagedTableError):
+            try:
+                yield
+            except self._pa.ArrowInvalid as error:
+                text = " ".join(
+                    str(error).split()
+                )  # of a CSV file: it quotes the file, but after its own words
+                if cell := _CSV_CELL.match(text):
+                    what = f"column '{self._all[int(cell[1])]}': not a number"
+                    wanted = "expected a finite number"
+                    raise BadValueError(self.path, int(cell[2]), what, cell[3], wanted) from error
+                if width := _CSV_WIDTH.match(text):
+                    what, wanted = f"{width[3]} fields", f"expected {width[2]}, one per column"
+                    raise RowWidthError(self.path, int(width[1]), what, None, wanted) from error
+                raise
 
     def close(self) -> None:
         """Close the input."""
@@ -340,20 +338,28 @@ def from_object(data: Any, reading: Reading, names: Sequence[str] | None = None)
     ------
     MissingPackageError, MissingColumnError, ColumnTypeError, NullCellError, NonFiniteError, WrongTypeError
     """
-    pa = pyarrow()
     name = "the data"
-    try:
+
+    def wrong(path: str, line: None, what: str, token: None, expected: str) -> WrongTypeError:
+        return WrongTypeError(path, data, f"a table of named columns{what}")
+
+    reading_it = partial(foreign, name, "", "", wrong)
+    pa = pyarrow()
+    with reading_it():
         if hasattr(data, "__arrow_c_stream__"):
             reader = pa.RecordBatchReader.from_stream(data)
             schema, batches = reader.schema, iter(reader)
         else:
             batch = pa.record_batch(data)
             schema, batches = batch.schema, iter([batch])
-    except (pa.ArrowInvalid, TypeError) as error:  # a single column
-        raise WrongTypeError(name, data, "a table of named columns") from error
-    columns = Columns(schema, name, reading, names, left_out=pandas_index(schema))
+        index = pandas_index(schema)
+    columns = Columns(schema, name, reading, names, left_out=index)
     rows, labels, read = [], [], 0
-    for batch in batches:
+    while True:
+        with reading_it():
+            if (batch := next(batches, None)) is None:
+                break
+            batch = checked(batch, columns.read)
         found = columns.dataset(batch, read)
         read += len(found)
         rows.append(found.rows)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
-from svmfast.formats._columns import number_of, pyarrow
+from svmfast.formats._arrow import pyarrow
+from svmfast.formats._columns import number_of
 from svmfast.rows import FloatArray
 
 #: With more distinct names, the column is unlikely to hold classes.

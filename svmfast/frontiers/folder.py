@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from svmfast.errors import FrontierRecordError, OptionError
+from svmfast.foreign import foreign
 from svmfast.frontiers.grid import CandidateCommand
 
 #: Folders with another layout are overwritten.
@@ -170,11 +171,9 @@ def _read(place: Path) -> dict[str, Any]:
         raise FrontierRecordError(os.fspath(place), None, "not a regular file", None, _REMOVE)
     with place.open("rb") as file:
         text = file.read(_MOST_BYTES + 1)
-    try:
+    with foreign(os.fspath(place), "damaged", _REMOVE, FrontierRecordError):
         found = json.loads(text, parse_constant=refuse) if len(text) <= _MOST_BYTES else None
         json.dumps(found)  # nesting that can be read may still be too deep for hashing
-    except (ValueError, RecursionError) as error:
-        raise FrontierRecordError(os.fspath(place), None, f"damaged: {error}", None, _REMOVE) from error
     if not isinstance(found, dict):
         raise FrontierRecordError(os.fspath(place), None, "not a record", None, _REMOVE)
     return found

@@ -8,13 +8,18 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from svmfast.errors import FileAccessError, ModelContentError, ModelFormatError, OptionError, UnsupportedError
+from svmfast.foreign import foreign
 from svmfast.importers.estimators import holds_own_model, model_of
 from svmfast.importers.machines import is_own_type
 from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY, Allowance
+from svmfast.sparse import csr_arrays, is_sparse
 
 #: The first bytes of a skops file, which is a zip archive.
 _ZIP = b"PK\x03\x04"
@@ -92,43 +97,58 @@ def model_of_file(
         else:
             raise ModelFormatError(name, None, "not an estimator", None, _EXPECTED)
     remarks = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
-    try:
+    # The attributes may not be those of a fit.
+    expected = "expected those of a fitted estimator"
+    odd = (ModelContentError, OptionError)
+    with foreign(name, "inconsistent attributes", expected, ModelFormatError, also=odd):
+        _check_matrices(found, Allowance(memory, name))
         model = model_of(found)
         if holds_own_model(found):
             model = check(_made_again(model))
-        return model, tuple(remarks)
-    except (ModelContentError, OptionError, ValueError, TypeError, AttributeError, LookupError) as error:
-        # The attributes cannot be those of a fit.
-        what = f"inconsistent attributes ({error})"
-        raise ModelFormatError(name, None, what, None, "expected those of a fitted estimator") from error
+    return model, tuple(remarks)
 
 
 def _from_skops(name: str, memory: int) -> Any:
-    from zipfile import BadZipFile, ZipFile
+    from zipfile import ZipFile
 
     try:
         import skops.io
-        from skops.io.exceptions import UntrustedTypesFoundException
     except ImportError as error:
         raise UnsupportedError(
             f"{name}: reading it needs skops, which is not installed", "pip install 'svmfast[sklearn]'"
         ) from error
-    try:
+    with foreign(name, "skops cannot read it", _EXPECTED, ModelFormatError):
         with ZipFile(name) as archive:
             # A small archive may unpack to a large one.
             Allowance(memory, name).check(2 * sum(one.file_size for one in archive.infolist()))
-        trusted = filter(_is_harmless, skops.io.get_untrusted_types(file=name))
-        return skops.io.load(name, trusted=sorted(trusted))
-    except UntrustedTypesFoundException as error:
-        found = skops.io.get_untrusted_types(file=name)
-        names = ", ".join(sorted(one for one in found if not _is_harmless(one)))
-        raise ModelFormatError(
-            name, None, "types that skops does not trust", names, "expected only types of scikit-learn"
-        ) from error
-    except (BadZipFile, OSError, ValueError, LookupError, TypeError, AttributeError, ImportError) as error:
-        # The errors that skops raises for damaged files.
-        what = f"skops cannot read it ({type(error).__name__}: {error})"
-        raise ModelFormatError(name, None, what, None, _EXPECTED) from error
+        types = skops.io.get_untrusted_types(file=name)
+        if odd := ", ".join(sorted(one for one in types if not _is_harmless(one))):
+            raise ModelFormatError(
+                name, None, "types that skops does not trust", odd, "expected only types of scikit-learn"
+            )
+        return skops.io.load(name, trusted=types)
+
+
+def _check_matrices(found: Any, allowance: Allowance) -> None:
+    """Raise an error if a sparse matrix in an object from a file has invalid indices.
+
+    Arithmetic with an attribute that should be an array would else run SciPy's native loops on them.
+    """
+    waiting, seen = [found], {}
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, type | ModuleType):
+            continue
+        seen[id(one)] = one
+        if is_sparse(one):
+            allowance.check(16 * sum(one.shape))
+            csr_arrays(one)
+        elif isinstance(one, np.ndarray):
+            waiting += one.ravel().tolist() if one.dtype.hasobject else []
+        else:
+            waiting += one.values() if isinstance(one, dict) else []
+            waiting += one if isinstance(one, list | tuple | set | frozenset) else []
+            waiting += getattr(one, "__dict__", {}).values()
 
 
 def _is_harmless(name: str) -> bool:
@@ -164,12 +184,8 @@ def _from_pickle(name: str, trusted: bool) -> Any:
             f"{name}: a pickle, which can run any code when it is loaded",
             "write the estimator with skops.io.dump, or load one of your own with `trust_pickle`",
         )
-    try:
+    expected = "expected a file that joblib or pickle dumped in this environment"
+    with foreign(name, "the pickle cannot be loaded", expected, ModelFormatError):
         import joblib  # reads what pickle wrote, too
 
         return joblib.load(name)
-    except Exception as error:  # a pickle can run any code, and so raise any exception
-        what = f"the pickle cannot be loaded ({type(error).__name__}: {error})"
-        raise ModelFormatError(
-            name, None, what, None, "expected a file that joblib or pickle dumped in this environment"
-        ) from error

@@ -13,6 +13,7 @@ from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
+from svmfast.sparse import is_sparse
 
 #: LIBSVM's svm_type for each class of estimators.
 SVM_TYPES = {
@@ -107,8 +108,8 @@ def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[st
             f"{called} has more than two classes, for which cuML uses a set of machines",
             "fit it with scikit-learn",
         )
-    vectors = _vectors(_host(estimator.support_vectors_))
     coef, rho = _functions(estimator, svm_type)
+    vectors = _vectors(_host(estimator.support_vectors_), coef.shape[1])
     if svm_type not in ("c_svc", "nu_svc"):
         head = Head(svm_type)
         return _checked(KernelExpansion(head, kernel, vectors, coef, rho), called), None
@@ -146,14 +147,12 @@ def _kernel(estimator: Any, called: str) -> Kernel:
     return Kernel(kind, gamma, coef0, int(estimator.degree) if kind == "polynomial" else 0)
 
 
-def _vectors(stored: Any) -> Rows:
-    if hasattr(stored, "tocsr"):
-        # Fitted on sparse rows. Stored zeros have no meaning. SciPy's loops rely on valid indices, but these
-        # may come from a file.
-        stored = stored.tocsr(copy=True)
-        stored.check_format(full_check=True)
-        stored.eliminate_zeros()
-        return Rows.from_scipy(stored)
+def _vectors(stored: Any, count: int) -> Rows:
+    if is_sparse(stored):
+        # Checked first, since a file that declares many rows need not be large.
+        if stored.shape[0] != count:
+            raise ValueError(f"{stored.shape[0]} support vectors, but coefficients of {count}")
+        return Rows.from_scipy(stored, zeros=False)  # fitted on sparse rows
     dense = np.asarray(stored, dtype=np.float64)
     # If there are no support vectors, the array has another shape.
     return Rows.from_dense(dense) if dense.size else Rows.empty(dense.shape[-1])
@@ -205,10 +204,12 @@ def _host(values: Any) -> Any:
 
 def _dense(values: Any) -> FloatArray:
     values = _host(values)
-    dense: FloatArray = np.asarray(
-        values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64
-    )
-    return dense
+    if is_sparse(values):
+        # Each support vector has a coefficient; a small file could declare any shape.
+        if max(values.shape) > np.size(values.data) + 1:
+            raise ValueError(f"coefficients of shape {values.shape} with {np.size(values.data)} values")
+        return Rows.from_scipy(values).to_dense()
+    return np.asarray(values, dtype=np.float64)
 
 
 def _checked(model: KernelExpansion, called: str) -> KernelExpansion:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from svmfast.errors import UnsupportedError
+from svmfast.errors import UnsupportedError, WrongTypeError
 from svmfast.importers.machines import SVM_TYPES
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -36,12 +36,16 @@ def to_sklearn(model: Model) -> Any:
     ------
     UnsupportedError
         scikit-learn has no such machine or scaler.
+    WrongTypeError
+        `model` is not a model, but for example a path.
 
     Notes
     -----
     Attributes that describe the training (``support_``, ``class_weight_``, ``n_iter_``) are not stored in a
     model. Probabilities of one-class models and the error bars of regression do not exist in scikit-learn.
     """
+    if not hasattr(model, "decision_values"):
+        raise WrongTypeError("the model", model, "a model, as svmfast.load_model returns it")
     expansion, scaling = unscaled(model), scaling_of(model)
     if not isinstance(expansion, KernelExpansion):
         raise UnsupportedError(

@@ -462,7 +462,7 @@ def _names(name: str, text: Scalar | None) -> tuple[str, ...] | None:
         import json
 
         names = json.loads(str(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         names = None
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         raise ModelContentError(name, "not a list of names", '["name", ...], as JSON writes it')

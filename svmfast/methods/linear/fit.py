@@ -136,7 +136,7 @@ def linear(
     Raises
     ------
     OptionError
-        C is not positive.
+        C is not positive, or there are no rows.
     SingleClassError
     TrainingRowError
         A class label is not an integer.
@@ -144,6 +144,8 @@ def linear(
     begin = time.perf_counter()
     if not cost > 0:
         raise OptionError(f"C is {cost:g}; expected a positive number")
+    if not len(rows):
+        raise OptionError("no rows to train on")
     width = rows.n_columns
     columns = np.unique(rows.indices)  # an index of 2^31 - 1 must not lead to 2^31 - 1 weights
     given, rows = rows, compact(rows, columns)

@@ -1,0 +1,52 @@
+"""The one error line for a file that another library cannot read."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from svmfast.errors import InputError, SvmfastError
+
+#: Maximum number of characters that are shown of another library's message.
+_MOST = 200
+
+
+@contextlib.contextmanager
+def foreign(
+    path: str,
+    what: str,
+    expected: str,
+    kind: Callable[[str, None, str, None, str], SvmfastError] = InputError,
+    *,
+    also: tuple[type[SvmfastError], ...] = (),
+) -> Iterator[None]:
+    """Turn every exception that other libraries raise about a file's content into one error.
+
+    Errors of svmfast pass, except those of `also`. There is no list of exceptions, since none is complete: a
+    damaged archive raises what the decompressor, NumPy's parser of headers or Python's stack limit raise.
+
+    Parameters
+    ----------
+    path : str
+        The file as the user named it.
+    what : str
+        What is wrong; the exception is added in parentheses.
+    expected : str
+    kind : callable
+        Makes the error, as the classes derived from InputError do.
+    also : tuple of types
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, SvmfastError) and not isinstance(error, also):
+            raise
+        raise kind(path, None, f"{what} ({reason(error)})", None, expected) from error
+
+
+def reason(error: BaseException) -> str:
+    """Return the class of an exception, and the first sentence of its message."""
+    text = " ".join(str(error).split()).split(". ")[0][:_MOST].rstrip(". ")
+    if isinstance(error, SvmfastError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
