@@ -1,7 +1,8 @@
-"""SciPy's sparse matrices as sorted, checked arrays, made by NumPy alone.
+"""SciPy's sparse matrices as sorted, checked arrays.
 
 A matrix may come from a file or have been changed by its owner, and SciPy's native loops rely on indices that
-nobody has checked: a conversion such as ``tocsr`` then writes outside its arrays.
+nobody has checked: a conversion such as ``tocsr`` then writes outside its arrays. So NumPy first takes the
+entries of any form apart, and their indices are checked.
 """
 
 from __future__ import annotations
@@ -58,21 +59,19 @@ def csr_arrays(matrix: Any, *, zeros: bool = True) -> tuple[_Index, NDArray[Any]
         raise OptionError("the matrix has arrays of different lengths; expected a row, column and value each")
     rows, columns = _within(rows, shape[0], "row"), _within(columns, shape[1], "column")
     values = values.astype(np.float64)
-    rises = columns[1:] > columns[:-1]
-    new_row = rows[1:] != rows[:-1]
-    if not (np.where(new_row, rows[1:] > rows[:-1], rises)).all():
-        order = np.lexsort((columns, rows))
-        rows, columns, values = rows[order], columns[order], values[order]
-        first = np.ones(len(rows), dtype=np.bool_)
-        first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
-        if not first.all():
-            starts = np.flatnonzero(first)
-            rows, columns, values = rows[starts], columns[starts], np.add.reduceat(values, starts)
+    falls = np.flatnonzero(columns[1:] <= columns[:-1])
+    if bool((rows[1:] >= rows[:-1]).all()) and bool((rows[falls + 1] > rows[falls]).all()):
+        indptr = np.zeros(shape[0] + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows, minlength=shape[0]), out=indptr[1:])
+    else:
+        from scipy.sparse import coo_matrix
+
+        sorted_ = coo_matrix((values, (rows, columns)), shape=shape).tocsr()
+        indptr, columns, values = sorted_.indptr.astype(np.int64), sorted_.indices, sorted_.data
     if not zeros:
         stored = values != 0
-        rows, columns, values = rows[stored], columns[stored], values[stored]
-    indptr = np.zeros(shape[0] + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=shape[0]), out=indptr[1:])
+        indptr = np.append(0, np.cumsum(stored))[indptr]
+        columns, values = columns[stored], values[stored]
     return indptr, columns, values, shape[1]
 
 

@@ -2,7 +2,7 @@
 
     scripts/fuzz/inputs [--runs N] [--model-runs N] [--seed S] [--only tokenizer,container,...]
 
-Six targets, each until its number of inputs or its share of --seconds is reached:
+Seven targets, each until its number of inputs or its share of --seconds is reached:
 
 - tokenizer, support_vectors: the native loops (scripts/fuzz/native), built with AddressSanitizer and
   UndefinedBehaviorSanitizer, against a slow C++ reader. With clang++ they run under libFuzzer, which is
@@ -14,6 +14,7 @@ Six targets, each until its number of inputs or its share of --seconds is reache
   scripts/fuzz/model_mutations.py), each loaded, described and asked to predict: one clear error, or finite
   values, in 200 MB.
 - data: whole data files against tests/support/svmlight_twin.py, in pieces and by several threads.
+- containers: estimators, tables and checkpoints in other libraries' formats (scripts/fuzz/containers.py).
 
 Every process may take 4 GB. An input counts as a hang after 20 s of processor time (under libFuzzer, which
 knows no other clock, after 300 s). Prints the number of inputs of each target and ends with 1 at the first
@@ -238,6 +239,7 @@ def run_python(
     seconds: float,
     seed: int,
     name: str,
+    change: Callable[[bytes, list[bytes], random.Random], bytes] = damage,
 ) -> str:
     if not SANITIZED:
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
@@ -248,7 +250,7 @@ def run_python(
     began = time.monotonic()
     done = 0
     while done < runs and time.monotonic() - began < seconds:
-        text = pool[done] if done < len(seeds) else damage(chance.choice(pool), seeds, chance)
+        text = pool[done] if done < len(seeds) else change(chance.choice(pool), seeds, chance)
         signal.setitimer(signal.ITIMER_PROF, 20)  # of processor time: the process may be stopped
         try:
             answer = read(text)
@@ -283,7 +285,7 @@ def main() -> None:
     parser.add_argument("--fast", action="store_true", help="native targets without sanitizers")
     parser.add_argument("--progress", type=Path, help="schema: what is done; a file to go on from")
     parser.add_argument("--keep-going", action="store_true", help="schema: go on after a failure")
-    parser.add_argument("--only", default="tokenizer,support_vectors,container,schema,libsvm,data")
+    parser.add_argument("--only", default="tokenizer,support_vectors,container,schema,libsvm,data,containers")
     options = parser.parse_args()
     for name in options.only.split(","):
         began = time.monotonic()
@@ -297,6 +299,13 @@ def main() -> None:
                 BUILD,
                 options.progress,
                 options.keep_going,
+            )
+        elif name == "containers":
+            import containers
+
+            read, seeds = containers.reader(BUILD), containers.seeds()
+            result = run_python(
+                *(read, seeds, options.model_runs, options.seconds, options.seed, name), containers.change
             )
         else:
             read = read_data if name == "data" else read_model

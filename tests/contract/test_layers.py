@@ -275,6 +275,50 @@ def test_messages_below_the_command_line_name_no_flags() -> None:
     assert not [flag for path in below if not ids(path).startswith("exports/c_") for flag in flags(path)]
 
 
+#: SciPy and pyarrow trust the indices, offsets and lengths that a file gives them: the attributes that use
+#: these, and the modules that have checked them.
+UNCHECKED = {"tocsr", "tocsc", "tocoo", "asformat", "toarray", "todense", "sum_duplicates", "sort_indices"}
+UNCHECKED |= {"buffers", "dictionary_decode"}
+CHECKED = {"sparse.py", "formats/_arrow.py", "methods/linear/fit.py"}  # in linear: a matrix made of Rows
+#: What reads a foreign file; the modules where it need not be inside ``with foreign(...)``, and why.
+FOREIGN = {"json.loads", "json.load", "np.load", "joblib.load", "skops.io.load", "ZipFile", "zipfile.ZipFile"}
+FOREIGN |= {"ipc.open_file", "ipc.open_stream", "parquet.ParquetFile", "parquet.read_metadata"}
+REPORTED_OTHERWISE = {
+    "formats/done.py": "a damaged line is skipped",
+    "formats/parts.py": "reading the whole file reports the error",
+    "formats/table_output.py": "files that this run has written",
+    "formats/tables.py": "called by the constructor inside _reporting()",
+    "methods/budget/checkpoint.py": "text that this run has made",
+    "models/scaling.py": "a line of a model, which has no path there",
+}
+
+
+def test_what_trusts_a_files_indices_is_called_where_they_are_checked() -> None:
+    assert not [
+        f"{ids(path)}:{node.lineno} uses {node.attr}: take Rows.from_scipy, or svmfast.formats._arrow"
+        for path in files()
+        for node in nodes(path)
+        if isinstance(node, ast.Attribute) and node.attr in UNCHECKED and ids(path) not in CHECKED
+    ]
+
+
+def test_foreign_files_are_read_where_every_exception_becomes_one_line() -> None:
+    reading: dict[str, list[str]] = {}
+    for path in files():
+        guarded = {
+            id(inner)
+            for node in nodes(path)
+            if isinstance(node, ast.With)
+            and any(ast.unparse(item.context_expr).startswith("foreign(") for item in node.items)
+            for inner in ast.walk(node)
+        }
+        for node in nodes(path):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in FOREIGN and id(node) not in guarded:
+                reading.setdefault(ids(path), []).append(f"{ids(path)}:{node.lineno}")
+    assert not [place for path in {*reading} - {*REPORTED_OTHERWISE} for place in reading[path]]
+    assert {*reading} == {*REPORTED_OTHERWISE}
+
+
 def test_intrinsics_are_used_only_in_three_headers() -> None:
     """For a port to another machine, all vector instructions are in one folder."""
     core = PACKAGE / "_core"

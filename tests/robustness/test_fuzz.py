@@ -18,6 +18,7 @@ INPUTS = {
     "schema": 3_000,
     "libsvm": 1_500,
     "data": 1_500,
+    "containers": 1_000,
 }
 
 

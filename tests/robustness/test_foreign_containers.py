@@ -1,0 +1,262 @@
+"""Damaged and hostile files of other libraries: each is refused in one line, and no memory is corrupted."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from estimators import SVM, dump_skops
+from program import model
+from pyarrow import ipc, parquet
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import svmfast
+from svmfast.errors import DamagedTableError, ModelFormatError, OptionError, RowWidthError, SvmfastError
+from svmfast.formats.data import read_data, stream_data
+from svmfast.formats.detect import model_bytes
+from svmfast.importers.files import model_of_file
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling
+from svmfast.options import Reading
+
+CHANCE = np.random.default_rng(0)
+X = CHANCE.normal(size=(60, 5)) * (CHANCE.random((60, 5)) < 0.5)
+Y = np.arange(60) % 2
+FAR = 2**30
+
+
+# --- skops
+
+
+def members(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def pack(path: Path, content: Mapping[str, bytes], how: int = zipfile.ZIP_STORED) -> bytearray:
+    with zipfile.ZipFile(path, "w", how) as archive:
+        for name, one in content.items():
+            archive.writestr(name, one)
+    return bytearray(path.read_bytes())
+
+
+def with_far_indices(path: Path, form: bytes, height: int | None = None) -> None:
+    """Set every second index of the sparse matrices of this form, and of this height, to a large number."""
+    changed, content = 0, members(path.read_bytes())
+    for name in (name for name in content if name.endswith(".npz")):
+        arrays = dict(np.load(io.BytesIO(content[name])))
+        if arrays["format"].item() == form and height in (None, arrays["shape"][0]):
+            arrays["indices"][::2] = FAR
+            out = io.BytesIO()
+            np.savez(out, **arrays)
+            content[name], changed = out.getvalue(), changed + 1
+    assert changed
+    pack(path, content)
+
+
+def fitted_on_csc() -> SVC:
+    made = SVC(gamma=0.5).fit(sparse.csr_matrix(X), Y)
+    made.support_vectors_ = made.support_vectors_.tocsc()
+    return made
+
+
+def with_sparse(name: str) -> Any:
+    made = make_pipeline(StandardScaler(), SVC()).fit(X, Y)
+    setattr(made[0], name, sparse.csc_matrix(np.ones((1, 5))))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("estimator", "form", "height"),
+    [
+        (fitted_on_csc, b"csc", None),
+        (lambda: SVC().fit(sparse.csr_matrix(X), Y), b"csr", 1),  # the coefficients
+        (lambda: with_sparse("mean_"), b"csc", 1),
+        (lambda: with_sparse("feature_names_in_"), b"csc", 1),
+    ],
+)
+def test_no_index_of_a_sparse_matrix_is_trusted(
+    estimator: Callable[[], Any], form: bytes, height: int | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "estimator.skops"
+    dump_skops(estimator(), path)
+    with_far_indices(path, form, height)
+    entry = r"inconsistent attributes \(the matrix has an entry in (row|column) 1,073,741,824"
+    with pytest.raises(ModelFormatError, match=entry):
+        model_of_file(path)
+
+
+def test_support_vectors_may_be_of_any_sparse_form(tmp_path: Path) -> None:
+    dump_skops(fitted_on_csc(), tmp_path / "csc.skops")
+    dump_skops(SVC(gamma=0.5).fit(sparse.csr_matrix(X), Y), tmp_path / "csr.skops")
+    ours, same = (model_of_file(tmp_path / name)[0] for name in ("csc.skops", "csr.skops"))
+    assert model_bytes(ours) == model_bytes(same)
+
+
+def test_a_declared_shape_takes_no_memory(tmp_path: Path) -> None:
+    made = fitted_on_csc()
+    made.support_vectors_._shape = (2**40, 5)
+    dump_skops(made, tmp_path / "tall.skops")
+    with pytest.raises(SvmfastError, match=r"the limit is|inconsistent attributes"):
+        model_of_file(tmp_path / "tall.skops")
+
+
+def flagged(content: bytearray, local: int, central: int, value: int) -> bytes:
+    """Set a field in all headers of an archive."""
+    for mark, offset in ((b"PK\x03\x04", local), (b"PK\x01\x02", central)):
+        at = -1
+        while (at := content.find(mark, at + 1)) >= 0:
+            content[at + offset : at + offset + 2] = struct.pack("<H", value)
+    return bytes(content)
+
+
+def inverted(content: bytearray, begin: int, end: int) -> bytes:
+    content[begin:end] = bytes(one ^ 255 for one in content[begin:end])
+    return bytes(content)
+
+
+def unfinished_header(content: dict[str, bytes]) -> dict[str, bytes]:
+    name = next(name for name in content if name.endswith(".npy"))
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (3,4, }".ljust(117) + b"\n"
+    return {**content, name: b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header + b"\0" * 96}
+
+
+ARCHIVES: dict[str, Callable[[Path, dict[str, bytes]], bytes]] = {
+    "RecursionError": lambda path, all: pack(path, {**all, "schema.json": b"[" * 100_000}),
+    "error": lambda path, all: inverted(pack(path, all, zipfile.ZIP_DEFLATED), 500, 530),
+    "LZMAError": lambda path, all: inverted(pack(path, all, zipfile.ZIP_LZMA), 100, 160),
+    "RuntimeError": lambda path, all: flagged(pack(path, all), 6, 8, 1),  # encrypted
+    "NotImplementedError": lambda path, all: flagged(pack(path, all), 8, 10, 99),  # how it is compressed
+    "TokenError|ValueError|SyntaxError": lambda path, all: pack(path, unfinished_header(all)),
+}
+
+
+@pytest.mark.parametrize("raised", ARCHIVES)
+def test_a_damaged_archive_is_refused(raised: str, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.skops"
+    path.write_bytes(ARCHIVES[raised](path, members(SVM.read_bytes())))
+    with pytest.raises(ModelFormatError, match=rf"damaged.skops: skops cannot read it \(({raised})"):
+        model_of_file(path)
+
+
+# --- tables
+
+NUMBERS = {"label": pa.array([1.0, 2, 3]), **{name: pa.array([1.0, 2, 3]) for name in "abcd"}}
+CLASSES = ("xxxxxxx", "yyyyyyy", "zzzzzzz")
+SCALING = Scaling(np.zeros(4), np.ones(4), None, tuple("abcd"), CLASSES, class_labels=(0, 1, 2))
+
+
+def arrow(columns: Mapping[str, Any], new: Callable[..., Any] = ipc.new_file) -> bytes:
+    out, table = io.BytesIO(), pa.table(columns)
+    with new(out, table.schema) as writer:
+        writer.write_table(table)
+    return out.getvalue()
+
+
+def replaced(content: bytes, form: str, old: tuple[int, ...], new: tuple[int, ...]) -> bytes:
+    before = struct.pack(form, *old)
+    assert before in content
+    return content.replace(before, struct.pack(form, *new))
+
+
+@pytest.mark.parametrize("new", [ipc.new_file, ipc.new_stream])
+@pytest.mark.parametrize("name", ["label", "kept", "coded"])
+@pytest.mark.parametrize(
+    "offsets", [(0, 7, 14, 2**31 - 1), (0, -5, -3, 3), (5, 4, 3, 2), (0, 7, 14, 100_000), (10**8,) * 4]
+)
+def test_offsets_of_an_arrow_file_are_checked(
+    offsets: tuple[int, ...], name: str, new: Callable[..., Any]
+) -> None:
+    words = pa.array(CLASSES)
+    columns = {**NUMBERS, "label": pa.array([0.0, 1, 2]), "kept": pa.array([1, 2, 3]), "coded": words}
+    columns |= {"coded": pa.array([1, 2, 3]), name: words.dictionary_encode() if name == "coded" else words}
+    whole = arrow(columns, new)
+    reading, keep = Reading(scale=SCALING), ("kept", "coded")
+    with stream_data(whole, reading, keep=keep) as stream:
+        assert next(stream).labels.tolist() == [0, 1, 2]
+    damaged = replaced(whole, "<4i", (0, 7, 14, 21), offsets)
+    with stream_data(damaged, reading, keep=keep) as stream, pytest.raises(DamagedTableError):
+        next(stream).kept.to_pylist()
+
+
+def with_metadata(text: bytes) -> bytes:
+    out = io.BytesIO()
+    parquet.write_table(pa.table(NUMBERS).replace_schema_metadata({b"pandas": text}), out)
+    return out.getvalue()
+
+
+CODED = {
+    **NUMBERS,
+    "b": pa.DictionaryArray.from_arrays(pa.array([0, 1, 1], pa.int32()), pa.array([1.5, 2.5])),
+}
+TABLES = {
+    **{
+        f"metadata {text[:9]!r}": with_metadata(text)
+        for text in (b"{", b"5", b'{"index_columns":5}', b'{"index_columns":null}', b"[" * 100_000, b"\xff")
+    },
+    "a name that is not UTF-8": arrow({**NUMBERS, "dzzz": NUMBERS["d"]}).replace(b"dzzz", b"d\xff\xfe\xfd"),
+    "an index beyond its dictionary": replaced(arrow(CODED), "<3i", (0, 1, 1), (0, 1, 10**6)),
+    "a length beyond the buffers": replaced(arrow(NUMBERS), "<q", (3,), (1000,)),
+    "a negative length": replaced(arrow(NUMBERS), "<q", (3,), (-1,)),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_damaged_table_is_refused(name: str) -> None:
+    with pytest.raises(DamagedTableError, match=r"^<bytes>: damaged, or of an unknown format"):
+        read_data(TABLES[name], Reading())
+
+
+@pytest.mark.parametrize("column", ["column #99: Row #3", "column #0"])
+def test_text_that_quotes_a_message_is_no_message(column: str) -> None:
+    line = f"1,2,In CSV {column}: CSV conversion error to double: invalid value 'x'"
+    with pytest.raises(RowWidthError, match=r":3: 3 fields; expected 2, one per column$"):
+        read_data(f"label,a\n1,2\n{line}\n".encode(), Reading())
+
+
+# --- the same in Python
+
+FRAME = pd.DataFrame(X[:, :4], columns=[*"abcd"])
+
+
+@pytest.mark.parametrize(
+    ("frame", "why"),
+    [
+        (FRAME.astype(pd.SparseDtype("float", 0.0)), "Sparse pandas data"),
+        (FRAME.astype(complex), "ArrowNotImplementedError"),
+        (FRAME.set_axis([*"aabc"], axis=1), "Duplicate column names"),
+        (FRAME.assign(a=[1, "x"] * 30), "Could not convert 'x'"),
+    ],
+)
+def test_a_data_frame_that_arrow_cannot_represent(frame: Any, why: str) -> None:
+    loaded = svmfast.load_model(model("iris_c_rbf_prob"))
+    with pytest.raises(OptionError, match=rf"expected a table of named columns \(.*{why}"):
+        svmfast.predict(loaded, frame)
+
+
+def test_neither_a_path_nor_an_empty_array_is_an_internal_error() -> None:
+    with pytest.raises(OptionError, match=r"the model is a \w+; expected a model"):
+        svmfast.to_sklearn(model("iris_c_linear"))  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="no rows to train on"):
+        svmfast.linear(X[:0], Y[:0])
+
+
+def test_names_of_features_may_not_be_nested() -> None:
+    exact = svmfast.load_model(model("iris_c_rbf_prob"))
+    text = model_bytes(ScaledModel(exact, Scaling(np.zeros(4), np.ones(4), None, tuple("abcd"))))
+    names = json.dumps([*"abcd"]).encode()
+    assert names in text
+    with pytest.raises(ModelFormatError, match="not a list of names"):
+        svmfast.load_model(text.replace(names, b"[" * 200_000))
