@@ -203,7 +203,7 @@ CODED = {
 }
 TABLES = {
     **{
-        f"metadata {text[:9]!r}": with_metadata(text)
+        f"metadata {text[:20]!r}": with_metadata(text)
         for text in (b"{", b"5", b'{"index_columns":5}', b'{"index_columns":null}', b"[" * 100_000, b"\xff")
     },
     "a name that is not UTF-8": arrow({**NUMBERS, "dzzz": NUMBERS["d"]}).replace(b"dzzz", b"d\xff\xfe\xfd"),
