@@ -10,19 +10,26 @@ import numpy as np
 
 from svmfast.rows import FloatArray
 from svmfast.score import Quality, percent, quality, values_differing_percent
-from svmfast.solvers.binomial import clopper_pearson, sum_interval
-
-#: Half the width of a 95 % interval of the normal distribution, in standard deviations.
-_NORMAL = 1.959964
+from svmfast.solvers.binomial import clopper_pearson, mean_ratio, paired_difference, weighted_sum
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate of a population's figure, which lies between `low` and `high` with 95 % confidence."""
+    """An estimate of a population's figure, which lies between `low` and `high` with 95 % confidence.
+
+    `high` is infinity where the rows cannot show how large the figure is.
+    """
 
     value: float
     low: float
     high: float
+
+    def ends(self, digits: int) -> str:
+        """Return the interval of a percentage as text."""
+        low, high = f"{self.low:.{digits}g}%", f"{self.high:.{digits}g}%"
+        if math.inf in (-self.low, self.high):
+            return f"at least {low}" if math.isfinite(self.low) else f"at most {high}"
+        return f"{low} to {high}"
 
 
 #: A loss that is known to be 0, not estimated.
@@ -124,8 +131,9 @@ def loss(
 
     Notes
     -----
-    Intervals of labels and accuracies are exact or nearly exact for any number of rows
-    (:mod:`svmfast.solvers.binomial`); those of regression assume that means are normally distributed.
+    The interval of the share of labels that differ is exact; the others are approximate
+    (:mod:`svmfast.solvers.binomial`). For regression the upper end is infinity with fewer than
+    :data:`svmfast.solvers.binomial.LEAST_FOR_MEANS` rows, and where few rows have most of the error.
     """
     worth = _quality(predicted, target, regression, ranking)
     if regression:
@@ -148,16 +156,13 @@ def _unknown(target: FloatArray) -> bool:
 
 def _lost(worse: np.ndarray, better: np.ndarray, classes: FloatArray | None) -> Estimate:
     """Return the loss in percentage points, over all rows, or averaged over the classes."""
-    if classes is None:
-        groups = [np.ones(len(worse), dtype=np.bool_)]
-    else:
-        groups = [classes == label for label in np.unique(classes)]
-    weight, terms = 100 / len(groups), []
-    for group in groups:
-        n = int(np.count_nonzero(group))
-        terms.append((weight, int(np.count_nonzero(worse & group)), n))
-        terms.append((-weight, int(np.count_nonzero(better & group)), n))
-    return Estimate(*sum_interval(terms))
+    labels = [None] if classes is None else np.unique(classes)
+    terms = []
+    for label in labels:
+        group = slice(None) if label is None else classes == label
+        counts = int(np.count_nonzero(worse[group])), int(np.count_nonzero(better[group]))
+        terms.append((100 / len(labels), paired_difference(*counts, len(worse[group]))))
+    return Estimate(*weighted_sum(terms))
 
 
 def _loss_of_values(predicted: FloatArray, exact: FloatArray, target: FloatArray, worth: Quality) -> Loss:
@@ -165,35 +170,17 @@ def _loss_of_values(predicted: FloatArray, exact: FloatArray, target: FloatArray
         return Loss(len(target), worth, None, _values_differing(predicted, exact), None, None)
     with np.errstate(over="ignore", invalid="ignore"):
         errors, exact_errors = (predicted - target) ** 2, (exact - target) ** 2
-    growth = _ratio(errors, exact_errors)
-    differing = _values_differing(predicted, exact)
-    lost = Estimate(*(100 * (end - 1) for end in (growth.value, growth.low, growth.high)))
-    return Loss(len(target), worth, None, differing, lost, None)
+    lost = Estimate(*(100 * (end - 1) for end in mean_ratio(errors, exact_errors)))
+    return Loss(len(target), worth, None, _values_differing(predicted, exact), lost, None)
 
 
 def _values_differing(predicted: FloatArray, exact: FloatArray) -> Estimate:
-    """Return :func:`svmfast.score.values_differing_percent` with the interval of the ratio of two means."""
+    """Return :func:`svmfast.score.values_differing_percent` with its interval."""
     value = values_differing_percent(predicted, exact)
     if not 0 < value < math.inf:
         return Estimate(value, value, value)
     size = float(np.abs(exact).max())
     with np.errstate(over="ignore"):
-        share = _ratio(((predicted - exact) / size) ** 2, ((exact - exact.mean()) / size) ** 2)
-    low, high = (100 * math.sqrt(max(0.0, end)) for end in (share.low, share.high))
+        share = mean_ratio(((predicted - exact) / size) ** 2, ((exact - exact.mean()) / size) ** 2)
+    _, low, high = (100 * math.sqrt(end) for end in share)
     return Estimate(value, min(low, value), max(value, high))
-
-
-def _ratio(above: FloatArray, below: FloatArray) -> Estimate:
-    """Return the ratio of two means over the same rows, with an interval by the delta method."""
-    n = len(above)
-    top, bottom = float(above.mean()), float(below.mean())
-    if not bottom:
-        value = 0.0 if not top else math.inf
-        return Estimate(value, value, value)
-    if not math.isfinite(top):
-        return Estimate(math.inf, math.inf, math.inf)
-    value = top / bottom
-    if n < 2:
-        return Estimate(value, 0.0, math.inf)
-    reach = _NORMAL * float(np.std(above - value * below, ddof=1)) / math.sqrt(n) / bottom
-    return Estimate(value, value - reach, value + reach)

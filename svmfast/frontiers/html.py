@@ -158,7 +158,7 @@ def _marks(
 def _details(point: Point) -> list[str]:
     known, rate = point.confirming.differing, float(f"{point.rows_per_second:.3g}")
     out = [
-        f"{differing(point.confirming)} ({known.low:.2g}% to {known.high:.2g}%)",
+        f"{differing(point.confirming)} ({known.ends(2)})",
         f"{point.speed.ratio:.3g} times the exact model's speed, {rate:,.0f} rows per second",
         f"{point.n_bytes:,} bytes",
     ]
@@ -195,7 +195,7 @@ def _table(found: Frontier) -> str:
             Cell(point.name, point.name, reason),
             *(Cell(figure(one) if found.regression else percent(one, 2), one) for one in figures),
             Cell(percent(known.value, 3), known.value),
-            Cell(f"{known.low:.3g}% to {known.high:.3g}%", known.high),
+            Cell(known.ends(3), known.high),
             *([Cell(percent(point.spent_percent, 0), point.spent_percent)] if cascades else []),
             Cell(faster(point.speed), point.speed.ratio),
             Cell(f"{point.n_bytes:,}", point.n_bytes),

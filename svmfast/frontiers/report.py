@@ -9,7 +9,6 @@ from textwrap import fill
 
 from svmfast.class_scores import MAX_LINES
 from svmfast.display import count, shell_line, shown
-from svmfast.evaluation.loss import Estimate
 from svmfast.evaluation.report import WIDTH, aligned, faster, markdown, percent, times
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
@@ -162,7 +161,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Point], str], bool], ...] = (
     ("MAE", lambda point: figure(point.confirming.quality.mae), True),
     ("R^2", lambda point: figure(point.confirming.quality.r2), True),
     ("differ", lambda point: percent(point.confirming.differing.value, 3), False),
-    ("interval", lambda point: _interval(point.confirming.differing), True),
+    ("interval", lambda point: point.confirming.differing.ends(3), True),
     ("choosing", lambda point: percent(point.choosing.differing.value, 3), False),
     ("of allowance", lambda point: percent(point.spent_percent, 0), True),
     ("bytes", lambda point: f"{point.n_bytes:,}", False),
@@ -178,10 +177,6 @@ _COLUMNS: tuple[tuple[str, Callable[[Point], str], bool], ...] = (
 def figure(value: float | None) -> str:
     """Return a number with four digits, or a dash."""
     return "-" if value is None or math.isnan(value) else f"{value:.4g}"
-
-
-def _interval(known: Estimate) -> str:
-    return f"{known.low:.3g}% to {known.high:.3g}%"
 
 
 def cells(found: Frontier, *, wide: bool = False) -> tuple[list[str], list[list[str]]]:

@@ -92,11 +92,11 @@ def _accuracy(loss: Loss, exact: Loss, limits: Limits) -> str:
 def _error(loss: Loss, exact: Loss) -> str:
     grown = loss.lost
     assert grown is not None
-    word, low, high = (
-        ("more", grown.low, grown.high) if grown.value >= 0 else ("less", -grown.high, -grown.low)
-    )
+    word, part = "more", grown
+    if grown.value < 0:
+        word, part = "less", Estimate(-grown.value, -grown.high, -grown.low)
     errors = f"mean squared error {loss.quality.mse:.4g} instead of {exact.quality.mse:.4g}"
-    return f"{errors}, {abs(grown.value):.3g}% {word} ({low:.2g}% to {high:.2g}%)"
+    return f"{errors}, {part.value:.3g}% {word} ({part.ends(2)})"
 
 
 def lost_classes(point: Point, exact: Point, names: Mapping[float, str] | None = None) -> dict[float, str]:
@@ -123,8 +123,7 @@ def spent(point: Point) -> str | None:
 
 
 def _share(known: Estimate) -> str:
-    interval = f"{known.low:.2g}% to {known.high:.2g}% with {CONFIDENCE:.0%} confidence"
-    return f"{known.value:.3g}% ({interval})"
+    return f"{known.value:.3g}% ({known.ends(2)} with {CONFIDENCE:.0%} confidence)"
 
 
 def _points(lost: Estimate) -> str:

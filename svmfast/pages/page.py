@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -58,7 +59,7 @@ class Cell:
     ----------
     words : str
     value : float, str or None
-        The key by which rows are sorted; rows with None stay last.
+        The key by which rows are sorted; rows with None or infinity stay last.
     note : str
         A remark below, in small type.
     """
@@ -86,7 +87,7 @@ def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
         kind = ' class="chosen"' if row.chosen else ""
         out.append(f'<tr{kind} data-of-group="{text(row.group)}">')
         for cell in row.cells:
-            value = "" if cell.value is None else f"{cell.value}"
+            value = "" if cell.value in (None, math.inf) else f"{cell.value}"
             note = f'<div class="note">{text(cell.note)}</div>' if cell.note else ""
             out.append(f'<td data-value="{text(value)}">{text(cell.words)}{note}</td>')
         out.append("</tr>")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from svmfast.evaluation.loss import NOTHING, Estimate, loss, no_loss
 from svmfast.evaluation.skill import skill
-from svmfast.solvers.binomial import clopper_pearson, sum_interval
+from svmfast.rows import FloatArray
+from svmfast.solvers.binomial import clopper_pearson
 
 
 def test_figures_of_labels() -> None:
@@ -52,7 +55,9 @@ def test_figures_of_values() -> None:
     assert one.lost.value == 300
 
 
-@pytest.mark.parametrize(("worse", "better", "n"), [(0.02, 0.01, 500), (0.004, 0.0, 400), (0.1, 0.12, 100)])
+@pytest.mark.parametrize(
+    ("worse", "better", "n"), [(0.02, 0.01, 500), (0.004, 0.0, 400), (0.1, 0.12, 100), (0.45, 0.45, 300)]
+)
 def test_the_interval_of_lost_accuracy_covers(worse: float, better: float, n: int) -> None:
     rng = np.random.default_rng(n)
     covered = 0
@@ -83,21 +88,50 @@ def test_the_interval_of_lost_balanced_accuracy_covers() -> None:
 
 def test_the_interval_of_growing_error_covers() -> None:
     rng = np.random.default_rng(2)
-    covered, n = 0, 400
+    covered, n = 0, 1000
     for _ in range(400):
         target, noise = rng.normal(size=n), rng.normal(size=n)
         exact = target + noise
         predicted = exact + 0.3 * rng.normal(size=n)
         found = loss(predicted, exact, target, regression=True).lost
-        covered += found.low <= 9 <= found.high  # the variances add: 1.09 for 1
-    assert covered >= 0.92 * 400
+        covered += found.low <= 9 <= found.high < 50  # the variances add: 1.09 for 1
+    assert covered >= 0.93 * 400
 
 
-def test_one_share_is_its_own_sum() -> None:
-    assert sum_interval([(1.0, 3, 50)])[1:] == pytest.approx(clopper_pearson(3, 50))
-    total, low, high = sum_interval([(-2.0, 3, 50)])
-    assert total == pytest.approx(-0.12)
-    assert (low, high) == pytest.approx(tuple(-2 * end for end in reversed(clopper_pearson(3, 50))))
+def _far_off(rng: np.random.Generator, n: int) -> FloatArray:
+    return rng.normal(size=n) * np.where(rng.random(n) < 0.01, 0.5, 0.01)
+
+
+def _pareto(rng: np.random.Generator, n: int) -> FloatArray:
+    return rng.pareto(3, n) * 0.02
+
+
+@pytest.mark.parametrize("n", [200, 2000])
+@pytest.mark.parametrize(("draw", "square"), [(_far_off, 0.002599), (_pareto, 0.0004)])
+def test_the_interval_of_values_covers_where_few_rows_have_the_error(
+    draw: Callable[..., FloatArray], square: float, n: int
+) -> None:
+    """The closed-form mean squares: 0.01 0.5^2 + 0.99 0.01^2, and 0.02^2 times 2 / ((3 - 1) (3 - 2))."""
+    rng = np.random.default_rng(n)
+    covered, unknown = 0, np.full(n, np.nan)
+    for _ in range(400):
+        exact = rng.normal(size=n)
+        found = loss(exact + draw(rng, n), exact, unknown, regression=True).differing
+        assert found.low <= found.value <= found.high
+        covered += found.low <= 100 * np.sqrt(square) <= found.high
+    assert covered >= 0.93 * 400
+
+
+def test_the_interval_of_values_has_an_upper_end_where_all_rows_share_the_error() -> None:
+    rng = np.random.default_rng(4)
+    covered, n = 0, 1000
+    for _ in range(300):
+        exact = rng.normal(size=n)
+        found = loss(exact + 0.01 * rng.normal(size=n), exact, np.full(n, np.nan), regression=True).differing
+        covered += found.low <= 1 <= found.high < 1.2
+    assert covered >= 0.93 * 300
+    few = loss(exact[:400] + 0.01, exact[:400], np.full(400, np.nan), regression=True).differing
+    assert few.ends(2).startswith("at least ")
 
 
 def test_skill_of_a_good_model_and_of_others() -> None:
