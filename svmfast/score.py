@@ -27,13 +27,17 @@ def percent(count: int, total: int) -> float:
 _ROUNDING = 1e-9
 
 
-def values_differing_percent(values: FloatArray, exact: FloatArray) -> float:
+def values_differing_percent(
+    values: FloatArray, exact: FloatArray, weights: FloatArray | None = None
+) -> float:
     """Return how much values differ from the exact ones, in percent of the spread of the exact ones.
 
     Parameters
     ----------
     values, exact : float64 arrays of the same shape
         For a regression, the values that two models give to the same rows.
+    weights : (n,) float64, optional
+        How often each row occurs; by default once.
 
     Returns
     -------
@@ -53,8 +57,10 @@ def values_differing_percent(values: FloatArray, exact: FloatArray) -> float:
     size = max(float(np.abs(exact).max()), float(np.abs(values).max()))
     if not 0 < size < math.inf:
         return 0.0 if size == 0 else math.inf
-    error = math.sqrt(float(np.mean((values / size - exact / size) ** 2)))
-    spread = float((exact / size).std())
+    weights = None if weights is None else weights.reshape(-1, *[1] * (exact.ndim - 1)) + np.zeros_like(exact)
+    error = math.sqrt(float(np.average((values / size - exact / size) ** 2, weights=weights)))
+    around = exact / size - np.average(exact / size, weights=weights)
+    spread = math.sqrt(float(np.average(around**2, weights=weights)))
     if spread <= _ROUNDING:  # constant values
         return 0.0 if error <= _ROUNDING else math.inf
     return 100 * error / spread

@@ -101,8 +101,9 @@ def _distinct_rows(rows: Rows, enough: int) -> int:
     """Count distinct rows, up to `enough`; k-means cannot find more clusters than there are points."""
     seen: set[bytes] = set()
     for i in range(len(rows)):
-        a, b = rows.indptr[i], rows.indptr[i + 1]
-        seen.add(rows.indices[a:b].tobytes() + rows.values[a:b].tobytes())
+        own = slice(rows.indptr[i], rows.indptr[i + 1])
+        stored = rows.values[own] != 0
+        seen.add(rows.indices[own][stored].tobytes() + rows.values[own][stored].tobytes())
         if len(seen) >= enough:
             break
     return len(seen)

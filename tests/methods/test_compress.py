@@ -26,6 +26,7 @@ from svmfast.errors import (
     UnsupportedError,
 )
 from svmfast.formats.detect import load_model, model_bytes
+from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.refit_probabilities import fit_sigmoid
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress.compressor import prepare
@@ -36,7 +37,7 @@ from svmfast.methods.compress.report import CompressReport
 from svmfast.methods.compress.search import Found, held_out_difference, search, too_few
 from svmfast.options import made
 from svmfast.rows import Rows
-from svmfast.solvers.binomial import clopper_pearson
+from svmfast.solvers.binomial import clopper_pearson, upper_limit
 
 
 def dictionaries(z: Rows) -> Iterator[dict[int, float]]:
@@ -167,7 +168,7 @@ def test_auto_takes_the_better_start() -> None:
 def test_a_few_large_errors_do_not_choose_the_start() -> None:
     """LARS has the smaller squared error on these rows, but k-means gives more of the exact labels."""
     before = exact("odd_c_rbf")
-    squared, agreement = {}, {}
+    squared, differing = {}, {}
     for start in ("kmeans", "lars"):
         compressor = prepare(before, *rows("odd.train"), CompressOptions(start=start, select_only=True))
         made, report = compressor.compress(16)
@@ -179,9 +180,9 @@ def test_a_few_large_errors_do_not_choose_the_start() -> None:
         )
         f = compressor.choose.values
         squared[start] = np.average((values - f) ** 2, weights=compressor.choose.weight)
-        agreement[start] = report.starts[0].label_agreement
+        differing[start] = report.starts[0].labels_differing_percent
     assert squared["lars"] < squared["kmeans"]
-    assert agreement["kmeans"] > agreement["lars"]
+    assert differing["kmeans"] < differing["lars"]
     _, report = prepare(before, *rows("odd.train"), CompressOptions(select_only=True)).compress(16)
     assert report.start == "kmeans"
 
@@ -194,9 +195,10 @@ def test_the_report_shows_by_what_the_start_was_chosen() -> None:
     lines = [line for line in report.lines() if line.startswith("start")]
     for line, start in zip(lines, report.starts, strict=True):
         assert start.moved == 60
-        assert f"{start.name}: labels agree {start.label_agreement:.2%}" in line
+        assert f"{start.name}: {start.labels_differing_percent:.3g}% of the labels differ, " in line
         later = (
-            f"; after 60 iterations {start.moved_label_agreement:.2%}, error {start.moved_choosing_error:.3g}"
+            f"; after 60 iterations {start.moved_labels_differing_percent:.3g}% of the labels differ, "
+            f"error {start.moved_choosing_error:.3g}"
         )
         assert line.endswith(f"{later} on the rows for choices")
 
@@ -326,12 +328,14 @@ def _tried(differences: Mapping[int, tuple[float, float]], limit: float) -> Foun
 
     def compress(size: int, progress: object = None) -> tuple[Any, CompressReport]:
         ours, theirs = differences.get(size, next(iter(differences.values())))
-        statement = replace(known.statement, rows=200, label_agreement=1 - theirs)
+        shown = labels_differing((theirs, *clopper_pearson(200 * theirs, 200)))
+        statement = replace(known.statement, rows=200, **shown)
         found = replace(known, choosing_difference=ours, statement=statement, rows_choosing=200)
         return of_size(size), found
 
-    held = SimpleNamespace(rows=range(200))
-    split = SimpleNamespace(choose=held, state=held)
+    held = range(200)
+    least = 100 * upper_limit(0, 200)
+    split = SimpleNamespace(choose=held, state=held, frequent=(), least_percent=lambda _: least)
     fake = cast(Any, SimpleNamespace(model=of_size(454), smallest=2, compress=compress, split=split))
     return search(fake, lambda one: len(one.sv), CompressOptions(max_diff=limit))
 
@@ -355,7 +359,7 @@ def test_a_limit_that_the_held_out_rows_refute_writes_nothing(monkeypatch: pytes
 
     once = {"max_diff": 0.02, "iterations": 1}
     monkeypatch.setattr("svmfast.methods.compress.run.search", lambda *_, **__: found(0.05))
-    with pytest.raises(NegativeAnswerError, match=r"10 of 200 labels differ on the held-out rows, 2\.4"):
+    with pytest.raises(NegativeAnswerError, match=r"^5% of the labels differ \(95% confidence: 2\.42% to"):
         package.compress(exact("breast_c_rbf"), **once)
     monkeypatch.setattr("svmfast.methods.compress.run.search", lambda *_, **__: found(0.03))  # 1.1% to 6.4%
     made = package.compress(exact("breast_c_rbf"), **once)
@@ -365,16 +369,16 @@ def test_a_limit_that_the_held_out_rows_refute_writes_nothing(monkeypatch: pytes
 
 
 def test_too_few_rows_to_show_the_limit_are_named() -> None:
-    needed = "could, which takes about 5,980 distinct rows of `data`"
+    needed = "distinct ones could, which takes about 5,980 distinct rows of `data`"
     why = "200 rows cannot show that at most 0.5% of the labels differ, even if none of them does"
     why = f"{why}; 598 {needed}"
     assert _tried({5: (0.1, 0.0)}, 0.005).advice == f"rows for choices: {why}"
     met = _tried({5: (0.0, 0.0)}, 0.005).report
     assert met is not None
     assert f"held-out rows: {why}" in met.notes
-    assert too_few(598, 0.005) is None
-    assert too_few(597, 0.005) is not None
-    assert "more than are held out" in str(too_few(200, 0.0001))
+    assert too_few(598, 100 * upper_limit(0, 598), 0.005) is None
+    assert too_few(597, 100 * upper_limit(0, 597), 0.005) is not None
+    assert "more than are held out" in str(too_few(200, 1.5, 0.0001))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -15,6 +15,8 @@ from scipy.stats import beta
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.common.equal_rows import Counted
+from svmfast.methods.common.hold_out import Aside
 from svmfast.methods.dcpred.convert import fit_exact
 from svmfast.methods.dcpred.held_out import held_out
 from svmfast.methods.dcpred.options import DcpredOptions
@@ -90,22 +92,26 @@ def test_one_against_the_rest_is_certain_when_nothing_within_the_bounds_changes_
 
 
 def test_held_out_error() -> None:
-    """Quantiles, agreement and its interval, from decision values of the same rows."""
+    """Quantiles, differing labels and their interval, from decision values of the same rows."""
     exact = load_model(model_path("breast_c_rbf"))
     rows = read_svmlight(data_path("breast.train")).rows
     test = read_svmlight(data_path("breast.test")).rows
     mine = DcpredOptions(gamma=(exact.kernel.gamma,), clusters=1, landmarks=3, iterations=5)  # type: ignore[attr-defined]
     model, _ = fit_exact(rows, exact, mine)
-    found = held_out(exact, model, test, values_fitted=True, threads=1)
+    n = len(test)
+    once = Counted(np.ones(n), np.zeros(n, dtype=np.bool_), np.ones(n))
+    aside = Aside(np.zeros(n, dtype=np.bool_), np.arange(n), np.arange(n), once, np.arange(n))
+    found = held_out(exact, model, test, aside, values_fitted=True, threads=1)
     assert found is not None
     ours, theirs = model.decision_values(test)[:, 0], exact.decision_values(test)[:, 0]
     gaps = np.sort(np.abs(ours - theirs))
     assert found["largest"] == gaps[-1] >= found["quantile_999"] == found["fallback_error"]
     assert np.mean(gaps <= found["median"]) >= 0.5 > np.mean(gaps < found["median"])
     same = int(np.count_nonzero((ours > 0) == (theirs > 0)))
-    assert found["label_agreement"] == same / len(test)
-    assert found["agreement_low"] == pytest.approx(beta.ppf(0.025, same, len(test) - same + 1))
-    labels = held_out(exact, model, test, values_fitted=False, threads=1)
+    assert found["labels_differing_percent"] == pytest.approx(100 * (n - same) / n)
+    low = beta.ppf(0.025, same, n - same + 1)
+    assert found["labels_differing_percent_high"] == pytest.approx(100 * (1 - low))
+    labels = held_out(exact, model, test, aside, values_fitted=False, threads=1)
     assert labels is not None
     assert "median" not in labels
     wrong = np.abs(ours[(ours > 0) != (theirs > 0)])

@@ -68,7 +68,7 @@ def test_the_error_is_stated_on_rows_held_out_of_the_fit() -> None:
     stated = prepare(exact, rows, options=how).compress(30)[1].statement
     assert told is not None
     assert (told["rows"], told["fallback_error"]) == (stated.rows, stated.quantile_999)
-    assert told["agreement_low"] == stated.agreement_low
+    assert told["labels_differing_percent_low"] == stated.labels_differing_percent_low
 
 
 def test_the_program_trains_pairs(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.equal_rows import row_keys
+from svmfast.methods.common.hold_out import rows_aside
 from svmfast.methods.dcpred.fit import fit_ridge, fit_svc
-from svmfast.methods.dcpred.held_out import rows_aside
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.search import choose
 from svmfast.rows import FloatArray, Rows
@@ -29,12 +29,18 @@ def test_held_out_rows_are_distinct_and_include_their_copies() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 3, (400, 4)).astype(float)  # 81 distinct rows at most
     keys = row_keys(Rows.from_dense(x))
-    chosen, kept = rows_aside(keys, 5)
-    distinct = np.unique(x, axis=0)
-    assert len(chosen) == len(np.unique(x[chosen], axis=0)) == int(0.1 * len(distinct))
+    found = rows_aside(keys, None, (5, 0), copies_agree=True)
+    distinct, times = np.unique(x, axis=0, return_counts=True)
+    frequent = {tuple(row) for row in distinct[times >= 10]}
+    chosen, others = (found.rows[found.counted.frequent == one] for one in (False, True))
+    assert len(chosen) == len(np.unique(x[chosen], axis=0)) == int(0.1 * (len(distinct) - len(frequent)))
+    assert {tuple(row) for row in x[others]} == frequent != set()
     aside = {tuple(row) for row in x[chosen]}
-    assert [tuple(row) in aside for row in x] == kept.tolist()
-    assert not rows_aside(keys[:15], 5)[1].any()
+    assert [tuple(row) not in aside for row in x] == found.fitted.tolist()
+    assert not aside & frequent
+    np.testing.assert_array_equal(x[found.held], x[found.rows[found.place]])
+    assert found.counted.weights.sum() == pytest.approx(400)
+    assert rows_aside(keys[:15], None, (5, 0), copies_agree=True).fitted.all()
     # A stored zero makes no difference.
     stored = Rows(
         np.array([0, 2, 3, 5]), np.array([0, 2, 2, 1, 3], np.int32), np.array([0.0, 7.0, 7.0, 0.0, 7.0]), 4
@@ -58,9 +64,9 @@ def test_no_copy_of_a_held_out_row_is_fitted(fit: str, monkeypatch: pytest.Monke
             seen["fitted"] = Rows.concatenate([seen["fitted"], part])
         return real_fit(task, training, *rest)
 
-    def error(exact: Any, model: Any, aside: Rows, **rest: Any) -> Any:
-        seen["aside"] = aside
-        return real_error(exact, model, aside, **rest)
+    def error(exact: Any, model: Any, rows: Rows, aside: Any, **rest: Any) -> Any:
+        seen["aside"] = rows.take(aside.rows)
+        return real_error(exact, model, rows, aside, **rest)
 
     monkeypatch.setattr(convert, "fit_tree", fitting)
     monkeypatch.setattr(convert, "held_out", error)
@@ -68,7 +74,8 @@ def test_no_copy_of_a_held_out_row_is_fitted(fit: str, monkeypatch: pytest.Monke
     told = convert.fit_exact(rows, exact, mine)[1].held_out
     assert told is not None
     aside = row_keys(seen["aside"])
-    assert told["rows"] == len(aside) == len(set(aside)) == int(0.1 * len(set(row_keys(once))))
+    assert len(aside) == len(set(aside)) == int(0.1 * len(set(row_keys(once))))
+    assert told["rows"] == sum(key in set(aside) for key in row_keys(rows)) >= 2 * len(aside)
     assert not set(aside) & set(row_keys(seen["fitted"]))
 
 

@@ -10,6 +10,8 @@ from program import data, model, svmfast
 
 import svmfast as package
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError
+from svmfast.methods.common.equal_rows import row_keys
+from svmfast.methods.common.hold_out import rows_aside
 from svmfast.solvers.kernel_clusters import kmeans_centers
 
 
@@ -18,7 +20,7 @@ def test_as_many_landmarks_as_rows_reproduce_the_exact_model() -> None:
     exact, rows = package.load_model(model("iris_c_rbf_prob")), package.read_svmlight(data("iris.train"))
     made, report = package.nystrom(rows, exact=exact, landmarks=len(rows), seed=1)
     assert report.relative_rms is None
-    assert report.agreement > 0.9
+    assert report.labels_differing["labels_differing_percent"] < 10
     ours, theirs = (m.decision_values(rows.rows) for m in (made, exact))
     assert np.abs(ours - theirs).max() < 0.01 * np.abs(theirs).max()
 
@@ -28,7 +30,8 @@ def test_ridge_is_the_closed_form_on_the_features() -> None:
     train = package.read_svmlight(data("diabetes.train"))
     gamma, regularization, m = 0.05, 0.3, 20
     made, report = package.nystrom(train, task="ridge", gamma=gamma, lambda_=regularization, landmarks=m)
-    kept = np.sort(np.random.default_rng([0, 1]).permutation(len(train))[report.rows_held_out :])
+    kept = np.flatnonzero(rows_aside(row_keys(train.rows), None, (0, 1), copies_agree=False).fitted)
+    assert len(kept) == report.rows
     x, y = train.rows.to_dense()[kept], train.labels[kept]
     z = kmeans_centers(train.rows.take(kept), m, seed=0)
 
@@ -97,7 +100,8 @@ def test_class_weights_are_weights_of_rows_in_a_linear_model_of_the_features(nam
     gamma, m, weights = 0.05, 15, {1: 4.0, 3: 0.5, 99: 2.0}
     made, report = result = package.nystrom(train, task="svc", gamma=gamma, landmarks=m, weights=weights)
     assert any("no row has label 99, which has a weight" in warning for warning in result.warnings)
-    kept = np.sort(np.random.default_rng([0, 1]).permutation(len(train))[report.rows_held_out :])
+    kept = np.flatnonzero(rows_aside(row_keys(train.rows), None, (0, 1), copies_agree=False).fitted)
+    assert len(kept) == report.rows
     x, y = train.rows.to_dense()[kept], train.labels[kept]
     z = kmeans_centers(train.rows.take(kept), m, seed=0)
 
@@ -115,7 +119,7 @@ def test_class_weights_are_weights_of_rows_in_a_linear_model_of_the_features(nam
         expected = expected[:, None] * (1 if labels[0] == classes[1] else -1)
     else:
         expected = expected[:, [classes.index(label) for label in labels]]
-    np.testing.assert_allclose(ours, expected, rtol=0, atol=2e-3)
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=4e-3)
 
 
 def test_class_weights_need_classes() -> None:

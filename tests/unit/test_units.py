@@ -22,6 +22,7 @@ from svmfast.cli.units import Bytes, Duration, Multiple, Share
 from svmfast.errors import OptionError, SvmfastError
 from svmfast.evaluation.loss import Estimate, Loss
 from svmfast.frontiers.pareto import Limits
+from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.compress.search import held_out_difference
 from svmfast.score import percent
 from svmfast.sklearn import FastSVC, FastSVR
@@ -50,7 +51,8 @@ def test_a_share_of_rows_equals_the_share_that_is_written(n: int) -> None:
         text = f"{digits.numerator * 10**6 // digits.denominator / 10**6:.6f}"
         assert k / n == Share().convert(f"{text}%", None, None)
         assert percent(k, n) == percentage(k / n)
-        statement = SimpleNamespace(rows=n, label_agreement=(n - k) / n, values_differing_percent=None)
+        shown = labels_differing((k / n, 0.0, 1.0))
+        statement = SimpleNamespace(values_differing_percent=None, **shown)
         assert held_out_difference(cast(Any, SimpleNamespace(statement=statement))) == k / n
 
 

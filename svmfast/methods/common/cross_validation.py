@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
+from svmfast.methods.common.equal_rows import groups_of, row_keys
+from svmfast.rows import Rows
 from svmfast.score import Quality
 
 
@@ -61,9 +63,19 @@ def check_folds(folds: int | None, grid: int, rows: int) -> None:
         raise OptionError(f"`folds` is {folds}; there are {rows} rows")
 
 
-def fold_numbers(rows: int, folds: int, seed: int) -> NDArray[np.int64]:
-    """Return the fold of every row, from 0: equal sizes, drawn at random."""
-    return np.random.default_rng([seed, 7]).permutation(rows) % folds
+def fold_numbers(rows: Rows, folds: int, seed: int) -> NDArray[np.int64]:
+    """Return the fold of every row, from 0, drawn at random; copies of a row are in the same fold.
+
+    Raises
+    ------
+    OptionError
+        There are fewer distinct rows than folds.
+    """
+    group, first = groups_of(row_keys(rows))
+    if len(first) < folds:
+        raise OptionError(f"`folds` is {folds}; there are {len(first)} distinct rows")
+    drawn: NDArray[np.int64] = np.random.default_rng([seed, 7]).permutation(len(first)) % folds
+    return drawn[group]
 
 
 def best_of(scores: Sequence[CrossValidation], *, classes: bool) -> CrossValidation:

@@ -2,23 +2,28 @@
 
 Rows drawn independently may be equal if the population has few distinct ones, and every draw counts. Copies
 of a file are equal too, but give no new information. The two differ in how often rows occur
-(:func:`copied`).
+(:func:`copied`). Rows that are held out are counted as often as they occur (:class:`Counted`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.rows import Rows
-from svmfast.solvers.binomial import poisson_limits
+from svmfast.solvers.binomial import CONFIDENCE, clopper_pearson, poisson_limits, weighted_sum
 
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: Copies are reported only if the probability that independent draws look like copies is below about this.
 COPIED_BY_CHANCE = 1e-4
+#: Rows that occur so often are counted by themselves: a part drawn at random may hold none of them.
+FREQUENT = 10
 
 
 def row_keys(rows: Rows) -> list[bytes]:
@@ -74,3 +79,105 @@ def copied(group: IntArray) -> int | None:
         if low * low * j / (j + 1) > high[0] * high[1]:
             return int(j)
     return None
+
+
+def frequent_groups(group: IntArray) -> BoolArray:
+    """Return which groups have at least :data:`FREQUENT` rows; none have if rows were copied."""
+    times = np.bincount(group)
+    return (times >= FREQUENT) & (copied(group) is None)
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Distinct rows on which two models are compared, and how many rows of the data each stands for.
+
+    What two models answer to a row is the same for all its copies, so copies are one observation. Rows that
+    are not frequent stand for others like them, and must not have been fitted. A frequent row only stands for
+    itself, in the share that it has in the data; it may have been fitted.
+
+    Attributes
+    ----------
+    times : (m,) float64
+        How often each row occurs, up to a common factor of the rows that are not frequent.
+    frequent : (m,) bool
+        All rows of :func:`frequent_groups`, and no other.
+    rest : (r,) float64
+        How often each row of the data occurs that is not frequent, held out or not.
+    """
+
+    times: FloatArray
+    frequent: BoolArray
+    rest: FloatArray
+
+    @property
+    def weights(self) -> FloatArray:
+        """How many rows of the data each row stands for; ``(m,)``."""
+        own = self.times[~self.frequent].sum()
+        if not self.frequent.any():
+            return self.times
+        return np.where(self.frequent, self.times, self.times * (self.rest.sum() / own if own else 0.0))
+
+    @property
+    def frequent_rows(self) -> int:
+        """The number of rows of the data that are frequent."""
+        return int(self.times[self.frequent].sum())
+
+    def share(
+        self, found: BoolArray | FloatArray, confidence: float = CONFIDENCE
+    ) -> tuple[float, float, float]:
+        """Return an estimate of the share of rows for which `found` is true, and its interval.
+
+        The interval of rows that are not frequent is Clopper and Pearson's for an effective number of rows:
+        how many distinct rows that occur once give the same variance, at most (Korn and Graubard, "Confidence
+        intervals for proportions with small expected number of positive counts estimated from survey data",
+        Survey Methodology 24, 1998). If no row repeats, that is the number of rows.
+
+        Parameters
+        ----------
+        found : (m,) bool or float64
+            Where equal rows may differ, the share of each row's copies.
+        """
+        times, others = self.times[self.frequent], self.times[~self.frequent]
+        rest = float(self.rest.sum())
+        total = float(times.sum()) + rest
+        terms = []
+        if len(times):
+            count = float(times @ found[self.frequent])
+            terms.append((1.0, (count / total, *clopper_pearson(count, total, confidence))))
+        if len(others):
+            at = found[~self.frequent].astype(np.float64)
+            own = float(others.sum())
+            value = float(others @ at) / own
+            # Both the rows drawn and those that could be drawn show how much the times vary.
+            drawable = len(others) * rest**2 / len(self.rest) / float(self.rest @ self.rest)
+            size = min(drawable, own**2 / float(others @ others))
+            variance = float(others**2 @ (at - value) ** 2) / own**2
+            if variance > 0:
+                size = min(size, value * (1 - value) / variance)
+            terms.append((rest / total, (value, *clopper_pearson(value * size, size, confidence))))
+        elif rest:
+            terms.append((rest / total, (0.0, 0.0, 1.0)))
+        value, low, high = weighted_sum(terms)
+        return value, max(0.0, low), min(1.0, high)
+
+    @classmethod
+    def of(cls, times: FloatArray, held: BoolArray, frequent: BoolArray) -> Counted:
+        """Return the held-out and the frequent groups, in this order.
+
+        Parameters
+        ----------
+        times : (g,) float64
+            The number of rows in each group.
+        held, frequent : (g,) bool
+            No group is both.
+        """
+        own = np.concatenate([times[held], times[frequent]])
+        return cls(own, np.arange(len(own)) >= np.count_nonzero(held), times[~frequent])
+
+
+def quantiles(values: FloatArray, weights: FloatArray, shares: list[float]) -> list[float]:
+    """Return quantiles of ``(m, p)`` values whose row i occurs weights[i] times; the higher of two."""
+    order = np.argsort(values, axis=None, kind="stable")
+    reached = np.cumsum(np.repeat(weights, values.shape[1])[order])
+    places = np.searchsorted(reached, np.ceil(np.array(shares) * (reached[-1] - 1)), side="right")
+    return [float(one) for one in values.ravel()[order[np.minimum(places, len(order) - 1)]]]

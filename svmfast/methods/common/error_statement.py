@@ -6,11 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from svmfast.solvers.binomial import clopper_pearson
-
 
 @dataclass(frozen=True)
 class ErrorStatement:
@@ -19,35 +14,57 @@ class ErrorStatement:
     Attributes
     ----------
     rows : int
-        Distinct rows held out.
+        Rows held out, with their copies.
+    frequent_rows : int
+        Rows of the data that are counted besides, because each of them is frequent
+        (:class:`svmfast.methods.common.equal_rows.Counted`).
     rows_from : str
         ``data`` or ``support vectors``.
     median, quantile_99, quantile_999, largest : float
         Statistics of |difference of decision values| over all rows and decision functions.
     values_differing_percent : float or None
         How much the values differ (:func:`svmfast.score.values_differing_percent`); None unless regression.
-    label_agreement : float or None
-        Share of rows with the exact model's label; None for regression.
-    agreement_low, agreement_high : float or None
-        Its Clopper-Pearson interval at 95 % confidence.
+    labels_differing_percent, labels_differing_percent_low, labels_differing_percent_high : float or None
+        Share of rows whose label is not the exact model's, and its interval at 95 %; None for regression.
     """
 
     rows: int
+    frequent_rows: int
     rows_from: str
     median: float
     quantile_99: float
     quantile_999: float
     largest: float
     values_differing_percent: float | None
-    label_agreement: float | None
-    agreement_low: float | None
-    agreement_high: float | None
+    labels_differing_percent: float | None
+    labels_differing_percent_low: float | None
+    labels_differing_percent_high: float | None
+
+    @property
+    def agreement_low(self) -> float | None:
+        """Lower end of the interval of the share of rows with the exact model's label."""
+        high = self.labels_differing_percent_high
+        return None if high is None else 1 - high / 100
+
+    @property
+    def agreement_high(self) -> float | None:
+        """Upper end of the same interval."""
+        low = self.labels_differing_percent_low
+        return None if low is None else 1 - low / 100
 
 
-def agreement(same: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Return the share of n > 0 rows with the same label, and its Clopper-Pearson interval at 95 %."""
-    count = int(np.count_nonzero(same))
-    return count / len(same), *clopper_pearson(count, len(same))
+def labels_differing(share: tuple[float, float, float]) -> dict[str, float]:
+    """Return the figures of a share with its interval, as :meth:`Counted.share` returns it, in percent."""
+    names = ("", "_low", "_high")
+    # Rounded, so that 7 of 100 do not exceed a limit of 7 %.
+    percents = (round(100 * one, 10) for one in share)
+    return {f"labels_differing_percent{name}": one for name, one in zip(names, percents, strict=True)}
+
+
+def labels_line(figures: Mapping[str, Any]) -> str:
+    """Return these figures as text."""
+    value, low, high = (figures[f"labels_differing_percent{name}"] for name in ("", "_low", "_high"))
+    return f"{value:.3g}% of the labels differ (95% confidence: {low:.3g}% to {high:.3g}%)"
 
 
 #: Names that methods use for figures of held-out rows, and the names in reports, which ``compare`` also uses.
@@ -56,22 +73,8 @@ _HELD_OUT = {
     **{"quantile_99": "abs_error_99", "q99": "abs_error_99", "quantile_999": "abs_error_999"},
     **{"largest": "max_abs_error", "max": "max_abs_error", "mean": "mean_abs_error"},
 }
-#: Shares of equal labels, and the percentages of differing labels to which they are converted.
-_AGREEMENT = {
-    "label_agreement": "labels_differing_percent",
-    "agreement_high": "labels_differing_percent_low",
-    "agreement_low": "labels_differing_percent_high",
-}
 
 
 def held_out(figures: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the figures measured on held-out rows, under the names that all reports share."""
-    if figures is None:
-        return None
-    found = {_HELD_OUT.get(key, key): value for key, value in figures.items() if key not in _AGREEMENT}
-    for key, name in _AGREEMENT.items():
-        if key in figures:
-            found[name] = None if figures[key] is None else round(100 * (1 - figures[key]), 10)
-    if "labels_differing" in found:
-        found["labels_differing_percent"] = 100 * found["labels_differing"] / found["rows"]
-    return found
+    return None if figures is None else {_HELD_OUT.get(key, key): value for key, value in figures.items()}

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-#: Share and maximum number of the rows on which an error is measured; with fewer than LEAST_ROWS, none are.
+from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of
+
+#: Share and maximum number of the rows on which an error is measured; with fewer distinct ones than
+#: LEAST_ROWS, none are.
 HELD_OUT, MOST_HELD_OUT, LEAST_ROWS = 0.1, 10_000, 20
 
 
@@ -14,15 +19,59 @@ def held_out_count(rows: int) -> int:
     return min(MOST_HELD_OUT, int(HELD_OUT * rows)) if rows >= LEAST_ROWS else 0
 
 
-def random_rows(rows: int, count: int, seed: tuple[int, int]) -> NDArray[np.bool_]:
-    """Return which of the rows are held out: `count` of them, drawn without replacement.
+@dataclass(frozen=True, eq=False)
+class Aside:
+    """A division of n rows into those to fit and those held out; equal rows are in the same part.
+
+    Attributes
+    ----------
+    fitted : (n,) bool
+        The rows that may be fitted.
+    held : (h,) int64
+        The rows that are held out, with their copies, ascending.
+    rows : (m,) int64
+        The rows on which to compare models: the first of each group of equal rows that is held out,
+        ascending, and then of each group that is frequent.
+    counted : Counted
+        How often these rows occur.
+    place : (h,) int64
+        For each row of `held`, the place of its group in `rows`.
+    """
+
+    fitted: NDArray[np.bool_]
+    held: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    counted: Counted
+    place: NDArray[np.int64]
+
+
+def rows_aside(keys: list[bytes], count: int | None, seed: tuple[int, int], *, copies_agree: bool) -> Aside:
+    """Hold out some of the distinct rows, with all rows equal to them.
 
     Parameters
     ----------
-    rows, count : int
+    keys : list of n bytes
+        Hashes by :func:`svmfast.methods.common.equal_rows.row_keys`.
+    count : int, optional
+        How many distinct rows; by default :func:`held_out_count`.
     seed : (int, int)
         The run's seed, and a number that identifies the purpose.
+    copies_agree : bool
+        Whether what is measured is the same for equal rows, as the labels of two models are. Frequent rows
+        are then not held out, but counted by themselves.
     """
-    chosen = np.zeros(rows, dtype=bool)
-    chosen[np.random.default_rng(seed).choice(rows, count, replace=False)] = True
-    return chosen
+    group, first = groups_of(keys)
+    frequent = frequent_groups(group) if copies_agree else np.zeros(len(first), dtype=np.bool_)
+    rare = np.flatnonzero(~frequent)
+    count = held_out_count(len(rare)) if count is None else min(count, len(rare))
+    held = np.zeros(len(first), dtype=np.bool_)
+    held[np.random.default_rng(seed).choice(rare, count, replace=False)] = True
+    times = np.bincount(group, minlength=len(first)).astype(np.float64)
+    aside = np.flatnonzero(held[group])
+    return Aside(
+        ~held[group],
+        aside,
+        np.concatenate([first[held], first[frequent]]),
+        Counted.of(times, held, frequent),
+        (np.cumsum(held) - 1)[group[aside]],
+    )

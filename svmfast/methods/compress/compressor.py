@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
 from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.common.refit_probabilities import refit_probabilities
-from svmfast.methods.compress.data_split import DataSplit, gather, scale_of, target
+from svmfast.methods.compress.data_split import DataSplit, Part, gather, scale_of, target
 from svmfast.methods.compress.landmark_start import lars_bytes, start_bytes, start_vectors
 from svmfast.methods.compress.model_form import as_model, class_sizes, collapsed, rounded
 from svmfast.methods.compress.optimizer import Optimized, optimize
@@ -75,6 +75,7 @@ class Compressor:
     threads: int
     split: DataSplit
     fit: Target
+    choosing: Part
     choose: Target
     notes: tuple[str, ...]
     labelled: tuple[Rows, FloatArray] | None
@@ -117,8 +118,8 @@ class Compressor:
             iterations=found.iterations,
             evaluations=found.evaluations,
             stopped=found.stopped,
-            rows_fitted=len(self.split.fit),
-            rows_choosing=len(self.split.choose),
+            rows_fitted=int(self.split.fit.times.sum()),
+            rows_choosing=int(self.split.choose.times.sum()),
             statement=statement,
             choosing_difference=choosing_difference(self.model, compressed, self.split, threads=self.threads),
             probabilities=probabilities,
@@ -173,7 +174,7 @@ class Compressor:
 
     def _report_start(self, name: str, reduced: ReducedSet) -> StartReport:
         held = self._held_out(reduced)
-        return StartReport(name, held.label_agreement, held.median, self._choosing_error(reduced))
+        return StartReport(name, held.labels_differing_percent, held.median, self._choosing_error(reduced))
 
     def _held_out(self, reduced: ReducedSet) -> ErrorStatement:
         made = as_model(self.model, self.split.columns, rounded(reduced))
@@ -188,13 +189,13 @@ class Compressor:
         """
         if self.model.head.is_regression:
             return self.choose.error(reduced)
-        if not len(self.split.choose.rows):
+        if not len(self.choose.values):
             return 0.0  # the first start is taken
         f = self.choose.values
         r = self.choose.decisions(reduced) - f
         squared = r * r
         share = np.divide(squared, squared + f * f, out=np.zeros_like(r), where=r != 0)
-        return float(np.average(share.mean(axis=1), weights=self.split.choose.times))
+        return float(np.average(share.mean(axis=1), weights=self.choosing.times))
 
     def _move(
         self, tried: Mapping[str, ReducedSet], starts: tuple[StartReport, ...], progress: Progress
@@ -209,9 +210,14 @@ class Compressor:
                 moved = self._optimize(tried[start.name], spent, progress, what=f"from {start.name}")
                 evaluations += moved.evaluations
                 reached = self._choosing_error(moved.reduced)
-                agreement = self._held_out(moved.reduced).label_agreement
+                differing = self._held_out(moved.reduced).labels_differing_percent
                 compared.append(
-                    replace(start, moved=spent, moved_label_agreement=agreement, moved_choosing_error=reached)
+                    replace(
+                        start,
+                        moved=spent,
+                        moved_labels_differing_percent=differing,
+                        moved_choosing_error=reached,
+                    )
                 )
                 if reached < error:
                     best, reduced, error = start.name, moved.reduced, reached
@@ -337,6 +343,7 @@ def prepare(
         )
     scale = scale_of(model, split.fit.exact)
     fit = target(model, split, split.fit, scale, threads)
-    choose = target(model, split, split.choose, scale, threads)
+    choosing = split.with_frequent(split.choose)
+    choose = target(model, split, choosing, scale, threads)
     labelled = (data, labels) if data is not None and labels is not None else None
-    return Compressor(model, options, threads, split, fit, choose, tuple(notes), labelled)
+    return Compressor(model, options, threads, split, fit, choosing, choose, tuple(notes), labelled)

@@ -1,15 +1,21 @@
-"""The distinct rows for compression, with exact values: some to fit, some to choose, some to measure."""
+"""The distinct rows for compression, with exact values: some to fit, some to choose, some to measure.
+
+Rows are drawn by what they hold: copies of a row are in one part, and count as often as they occur. Rows that
+are frequent are fitted, and count in every comparison (:class:`svmfast.methods.common.equal_rows.Counted`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys
 from svmfast.methods.compress.reduced_set import Target
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.binomial import CONFIDENCE
 
 #: Shares of the rows for choices (early stop, start, size) and for the error statement, with upper limits.
 _CHOOSE_SHARE, MOST_CHOOSING = 0.1, 5000
@@ -31,13 +37,15 @@ class Part:
     exact : (n, p) float64
         The exact model's decision values.
     times : (n,) float64
-        How often each row occurs in the data.
+        How often each row occurs in the data, or how many rows of the data it stands for.
+    frequent : (n,) bool
     """
 
     rows: Rows
     winner: NDArray[np.int64]
     exact: FloatArray
     times: FloatArray
+    frequent: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -55,6 +63,10 @@ class DataSplit:
         The original numbers of the columns that occur in the support vectors or the data.
     fit, choose, state : Part
         No row is in two of them, even if the data repeat rows or contain the support vectors.
+    frequent : Part
+        The rows of `fit` that are frequent.
+    rest : (r,) float64
+        How often each row of the data occurs that is not frequent.
     from_data : bool
         Whether `choose` and `state` are rows of data. Otherwise they are support vectors, which the exact
         model fits more closely than other rows.
@@ -67,6 +79,8 @@ class DataSplit:
     fit: Part
     choose: Part
     state: Part
+    frequent: Part
+    rest: FloatArray
     from_data: bool
     trained_on: bool = False
 
@@ -74,6 +88,29 @@ class DataSplit:
     def width(self) -> int:
         """Number of columns d."""
         return len(self.columns)
+
+    def counted(self, part: Part) -> Counted:
+        """Return how often rows occur in `part`, which :meth:`with_frequent` returned."""
+        return Counted(part.times, part.frequent, self.rest)
+
+    def least_percent(self, part: Part) -> float:
+        """Return the upper limit on the share of labels that differ if none does in `part`, in percent."""
+        part = self.with_frequent(part)
+        return 100 * self.counted(part).share(np.zeros(len(part)), 2 * CONFIDENCE - 1)[2]
+
+    def with_frequent(self, part: Part) -> Part:
+        """Return `part` and the frequent rows; `times` is how many rows of the data each row stands for."""
+        both = (part, self.frequent)
+        winner = np.concatenate([p.winner for p in both])
+        order = np.argsort(winner, kind="stable")
+        joined = Part(
+            Rows.concatenate([p.rows for p in both]).take(order),
+            winner[order],
+            np.concatenate([p.exact for p in both])[order],
+            np.concatenate([p.times for p in both])[order],
+            np.concatenate([p.frequent for p in both])[order],
+        )
+        return replace(joined, times=self.counted(joined).weights)
 
 
 def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int) -> DataSplit:
@@ -92,17 +129,20 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
     everything = everything.renumbered(
         np.searchsorted(columns, everything.indices).astype(np.int32), len(columns)
     )
-    group, first = _distinct(everything)
-    times = np.bincount(group[n_sv:] if data is not None else group, minlength=len(first)).astype(np.float64)
+    group, first = groups_of(row_keys(everything))
+    own = group if data is None else group[n_sv:]
+    times = np.bincount(own, minlength=len(first)).astype(np.float64)
+    frequent = np.zeros(len(first), dtype=np.bool_)
+    frequent[: own.max(initial=-1) + 1] = frequent_groups(own)
     trained_on = data is not None and 2 * np.count_nonzero(times[group[:n_sv]]) > n_sv
-    candidates = np.flatnonzero(times)
+    candidates = np.flatnonzero((times > 0) & ~frequent)
     order = np.random.default_rng([seed, len(candidates)]).permutation(candidates)
     n_choose = min(MOST_CHOOSING, max(int(_CHOOSE_SHARE * len(order)), min(10, len(order) // 4)))
     n_state = min(_STATE_CAP, max(int(_STATE_SHARE * len(order)), min(10, len(order) // 4)))
     chosen = {"choose": order[:n_choose], "state": order[n_choose : n_choose + n_state]}
     kept = np.ones(len(first), dtype=bool)
     kept[order[: n_choose + n_state]] = False
-    chosen["fit"] = np.flatnonzero(kept)
+    chosen |= {"fit": np.flatnonzero(kept), "frequent": np.flatnonzero(frequent)}
 
     def part(groups: NDArray[np.int64]) -> Part:
         groups = np.sort(groups)
@@ -111,34 +151,20 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
         exact = model.decision_values(original, threads=threads)
         winner = winners(model, exact)
         order = np.argsort(winner, kind="stable")
-        return Part(rows.take(order), winner[order], exact[order], np.maximum(times[groups[order]], 1.0))
+        groups = groups[order]
+        return Part(
+            rows.take(order), winner[order], exact[order], np.maximum(times[groups], 1.0), frequent[groups]
+        )
 
     parts = {name: part(groups) for name, groups in chosen.items()}
     return DataSplit(
-        everything[:n_sv],
-        columns,
-        parts["fit"],
-        parts["choose"],
-        parts["state"],
-        data is not None,
-        bool(trained_on),
+        sv=everything[:n_sv],
+        columns=columns,
+        **parts,
+        rest=times[candidates],
+        from_data=data is not None,
+        trained_on=bool(trained_on),
     )
-
-
-def _distinct(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the group of each row, and the first row of each group; groups are in order of appearance."""
-    seen: dict[bytes, int] = {}
-    group = np.empty(len(rows), dtype=np.int64)
-    first: list[int] = []
-    ends = rows.indptr.tolist()
-    for i in range(len(rows)):
-        cut = slice(ends[i], ends[i + 1])
-        key = rows.indices[cut].tobytes() + rows.values[cut].tobytes()
-        found = seen.setdefault(key, len(first))
-        if found == len(first):
-            first.append(i)
-        group[i] = found
-    return group, np.array(first, dtype=np.int64)
 
 
 def scale_of(model: KernelExpansion, exact: FloatArray) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from svmfast.methods.common.error_statement import ErrorStatement, held_out
+from svmfast.methods.common.equal_rows import FREQUENT
+from svmfast.methods.common.error_statement import ErrorStatement, held_out, labels_line
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class StartReport:
     Attributes
     ----------
     name : str
-    label_agreement : float or None
+    labels_differing_percent : float or None
     median_difference : float
         Both before the vectors are moved, on the held-out rows.
     choosing_error : float
@@ -24,28 +25,31 @@ class StartReport:
     moved : int or None
         Number of iterations after which the starts were compared; None if there was only one, or if no vector
         was moved.
-    moved_label_agreement, moved_choosing_error : float or None
+    moved_labels_differing_percent, moved_choosing_error : float or None
         The same figures after these iterations. The start with the smallest `moved_choosing_error` is chosen.
     """
 
     name: str
-    label_agreement: float | None
+    labels_differing_percent: float | None
     median_difference: float
     choosing_error: float
     moved: int | None = None
-    moved_label_agreement: float | None = None
+    moved_labels_differing_percent: float | None = None
     moved_choosing_error: float | None = None
 
     def line(self) -> str:
         """Return the scores as text."""
-        agreement = "" if self.label_agreement is None else f"labels agree {self.label_agreement:.2%}, "
-        line = f"{self.name}: {agreement}median difference {self.median_difference:.3g}"
+        labels = _labels(self.labels_differing_percent)
+        line = f"{self.name}: {labels}median difference {self.median_difference:.3g}"
         if self.moved is None:
             return line
-        later = f"error {self.moved_choosing_error:.3g} on the rows for choices"
-        if self.moved_label_agreement is not None:
-            later = f"{self.moved_label_agreement:.2%}, {later}"
-        return f"{line}; after {self.moved} iterations {later}"
+        labels = _labels(self.moved_labels_differing_percent)
+        error = f"error {self.moved_choosing_error:.3g} on the rows for choices"
+        return f"{line}; after {self.moved} iterations {labels}{error}"
+
+
+def _labels(differing: float | None) -> str:
+    return "" if differing is None else f"{differing:.3g}% of the labels differ, "
 
 
 @dataclass(frozen=True)
@@ -128,16 +132,16 @@ class CompressReport:
             lines.append(
                 "collapsed    a linear kernel needs one vector per function and class; this is exact"
             )
+        frequent = ""
+        if held.frequent_rows:
+            frequent = f" and {held.frequent_rows:,} rows that occur {FREQUENT} times or more"
         lines.append(
             f"difference   of decision values on {held.rows:,} held-out rows ({held.rows_from}), on which "
-            f"nothing was chosen: half below {held.median:.3g}, 99% below {held.quantile_99:.3g}, 99.9% "
-            f"below {held.quantile_999:.3g}"
+            f"nothing was chosen{frequent}: half below {held.median:.3g}, 99% below {held.quantile_99:.3g}, "
+            f"99.9% below {held.quantile_999:.3g}"
         )
-        if held.label_agreement is not None:
-            lines.append(
-                f"labels       agree on {held.label_agreement:.2%} of the {held.rows:,} held-out rows; 95% "
-                f"confidence interval from these rows: {held.agreement_low:.2%} to {held.agreement_high:.2%}"
-            )
+        if held.labels_differing_percent is not None:
+            lines.append(f"labels       {labels_line(asdict(held))}, on these rows")
         if held.values_differing_percent is not None:
             lines.append(
                 f"differing    values by {held.values_differing_percent:.3g}% of their spread (standard "

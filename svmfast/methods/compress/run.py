@@ -59,7 +59,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
                 f"choices fewer do: {MORE_ROWS}"
             )
     held = report.statement
-    error = None if held.label_agreement is None else held.quantile_999
+    error = None if held.labels_differing_percent is None else held.quantile_999
     return Outcome(found.model, report, found.verdict or None, fallback_error=error, advice=found.advice)
 
 

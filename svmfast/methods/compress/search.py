@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from svmfast.display import count as count_of
 from svmfast.errors import NothingFitsError
+from svmfast.methods.common.error_statement import labels_line
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.data_split import MOST_CHOOSING, ROWS_FOR_ONE
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import CompressReport
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
-from svmfast.solvers.binomial import clopper_pearson, trials_needed, upper_limit
+from svmfast.solvers.binomial import trials_needed
 
 #: The search for a difference ends when the ratio of the sizes that pass and fail is at most this.
 _SIZE_STEP = 1.15
@@ -58,13 +59,10 @@ def held_out_difference(report: CompressReport) -> float:
     """Return the figure that `max_diff` limits on the held-out rows, which chose nothing: the share whose
     label differs, or for regression the difference of the values relative to their spread."""
     statement = report.statement
-    if statement.values_differing_percent is not None:
-        return statement.values_differing_percent / 100
-    if statement.label_agreement is None:  # there are no values to compare
-        return 0.0
-    # Computed from counts, because 1 - 0.95 exceeds 0.05 in floating point.
-    n = statement.rows
-    return (n - round(n * statement.label_agreement)) / n
+    found = statement.values_differing_percent
+    if found is None:
+        found = statement.labels_differing_percent or 0.0  # None if there are no values to compare
+    return round(found / 100, 12)  # the 7 % of 7 of 100 rows are not more than 0.07
 
 
 def refuted(report: CompressReport, limit: float) -> str | None:
@@ -72,17 +70,12 @@ def refuted(report: CompressReport, limit: float) -> str | None:
 
     They show it for labels if the whole confidence interval lies beyond the limit.
     """
-    statement = report.statement
-    if statement.label_agreement is None or statement.values_differing_percent is not None:
-        return None
-    n = statement.rows
-    k = n - round(n * statement.label_agreement)
-    low, high = clopper_pearson(k, n)
-    if low <= limit:
+    low = report.statement.labels_differing_percent_low
+    if low is None or low <= 100 * limit:
         return None
     return (
-        f"{k:,} of {n:,} labels differ on the held-out rows, {low:.3%} to {high:.3%} with 95% confidence, "
-        "more than `max_diff`; fewer did on the rows for choices"
+        f"{labels_line(asdict(report.statement))} on the held-out rows, more than `max_diff`; fewer did on "
+        "the rows for choices"
     )
 
 
@@ -103,7 +96,8 @@ def search(
     exact, n = compressor.model, len(compressor.model.sv)
     own, limit = size_of(exact), options.max_bytes
     if options.max_diff is not None:
-        if not len(compressor.split.choose.rows) or not len(compressor.split.state.rows):
+        split = compressor.split
+        if not len(split.frequent) and not (len(split.choose) and len(split.state)):
             return Found(None, None, NO_ROWS, "give more rows in `data`")
         found = search_difference(compressor, options.max_diff, size_of, progress=progress)
     elif limit is not None and own > limit:
@@ -120,7 +114,8 @@ def search(
         verdict = f"no smaller model is close enough on the {found.report.rows_choosing:,} rows for choices"
         few = None
         if options.max_diff is not None and not exact.head.is_regression:
-            few = too_few(found.report.rows_choosing, options.max_diff)
+            split = compressor.split
+            few = too_few(found.report.rows_choosing, split.least_percent(split.choose), options.max_diff)
             few = None if few is None else f"rows for choices: {few}"
         return replace(found, verdict=f"{verdict}; tried {tried}", advice=few)
     final = size_of(found.model)
@@ -135,9 +130,12 @@ def search(
     )
 
 
-def too_few(rows: int, limit: float) -> str | None:
-    """Return a sentence if `rows` rows cannot show that at most the share `limit` differs, or None."""
-    if upper_limit(0, rows) <= limit:
+def too_few(rows: int, least: float, limit: float) -> str | None:
+    """Return a sentence if rows cannot show that at most the share `limit` differs, or None.
+
+    `least` is the upper limit if no label differs, in percent.
+    """
+    if least <= 100 * limit:
         return None
     needed = trials_needed(limit)
     source = f"which takes about {needed * ROWS_FOR_ONE:,} distinct rows of `data`"
@@ -145,7 +143,7 @@ def too_few(rows: int, limit: float) -> str | None:
         source = "more than are held out: measure the model on other rows with svmfast compare"
     return (
         f"{count_of(rows, 'row')} cannot show that at most {100 * limit:.4g}% of the labels differ, even if "
-        f"none of them does; {needed:,} could, {source}"
+        f"none of them does; {needed:,} distinct ones could, {source}"
     )
 
 
@@ -181,7 +179,9 @@ def search_difference(
         else:
             failed = middle
     made, report = tried[size]
-    few = None if made.head.is_regression else too_few(report.statement.rows, limit)
+    split, few = compressor.split, None
+    if not made.head.is_regression:
+        few = too_few(report.statement.rows, split.least_percent(split.state), limit)
     if few is not None:
         report = replace(report, notes=(*report.notes, f"held-out rows: {few}"))
     return Found(made, _with_tries(report, tried))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmfast.methods.common.error_statement import ErrorStatement, agreement
+from svmfast.methods.common.equal_rows import quantiles
+from svmfast.methods.common.error_statement import ErrorStatement, labels_differing
 from svmfast.methods.compress.data_split import DataSplit, Part
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray
@@ -17,46 +18,38 @@ _VALUES_FOR_999 = 1000
 def error_statement(
     exact: KernelExpansion, compressed: KernelExpansion, split: DataSplit, *, threads: int
 ) -> ErrorStatement:
-    """Compare the models on the rows `split.state`."""
-    part = split.state
+    """Compare the models on the rows `split.state`, and on the frequent rows."""
+    part = split.with_frequent(split.state)
     decisions = _decisions(compressed, part, split, threads)
+    rows, frequent = (int(p.times.sum()) for p in (split.state, split.frequent))
     source = "data" if split.from_data else "support vectors"
     if not decisions.size:
-        return ErrorStatement(0, source, 0.0, 0.0, 0.0, 0.0, None, None, None, None)
+        return ErrorStatement(0, 0, source, 0.0, 0.0, 0.0, 0.0, None, None, None, None)
     difference = np.abs(decisions - part.exact)
-    median, q99, q999 = np.quantile(difference, [0.5, 0.99, 0.999], method="higher")
-    share = low = high = values = None
+    values, low, high, share = None, None, None, None
     if exact.head.is_regression:
-        values = values_differing_percent(decisions, part.exact)
+        values = values_differing_percent(decisions, part.exact, part.times)
     else:
-        share, low, high = agreement(exact.head.predict(part.exact) == exact.head.predict(decisions))
-    return ErrorStatement(
-        rows=len(part),
-        rows_from=source,
-        median=float(median),
-        quantile_99=float(q99),
-        quantile_999=float(q999),
-        largest=float(difference.max()),
-        values_differing_percent=values,
-        label_agreement=share,
-        agreement_low=low,
-        agreement_high=high,
-    )
+        differing = exact.head.predict(part.exact) != exact.head.predict(decisions)
+        share, low, high = labels_differing(split.counted(part).share(differing)).values()
+    median, q99, q999 = quantiles(difference, part.times, [0.5, 0.99, 0.999])
+    largest = float(difference.max())
+    return ErrorStatement(rows, frequent, source, median, q99, q999, largest, values, share, low, high)
 
 
 def choosing_difference(
     exact: KernelExpansion, compressed: KernelExpansion, split: DataSplit, *, threads: int
 ) -> float:
-    """Return the figure that `max_diff` limits, on the rows `split.choose`: the share of labels that differ,
-    or for regression the share of the spread by which the values differ."""
-    part = split.choose
+    """Return the figure that `max_diff` limits, on the rows `split.choose` and the frequent rows: the share
+    of labels that differ, or for regression the share of the spread by which the values differ."""
+    part = split.with_frequent(split.choose)
     decisions = _decisions(compressed, part, split, threads)
     if not decisions.size:
         return 0.0
     if exact.head.is_regression:
-        return values_differing_percent(decisions, part.exact) / 100
-    differing = np.count_nonzero(exact.head.predict(part.exact) != exact.head.predict(decisions))
-    return int(differing) / len(part)
+        return values_differing_percent(decisions, part.exact, part.times) / 100
+    differing = exact.head.predict(part.exact) != exact.head.predict(decisions)
+    return split.counted(part).share(differing)[0]
 
 
 def _decisions(model: KernelExpansion, part: Part, split: DataSplit, threads: int) -> FloatArray:
@@ -69,9 +62,10 @@ def _decisions(model: KernelExpansion, part: Part, split: DataSplit, threads: in
 
 def caution(statement: ErrorStatement) -> str | None:
     """Return a warning if a statement is based on too few rows, or None."""
-    if statement.rows >= _VALUES_FOR_999:
+    rows = statement.rows + statement.frequent_rows
+    if rows >= _VALUES_FOR_999:
         return None
     return (
-        f"the difference was measured on only {statement.rows:,} held-out rows; the 99.9% quantile needs "
+        f"the difference was measured on only {rows:,} held-out rows; the 99.9% quantile needs "
         f"about {_VALUES_FOR_999:,}: give more rows in `data`"
     )

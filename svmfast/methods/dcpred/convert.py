@@ -10,11 +10,12 @@ import numpy as np
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods.common.equal_rows import row_keys
 from svmfast.methods.common.execution import Execution
+from svmfast.methods.common.hold_out import rows_aside
 from svmfast.methods.common.kernel_width import kernel_width
 from svmfast.methods.common.refit_probabilities import probabilities_after
 from svmfast.methods.common.stopwatch import Stopwatch
 from svmfast.methods.dcpred.fit import fit_tree, reported_pairs
-from svmfast.methods.dcpred.held_out import as_held_out, held_out, rows_aside
+from svmfast.methods.dcpred.held_out import as_held_out, held_out
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.pairs import affordable, check_pairs, fit_pairs
 from svmfast.methods.dcpred.report import DcpredReport
@@ -65,11 +66,11 @@ def fit_exact(
     if fit == "pairs":
         return _fit_pairs(rows, exact, options, how)
     keys = row_keys(rows)
-    chosen, kept = rows_aside(keys, options.seed)
-    aside, inside = rows.take(chosen), rows.take(np.flatnonzero(~kept))
+    aside = rows_aside(keys, None, (options.seed, 13), copies_agree=True)
+    inside = rows.take(aside.fitted)
     vectors, trained_on = None, False
     if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
-        inside, vectors, trained_on = _with_vectors(inside, exact, keys, {keys[i] for i in chosen})
+        inside, vectors, trained_on = _with_vectors(inside, exact, keys, {keys[i] for i in aside.held})
     values = exact.decision_values(inside, threads=threads)
     if fit == "values":
         training = Training(inside, values, head, "squares", vectors)
@@ -77,7 +78,7 @@ def fit_exact(
         training = _labelled(inside, head, values, vectors)
     model, report = fit_tree(fit, training, options, how)
     progress(0, None, "error on held-out rows")
-    found = held_out(exact, model, aside, values_fitted=fit == "values", threads=threads)
+    found = held_out(exact, model, rows, aside, values_fitted=fit == "values", threads=threads)
     if found is not None and trained_on:
         found["trained_on"] = 1.0
     return model, replace(report, held_out=found, probabilities=probabilities_after(head, model.head))

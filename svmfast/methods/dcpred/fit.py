@@ -270,7 +270,7 @@ def _cross_validate(
 ) -> tuple[CrossValidation, ...]:
     """Score each pair of parameters; all pairs share the tree of a fold."""
     assert options.folds is not None
-    fold = fold_numbers(len(training.rows), options.folds, options.seed)
+    fold = fold_numbers(training.rows, options.folds, options.seed)
     regularizations = options.regularizations(training.loss)
     pairs = [(gamma, regularization) for gamma in options.gamma for regularization in regularizations]
     scores = [HeadScore(training.head) for _ in pairs]

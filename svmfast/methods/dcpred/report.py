@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svmfast.methods.common.equal_rows import FREQUENT
+from svmfast.methods.common.error_statement import labels_line
 from svmfast.methods.common.landmark_report import LandmarkReport
 
 
@@ -98,11 +100,8 @@ class DcpredReport(LandmarkReport):
         if not held:
             return []
         parts = []
-        if "label_agreement" in held:
-            parts.append(
-                f"{held['label_agreement']:.3%} of the labels are the exact model's; 95% confidence: "
-                f"{held['agreement_low']:.2%} to {held['agreement_high']:.2%}"
-            )
+        if "labels_differing_percent" in held:
+            parts.append(labels_line(held))
         if "values_differing_percent" in held:
             parts.append(f"values differ by {held['values_differing_percent']:.3g}% of their spread")
         if "median" in held:
@@ -112,4 +111,7 @@ class DcpredReport(LandmarkReport):
             )
         if held.get("trained_on"):
             parts.append("the exact model was trained on these rows; others agree less")
-        return [f"held out     {held['rows']:,.0f} rows: {'; '.join(parts)}"]
+        frequent = ""
+        if held["frequent_rows"]:
+            frequent = f" and {held['frequent_rows']:,.0f} that occur {FREQUENT} times or more"
+        return [f"held out     {held['rows']:,.0f} rows{frequent}: {'; '.join(parts)}"]

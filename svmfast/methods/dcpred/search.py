@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from svmfast.errors import NothingFitsError
+from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.dcpred.kmeans_tree import KMeansTree
 from svmfast.methods.dcpred.options import DcpredOptions
@@ -60,11 +61,12 @@ def choose(
     NothingFitsError
         The limit does not allow a single landmark.
     """
-    n = len(training.rows)
-    order = np.random.default_rng([options.seed, 11]).permutation(n)
-    scored = min(SCORE_ROWS, max(1, n // 5))
+    group, first = groups_of(row_keys(training.rows))
+    place = np.argsort(np.random.default_rng([options.seed, 11]).permutation(len(first)))[group]
+    order = np.argsort(place, kind="stable")  # copies of a row in turn
+    scored = int(np.count_nonzero(place < min(SCORE_ROWS, max(1, len(first) // 5)))) % len(order)
     inside = training.only(np.sort(order[scored : scored + TRIAL_ROWS]))
-    outside = training.only(np.sort(order[:scored]))
+    outside = training.only(np.sort(order[: scored or None][:SCORE_ROWS]))
     plans: list[tuple[KMeansTree, DcpredOptions, float]] = []
     progress(0, None, "clusters")
     for leaves, levels in TREES:

@@ -12,6 +12,7 @@ from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.common.class_weights import row_weights
 from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds
+from svmfast.methods.common.equal_rows import row_keys
 from svmfast.methods.common.execution import Execution
 from svmfast.methods.common.head_score import MOST_SCORED
 from svmfast.methods.common.hold_out import LEAST_ROWS
@@ -181,7 +182,7 @@ def _fit(problem: Problem, options: MekaOptions, how: Execution) -> tuple[Routed
             best = best_of(scores, classes=task == "svc")
             gamma, regularization = best.gamma, best.regularization
             seconds.lap("cross validation")
-        elif task == "exact" and len(rows) >= LEAST_ROWS:
+        elif task == "exact" and len(set(row_keys(rows))) >= LEAST_ROWS:
             progress(0, None, "lambda, on held-out rows")
             regularization, held_out = choose_on_held_out(problem, options, threads)
             seconds.lap("held out")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from svmfast.methods.common.error_statement import labels_line
 from svmfast.methods.common.landmark_report import LandmarkReport
 
 
@@ -27,8 +28,8 @@ class MekaReport(LandmarkReport):
     planned_bytes : int
         Memory that was planned for the whole run.
     held_out : mapping or None
-        For a conversion, on held-out rows: quantiles of |difference of decision values|, the number of labels
-        that differ, and if there are probabilities, ``probability_mean`` and ``probability_max`` of
+        For a conversion, on held-out rows: quantiles of |difference of decision values|, the number and share
+        of labels that differ, and if there are probabilities, ``probability_mean`` and ``probability_max`` of
         |difference of probabilities|.
     """
 
@@ -59,7 +60,7 @@ class MekaReport(LandmarkReport):
             f"held out     |error| median {held['q50']:.3g}, 90 % {held['q90']:.3g}, 99 % {held['q99']:.3g}"
         )
         if "labels_differing" in held:
-            line += f"; {held['labels_differing']:.0f} of {held['rows']:.0f} labels differ"
+            line += f"; {labels_line(held)}"
         if "values_differing_percent" in held:
             line += f"; values differ by {held['values_differing_percent']:.3g}% of their spread"
         return [line]

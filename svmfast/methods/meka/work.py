@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from svmfast.kernels import Kernel
 from svmfast.methods.common.class_targets import labels_of
 from svmfast.methods.common.cross_validation import CrossValidation, fold_numbers
+from svmfast.methods.common.equal_rows import row_keys
+from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.head_score import HeadScore, head_quality, value_quality
-from svmfast.methods.common.hold_out import HELD_OUT, random_rows
+from svmfast.methods.common.hold_out import HELD_OUT, rows_aside
 from svmfast.methods.common.refit_probabilities import probability_error
 from svmfast.methods.meka.approximation import approximate_kernel
 from svmfast.methods.meka.blocks import block_ridge, block_svc
@@ -121,7 +123,7 @@ def cross_validate(
     """Score each pair of parameters; pairs share a fold's clusters, and with equal gamma blocks and links."""
     assert options.folds is not None
     regularizations = options.regularizations(problem.task)
-    fold = fold_numbers(len(problem.rows), options.folds, options.seed)
+    fold = fold_numbers(problem.rows, options.folds, options.seed)
     pairs = list(itertools.product(options.gamma, regularizations))
     scores = [HeadScore(problem.head) for _ in pairs]
     done, steps = 0, options.folds * len(options.gamma)
@@ -142,10 +144,13 @@ def choose_on_held_out(
     problem: Problem, options: MekaOptions, threads: int
 ) -> tuple[float, dict[str, float]]:
     """Return the lambda with the smallest squared error on held-out rows, and statistics of that error."""
-    n, head, regularizations = len(problem.rows), problem.head, options.regularizations(problem.task)
-    held = random_rows(n, max(1, int(HELD_OUT * n)), (options.seed, 8))
-    outside = problem.only(held)
-    models = Work(problem.only(~held), options, threads).models(options.gamma[0], regularizations)
+    head, regularizations = problem.head, options.regularizations(problem.task)
+    keys = row_keys(problem.rows)
+    count = max(1, int(HELD_OUT * len(set(keys))))
+    # Frequent rows are held out like others, because lambda is chosen on all of these rows.
+    aside = rows_aside(keys, count, (options.seed, 8), copies_agree=False)
+    outside = problem.only(~aside.fitted)
+    models = Work(problem.only(aside.fitted), options, threads).models(options.gamma[0], regularizations)
     values = [model.decision_values(outside.rows, threads=threads) for model in models]
     miss = [np.abs(v - outside.targets) for v in values]
     best = int(np.argmin([np.mean(m**2) for m in miss]))
@@ -156,7 +161,8 @@ def choose_on_held_out(
     if head.is_regression:
         found["values_differing_percent"] = values_differing_percent(values[best], outside.targets)
     else:
-        found["labels_differing"] = float(
-            np.count_nonzero(head.predict(values[best]) != head.predict(outside.targets))
-        )
+        differing = head.predict(values[best]) != head.predict(outside.targets)
+        found["labels_differing"] = float(np.count_nonzero(differing))
+        shares = np.bincount(aside.place, weights=differing) / np.bincount(aside.place)
+        found |= labels_differing(aside.counted.share(shares))
     return regularizations[best], found

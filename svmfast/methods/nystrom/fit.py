@@ -8,14 +8,17 @@ Kwok: Clustered Nystrom method for large scale manifold learning and dimension r
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from svmfast.errors import MemoryLimitError
 from svmfast.kernels import Kernel
 from svmfast.methods.common.class_targets import labels_of
-from svmfast.methods.common.error_statement import agreement
+from svmfast.methods.common.equal_rows import row_keys
+from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.head_score import head_quality
-from svmfast.methods.common.hold_out import held_out_count
+from svmfast.methods.common.hold_out import Aside, rows_aside
 from svmfast.methods.given import Setting
 from svmfast.methods.nystrom.options import NystromOptions
 from svmfast.methods.nystrom.report import NystromReport
@@ -78,9 +81,9 @@ def fit(
     """
     n = len(rows)
     _check_memory(n, rows.n_columns, targets.shape[1], options)
-    order = np.random.default_rng([options.seed, 1]).permutation(n)
-    aside = held_out_count(n)
-    held, train = np.sort(order[:aside]), np.sort(order[aside:])
+    converted = "source" in provenance
+    aside = rows_aside(row_keys(rows), None, (options.seed, 1), copies_agree=converted)
+    held, train = aside.held, np.flatnonzero(aside.fitted)
     fitted, wanted = rows.take(train), targets[train]
     load_kmeans()
     with one_blas_thread():
@@ -110,16 +113,16 @@ def fit(
         provenance=provenance,
     )
     setting.progress(0, None, "error on held-out rows")
-    decisions = model.decision_values(rows.take(held), threads=setting.threads)
-    converted = "source" in provenance
-    error = _error(head, decisions, targets[held], converted=converted)
+    compared = aside.rows if converted else held
+    decisions = model.decision_values(rows.take(compared), threads=setting.threads)
+    error = _error(head, decisions, targets[compared], aside, converted=converted)
     quality = None
-    if aside and not converted:
+    if len(held) and not converted:
         truth = targets[held, 0] if head.is_regression else labels_of(head, targets[held])
         quality = head_quality(head, decisions, truth)
     report = NystromReport(
         rows=len(train),
-        rows_held_out=aside,
+        rows_held_out=len(held),
         features=rows.n_columns,
         landmarks=len(landmarks),
         rank=projection.shape[1],
@@ -176,20 +179,24 @@ def _hinge(
 
 
 def _error(
-    head: Head, decisions: FloatArray, targets: FloatArray, *, converted: bool
-) -> dict[str, float | None]:
+    head: Head, decisions: FloatArray, targets: FloatArray, aside: Aside, *, converted: bool
+) -> dict[str, Any]:
     """Return the error on held-out rows; all figures are None if there are none.
 
-    `converted`: the targets are an exact model's values.
+    `converted`: the targets are an exact model's values, and the rows are those of ``aside.rows``.
     """
     names = ("agreement", "agreement_low", "agreement_high", "relative_rms", "values_differing_percent")
-    found: dict[str, float | None] = dict.fromkeys(names)
+    found: dict[str, Any] = dict.fromkeys((*names, "labels_differing"))
     if not len(targets):
         return found
     if head.is_regression and converted:
-        return found | {"values_differing_percent": values_differing_percent(decisions, targets)}
+        differing = values_differing_percent(decisions, targets, aside.counted.weights)
+        return found | {"values_differing_percent": differing}
     if head.is_regression:
         spread = float(targets.std()) or 1.0
         return found | {"relative_rms": float(np.sqrt(np.mean((decisions - targets) ** 2))) / spread}
-    share, low, high = agreement(head.predict(decisions) == head.predict(targets))
-    return found | {"agreement": share, "agreement_low": low, "agreement_high": high}
+    right = head.predict(decisions) == head.predict(targets)
+    if converted:
+        return found | {"labels_differing": labels_differing(aside.counted.share(~right))}
+    share = aside.counted.share(np.bincount(aside.place, weights=right) / np.bincount(aside.place))
+    return found | dict(zip(names[:3], share, strict=True))
