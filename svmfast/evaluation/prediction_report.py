@@ -217,7 +217,7 @@ class PredictionReport:
             yield not_the_vote(self.differing_from_vote, self.rows)
         if self.outside is not None:
             yield f"{self.outside:,} of {rows} outside the validity bound"
-        if self.single is not None:
+        if self.single:
             yield f"{self.single:,} of {rows} answered by single precision"
         if self.certified is None:
             return

@@ -16,6 +16,7 @@ from svmfast.api.functions import function_of
 from svmfast.arguments import checked
 from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
 from svmfast.formats.detect import model_bytes
+from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.methods.registry import method as method_named
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
@@ -186,8 +187,8 @@ def convert(
         )
     if report.difference > max_diff:
         warnings.warn(
-            f"{method} differs from the exact model by {report.difference:.2%}, more than max_diff "
-            f"({max_diff:.2%}); another method, or more landmarks or vectors, may come closer",
+            f"{method}: {_differ(work.exact, report.difference)}, more than max_diff ({max_diff:.2%}); "
+            "another method, or more landmarks or vectors, may come closer",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -195,14 +196,24 @@ def convert(
 
 
 def _parts(rows: Rows, seed: int) -> tuple[Rows, Rows, Rows]:
-    """Divide rows into parts to fit, choose and measure a conversion; few rows are all used to fit."""
-    held_out = min(len(rows) // SHARE, MOST_HELD_OUT)
+    """Divide rows into parts to fit, choose and measure a conversion; copies are in one part.
+
+    Few rows are all used to fit.
+    """
+    group, first = groups_of(row_keys(rows))
+    held_out = min(len(first) // SHARE, MOST_HELD_OUT)
     if held_out < LEAST_HELD_OUT:
         return rows, rows[:0], rows[:0]
-    order = np.random.default_rng(seed).permutation(len(rows))
-    ends = (0, held_out, 2 * held_out, len(rows))
-    choosing, measuring, rest = (rows.take(np.sort(order[start:end])) for start, end in pairwise(ends))
+    place = np.argsort(np.random.default_rng(seed).permutation(len(first)))[group]
+    ends = (0, held_out, 2 * held_out, len(first))
+    choosing, measuring, rest = (rows.take((start <= place) & (place < end)) for start, end in pairwise(ends))
     return rest, choosing, measuring
+
+
+def _differ(exact: Model, difference: float) -> str:
+    if exact.head.is_regression:
+        return f"values differ by {difference:.2%} of their spread"
+    return f"{difference:.2%} of the labels differ"
 
 
 def _run(name: str, *given: Any, **options: Any) -> Any:
@@ -224,7 +235,7 @@ def _first_that_fits(work: _Conversion, tried: dict[str, str]) -> tuple[str, Mod
             tried[method] = str(error)
             continue
         difference, cost = work.difference(model, work.choosing), work.cost(model)
-        tried[method] = f"differs by {difference:.2%}, costs {cost / exact_cost:.2%} of the exact model"
+        tried[method] = f"{_differ(exact, difference)}, costs {cost / exact_cost:.2%} of the exact model"
         fits = work.max_bytes is None or work.size(model) <= work.max_bytes
         if fits and difference <= work.max_diff and cost <= exact_cost / 2:
             return method, model

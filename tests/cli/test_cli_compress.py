@@ -91,8 +91,8 @@ def test_max_diff(tmp_path: Path) -> None:
     assert dict(report["sizes_tried"])[report["support_vectors"]] <= 0.02
     assert report["support_vectors"] < 60
     held = report["held_out"]["rows"]
-    assert f"of the {held} held-out rows; 95% confidence interval from these rows: " in said
-    assert "held-out rows (data), on which nothing was chosen: " in said
+    assert "% of the labels differ (95% confidence: " in said
+    assert f"{held} held-out rows (data), on which nothing was chosen: " in said
     assert any("measured on only " in note for note in report["notes"])
 
 

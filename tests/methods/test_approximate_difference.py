@@ -93,8 +93,8 @@ def test_the_first_figure_is_the_share_of_differing_labels(words: tuple[str, ...
         assert report["labels_differing_percent"] == pytest.approx(100 * np.mean(differing), abs=6)
     assert report["labels_differing_percent"] == 100 * report["labels_differing"] / n
     first = next(line for line in made.stderr.decode().splitlines() if not line.startswith("svmfast:"))
-    share = f"{report['labels_differing_percent']:.2f}% of the labels, {report['labels_differing']}"
-    assert first == f"differing    {share} of {n} held-out rows of --data"
+    share = f"{report['labels_differing_percent']:.2f}% of the labels differ, {report['labels_differing']}"
+    assert first == f"labels       {share} of {n} held-out rows of --data"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_regression_is_measured_by_the_error_over_the_spread(tmp_path: Path) -> 
         "approximate", tmp_path / "exact", "-o", tmp_path / "out", "--data", tmp_path / "rows", "--order", "2"
     )
     assert (
-        f"differing    values by {100 * error:.3g}% of their spread, on 400 held-out rows of --data"
+        f"values       differ by {100 * error:.3g}% of their spread, on 400 held-out rows of --data"
         in done.stderr.decode()
     )
 

@@ -757,7 +757,7 @@ def test_a_file_that_is_not_faster_is_reported(tmp_path: Path) -> None:
         "598 given, 598 of them distinct; all are needed to choose the error bound, so none decides whether "
         "to join"
     )
-    assert lines["differing"].startswith(f"{differing} of the 598 rows, which also chose the error bound: ")
+    assert lines["labels"].endswith(f": {differing} of the 598 rows, which also chose the error bound")
     limit = f"{report['labels_differing_limit_percent']:.3g}%"
     assert lines["guarantee"] == (
         f"with 0.95 confidence at most {limit} of all rows like these get another label, shown by the 598 "
@@ -778,9 +778,9 @@ def test_the_report_says_which_rows_each_figure_comes_from(tmp_path: Path) -> No
     )
     low, high = (100 * end for end in clopper_pearson(report["measured_labels_differing"], measured))
     differing, share = report["measured_labels_differing"], report["labels_differing_percent"]
-    assert lines["differing"] == (
-        f"{differing} of the {measured:,} measured rows, which did not choose the error bound: "
-        f"{share / 100:.3%} (95% confidence interval {low:.3g}% to {high:.3g}%)"
+    assert lines["labels"] == (
+        f"{share:.3g}% of the labels differ (95% confidence: {low:.3g}% to {high:.3g}%): {differing} of the "
+        f"{measured:,} measured rows, which did not choose the error bound"
     )
     assert f"shown by the {choosing:,} rows that chose the error bound, of which " in lines["guarantee"]
     assert lines["error bound"].startswith(

@@ -86,7 +86,9 @@ def test_a_stored_zero_makes_no_other_row() -> None:
 def test_frequent_rows_are_counted_and_may_be_fitted() -> None:
     exact, rows = load_model(model("breast_c_rbf")), read_svmlight(data("breast.train")).rows
     often = np.concatenate([np.arange(len(rows)), *(np.full(20 + i, i) for i in range(8))])
-    made, report = prepare(exact, rows.take(often), options=CompressOptions(start="kmeans", iterations=2)).compress(20)
+    made, report = prepare(
+        exact, rows.take(often), options=CompressOptions(start="kmeans", iterations=2)
+    ).compress(20)
     held = report.statement
     assert held.frequent_rows == sum(21 + i for i in range(8))
     compared = read_svmlight(data("breast.train")).rows

@@ -211,7 +211,7 @@ def test_limits_are_kept_or_reported() -> None:
     X, y = make_moons(600, noise=0.3, random_state=0)
     with pytest.raises(NegativeAnswerError, match="bytes"):
         FastSVC(gamma=5.0, max_bytes=100).fit(X, y)
-    with pytest.warns(match="differs from the exact model by"):
+    with pytest.warns(match="of the labels differ, more than max_diff"):
         FastSVC(gamma=5.0, method="compress", method_options={"sv": 4}, max_diff=1e-4).fit(X, y)
     for name, value in (("method", "fast"), ("n_jobs", 0), ("method_options", {"sv": 3})):
         with pytest.raises(ValueError, match=name):

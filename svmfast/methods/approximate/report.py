@@ -207,11 +207,11 @@ class ApproximationReport:
         rows = f"{self.measured_rows:,} "
         rows += "held-out rows of `data`" if self.measured_on == "data" else self.measured_on
         if not self.measured_rows:
-            return "differing    not measured: the model has no support vectors"
+            return "labels       not compared: the model has no support vectors"
         if self.values_differing_percent is not None:
-            return f"differing    values by {self.values_differing_percent:.3g}% of their spread, on {rows}"
-        share = f"{self.labels_differing_percent:.2f}% of the labels"
-        line = f"differing    {share}, {self.labels_differing:,} of {rows}"
+            return f"values       differ by {self.values_differing_percent:.3g}% of their spread, on {rows}"
+        share = f"{self.labels_differing_percent:.2f}% of the labels differ"
+        line = f"labels       {share}, {self.labels_differing:,} of {rows}"
         alone = self.labels_differing_without_fallback
         return line if alone is None else f"{line}; {alone:,} without the embedded model"
 

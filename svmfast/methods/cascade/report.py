@@ -7,6 +7,7 @@ from typing import Any
 
 from svmfast.class_scores import ClassScore, shown_label
 from svmfast.display import count
+from svmfast.methods.common.error_statement import labels_differing, labels_line
 from svmfast.score import OF_CLASSES, Quality
 from svmfast.solvers.binomial import clopper_pearson
 
@@ -159,8 +160,8 @@ class CascadeReport:
             which = "measured rows, which did not choose the error bound"
         else:
             given += "; all are needed to choose the error bound, so none decides whether to join"
-        low, high = (100 * end for end in clopper_pearson(self.measured_labels_differing, measured))
-        differing = f"{self.measured_labels_differing / measured:.3%}"
+        differing = self.measured_labels_differing
+        share = labels_differing((differing / measured, *clopper_pearson(differing, measured)))
         return [
             given,
             f"fast alone   gives {alone:,} of the {n:,} rows another label than the exact model "
@@ -168,8 +169,7 @@ class CascadeReport:
             f"error bound  {self._bound()}",
             f"answered     {self.measured_answered:,} of the {count(measured, 'measured row')} by the fast "
             f"model ({self.measured_answered / measured:.2%}), the others by the exact model",
-            f"differing    {self.measured_labels_differing:,} of the {measured:,} {which}: {differing} "
-            f"(95% confidence interval {low:.3g}% to {high:.3g}%)",
+            f"labels       {labels_line(share)}: {differing:,} of the {measured:,} {which}",
             f"guarantee    {self._guarantee()}",
         ]
 

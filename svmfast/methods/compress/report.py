@@ -144,7 +144,7 @@ class CompressReport:
             lines.append(f"labels       {labels_line(asdict(held))}, on these rows")
         if held.values_differing_percent is not None:
             lines.append(
-                f"differing    values by {held.values_differing_percent:.3g}% of their spread (standard "
+                f"values       differ by {held.values_differing_percent:.3g}% of their spread (standard "
                 "deviation), root mean square"
             )
         if self.sizes_tried:

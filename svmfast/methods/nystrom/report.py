@@ -71,7 +71,7 @@ class NystromReport:
             )
         if self.values_differing_percent is not None:
             percent = self.values_differing_percent
-            lines.append(f"differing    values by {percent:.3g}% of their spread, on the held-out rows")
+            lines.append(f"values       differ by {percent:.3g}% of their spread, on the held-out rows")
         if self.held_out is not None:
             lines.append(f"held out     {self.held_out.line()}")
         return lines
