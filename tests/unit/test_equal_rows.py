@@ -61,6 +61,23 @@ def test_distinct_rows_have_the_exact_interval() -> None:
     assert (low, high) == pytest.approx(clopper_pearson(count, n))
 
 
+def test_rows_that_repeat_unevenly_are_fewer_observations() -> None:
+    """Ten rows nine times, ninety once: 180^2 / (10 81 + 90) = 36 rows, if no label differs."""
+    times = np.repeat([9.0, 1.0], [10, 90])
+    none = np.zeros(100, dtype=np.bool_)
+    most = np.concatenate([times, np.ones(10_000)])
+    assert Counted(times, none, most).share(none)[2] == pytest.approx(clopper_pearson(0, 36)[1])
+    # If one of the ten differs, the variance of the ratio is larger than that of 36 rows.
+    one = np.arange(100) == 0
+    value = 9 / 180
+    size = value * (1 - value) * 180**2 / (81 * (1 - value) ** 2 + (9 * 81 + 90) * value**2)
+    found = Counted(times, none, most).share(one)
+    assert found == pytest.approx((value, *clopper_pearson(value * size, size)))
+    assert size < 21
+    # Rows that were not drawn count for how unevenly rows repeat.
+    assert Counted(np.ones(36), none[:36], times).share(none[:36])[2] > 2 * clopper_pearson(0, 36)[1]
+
+
 def test_quantiles_count_copies() -> None:
     rng = np.random.default_rng(1)
     values, times = rng.normal(size=(50, 3)), rng.integers(1, 6, 50)
