@@ -316,10 +316,13 @@ def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
                  ComparedModel("fast", made, len(model_bytes(made)))],
                 test.rows[:n], test.labels[:n], threads=THREADS, repeats=3)  # fmt: skip
             theirs, ours = result.models
+            assert report.held_out is not None
+            agreement = 1 - report.held_out["labels_differing_percent"] / 100
+            held = {**report.held_out, "label_agreement": agreement}
             entries[fit] = {
                 "seconds": seconds, "rows": n, "labels_differing": ours.labels_differing,
                 "accuracy": ours.accuracy, "exact_accuracy": theirs.accuracy, "speedup": ours.speedup,
-                "bytes": ours.n_bytes, "exact_bytes": theirs.n_bytes, "held_out": report.held_out,
+                "bytes": ours.n_bytes, "exact_bytes": theirs.n_bytes, "held_out": held,
                 "counted": ours.linear_cost_counted, "wall": ours.linear_cost}  # fmt: skip
         out[name] = {"shape": shape, "fits": entries, "vectors": len(exact.sv)}
         print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
