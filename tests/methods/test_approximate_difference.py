@@ -24,6 +24,7 @@ from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
+from svmfast.solvers.binomial import clopper_pearson
 
 
 def wavy(gamma: float, kind: str = "c_svc", n: int = 240, d: int = 8) -> KernelExpansion:
@@ -93,7 +94,10 @@ def test_the_first_figure_is_the_share_of_differing_labels(words: tuple[str, ...
         assert report["labels_differing_percent"] == pytest.approx(100 * np.mean(differing), abs=6)
     assert report["labels_differing_percent"] == 100 * report["labels_differing"] / n
     first = next(line for line in made.stderr.decode().splitlines() if not line.startswith("svmfast:"))
-    share = f"{report['labels_differing_percent']:.2f}% of the labels differ, {report['labels_differing']}"
+    ends = (report["labels_differing_percent_low"], report["labels_differing_percent_high"])
+    assert ends == pytest.approx([100 * end for end in clopper_pearson(report["labels_differing"], n)])
+    share = f"{report['labels_differing_percent']:.3g}% of the labels differ (95% confidence: "
+    share += f"{ends[0]:.3g}% to {ends[1]:.3g}%): {report['labels_differing']}"
     assert first == f"labels       {share} of {n} held-out rows of --data"
 
 

@@ -11,6 +11,7 @@ from svmfast.class_scores import MIN_ROWS, ClassScore, balanced_accuracy, class_
 from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, CertificationSample
 from svmfast.methods.approximate.operations import exact_operations
 from svmfast.methods.approximate.options import Limit
+from svmfast.methods.common.equal_rows import Counted, groups_of, row_keys
 from svmfast.methods.given import Race
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
@@ -57,6 +58,8 @@ class Measured:
         The file's size as a multiple of the exact model's; None if it does not matter.
     tolerance : float or None
         Regression: the largest error bound of a certified row.
+    interval : (float, float) or None
+        The interval at 95 % of the share of labels that differ, for rows of data; equal rows are one cluster.
     classes : tuple of ClassScore
         Of the rows with each label of the exact model, how many keep it; empty for regression.
     """
@@ -71,6 +74,7 @@ class Measured:
     speedup_with_fallback: float | None = None
     growth: float | None = None
     tolerance: float | None = None
+    interval: tuple[float, float] | None = None
     classes: tuple[ClassScore, ...] = ()
 
     @property
@@ -136,13 +140,26 @@ def measure(
         return Measured(n, sample.source, None, None, percent, certified, tolerance=sample.tolerance)
     theirs = exact.head.predict(sample.values)
     ours = head.predict(values)
-    alone = int(np.count_nonzero(ours != theirs))
-    if made.embedded_exact is None:
-        classes = class_scores(ours, theirs)
-        return Measured(n, sample.source, alone, None, None, certified, classes=classes)
-    both = answer(made, rows, exact=made.embedded_exact, threads=threads).predicted
-    joined = int(np.count_nonzero(both != theirs))
-    return Measured(n, sample.source, joined, alone, None, certified, classes=class_scores(both, theirs))
+    without = None
+    if made.embedded_exact is not None:
+        without = int(np.count_nonzero(ours != theirs))
+        ours = answer(made, rows, exact=made.embedded_exact, threads=threads).predicted
+    differing, interval = ours != theirs, None
+    if sample.source == OF_DATA and n:
+        group, first = groups_of(row_keys(rows))
+        times = np.bincount(group).astype(np.float64)
+        counted = Counted(times, np.zeros(len(times), dtype=np.bool_), times)
+        interval = counted.share(differing[first])[1:]
+    return Measured(
+        n,
+        sample.source,
+        int(np.count_nonzero(differing)),
+        without,
+        None,
+        certified,
+        interval=interval,
+        classes=class_scores(ours, theirs),
+    )
 
 
 def raced(

@@ -22,6 +22,7 @@ from svmfast.methods.approximate.operations import (
     routing_operations,
 )
 from svmfast.methods.approximate.options import Limit
+from svmfast.methods.common.error_statement import labels_line
 from svmfast.methods.common.probability_lines import probability_lines
 from svmfast.models.polynomial import PolynomialModel
 
@@ -33,9 +34,9 @@ class ApproximationReport:
     Attributes
     ----------
     labels_differing : int or None
-    labels_differing_percent : float or None
+    labels_differing_percent, labels_differing_percent_low, labels_differing_percent_high : float or None
         Rows whose label differs from the exact model's, with the fallback that the result itself contains;
-        None for regression.
+        None for regression. The interval at 95 % is None unless the rows are data.
     values_differing_percent : float or None
         Regression: how much the values differ (:func:`svmfast.score.values_differing_percent`).
     balanced_agreement_percent : float or None
@@ -106,6 +107,8 @@ class ApproximationReport:
 
     labels_differing: int | None
     labels_differing_percent: float | None
+    labels_differing_percent_low: float | None
+    labels_differing_percent_high: float | None
     values_differing_percent: float | None
     balanced_agreement_percent: float | None
     worst_class: ClassScore | None
@@ -210,8 +213,10 @@ class ApproximationReport:
             return "labels       not compared: the model has no support vectors"
         if self.values_differing_percent is not None:
             return f"values       differ by {self.values_differing_percent:.3g}% of their spread, on {rows}"
-        share = f"{self.labels_differing_percent:.2f}% of the labels differ"
-        line = f"labels       {share}, {self.labels_differing:,} of {rows}"
+        share = f"{self.labels_differing_percent:.3g}% of the labels differ"
+        if self.labels_differing_percent_low is not None:
+            share = labels_line(vars(self))
+        line = f"labels       {share}: {self.labels_differing:,} of {rows}"
         alone = self.labels_differing_without_fallback
         return line if alone is None else f"{line}; {alone:,} without the embedded model"
 
@@ -304,6 +309,8 @@ def report_of(
     return ApproximationReport(
         labels_differing=measured.labels_differing,
         labels_differing_percent=measured.labels_differing_percent,
+        labels_differing_percent_low=None if measured.interval is None else 100 * measured.interval[0],
+        labels_differing_percent_high=None if measured.interval is None else 100 * measured.interval[1],
         values_differing_percent=measured.values_differing_percent,
         balanced_agreement_percent=measured.balanced_percent,
         worst_class=measured.worst_class,
