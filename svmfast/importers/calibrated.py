@@ -50,16 +50,20 @@ def calibrated_estimator(calibrated: Any, called: str) -> Any:
 
 
 def with_sigmoid(calibrated: Any, machine: Any, called: str) -> Any:
-    """Return a copy of the SVC in a CalibratedClassifierCV with that sigmoid as its own (`_probA`, `_probB`).
+    """Return a copy of the SVC in a CalibratedClassifierCV whose decision value is the log-odds.
 
-    scikit-learn's is 1 / (1 + exp(a T + b)) for the second class, with T = -f of LIBSVM's value f. LIBSVM's
-    is 1 / (1 + exp(A f + B)) for the first one, so that A = a and B = -b.
+    The estimator predicts the more probable class, not the side of the machine's decision value. Its
+    probability of the second class is 1 / (1 + exp(a T + b)), with T = -f of LIBSVM's value f. So b - a f is
+    the logarithm of the odds of the first class: as a decision value it has that class on its positive side,
+    and LIBSVM's sigmoid 1 / (1 + exp(A f + B)) with A = -1 and B = 0 gives the probability.
     """
     if machine_type(machine) not in ("c_svc", "nu_svc") or not hasattr(machine, "_dual_coef_"):
         raise UnsupportedError(
             f"{called} is calibrated, but a {type(machine).__name__}", "expected SVC or NuSVC of scikit-learn"
         )
     (sigmoid,) = calibrated.calibrated_classifiers_[0].calibrators
+    a, b = float(sigmoid.a_), float(sigmoid.b_)
     made = copy.copy(machine)
-    made._probA, made._probB = np.array([float(sigmoid.a_)]), np.array([0.0 - float(sigmoid.b_)])
+    made._dual_coef_, made._intercept_ = machine._dual_coef_ * -a, machine._intercept_ * -a + b
+    made._probA, made._probB = np.array([-1.0]), np.array([0.0])
     return made
