@@ -240,7 +240,7 @@ class DCPredSVC(_DCPred, _TrainedClassifier):
     gamma : {"scale", "auto"} or float, default="scale"
         Initial width of the Gaussian kernel.
     clusters : int, default=None
-        Leaves of the tree; None: 16.
+        Leaves of the tree; None: 16, but at most one for each 16 rows.
     landmarks : int, default=None
         Landmarks of each leaf; None: 32.
     iterations : int, default=None

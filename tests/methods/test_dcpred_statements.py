@@ -107,7 +107,7 @@ def test_the_cost_limit_is_used_if_most_leaves_are_constant(monkeypatch: pytest.
     y = np.where(corner == 0, np.where(rng.random(1600) < 0.5, 1.0, 2.0), 1.0)
     monkeypatch.setattr("svmfast.methods.dcpred.search.TREES", ((4, 1),))
     training = training_of._svc(Rows.from_dense(x), y, DcpredOptions())
-    limited = DcpredOptions(gamma=(1.0,), max_operations=12.0, iterations=0).resolved()
+    limited = DcpredOptions(gamma=(1.0,), max_operations=12.0, iterations=0).resolved(1000)
     found, tree, _ = choose(training, limited, 1.0, 1.0)
     # A quarter of the rows use landmarks with 4 features and one function; all are compared with 4 centers.
     each = (12.0 * 4 - 4 * 4) / (0.25 * (4 + 1))

@@ -53,8 +53,8 @@ ESTIMATORS = [
     BudgetSVC(),
     MekaSVC(),
     MekaRidge(),
-    DCPredSVC(clusters=2, landmarks=8, iterations=5),
-    DCPredRidge(clusters=2, landmarks=8, iterations=5),
+    DCPredSVC(),
+    DCPredRidge(),
 ]
 
 

@@ -57,7 +57,7 @@ def fit_exact(
     OptionError, UnsupportedError, MemoryLimitError
     """
     gamma = None if options.gamma is not None else kernel_width(rows.n_columns, exact, "rbf")
-    options = options.resolved(gamma, converts=True)
+    options = options.resolved(len(rows), gamma, converts=True)
     head = exact.head
     fit = what_is_fitted(head, options.fit)
     _check(options, head, fit)

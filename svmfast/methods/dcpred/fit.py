@@ -69,7 +69,7 @@ def fit_svc(
     OptionError, TrainingRowError, UnsupportedError, MemoryLimitError
     """
     training = _svc(rows, labels, options)
-    options = options.resolved(kernel_width(rows.n_columns, None, "rbf"))
+    options = options.resolved(len(rows), kernel_width(rows.n_columns, None, "rbf"))
     how = Execution(threads, provenance or {}, progress)
     if options.fit == "values":
         raise OptionError("`fit` values needs `exact`")
@@ -110,7 +110,7 @@ def fit_ridge(
     ------
     OptionError, MemoryLimitError
     """
-    options = options.resolved(kernel_width(rows.n_columns, None, "rbf"))
+    options = options.resolved(len(rows), kernel_width(rows.n_columns, None, "rbf"))
     return fit_tree("ridge", _ridge(rows, targets), options, Execution(threads, provenance or {}, progress))
 
 
@@ -134,7 +134,7 @@ def cross_validate_dcpred(
         With `folds`; `task` is svc or ridge.
     """
     training = _svc(rows, targets, options) if options.task == "svc" else _ridge(rows, targets)
-    options = options.resolved(kernel_width(rows.n_columns, None, "rbf"))
+    options = options.resolved(len(rows), kernel_width(rows.n_columns, None, "rbf"))
     check_folds(options.folds, 1, len(rows))
     check_width(rows, options)
     with one_blas_thread():

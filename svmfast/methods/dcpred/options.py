@@ -12,6 +12,9 @@ from svmfast.values import Choice, Grid, Multiple, Weights, Whole
 
 #: Default iterations on the landmarks, and for fitting pairs, which stops early by itself.
 DEFAULT_ITERATIONS, PAIRS_ITERATIONS = 150, 300
+#: By default there are no more leaves than one for each of this many rows: smaller leaves tend to hold rows of
+#: one class only, and then ignore the weights of classes.
+LEAF_ROWS = 16
 #: The options that `max_operations` chooses.
 SHAPE = ("clusters", "levels", "landmarks", "pseudo", "pseudo_landmarks")
 
@@ -68,7 +71,12 @@ class DcpredOptions(Seeded, Bounded):
         "Choose clusters, landmarks and pseudo landmarks so that a prediction takes at most this multiple of "
         "a linear model's multiply-adds.",
     )
-    clusters: int = option(None, Whole(1), "Number of leaves of the tree.", shown="16; 1 for pairs")
+    clusters: int = option(
+        None,
+        Whole(1),
+        "Number of leaves of the tree.",
+        shown="16, but at most one for each 16 rows; 1 for pairs",
+    )
     levels: int = option(
         None,
         Whole(1, 2),
@@ -144,11 +152,13 @@ class DcpredOptions(Seeded, Bounded):
         if self.pseudo_landmarks is not None and self.pseudo in (None, "none"):
             raise OptionError("`pseudo_landmarks` needs `pseudo` poly or triangle")
 
-    def resolved(self, gamma: float | None = None, *, converts: bool = False) -> DcpredOptions:
+    def resolved(self, n_rows: int, gamma: float | None = None, *, converts: bool = False) -> DcpredOptions:
         """Return the options with all defaults filled in.
 
         Parameters
         ----------
+        n_rows : int
+            Number of rows to train on.
         gamma : float, optional
             The default of `gamma`.
         converts : bool
@@ -159,7 +169,7 @@ class DcpredOptions(Seeded, Bounded):
             "gamma": None if gamma is None else (gamma,),
             "C": (10.0,),
             "lambda_": (0.001 if converts else 0.1,),
-            "clusters": 1 if pairs else 16,
+            "clusters": 1 if pairs else max(1, min(16, n_rows // LEAF_ROWS)),
             "levels": 0,
             "landmarks": 32,
             "pseudo": "none",
