@@ -9,16 +9,16 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from svmfast.api.column_order import ColumnOrder
 from svmfast.api.predictor import Predictor
 from svmfast.errors import MissingPackageError, OptionError, WrongTypeError
 from svmfast.options import Reading
+from svmfast.rows import Rows, as_rows
 
 if TYPE_CHECKING:
     import os
 
+    from svmfast.models.answer import Answer
     from svmfast.models.base import Model
 
 
@@ -38,7 +38,8 @@ def predict(model: Model | str | os.PathLike[str], collection: Any, **options: A
     Returns
     -------
     dask array (n,), dask Series with the DataFrame's index, or dask bag of arrays, one per file
-        Labels, or values for regression, as float64.
+        Names of classes if the model has them (unless ``names=False``); else labels, or values for
+        regression, as float64.
 
     Raises
     ------
@@ -59,24 +60,21 @@ def predict(model: Model | str | os.PathLike[str], collection: Any, **options: A
     predictor = Predictor(model, **options)
     if not is_dask_collection(collection):
         raise WrongTypeError("the collection", collection, "a dask array, DataFrame or bag of paths")
+    none = _labels(predictor.answer(Rows.empty(), threads=1), predictor)  # of the right type
     # Delayed, so that the predictor is one task to which all blocks refer, and not a copy in each.
     shared = delayed(predictor, traverse=False)
     if hasattr(collection, "map_blocks"):
         if collection.ndim != 2:
             raise OptionError(f"expected a 2-dimensional array, got {collection.ndim} dimensions")
         whole = collection.rechunk({1: -1})
-        return whole.map_blocks(
-            _labels_of_block, shared, dtype=np.float64, drop_axis=1, meta=np.zeros(0, dtype=np.float64)
-        )
+        return whole.map_blocks(_labels_of_block, shared, dtype=none.dtype, drop_axis=1, meta=none)
     if hasattr(collection, "map_partitions") and hasattr(collection, "columns"):
         import pandas
 
         # The columns of the collection bind every partition.
         predictor.see(tuple(map(str, collection.columns)))
         shared = delayed(predictor, traverse=False)
-        return collection.map_partitions(
-            _labels_of_frame, shared, meta=pandas.Series(np.zeros(0), name="label")
-        )
+        return collection.map_partitions(_labels_of_frame, shared, meta=pandas.Series(none, name="label"))
     if predictor.feature_names is not None:
         return collection.map(_labels_of_file, predictor=shared)
     # Workers take files in any order; the first table of the bag is the one that the others must agree with.
@@ -84,16 +82,21 @@ def predict(model: Model | str | os.PathLike[str], collection: Any, **options: A
     return collection.map(_labels_of_file, predictor=shared, order=delayed(_first)(orders))
 
 
-def _labels_of_block(block: Any, predictor: Predictor) -> Any:
-    from svmfast.rows import as_rows
+def _labels(answer: Answer, predictor: Predictor) -> Any:
+    """Return the names of the predicted classes, as the caller knows them, or labels or values."""
+    named = predictor.output.names is not False and answer.names is not None
+    return answer.names if named else answer.predicted
 
-    return predictor.answer(as_rows(block), threads=1).predicted
+
+def _labels_of_block(block: Any, predictor: Predictor) -> Any:
+    return _labels(predictor.answer(as_rows(block), threads=1), predictor)
 
 
 def _labels_of_frame(frame: Any, predictor: Predictor) -> Any:
     import pandas
 
-    return pandas.Series(predictor.answer(frame, threads=1).predicted, index=frame.index, name="label")
+    found = _labels(predictor.answer(frame, threads=1), predictor)
+    return pandas.Series(found, index=frame.index, name="label")
 
 
 def _first_order(paths: Any, predictor: Predictor) -> list[ColumnOrder]:
@@ -112,4 +115,4 @@ def _labels_of_file(path: Any, predictor: Predictor, order: ColumnOrder | None =
     # One predictor serves all threads of a worker.
     own = copy(predictor)
     own.column_order = order or ColumnOrder()
-    return own.answer_file(path, threads=1).predicted
+    return _labels(own.answer_file(path, threads=1), own)

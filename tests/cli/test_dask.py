@@ -204,3 +204,27 @@ def test_collections_of_dask(inputs: list[Path]) -> None:
         predict_collection(EXACT, dense)
     with pytest.raises(OptionError, match="2-dimensional"):
         predict_collection(EXACT, dask.array.zeros(3))
+
+
+def test_collections_of_dask_have_the_names_of_the_classes() -> None:
+    import dask.array
+    import dask.bag
+    import dask.dataframe
+    import pandas
+
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    names = np.where(X[:, 0] > 0, "barolo", "grignolino")
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    made = package.train(frame, names)
+    made = getattr(made, "model", made)
+    expected = package.predict(made, frame).names
+    assert expected is not None
+    lazy = dask.array.from_array(X, chunks=(7, 2))
+    array = predict_collection(made, lazy)
+    assert array.compute().tolist() == expected.tolist()
+    assert array.dtype == array.compute().dtype
+    labels = predict_collection(made, dask.dataframe.from_pandas(frame, npartitions=3))
+    assert labels.compute().tolist() == expected.tolist()
+    assert labels.dtype == labels.compute().dtype
+    numbers = predict_collection(made, lazy, names=False).compute()
+    assert numbers.tolist() == package.predict(made, frame).predicted.tolist()

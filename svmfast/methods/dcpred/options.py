@@ -12,8 +12,8 @@ from svmfast.values import Choice, Grid, Multiple, Weights, Whole
 
 #: Default iterations on the landmarks, and for fitting pairs, which stops early by itself.
 DEFAULT_ITERATIONS, PAIRS_ITERATIONS = 150, 300
-#: By default there are no more leaves than one for each of this many rows: smaller leaves tend to hold rows of
-#: one class only, and then ignore the weights of classes.
+#: By default there are no more leaves than one for each of this many rows: smaller leaves tend to hold rows
+#: of one class only, and then ignore the weights of classes.
 LEAF_ROWS = 16
 #: The options that `max_operations` chooses.
 SHAPE = ("clusters", "levels", "landmarks", "pseudo", "pseudo_landmarks")
