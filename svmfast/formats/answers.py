@@ -26,14 +26,32 @@ _FORMS: dict[str, TableForm] = {
     ".tsv": "tsv",
 }
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
+#: Endings of other formats, which text must not have.
+_FOREIGN = {
+    *(".json", ".jsonl", ".ndjson", ".xml", ".html", ".yaml", ".yml"),
+    *(".xlsx", ".xls", ".xlsm", ".ods", ".orc", ".avro", ".h5", ".hdf5"),
+    *(".npy", ".npz", ".mat", ".pkl", ".pickle", ".rds", ".sqlite", ".db"),
+}
 
 
 def table_form(path: str | os.PathLike[str]) -> TableForm | None:
-    """Return the table format that the name of an output selects; None for svm-predict's text."""
+    """Return the table format that the name of an output selects; None for svm-predict's text.
+
+    Raises
+    ------
+    OptionError
+        The name promises a format that is not written.
+    """
     name = os.fspath(path).lower()
     end = next((end for end in _PACKED if name.endswith(end)), "")
-    form = _FORMS.get(os.path.splitext(name.removesuffix(end))[1])
-    return form if not end or form in ("csv", "tsv") else None
+    inner = os.path.splitext(name.removesuffix(end))[1]
+    form = _FORMS.get(inner)
+    if inner in _FOREIGN or (end and form not in (None, "csv", "tsv")):
+        raise OptionError(
+            f"predictions are not written as {inner}{end} ('{shown(os.fspath(path))}'); "
+            "expected .parquet, .arrow, .csv or .tsv for a table, or for text another ending"
+        )
+    return form
 
 
 def check_kept(head: Head, keep: Sequence[str], names: Mapping[float, str] | None = None) -> None:

@@ -14,6 +14,7 @@ from program import data, metered, model, svmfast
 from pyarrow import csv, feather, parquet
 
 import svmfast as package
+from svmfast.errors import OptionError
 from svmfast.formats.detect import model_bytes
 from svmfast.models.scaled import scaling_of, unscaled
 
@@ -231,3 +232,15 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         peaks.append(peak)
     assert peaks[1] < peaks[0] + 60
+
+
+@pytest.mark.parametrize("name", ["p.jsonl", "p.JSON", "p.xlsx", "p.json.gz", "p.parquet.gz", "p.npy"])
+def test_no_text_under_the_name_of_another_format(name: str, tmp_path: Path) -> None:
+    predictor = package.Predictor(model("iris_c_linear"))
+    with pytest.raises(
+        OptionError, match=rf"^predictions are not written as {name[1:].lower()} \('.*{name}'"
+    ):
+        predictor.predict_file(data("iris.test"), tmp_path / name)
+    with pytest.raises(OptionError, match=r"expected \.parquet, \.arrow"):
+        package.predict_files(model("iris_c_linear"), [data("iris.test")], tmp_path, suffix=name[1:])
+    assert not list(tmp_path.iterdir())
