@@ -52,6 +52,11 @@ def distributed() -> Any:
     return package
 
 
+def absolute(path: str) -> str:
+    """Return a path for workers; unlike ``os.path.abspath``, the same file where ``..`` follows a link."""
+    return os.path.join(os.getcwd(), path)
+
+
 @contextlib.contextmanager
 def connected(address: str) -> Iterator[Any]:
     """Yield a client of the scheduler at ``HOST:PORT``, or of N workers started here (``local:N``).
@@ -146,12 +151,12 @@ def run_jobs(
     package = distributed()
     from svmfast import __version__
 
-    with connected(address) as client:
+    with _not_lost(package, address), connected(address) as client:
         loading = _plugin(package, Loading(key, __version__, pickle.dumps(predictor)))
         client.register_plugin(loading)
         futures: dict[Any, tuple[Shared, Part]] = {}
         for job in jobs:
-            job.parts = parts_of(os.path.abspath(job.path), reading, part_bytes)
+            job.parts = parts_of(absolute(job.path), reading, part_bytes)
             for part, output in _left_to_do(job, done):
                 future = client.submit(
                     work, part, output, key, reading, tuple(keep), retries=RETRIES, pure=False
@@ -165,10 +170,21 @@ def run_jobs(
             future.release()
             _take(job, part, found, done)
             if len(job.ended) == len(job.parts):
+                if job.error is not None:
+                    _remove_parts(job, done)
                 if job.error is None and part.of == 1:
                     job.counted = job.ended[0]
                 yield job if job.error or job.counted else _joined(job, done, predictor)
         client.unregister_worker_plugin(loading.name)
+
+
+@contextlib.contextmanager
+def _not_lost(package: Any, address: str) -> Iterator[None]:
+    """Raise ClusterError where Dask finds the connection to the scheduler closed, in whatever call."""
+    try:
+        yield
+    except (package.comm.CommClosedError, package.core.RPCClosed) as error:
+        raise _gone(address) from error
 
 
 def _left_to_do(job: Shared, done: DoneList) -> Iterator[tuple[Part, str]]:
@@ -180,7 +196,7 @@ def _left_to_do(job: Shared, done: DoneList) -> Iterator[tuple[Part, str]]:
         name = job.part_name(part.number)
         known = done.find(name, job.part_made_from(part))
         if known is None:
-            yield part, os.path.join(os.path.abspath(done.folder), name)
+            yield part, os.path.join(absolute(done.folder), name)
         else:
             job.ended[part.number] = known
 
@@ -254,12 +270,23 @@ def _gone(address: str) -> ClusterError:
     return ClusterError(f"the scheduler '{address}' was lost; run again to continue where this run stopped")
 
 
+def _places_of_parts(job: Shared, done: DoneList) -> list[str]:
+    return [os.path.join(done.folder, job.part_name(part.number)) for part in job.parts]
+
+
+def _remove_parts(job: Shared, done: DoneList) -> None:
+    for place in _places_of_parts(job, done):
+        with contextlib.suppress(OSError):
+            os.unlink(place)
+
+
 def _joined(job: Shared, done: DoneList, predictor: Predictor) -> Shared:
     """Join the parts of an output and delete them."""
-    places = [os.path.join(done.folder, job.part_name(part.number)) for part in job.parts]
+    places = _places_of_parts(job, done)
     rows = sum(counted["rows"] for counted in job.ended.values())
     if not rows:
         job.error = str(EmptyDataError(job.path, None, "there are no rows", None, "expected at least one"))
+        _remove_parts(job, done)
         return job
     form = table_form(job.place)
     with write_atomic(job.place) as out:
@@ -271,9 +298,7 @@ def _joined(job: Shared, done: DoneList, predictor: Predictor) -> Shared:
             from svmfast.formats.table_output import join_tables
 
             join_tables(places, out, form)
-    for place in places:
-        with contextlib.suppress(OSError):
-            os.unlink(place)
+    _remove_parts(job, done)
     total = predictor.report(labelled=True)
     for part in job.parts:
         total.merge(job.ended[part.number])

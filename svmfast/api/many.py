@@ -269,7 +269,7 @@ def _results(
             yield FileResult(path, place, "failed", error=str(error))
             continue
         # The state before reading is recorded, so an input that changes meanwhile is predicted again.
-        made_from = {"input": [os.path.abspath(path), stamp(path)], "settings": settings}
+        made_from = {"input": [os.path.realpath(path), stamp(path)], "settings": settings}
         known = None if made_from["input"][1] is None else done.find(name, made_from)
         if known is not None:
             yield FileResult(path, place, "skipped", known)
@@ -316,12 +316,12 @@ def _made_by_cluster(
     keep: Sequence[str],
     part_bytes: int,
 ) -> Callable[[list[Job]], Iterator[Job]]:
-    from svmfast.api.cluster import Shared, run_jobs
+    from svmfast.api.cluster import Shared, absolute, run_jobs
 
     def made(jobs: list[Job]) -> Iterator[Job]:
         if not jobs:
             return
-        shared = [Shared(**{**vars(job), "place": os.path.abspath(job.place)}) for job in jobs]
+        shared = [Shared(**{**vars(job), "place": absolute(job.place)}) for job in jobs]
         whose = {id(one): job for one, job in zip(shared, jobs, strict=True)}
         order = predictor.column_order
         # Workers take files in any order; which one is the first must not depend on that.

@@ -27,7 +27,7 @@ class Plan:
         Raises
         ------
         OptionError
-            Two inputs would have one output, or an output is an input.
+            Two inputs would have one output, or an output is an input or not a regular file.
         """
         if os.path.basename(suffix) != suffix:
             raise OptionError(f"`suffix` is '{suffix}'; expected the end of a name, such as '{SUFFIX}'")
@@ -37,20 +37,22 @@ class Plan:
             if name == NAME:
                 raise OptionError(f"the output of '{path}' would be '{NAME}', the list of finished outputs")
             first = named.setdefault(name, path)
-            if os.path.abspath(first) != os.path.abspath(path):
+            if os.path.realpath(first) != os.path.realpath(path):
                 raise OptionError(
                     f"'{first}' and '{path}' would both be written to '{os.path.join(folder, name)}'; "
                     "give `relative_to`, a folder that contains both"
                 )
         plan = cls(folder, [(path, name) for name, path in named.items()])
-        plan.keep_inputs()
+        plan.check_outputs()
         return plan
 
-    def keep_inputs(self) -> None:
-        """Refuse an output that is the same file as an input, by whatever path."""
+    def check_outputs(self) -> None:
+        """Refuse an output that is an input, by whatever path, or a pipe or device, which has no end."""
         inputs = {key: path for path, _ in self.pairs if (key := _key(path)) is not None}
         for _, name in self.pairs:
             place = os.path.join(self.folder, name)
+            if os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place)):
+                raise OptionError(f"the output '{place}' is not a regular file; remove it")
             same = inputs.get(_key(place) or (0, 0))
             if same is not None:
                 raise OptionError(f"the output '{place}' is the input '{same}' itself; it would be lost")

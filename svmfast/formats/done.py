@@ -10,18 +10,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import stat
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
 from svmfast.errors import OptionError, WriteError
+from svmfast.formats.target import unfinished
 
 #: The list's name in the folder.
 NAME = ".svmfast-done.jsonl"
-#: The names that svmfast.formats.target gives to unfinished files.
-_UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp", re.DOTALL)
 
 
 def stamp(path: str | os.PathLike[str]) -> list[int] | None:
@@ -60,6 +58,8 @@ class DoneList:
         except OSError as error:
             raise WriteError(folder, error.strerror or str(error)) from error
         try:
+            if not stat.S_ISREG(os.fstat(self._file).st_mode):  # reading a pipe would not end
+                raise OptionError(f"'{self._place}' is not a regular file; remove it, or use another folder")
             self._lock()
             if clear:
                 os.ftruncate(self._file, 0)
@@ -169,16 +169,9 @@ class DoneList:
             folder, last = os.path.split(name)
             wanted.setdefault(os.path.join(self.folder, folder), set()).add(last)
         for folder, outputs in wanted.items():
-            try:
-                present = os.listdir(folder)
-            except OSError:
-                continue
-            for file in present:
-                found = _UNFINISHED.fullmatch(file)
-                # A temporary file has only the start of a long name.
-                if found and (found[1] in outputs or any(one.startswith(found[1]) for one in outputs)):
-                    with contextlib.suppress(OSError):
-                        os.unlink(os.path.join(folder, file))
+            for file in unfinished(folder, outputs):
+                with contextlib.suppress(OSError):
+                    os.unlink(file)
 
     def close(self) -> None:
         """Close the list and release the lock."""

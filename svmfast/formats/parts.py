@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from svmfast.errors import InputError
+from svmfast.errors import InputError, SvmfastError
 from svmfast.formats.data import recognized
 from svmfast.formats.source import open_source
 from svmfast.formats.svmlight import DataStream, stream_svmlight
@@ -68,9 +68,13 @@ class Part:
 def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[Part]:
     """Return the parts of a file: more than one only for large plain text or several Parquet row groups."""
     try:
-        status = os.stat(path)
-    except OSError:
+        return _parts_of(path, reading, part_bytes)
+    except (SvmfastError, OSError):  # reading the whole file reports the error
         return [Part(path)]
+
+
+def _parts_of(path: str, reading: Reading, part_bytes: int) -> list[Part]:
+    status = os.stat(path)
     if not stat.S_ISREG(status.st_mode) or status.st_size < 2 * part_bytes:
         return [Part(path)]
     opened, kind = recognized(path, reading)
@@ -143,7 +147,7 @@ def stream_part(
         )
         stream.rows_read = part.first_row
         return stream
-    text = stream_svmlight(open_source(_Range(part)), threads=threads, **reading.reader_kwargs())
+    text = stream_svmlight(open_source(_Range(part)).plain(), threads=threads, **reading.reader_kwargs())
     text.owns = True
     return text
 

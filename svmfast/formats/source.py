@@ -164,6 +164,11 @@ class Source:
         self._start()
         return self._packing
 
+    def plain(self) -> Source:
+        """Take the bytes as they are: a part of plain text may begin like a compressed file."""
+        self._head = b""
+        return self
+
     def _start(self) -> bytes:
         if self._head is None:
             self._head = self._read_head()

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from svmfast.errors import WriteError
@@ -17,6 +17,8 @@ from svmfast.formats.packing import Packer, packing_of
 
 #: Bytes of an output's name that its temporary name contains, so that the latter is not too long.
 _SHOWN_NAME = 100
+#: Its temporary name: no other program's file has one like it.
+_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{12}\.svmfast\.tmp", re.DOTALL)
 #: Number of symbolic links that are followed before a cycle is assumed, as in Linux.
 _MAX_LINKS = 40
 
@@ -262,13 +264,30 @@ def _buffered(file: int | str, shown: str) -> Iterator[Writer]:
         raise
 
 
-@contextlib.contextmanager
-def _replacing(place: str, shown: str, mode: int | None) -> Iterator[Writer]:
-    folder, name = os.path.split(place)
+def unfinished(folder: str, names: Iterable[str]) -> Iterator[str]:
+    """Yield the temporary files that killed runs left of these outputs in a folder."""
+    starts = {_start_of(name) for name in names}
+    try:
+        present = os.listdir(folder)
+    except OSError:
+        return
+    for file in present:
+        found = _TEMPORARY.fullmatch(file)
+        if found and found[1] in starts:
+            yield os.path.join(folder, file)
+
+
+def _start_of(name: str) -> str:
     begin = name[:_SHOWN_NAME]
     while len(os.fsencode(begin)) > _SHOWN_NAME:
         begin = begin[:-1]
-    temporary = os.path.join(folder, f".{begin}.{os.urandom(6).hex()}.tmp")
+    return begin
+
+
+@contextlib.contextmanager
+def _replacing(place: str, shown: str, mode: int | None) -> Iterator[Writer]:
+    folder, name = os.path.split(place)
+    temporary = os.path.join(folder, f".{_start_of(name)}.{os.urandom(6).hex()}.svmfast.tmp")
     try:
         # Inside the try block, so that the file is removed even if a signal arrives right after opening it.
         with _reported(shown):
@@ -280,7 +299,7 @@ def _replacing(place: str, shown: str, mode: int | None) -> Iterator[Writer]:
             yield writer
         with _reported(shown):
             if mode is not None:
-                os.chmod(temporary, stat.S_IMODE(mode))
+                os.chmod(temporary, mode & 0o777)  # set-user-ID is not for new content
             os.replace(temporary, place)
     except BaseException:
         with contextlib.suppress(OSError):

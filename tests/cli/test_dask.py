@@ -92,16 +92,39 @@ def test_the_outputs_are_those_of_one_process(inputs: list[Path], tmp_path: Path
     assert again.number("skipped") == len(inputs)
 
 
-def test_a_fault_in_a_part_has_its_line(tmp_path: Path) -> None:
+def test_a_file_that_fails(tmp_path: Path) -> None:
+    """Its error is that of one process, its parts are removed, and the others are predicted."""
     lines = data("photos.test").read_bytes().splitlines(keepends=True)
+    (tmp_path / "good").write_bytes(b"".join(lines[:100]))
+    (tmp_path / "zip").write_bytes(b"PK\x03\x04" + bytes(60_000))
     lines[3000] = b"1 1:x\n"
     (tmp_path / "bad").write_bytes(b"".join(lines))
-    (tmp_path / "good").write_bytes(b"".join(lines[:100]))
-    files = [tmp_path / "bad", tmp_path / "good"]
+    second = parts_of(str(tmp_path / "bad"), Reading(), 20_000)[1]
+    text = (tmp_path / "bad").read_bytes()
+    (tmp_path / "like a zip").write_bytes(text[: second.begin] + b"PK\x03\x04 1:1\n" + text[second.begin :])
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "good").rename(tmp_path / "far" / "good")
+    (tmp_path / "link").symlink_to("far/away")
+    files = [tmp_path / name for name in ("bad", "like a zip", "zip", "link/../good")]
+    alone = package.predict_files(EXACT, files, tmp_path / "alone")
     report = package.predict_files(EXACT, files, tmp_path / "out", dask="local:1", part_bytes=20_000)
-    assert [one.status for one in report.files] == ["failed", "predicted"]
+    assert [one.status for one in report.files] == ["failed", "failed", "failed", "predicted"]
+    assert [one.error for one in report.files] == [one.error for one in alone.files]
     assert str(report.files[0].error).startswith(f"{files[0]}:3001: the value is not a number ('1:x')")
-    assert "bad.out" not in outputs(tmp_path / "out")
+    assert sorted(os.listdir(tmp_path / "out")) == [".svmfast-done.jsonl", "good.out"]
+
+
+def test_a_connection_that_closes(
+    inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import distributed
+
+    def closed(futures: Any) -> Any:
+        raise distributed.comm.CommClosedError("in <TCP>")
+
+    monkeypatch.setattr(distributed, "as_completed", closed)
+    with pytest.raises(ClusterError, match=r"^the scheduler 'local:1' was lost; run again"):
+        package.predict_files(EXACT, inputs, tmp_path / "out", dask="local:1")
 
 
 def test_addresses(inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

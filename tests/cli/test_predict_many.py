@@ -288,6 +288,40 @@ def test_a_run_killed_at_any_moment_can_be_repeated(tmp_path: Path) -> None:
     assert outputs(out) == whole
 
 
+def test_two_inputs_whose_paths_only_look_the_same(inputs: Path, tmp_path: Path) -> None:
+    part, link = inputs / "part-0", inputs / "link"
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    shutil.copy(part, tmp_path / "far" / part.name)
+    link.symlink_to(tmp_path / "far" / "away")
+    other = f"{link}/../{part.name}"
+    with pytest.raises(OptionError, match=r"and '.*/link/\.\./part-0' would both be written to"):
+        package.predict_files(EXACT, [part, other], tmp_path / "out")
+    link.unlink()
+    link.symlink_to(inputs)
+    assert package.predict_files(EXACT, [part, f"{link}/part-0"], tmp_path / "out").number("predicted") == 1
+
+
+def test_temporary_files_of_others_stay(inputs: Path, tmp_path: Path) -> None:
+    out, digits = tmp_path / "out", "0123456789ab"
+    out.mkdir()
+    names = [
+        f".part-0.out.{digits}.tmp",
+        f".part-0.{digits}.svmfast.tmp",
+        f".part-0.out.{digits}.svmfast.tmp",
+    ]
+    for name in names:
+        (out / name).write_bytes(b"")
+    package.predict_files(EXACT, [inputs / "part-0"], out)
+    assert [(out / name).exists() for name in names] == [True, True, False]
+
+
+@pytest.mark.parametrize("name", [".svmfast-done.jsonl", "part-0.out"])
+def test_a_pipe_in_the_folder_is_refused(inputs: Path, tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(OptionError, match=f"{name}' is not a regular file; remove it"):
+        package.predict_files(EXACT, [inputs / "part-0"], tmp_path)
+
+
 def test_outputs_of_a_version_with_other_counts_are_made_again(
     inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

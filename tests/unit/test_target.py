@@ -54,7 +54,7 @@ def test_permissions_follow_the_umask_or_the_old_file(tmp_path: Path) -> None:
         with write_atomic(path):
             pass
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
-        path.chmod(0o604)
+        path.chmod(0o6604)  # without set-user-ID and set-group-ID
         with write_atomic(path):
             pass
         assert stat.S_IMODE(path.stat().st_mode) == 0o604
