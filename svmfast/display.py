@@ -7,11 +7,14 @@ mislead a reader, or bytes that are not UTF-8.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 #: Names that a message lists.
 MOST_LISTED = 8
+#: What no name may contain: control characters, which include line ends, and surrogates, which no UTF-8 has.
+_NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def shown(text: str | bytes, limit: int | None = None) -> str:
@@ -51,6 +54,28 @@ def _escape(character: str) -> str:
     if 0xDC80 <= code <= 0xDCFF:  # os.fsdecode's stand-in for a byte
         return f"\\x{code - 0xDC00:02x}"
     return character.encode("unicode_escape").decode("ascii")
+
+
+def fault_of_name(name: str) -> str | None:
+    """Return why a text cannot be the name of a feature or class, None if it can.
+
+    Every reader of names uses this: headers of tables, lists of names, labels, models and estimators.
+    """
+    found = _NOT_IN_NAMES.search(name)
+    if found is None:
+        return None
+    kind = "half a surrogate pair" if found[0] >= "\ud800" else "a control character or line end"
+    return f"a name with {kind}"
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that occurs a second time."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def count(number: int, thing: str) -> str:

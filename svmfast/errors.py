@@ -491,6 +491,10 @@ class MissingColumnError(TableError):
     """A required column of a table is missing, or several columns have the same name."""
 
 
+class ColumnNameError(TableError):
+    """The name of a column of a table has characters that no name may have."""
+
+
 class ColumnOrderError(TableError):
     """The columns of a table, or their order, differ from the first table's, and no names decide."""
 

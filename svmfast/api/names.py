@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from svmfast.display import fault_of_name
 from svmfast.errors import DataFormatError
 from svmfast.formats._whole import read_whole
 from svmfast.formats.source import open_source
@@ -19,21 +20,23 @@ def read_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
     Raises
     ------
     DataFormatError
-        The file is empty or not UTF-8, or a line is blank.
+        The file is empty or not UTF-8, or a line is blank or has control characters.
     """
     path = os.fspath(source)
     with open_source(path) as opened:
         text = read_whole(opened, Allowance(_MOST_BYTES, path))
     try:
-        names = text.decode("utf-8-sig").splitlines()
+        lines = text.decode("utf-8-sig").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
         raise DataFormatError(path, None, "not UTF-8 text", None, "expected one name per line") from error
-    if not names:
+    if lines == [""]:
         raise DataFormatError(path, None, "there are no names", None, "expected one name per line")
+    names = tuple(line.strip(" \t\r") for line in lines)
     for number, name in enumerate(names, 1):
-        if not name.strip():
-            raise DataFormatError(path, number, "no name", None, "expected the name of a feature")
-    return tuple(name.strip() for name in names)
+        fault = fault_of_name(name) if name else "no name"
+        if fault is not None:
+            raise DataFormatError(path, number, fault, name or None, "expected the name of a feature")
+    return names
 
 
 def read_distinct_names(source: str | os.PathLike[str]) -> tuple[str, ...]:

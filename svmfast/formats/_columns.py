@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast._core import table_rows
-from svmfast.display import listed
+from svmfast.display import fault_of_name, listed
 from svmfast.errors import (
     BadValueError,
+    ColumnNameError,
     ColumnTypeError,
     MissingColumnError,
     NonFiniteError,
@@ -97,6 +98,12 @@ class Columns:
                 why = "a feature of the model" if chosen is names else "one of `features`"
                 why = "to be kept" if name in self.keep else why
                 self._missing(f"there is no column '{name}', which is {why}")
+        for name in self.read:
+            fault = fault_of_name(name)
+            if fault is not None:
+                raise ColumnNameError(
+                    path, self._head, f"a column has {fault}", name, "expected printable text"
+                )
         self._classes: ClassLabels | TrainingClasses | None = classes
         if reading.class_names is not None:
             self._classes = ClassLabels(reading.class_names)

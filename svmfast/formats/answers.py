@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from svmfast.display import shown
+from svmfast.display import repeated, shown
 from svmfast.errors import OptionError
 from svmfast.formats import predictions
 from svmfast.formats.target import Writer
@@ -84,6 +84,7 @@ def check_columns(
     """
     if names is None:
         return
+    written = names if form is not None else {label: shown(name) for label, name in names.items()}
     if form is None:
         if probability or decision_values or bound or certify:
             for name in names.values():
@@ -92,10 +93,14 @@ def check_columns(
                         f"`names`: the class '{shown(name)}' is not a single word, and spaces separate the "
                         "columns; write a table (.csv, .parquet), or labels"
                     )
-        return
-    columns = predictions.pair_names(head, names) if decision_values else []
-    columns += _outcomes(head, names) if probability else []
-    again = next((name for name in columns if columns.count(name) > 1), None)
+        again = repeated(written.values())  # escapes can make two names one
+        if again is not None:
+            raise OptionError(
+                f"two classes would be written as '{again}'; write a table, or labels (`no_names`)"
+            )
+    columns = predictions.pair_names(head, written) if decision_values else []
+    columns += _outcomes(head, written) if probability else []
+    again = repeated(columns)
     if again is not None:
         raise OptionError(f"two columns would be called '{shown(again)}'; write labels (`no_names`)")
 
@@ -212,7 +217,7 @@ class TableAnswers:
         from svmfast.formats.table_output import TableOutput
 
         self._head, self._certify = head, certify
-        self._names = None if names is None else {label: _unicode(name) for label, name in names.items()}
+        self._names = names
         self._values = predictions.pair_names(head, self._names) if decision_values else []
         self._outcomes = _outcomes(head, self._names) if probability else []
         self._table = TableOutput(out, form)
@@ -241,8 +246,3 @@ class TableAnswers:
     def finish(self) -> None:
         """Write the remaining rows, and the end of the table."""
         self._table.finish()
-
-
-def _unicode(name: str) -> str:
-    """Return text that UTF-8 can encode: the name of a class may contain unpaired surrogates."""
-    return name.encode("utf-8", "backslashreplace").decode()

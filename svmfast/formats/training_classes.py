@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.display import fault_of_name, shown
 from svmfast.errors import OptionError
 from svmfast.formats._arrow import pyarrow
 from svmfast.formats._columns import number_of
@@ -76,7 +77,7 @@ class TrainingClasses:
         return self._labels(coded.dictionary.to_pylist(), places)
 
     def of_objects(self, labels: Iterable[Any]) -> tuple[FloatArray, int | None]:
-        """Return the same for labels in memory, ``(n,)``: strings, or objects whose strings are the names."""
+        """Return the same for labels in memory, ``(n,)``: strings or numbers."""
         words, places = np.unique([str(one) for one in labels], return_inverse=True)
         return self._labels(words.tolist(), places)
 
@@ -94,6 +95,10 @@ class TrainingClasses:
         first = np.full(len(words), len(places))
         np.minimum.at(first, places, np.arange(len(places)))
         for which in np.argsort(first).tolist():
+            fault = fault_of_name(words[which])
+            if fault is not None:
+                what = f"a class has {fault} ('{shown(words[which])}')"
+                raise OptionError(f"{what}; expected printable text")
             self._found.setdefault(words[which], len(self._found))
         if len(self._found) > MAX_NAMES:
             raise OptionError(

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
-from svmfast.display import count, listed, shown
+from svmfast.display import count, fault_of_name, listed, shown
 from svmfast.errors import ModelContentError, NotFiniteError
 from svmfast.models.base import Array, ArrayField, Scalar, ScalarField
 from svmfast.rows import MAX_COLUMNS, FloatArray, Rows
@@ -160,6 +160,10 @@ class Scaling(Cacheless):
             return
         names = tuple(map(str, names))
         object.__setattr__(self, name, names)
+        for one in names:
+            fault = fault_of_name(one)
+            if fault is not None:
+                raise ModelContentError(name, fault, "printable text", one)
         _expect(name, len(set(names)) == len(names), "the same name twice", "distinct names")
         if expected is not None:
             _expect(name, len(names) == expected, f"{len(names)} names", f"{expected}, one for each column")

@@ -122,9 +122,9 @@ def test_probabilities_with_names(tmp_path: Path) -> None:
 
 
 def test_ambiguous_column_names_are_refused(tmp_path: Path) -> None:
-    path = named(tmp_path, "New York", "100%", "a\nb")
+    path = named(tmp_path, "New York", "100%", "a\u200bb")
     done = svmfast("predict", "-q", "--names", data("iris.test"), path, "-")
-    assert set(done.stdout.decode().splitlines()) == {"New York", "100%", "a\\nb"}
+    assert set(done.stdout.decode().splitlines()) == {"New York", "100%", "a\\u200bb"}
     out = tmp_path / "out"
     done = svmfast("predict", "-q", "--names", "--decision-values", data("iris.test"), path, out)
     assert done.returncode == 2
@@ -137,6 +137,17 @@ def test_ambiguous_column_names_are_refused(tmp_path: Path) -> None:
     done = svmfast("predict", "-q", "--decision-values", data("iris.test"), path, tmp_path / "out.csv")
     assert done.returncode == 2
     assert done.stderr == b"svmfast: two columns would be called 'a/b/a'; write labels (--no-names)\n"
+
+
+def test_two_names_that_are_written_alike(tmp_path: Path) -> None:
+    """Text has escapes for what is not printable, so that names that differ may be written alike."""
+    rows, path = data("iris.test"), named(tmp_path, "a", "\u200b", "\\u200b")
+    done = svmfast("predict", "-q", "--names", rows, path, "-")
+    assert done.stderr == (
+        b"svmfast: two classes would be written as '\\u200b'; write a table, or labels (--no-names)\n"
+    )
+    assert svmfast("predict", "-q", "-b", "1", rows, path, tmp_path / "out.csv").returncode == 0
+    assert len((tmp_path / "out.csv").read_text().splitlines()[0].split(",")) == 4
 
 
 def test_a_percent_sign_in_a_name(tmp_path: Path) -> None:

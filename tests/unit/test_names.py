@@ -1,0 +1,57 @@
+"""One rule for the names of features and classes, wherever they come from."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from program import model
+from pyarrow import parquet
+from sealing import resealed
+from sklearn.svm import SVC
+
+import svmfast as package
+from svmfast import display
+from svmfast.api.names import read_names
+from svmfast.errors import ColumnNameError, DataFormatError, SvmfastError
+from svmfast.formats.detect import load_model
+from svmfast.models.scaled import with_scaling
+from svmfast.models.scaling import Scaling
+
+CONTROL = "a control character or line end"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a\nb", CONTROL), ("a\x1b[2J", CONTROL), ("a\u2028", CONTROL), ("\ud800", "half a surrogate pair")],
+)
+def test_names_that_no_source_may_have(name: str, kind: str, tmp_path: Path) -> None:
+    """Models, estimators, headers, labels, lists of names."""
+    shown = display.shown(name)
+    with pytest.raises(SvmfastError, match=re.escape(f"feature_names: a name with {kind} ('{shown}')")):
+        Scaling(np.zeros(1), np.ones(1), feature_names=(name,))
+    path = tmp_path / "model"
+    scaling = Scaling(np.zeros(4), np.ones(4), class_names=("one", "two", "three"))
+    package.save_model(with_scaling(load_model(model("iris_c_rbf_prob")), scaling), path)
+    record = path.read_text().replace('"two"', json.dumps(name))
+    (tmp_path / "made").write_bytes(resealed(record.encode()))
+    with pytest.raises(SvmfastError, match=re.escape(f":3: a name with {kind} ('{shown}')")):
+        load_model(tmp_path / "made")
+    X = np.eye(4)
+    y = ["a", name] * 2
+    with pytest.raises(SvmfastError, match=re.escape(f"a name with {kind} ('{shown}')")):
+        package.from_sklearn(SVC().fit(X, np.array(y, dtype=object)))
+    with pytest.raises(SvmfastError, match=re.escape(f"a class has a name with {kind} ('{shown}')")):
+        package.train(X, y)
+    if kind == CONTROL:  # UTF-8 has no surrogates
+        parquet.write_table(pa.table({name: [0.5], "label": [1.0]}), tmp_path / "table.parquet")
+        with pytest.raises(ColumnNameError, match=re.escape(f"a column has a name with {kind} ('{shown}')")):
+            package.predict(path, tmp_path / "table.parquet")
+        (tmp_path / "list").write_text(name)
+        if "\n" not in name:
+            with pytest.raises(DataFormatError, match=re.escape(f":1: a name with {kind} ('{shown}')")):
+                read_names(tmp_path / "list")
