@@ -172,7 +172,7 @@ class Rows:
     @classmethod
     def from_dense(cls, array: ArrayLike) -> Rows:
         """Return the rows of a dense ``(n, d)`` array; zeros are not stored."""
-        dense = np.atleast_2d(np.asarray(array, dtype=np.float64))
+        dense = np.atleast_2d(as_floats(array, "the array"))
         if dense.ndim != 2:
             raise OptionError(f"expected a 2-dimensional array, got {dense.ndim} dimensions")
         if not np.isfinite(dense).all():
@@ -277,6 +277,39 @@ def _check(
             raise OptionError(f"Rows: the columns of row {row} are not in ascending order")
 
 
+def as_array(data: Any, called: str) -> NDArray[Any]:
+    """Return data as an array, from which no part is dropped when it is converted to numbers.
+
+    Parameters
+    ----------
+    data : array_like
+    called : str
+        What the data are, for messages.
+
+    Raises
+    ------
+    OptionError
+        Some values are masked, complex, dates or durations, records, or None.
+    """
+    array = np.asanyarray(data)
+    kind = array.dtype.kind
+    if kind in "cmMV":
+        raise OptionError(f"{called} is an array of {array.dtype}; expected real numbers")
+    if kind == "O" and array.ndim:  # a single object is the wrong type, which the caller says
+        for one in array.flat:
+            if one is None or isinstance(one, np.datetime64 | np.timedelta64):
+                raise OptionError(f"{called} holds {one!r}, which is not a number")
+    # An attribute, since numpy.ma takes time to import.
+    if np.any(getattr(array, "mask", False)):
+        raise OptionError(f"{called} has masked values; fill them, or leave their rows out")
+    return np.asarray(array)
+
+
+def as_floats(data: Any, called: str) -> FloatArray:
+    """Return data as an array of float64, checked by :func:`as_array`."""
+    return as_array(data, called).astype(np.float64, copy=False)
+
+
 def as_rows(data: Any) -> Rows:
     """Return `data` (Rows, dense array-like, SciPy sparse) as :class:`Rows`."""
     if isinstance(data, Rows):
@@ -293,7 +326,7 @@ def with_zeros(data: Any) -> Rows:
     """
     if isinstance(data, Rows) or is_sparse(data):
         return as_rows(data)
-    dense = np.ascontiguousarray(data, dtype=np.float64)
+    dense = np.ascontiguousarray(as_floats(data, "the array"))
     if dense.ndim != 2:
         raise OptionError(f"expected a 2-dimensional array, got {dense.ndim} dimensions")
     n, d = dense.shape

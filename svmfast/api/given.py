@@ -15,7 +15,7 @@ from svmfast.errors import ArrayWidthError, MissingColumnError, OptionError, Row
 from svmfast.models.memory import MEMORY
 from svmfast.models.scaled import scaling_of
 from svmfast.options import Reading
-from svmfast.rows import Rows, as_rows
+from svmfast.rows import Rows, as_array, as_floats, as_rows
 from svmfast.sparse import is_sparse
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def rows_of(
         see(data.columns)  # a Dataset of a table
     if not (isinstance(rows, Rows) or is_sparse(rows)):
         try:
-            dense = np.asarray(rows, dtype=np.float64)
+            dense = as_floats(rows, "the data")
         except (TypeError, ValueError) as error:
             raise WrongTypeError("the data", data, DATA) from error
         if dense.ndim == 0:
@@ -297,11 +297,11 @@ def checked_labels(
     OptionError
         There is not one label per row, or one is neither a number nor a name of a class.
     """
-    given = np.asarray(labels)
+    given = as_array(labels, "`labels`")
     if class_names is not None and given.dtype.kind in "OUST":
         given = _named(given, class_names)
     try:
-        values = np.ascontiguousarray(given, dtype=np.float64)
+        values = np.ascontiguousarray(as_floats(given, "`labels`"))
     except (TypeError, ValueError) as error:
         raise OptionError(f"`labels`: {error}; expected numbers") from error
     if values.shape != (len(rows),):

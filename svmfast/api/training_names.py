@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from svmfast.formats.training_classes import TrainingClasses
 from svmfast.methods.method import Method
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading
-from svmfast.rows import FloatArray
+from svmfast.rows import FloatArray, as_array
 
 
 class TrainingNames:
@@ -67,12 +68,17 @@ class TrainingNames:
         Raises
         ------
         OptionError
-            Some are numbers and others are not.
+            Some are numbers and others are not, or some are neither numbers nor strings.
         """
         assert self.classes is not None
-        values = np.asarray(given)
+        values = as_array(given, "`labels`")
         if values.dtype.kind not in "OUST" or values.ndim != 1:
             return np.ascontiguousarray(values, dtype=np.float64)
+        for one in values if values.dtype.kind in "OS" else ():
+            if not isinstance(one, str | Real | np.bool_):
+                raise OptionError(
+                    f"`labels` holds an object of type {type(one).__name__}; expected numbers or strings"
+                )
         found, bad = self.classes.of_objects(values.tolist())
         if bad is None:
             return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmfast.errors import SingleClassError, TrainingRowError
+from svmfast.errors import OptionError, SingleClassError, TrainingRowError
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray
 
@@ -22,6 +22,8 @@ def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
     SingleClassError
     """
     limits = np.iinfo(np.int32)
+    if not len(labels):
+        raise OptionError("no rows to train on")
     bad = np.flatnonzero((labels != np.trunc(labels)) | (np.abs(labels) > limits.max))
     if len(bad):
         raise TrainingRowError(
