@@ -204,6 +204,14 @@ def error_bounds(
     return np.where(claimed, bound, np.inf)
 
 
+def proven_signs(values: FloatArray, bounds: FloatArray) -> np.ndarray:
+    """Return where a value with an error of at most its bound is certain to have its sign.
+
+    Nothing is known of a value that is not finite: another order of summation may not overflow.
+    """
+    return np.asarray(np.isfinite(values) & (np.abs(values) > bounds))
+
+
 def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) -> np.ndarray:
     """Return for each row whether the uncertain pairs cannot change the winner of the vote.
 

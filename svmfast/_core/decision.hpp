@@ -30,8 +30,8 @@ struct RowBlock : Csr {
 // The first factor is part of the coefficients. Panels hold ONE_HOT_LANES vectors of a class, feature by feature, as
 // bytes 0 and 1.
 constexpr std::size_t ONE_HOT_LANES = 64;
-// The largest exponent of a factor.
-constexpr double ONE_HOT_EXPONENT = 300;
+// The largest exponent of a factor, and the smallest and largest coefficients: no product leaves the range of doubles.
+constexpr double ONE_HOT_EXPONENT = 300, ONE_HOT_LEAST = 1e-150, ONE_HOT_MOST = 1e150;
 struct OneHot {
     double value;
     std::vector<std::size_t> group_panels;

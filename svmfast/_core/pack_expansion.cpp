@@ -164,6 +164,9 @@ std::unique_ptr<OneHot> pack_one_hot(const Expansion &e, const SupportVectors &s
         return nullptr;
     for (std::size_t k = 0; k < nnz; ++k)
         if (sv.rows.values[k] != v) return nullptr;
+    for (std::size_t i = 0; i < e.width * e.n; ++i)
+        if (const double size = std::fabs(sv.coef[i]); size != 0 && !(size >= ONE_HOT_LEAST && size <= ONE_HOT_MOST))
+            return nullptr;
     auto hot = std::make_unique<OneHot>();
     hot->value = v;
     hot->entries = most + 1;

@@ -2,6 +2,7 @@
 // The same in NumPy: svmfast/models/head.py.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -21,6 +22,10 @@ static inline void each_pair(std::size_t k, Visit &&visit) {
 
 // Whether a decision value is a vote for the first class of its pair; any other, nan too, is one for the second.
 static constexpr bool votes_for_first(double value) { return value > 0; }
+
+// Whether a value is certain to have its sign if it errs by at most `bound`. Of a value that has left the range of
+// doubles nothing is known, whatever the bound: in another order the sum may stay inside.
+static inline bool proves_sign(double value, double bound) { return std::fabs(value) > bound && std::isfinite(value); }
 
 // The class with the most votes; ties go to the lower number.
 static inline std::size_t most_votes(const std::vector<int> &votes) {

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.certificate import vote_is_certain
+from svmfast.certificate import proven_signs, vote_is_certain
 from svmfast.exports.certain_scaling import entry_errors, stored_numbers
 from svmfast.exports.computation import Computation, Polynomials
 from svmfast.exports.monomials import degrees
@@ -186,7 +186,7 @@ def certain(
         Number of entries that a squared distance sums; by default those of a dense row.
     """
     bounds = error_bounds(computation, bound, decisions, cells, squared, terms)
-    sure = np.isfinite(decisions) & (np.abs(decisions) > bounds)
+    sure = proven_signs(decisions, bounds)
     head = computation.head
     if head.labels is None or head.n_classes == 2:
         return np.asarray(sure[:, 0])

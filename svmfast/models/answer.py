@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from svmfast.arguments import check_number
 from svmfast.caches import Cacheless, cached
-from svmfast.certificate import pairs_in_doubt
+from svmfast.certificate import pairs_in_doubt, proven_signs
 from svmfast.display import count
 from svmfast.errors import OptionError
 from svmfast.models.base import Model, bounded
@@ -296,7 +296,7 @@ def _with_exact_labels(
     if head.n_classes > 2 and values.proven and values.bounds is not None and same_values:
         # Most pairs are certain: the exact model evaluates only the classes of the uncertain pairs.
         own = decisions[unsure]
-        wanted = pairs_in_doubt(np.abs(own) > values.bounds[unsure], own, head.n_classes)
+        wanted = pairs_in_doubt(proven_signs(own, values.bounds[unsure]), own, head.n_classes)
         theirs = exact.decision_values(few, threads=threads, wanted=wanted)
         predicted[unsure] = head.predict(np.where(wanted, theirs, own))
     else:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.certificate import coupled_winner_is_certain, vote_is_certain
+from svmfast.certificate import coupled_winner_is_certain, proven_signs, vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -90,6 +90,9 @@ def certified_rows(
     (n,) bool
     """
     n = len(decisions)
+    # Nothing is known of a value that is not finite, or whose bound is not.
+    known = np.isfinite(decisions) & np.isfinite(bounds)
+    decisions, bounds = np.where(known, decisions, 0.0), np.where(known, bounds, np.inf)
     within: NDArray[np.bool_] = np.ones(n, dtype=np.bool_)
     if tolerance is not None:
         within = np.all(bounds <= tolerance, axis=1)
@@ -112,7 +115,7 @@ def certified_rows(
         ]
         same: NDArray[np.bool_] = ends[0] == ends[1]
         return within & finite & same
-    sure = np.abs(decisions) > bounds
+    sure: NDArray[np.bool_] = proven_signs(decisions, bounds)
     if head.n_functions == 1:
         return within & sure[:, 0]
     if head.one_vs_rest:
@@ -174,7 +177,7 @@ def rounded_values(
         few = rows if len(unsure) == n else rows.take(unsure)
         values[unsure], bounds[unsure] = model.bounded_values(few, threads=threads)
     # Double precision proves every label: where its bound does not, it has already summed in LIBSVM's order.
-    wide = np.flatnonzero((bounds > (np.inf if tolerance is None else tolerance)).any(axis=1))
+    wide = np.flatnonzero(~(bounds <= (np.inf if tolerance is None else tolerance)).all(axis=1))
     if len(wide):
         values[wide], bounds[wide] = model.libsvm_values(rows.take(wide), threads=threads), 0.0
     return RoundedValues(values, bounds, single)
@@ -243,16 +246,16 @@ def label_margins(head: Head, decisions: FloatArray) -> FloatArray:
     n, p = decisions.shape
     if not p:
         return np.full(n, np.inf)
-    if p == 1:
-        sure: FloatArray = np.abs(decisions[:, 0])
-        return sure
+    finite = np.isfinite(decisions)
     if head.one_vs_rest:
-        top = np.partition(decisions, -2, axis=1)
+        top = np.partition(np.where(finite.all(axis=1, keepdims=True), decisions, 0.0), -2, axis=1)
         gap: FloatArray = (top[:, -1] - top[:, -2]) / 2
         return gap
+    size: FloatArray = np.where(finite, np.abs(decisions), 0.0)
+    if p == 1:
+        return size[:, 0]
     # As the error grows, the pairs become uncertain one by one, in ascending order of |value|. Bisection
     # finds the first pair that leaves the vote undecided.
-    size = np.abs(decisions)
     steps = np.sort(size, axis=1)
     low, high = np.zeros(n, dtype=np.int64), np.full(n, p - 1)
     while (low < high).any():

@@ -9,6 +9,9 @@ import sys
 import pytest
 from program import TEST_PATH
 
+#: Those of dispatch.hpp; avx512 means without VNNI, which the machine's best has if the machine does.
+ISAS = ("baseline", "avx2", "avx512")
+
 
 def printed_on(isa: str, code: str) -> list[str]:
     """Run Python code that prints the core's instruction set last; return the words printed before it.

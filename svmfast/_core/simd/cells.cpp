@@ -167,8 +167,8 @@ void mark_near_boundary(const Cells &e, const Cell &cell, const Csr &rows, const
         for (std::size_t p = 0; p < e.functions; ++p) {
             if (cell.coef_l1[p] == 0) continue;  // a constant, the same in any order
             const vd bound = load(per_coef + at) * cell.coef_l1[p] + (load(fixed + at) + error[0].rho * std::fabs(cell.rho[p]));
-            // Not "below the bound", so that a nan counts as near.
-            any |= ~(vi)(absolute(load(f + p * PREDICT_ROWS + at)) > bound);
+            const vd size = absolute(load(f + p * PREDICT_ROWS + at));
+            any |= ~(vi)(size > bound & size <= std::numeric_limits<double>::max());  // proves_sign of vote.hpp
         }
         store(unsure + at, any ? broadcast(1.0) : vd{});
     }

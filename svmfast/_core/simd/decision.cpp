@@ -16,6 +16,7 @@
 #include "math.hpp"
 #include "simd/exp2.hpp"
 #include "simd/tiles.hpp"
+#include "vote.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
@@ -335,7 +336,7 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm
             bool sure = e.kind != KernelKind::rbf || error.small();
             for (std::size_t p = 0; p < e.functions; ++p)
                 sure &= (wanted && !wanted[r * e.functions + p]) ||
-                        std::fabs(row_out[p]) > error.of(e.coef_l1[p], e.rho[p]);
+                        proves_sign(row_out[p], error.of(e.coef_l1[p], e.rho[p]));
             if (!sure) near_boundary.push_back(static_cast<std::uint32_t>(r));
             if (!errors) continue;
             each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {

@@ -116,7 +116,7 @@ class LabelDecider {
         return libsvm * s.e.coef_l1[p] + underflow + 2 * EPSILON * std::fabs(s.e.rho[p]);
     }
     static std::int32_t side(double value, double reach) {
-        return std::fabs(value) > reach ? (votes_for_first(value) ? 0 : 1) : -1;
+        return proves_sign(value, reach) ? (votes_for_first(value) ? 0 : 1) : -1;
     }
 
     // Coefficient row j of class g, times the kernel values.

@@ -284,7 +284,7 @@ def _evaluate(
         else:
             of_exact[part] = labels[part]
         of_fast[part] = fast.head.predict(decisions)
-        margin[part] = np.nan_to_num(label_margins(fast.head, decisions), posinf=np.inf)  # nan has no margin
+        margin[part] = label_margins(fast.head, decisions)
         if fast.head.one_vs_rest:
             values.append(decisions[of_fast[part] != of_exact[part]])
         progress(part.stop, n, "rows")
