@@ -58,8 +58,9 @@ static inline Rounding rounding(KernelKind kind, double gamma, double coef0, int
             kernel = terms * argument;
             break;
     }
-    const double of_kernel = u * kernel + tiny * std::max(1.0, largest);
-    // A linear model's sum starts from -rho, so every addition also rounds rho's digits.
+    const double of_kernel = u * kernel + tiny;
+    // Where `largest` is above 1, u * sums * largest contains its underflow. A linear model's sum starts from -rho, so
+    // every addition also rounds rho's digits.
     return {of_kernel, of_kernel + u * sums * largest, kind == KernelKind::linear ? u * terms : 2 * u, tiny * (1 + z)};
 }
 

@@ -232,6 +232,52 @@ def test_bounds_without_use_are_infinite() -> None:
         assert np.isinf(useless.single_precision_values(rows)[1]).all()
 
 
+@pytest.mark.parametrize(
+    ("about", "shift", "sizes", "exponent"),
+    [
+        ("centre", 0.5, (1, 1, 1), -1),
+        ("zero", 0.5, (1, 1, 1), -1),
+        ("centre", 0.0, (0, 0, 1), -1),  # at r = 0 only underflow is left
+        ("centre", 0.5, (1e-290, 1e-290, 1e-290), -1),
+        ("zero", 1e18, (1, 0, 0), -1),  # underflow, multiplied by large variables
+        ("zero", 1e-170, (0, 1, 1), 450),  # the square of the center's norm underflows
+    ],
+)
+def test_bounds_are_the_documented_sum(
+    about: str, shift: float, sizes: tuple[float, float, float], exponent: int
+) -> None:
+    rng, d, order = np.random.default_rng(7), 3, 2
+    made = in_cells(exact_model(3, 2, 9, d, 0.25), np.zeros((1, d)), np.array([[order]]), about)
+    assert made.bound_degrees is not None
+    c = made.coefficients * np.repeat(sizes, [1, d, 6])  # of rows times 2^exponent
+    power = 2.0 ** (exponent * np.arange(3))
+    made = replace(
+        made,
+        gamma=4.0**exponent,
+        centers=np.full((1, d), shift),
+        coefficients=c * np.repeat(power, [1, d, 6]),
+        bound_degrees=made.bound_degrees * 0,
+        bound_rest=np.zeros((1, 1, 5)),
+    )
+    doubled = np.array([1.0 if i == j else 0.5 for i in range(d) for j in range(i, d)])
+    scale = 2.0 ** np.frexp(np.abs(c).max())[1]
+    of = c / scale
+    norms = np.sqrt([of[0] ** 2, (of[1 : d + 1] ** 2).sum(), (of[d + 1 :] ** 2 * doubled).sum()])
+    lost = 2 * 2.0**-149 * (order + 4) * 10 * np.array([1, 0, 1])
+    roundings = 2 * order * (d + 4) + 20
+    errors = (1.01 * 1.02 * roundings * 2.0**-24 * norms + lost) * scale * power + 1e-300
+    if about == "zero":
+        by = float(np.linalg.norm(made.centers)) * (1 + 1e-9) + 1e-150
+        errors = np.array([errors @ [1, by, by**2], errors[1] + 2 * by * errors[2], errors[2]])
+    assert made.bound_degrees is not None
+    degrees = made.bound_degrees.copy()
+    degrees[0, 0, : order + 1] = errors
+    rows = Rows.from_dense(shift + 2.0**-exponent * np.outer([0.0, 1e-60, 0.5, 1.5], rng.normal(size=d)))
+    wanted = replace(made, bound_degrees=degrees).certified_values(rows)[1]
+    assert np.isfinite(wanted[0, 0])
+    np.testing.assert_allclose(made.single_precision_values(rows)[1], wanted, rtol=1e-11)
+
+
 def test_threads_and_neighbours_change_nothing() -> None:
     model = exact_model(11, 3, 40, 9, 0.05, density=0.5)
     rng = np.random.default_rng(1)

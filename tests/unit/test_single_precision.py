@@ -9,7 +9,7 @@ import pytest
 from fifty_digits import mpf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from instruction_sets import printed_on
+from instruction_sets import ISAS, printed_on
 from single_problems import Problem
 
 import svmfast
@@ -237,6 +237,6 @@ print(_core.isa())
 """
 
 
-@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+@pytest.mark.parametrize("isa", ISAS)
 def test_every_instruction_set(isa: str) -> None:
     assert printed_on(isa, SAMPLE) == []  # the sample's own checks held

@@ -104,7 +104,7 @@ class LabelDecider {
         relative = 1.001 * (0.72 * facts.exponent_error + 1.1 * FUNCTION_ERROR + SUM_ERROR);
         libsvm =
             EPSILON * ((static_cast<double>(s.e.active.size()) + facts.entries + 10) * s.e.gamma * far * far + n + 30);
-        underflow = (n + 1) * 0x1p-118 * s.coef_scale;
+        underflow = n * 0x1p-118 * s.coef_scale;
     }
 
     double sum(std::size_t row, std::size_t group) const { return sums.total[row * s.e.groups + group]; }

@@ -1,0 +1,207 @@
+"""The bounds of the engine are the documented formulas: every constant counts in one of these regimes.
+
+Errors that come near a bound are rare, so that comparing with exact values does not tell a bound from half of
+it. The formulas are proven in docs/single-precision.md and docs/certificate.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.rows import FloatArray, Rows
+
+U, UNIT = 2.0**-24, 2.0**-53
+LOG2E = np.log2(np.e)
+
+
+def power_of_two(x: float) -> float:
+    return float(2.0 ** np.floor(np.log2(x)))
+
+
+class SingleTwin:
+    """The bounds of single precision for one row, from dense support vectors and without a lattice."""
+
+    def __init__(self, gamma: float, sv: FloatArray, coef: FloatArray, sizes: list[int], rho: FloatArray):
+        self.gamma, self.sv, self.coef, self.rho = gamma, sv, coef, rho
+        self.n, self.d = len(sv), int(sv.any(axis=0).sum())
+        self.owner = np.repeat(np.arange(len(sizes)), sizes)
+        self.engine = DecisionEngine(
+            Kernel("rbf", gamma), Rows.from_dense(sv), coef, rho, np.array(sizes) if len(sizes) > 1 else None
+        )
+        self.centered = np.count_nonzero(sv) > 0.5 * self.n * self.d
+        self.center = sv.mean(axis=0) if self.centered else np.zeros(sv.shape[1])
+        self.reach = float(np.sqrt(((sv - self.center) ** 2).sum(axis=1)).max())
+        k = max(len(sizes), 2)
+        self.pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
+
+    def kernel_values(self, z: FloatArray) -> FloatArray:
+        exponents = -self.gamma * LOG2E * ((self.sv - z[: self.sv.shape[1]]) ** 2).sum(axis=1)
+        others = self.gamma * LOG2E * (z[self.sv.shape[1] :] ** 2).sum()
+        out: FloatArray = np.exp2(np.maximum(exponents - others, -126))
+        return out
+
+    def shares(self, i: int, j: int) -> FloatArray:
+        """The coefficients of a pair, 0 for other classes; of a single function all."""
+        if len(self.coef) == 1:
+            return self.coef[0]
+        first, second = self.owner == i, self.owner == j
+        return np.where(first, self.coef[j - 1], np.where(second, self.coef[i], 0.0))
+
+    def sizes(self, i: int, j: int) -> FloatArray:
+        """As `shares`, of magnitudes: where signs are mixed the largest over the functions."""
+        both, of_pair = self.engine.n_functions == 1, self.shares(i, j)
+        largest = np.abs(self.coef).max(axis=0)
+        signs = [np.unique(np.sign(row[self.owner == c])) for row in self.coef for c in set(self.owner)]
+        if all(len(one) == 1 for one in signs):
+            return np.abs(of_pair)
+        return np.where(both | np.isin(self.owner, (i, j)), largest, 0.0)
+
+    def bounds(
+        self, z: FloatArray, exponent_error: float | None = None, total: float | None = None
+    ) -> FloatArray:
+        d, gamma = self.d, self.gamma
+        away = z.copy()
+        away[: len(self.center)] -= self.center
+        far = self.reach + (norm := float(np.linalg.norm(away)))
+        entries, known = np.count_nonzero(z), np.count_nonzero(z[: self.sv.shape[1]])
+        terms = known if not self.centered and known * 1.7 < d else d
+        error = 1.01 * U * (terms + 8) * gamma * LOG2E * far**2 if exponent_error is None else exponent_error
+        relative = 1.001 * (0.72 * error + 1.1 * 2.0**-21 + 1.01 * 40 * U)
+        libsvm = 2.0**-52 * ((d + entries + 10) * gamma * far**2 + self.n + 30)
+        lost = self.n * 2.0**-118 * power_of_two(np.abs(self.coef).max())
+        found = []
+        for (i, j), rho in zip(self.pairs, self.rho, strict=True):
+            rest = libsvm * np.abs(self.shares(i, j)).sum() + lost + 2.0**-51 * abs(rho)
+            reach = relative * (total or (self.sizes(i, j) * self.kernel_values(z)).sum())
+            in_front = self.centered and d <= 128 and 2 * gamma * self.reach**2 <= 0.7
+            if in_front and self.engine.n_functions == 1:
+                t = 2 * gamma * self.reach * norm
+                a = np.abs(self.coef[0]) * np.exp(-gamma * ((self.sv - self.center) ** 2).sum(axis=1))
+                inner = t * 1.01 * U * (d + 8) * t**2 / 2 + (2.0**-20 + 1.01 * 40 * U) * t**3 / 6
+                inner += 2.0**-52 * (self.n + (d + 4) ** 2)
+                reach = 1.01 * np.exp(-gamma * norm**2) * np.exp(t) * a.sum() * inner
+            found.append(reach + rest)
+        return np.array(found)
+
+
+def compare(twin: SingleTwin, z: FloatArray, exponent_error: float | None = None) -> None:
+    values, bounds = (found[0] for found in twin.engine.single_precision_values(Rows.from_dense(z[None])))
+    # Integers leave out the residuals, so that the sum of magnitudes is the value itself.
+    total = None if exponent_error is None else float(values[0])
+    np.testing.assert_allclose(bounds, twin.bounds(z, exponent_error, total), rtol=1e-4)
+
+
+@pytest.mark.parametrize("density", [1.0, 0.2])
+@pytest.mark.parametrize("classes", [1, 2, 3])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_single_precision(density: float, classes: int, mixed: bool) -> None:
+    """Near rows: the exponent, the function, the sum. Far rows: LIBSVM's rounding. Large rho: its digits."""
+    rng = np.random.default_rng(classes)
+    n, d = 30, 12
+    sv = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
+    sv[0] = 0.5 * (density == 1)
+    sizes = [n] if classes == 1 else [12, n - 12] if classes == 2 else [12, 10, n - 22]
+    coef = rng.exponential(size=(max(classes - 1, 1), n))
+    coef *= rng.choice([-1.0, 1.0], n) if mixed else 1
+    coef[:, 0] *= 1e-3
+    for gamma in (0.1, 3.0):
+        for scale in (0.0, 1e9):
+            pairs = max(classes * (classes - 1) // 2, 1)
+            twin = SingleTwin(gamma, sv, coef, sizes, np.full(pairs, scale))
+            for stretch in (1.0, 3.0):
+                compare(twin, np.r_[sv[3] * stretch, 0.0, 0.01])
+
+
+def test_single_precision_of_a_pair_with_tiny_coefficients() -> None:
+    """They underflow beside those of the other pairs."""
+    coef = np.array([[1e-46, -1e-46, -1.0], [1.0, 1.0, -1.0]])
+    twin = SingleTwin(1.0, np.array([[1.0, 0.3], [0.5, 1.0], [0.2, 0.1]]), coef, [1, 1, 1], np.zeros(3))
+    bounds = twin.engine.single_precision_values(Rows.from_dense([[0.9, 0.7]]))[1][0]
+    assert bounds[0] == pytest.approx(twin.bounds(np.array([0.9, 0.7]))[0], rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("t", [1e-5, 0.02, 0.4, 0.99])
+def test_single_precision_behind_a_second_order_polynomial(t: float) -> None:
+    rng = np.random.default_rng(3)
+    sv = rng.normal(size=(20, 3))
+    away = sv - sv.mean(axis=0)
+    gamma = 0.3 / float((away**2).sum(axis=1).max())
+    twin = SingleTwin(gamma, sv, rng.normal(size=(1, 20)) + 1e-3, [10, 10], np.array([0.3]))
+    z = np.array([1.0, 0.0, 0.0]) * t / (2 * gamma * twin.reach)
+    compare(twin, sv.mean(axis=0) + z)
+    beyond = sv.mean(axis=0) + z * 1.02 / t
+    assert np.isinf(twin.engine.single_precision_values(Rows.from_dense(beyond[None]))[1]).all()
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_single_precision_ends_where_the_proof_does(inside: bool) -> None:
+    """The exponents' error is below 0.05, a X^2 below 10^5; behind a polynomial gamma Z^2 is at most 50."""
+    factor = 1 - 1e-6 if inside else 1 + 1e-6
+
+    def finite(gamma: float, sv: FloatArray, z: FloatArray) -> bool:
+        twin = SingleTwin(gamma, np.tile(sv, (20, 1)), np.ones((1, 40)), [20, 20], np.zeros(1))
+        return bool(np.isfinite(twin.engine.single_precision_values(Rows.from_dense(z[None]))[1]).all())
+
+    far = np.sqrt(0.05 * factor / (1.01 * U * 10 * LOG2E))
+    assert finite(1.0, np.eye(2), np.full(2, (far - 1) / np.sqrt(2))) == inside
+    assert finite(1.0, np.array([[1e-3], [-1e-3]]), np.array([np.sqrt(50 * factor)])) == inside
+    assert finite(1e5 / LOG2E * factor, np.eye(2), np.zeros(2)) == inside
+
+
+@pytest.mark.parametrize(
+    ("origin", "off", "d", "exponent"),
+    [(0.0, 0.0, 40, 375), (5e4, 0.0, 40, 375), (0.0, 1e-6, 40, 375), (5e4, 3e-3, 8000, 0.3)],
+)
+def test_single_precision_on_a_lattice(origin: float, off: float, d: int, exponent: float) -> None:
+    rng = np.random.default_rng(4)
+    level = rng.integers(0, 4, (20, d)).astype(float)
+    level[0], level[1] = 0, 3
+    sv = origin + level + off * (level == 1)
+    gamma = 4 * exponent / (9 * d)
+    twin = SingleTwin(gamma, sv, np.ones((1, 20)), [10, 10], np.zeros(1))
+    assert twin.engine.lattice
+    z = sv[1].copy()
+    z[2] -= off
+    width = sv.max() - sv.min()
+    places = np.r_[sv, z[None]] - origin - width / 3 * np.round((np.r_[sv, z[None]] - origin) / (width / 3))
+    distances = np.sqrt((places**2).sum(axis=1))
+    e = distances[:-1].max() + distances[-1] + 2.0**-49 * np.sqrt(d) * (origin + width)
+    b = twin.reach + np.linalg.norm(z - twin.center) + e
+    compare(twin, z, 1.01 * gamma * LOG2E * (4 * U * b**2 + 2 * b * e + e**2))
+
+
+@pytest.mark.parametrize("kind", ["rbf", "linear", "polynomial", "sigmoid"])
+@pytest.mark.parametrize(
+    ("gamma", "reach", "row"),
+    [(gamma, reach, reach) for gamma in (0.7, 1e275) for reach in (1e-170, 1e-3, 1.0, 30.0)]
+    + [(0.7, 1e-170, 1e140), (0.7, 1e140, 1e-170)],
+)
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e-280])
+@pytest.mark.parametrize("rho", [0.0, 1e-278, 1e12])
+def test_double_precision(kind: str, gamma: float, reach: float, row: float, size: float, rho: float) -> None:
+    rng = np.random.default_rng(5)
+    sv, z = rng.normal(size=(9, 4)) * reach, np.r_[rng.normal(size=4), 0.5] * row
+    coef = np.full((1, 9), size) * np.array([1.0, -1, 1, 1, 1, -1, 1, 1, 1])
+    kernel = Kernel(kind, gamma, 0.0 if kind == "rbf" or gamma > 1 else 2.5, 3)
+    engine = DecisionEngine(kernel, Rows.from_dense(sv), coef, np.array([rho]), np.array([5, 4]))
+    values, bounds = engine.bounded_values(Rows.from_dense(z[None]))
+    x, norm = np.sqrt((sv**2).sum(axis=1)).max() + 1e-150, np.sqrt((z**2).sum()) + 1e-150
+    terms, slight = 4 + 5 + 10, 1e-280 * (1 + gamma + x + norm)
+    argument = (x * norm if kind == "linear" else gamma * x * norm + kernel.coef0) + slight
+    with np.errstate(over="ignore"):
+        largest, of_kernel = {
+            "rbf": (1.0, gamma * (x + norm) ** 2 + slight),
+            "linear": (argument, argument),
+            "polynomial": (np.float64(argument) ** 3, 3 * np.float64(argument) ** 3),
+            "sigmoid": (1.0, argument),
+        }[kind]
+    of_kernel = 2 * UNIT * terms * of_kernel + 1e-300
+    of_sum = of_kernel + 2 * UNIT * (9 + 30) * largest
+    with np.errstate(invalid="ignore"):
+        allowed = of_sum * np.float64(9 * size)
+    allowed += 2 * UNIT * (terms if kind == "linear" else 2) * rho + 1e-300 * (1 + norm)
+    if not abs(values[0, 0]) > allowed or (kind == "rbf" and of_kernel >= 1e-9):
+        allowed = 0.0  # summed in LIBSVM's order
+    np.testing.assert_allclose(bounds, [[allowed]], rtol=1e-9)
