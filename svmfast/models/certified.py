@@ -92,7 +92,8 @@ def certified_rows(
     n = len(decisions)
     # Nothing is known of a value that is not finite, or whose bound is not.
     known = np.isfinite(decisions) & np.isfinite(bounds)
-    decisions, bounds = np.where(known, decisions, 0.0), np.where(known, bounds, np.inf)
+    if not known.all():
+        decisions, bounds = np.where(known, decisions, 0.0), np.where(known, bounds, np.inf)
     within: NDArray[np.bool_] = np.ones(n, dtype=np.bool_)
     if tolerance is not None:
         within = np.all(bounds <= tolerance, axis=1)
