@@ -180,7 +180,9 @@ def test_reports_have_names(flowers: tuple[Path, Path], predicted: list[str], tm
     }
     rows, imported = flowers
     fast = tmp_path / "fast"
-    made = svmfast("approximate", imported, "-o", fast, "--data", rows, "--label", "species", "-q")
+    made = svmfast(
+        "approximate", imported, "-o", fast, "--order", "2", "--data", rows, "--label", "species", "-q"
+    )
     assert made.returncode == 0, made.stderr
     compared = ["compare", imported, fast, "--data", rows, "--label", "species", "--repeats", "1"]
     both = json.loads(svmfast(*compared, "--json").stdout)["models"]
