@@ -98,7 +98,10 @@ class _Conversion:
         elif method == "cascade":
             options = {"seed": self.seed, "threads": self.threads}
             fast = _run("compress", self.exact, self.rows, ratio=0.05, **options)
-            limits = {"max_diff": self.max_diff}
+            limits = {
+                "max_diff": self.max_diff,
+                "force": True,
+            }  # the machine that predicts may be another one
             made = _run(method, fast.model, self.exact, self.rows, **{**limits, **given})
         else:
             fit = {"fit": "values"} if method == "dcpred" else {}

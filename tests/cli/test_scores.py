@@ -254,7 +254,17 @@ def test_cascade_names_the_class(rare: tuple[Path, Path], tmp_path: Path) -> Non
     rows = tmp_path / "many"
     rows.write_text("".join(f"{'+1' if i % 100 == 50 else '-1'} 1:{i}e-5\n" for i in range(5000)))
     done = svmfast(
-        "cascade", fast, rare[1], "--data", rows, "--max-diff", "5%", "-o", tmp_path / "m", "--json"
+        "cascade",
+        "--force",
+        fast,
+        rare[1],
+        "--data",
+        rows,
+        "--max-diff",
+        "5%",
+        "-o",
+        tmp_path / "m",
+        "--json",
     )
     found = json.loads(done.stdout)
     # Of the 1,000 rows that decide.

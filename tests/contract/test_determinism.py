@@ -55,7 +55,18 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "meka from a model": RUNS["meka from a model"],
     "dcpred from a model": RUNS["dcpred from a model"],
-    "cascade, unscaled": ["cascade", "FAST", "EXACT", "--data", "TRAIN", "--max-diff", "10%", "-o", "OUT"],
+    "cascade, unscaled": [
+        "cascade",
+        "FAST",
+        "EXACT",
+        "--data",
+        "TRAIN",
+        "--max-diff",
+        "10%",
+        "--force",
+        "-o",
+        "OUT",
+    ],
 }
 #: Measured times and figures that follow from them; everything else is compared.
 CLOCK = re.compile(rb'"[a-z_]*(seconds|speedup|linear_cost|threads)[a-z_]*": (\[[^]]*\]|[^\n]*)')

@@ -413,7 +413,9 @@ def test_the_program(tmp_path: Path) -> None:
         words = ("compare", PHOTOS, "fast.cascade.model", "--data", ROWS, "--repeats", "1")
         assert svmfast(*words, "--max-diff", limit, cwd=tmp_path).returncode == status
 
-    again = svmfast("cascade", "fast.cascade.model", PHOTOS, "--data", ROWS, "--max-diff", "2%", cwd=tmp_path)
+    again = svmfast(
+        "cascade", "fast.cascade.model", PHOTOS, "--data", ROWS, "--max-diff", "2%", "--force", cwd=tmp_path
+    )
     assert again.returncode == 0
     name = "fast.cascade.cascade.model"
     assert (tmp_path / name).read_bytes() == (tmp_path / "fast.cascade.model").read_bytes()
@@ -596,7 +598,9 @@ def test_copies_are_refused_and_repeated_draws_are_not(tmp_path: Path) -> None:
         assert len(done.stderr.splitlines()) == 1
         assert message in done.stderr
         assert not (tmp_path / "out").exists()
-    done = svmfast("cascade", "fast", PHOTOS, "--data", "drawn", "--max-diff", "2%", "--json", cwd=tmp_path)
+    done = svmfast(
+        "cascade", "fast", PHOTOS, "--data", "drawn", "--max-diff", "2%", "--json", "--force", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["rows"], report["rows_deciding"]) == (4000, 800)
@@ -684,12 +688,25 @@ def test_the_seed_divides_the_rows(tmp_path: Path) -> None:
     save_model(compressed(8), tmp_path / "fast")
     rows = read_svmlight(ROWS)
     errors = {
-        cascade(tmp_path / "fast", PHOTOS, rows, max_diff=0.02, seed=seed).report.error
+        cascade(tmp_path / "fast", PHOTOS, rows, max_diff=0.02, seed=seed, force=True).report.error
         for seed in (0, 0, 1, 2)
     }
     assert len(errors) > 1
     for out in ("one", "two"):
-        words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "2%", "--seed", "1", "-o", out)
+        words = (
+            "cascade",
+            "fast",
+            PHOTOS,
+            "--data",
+            ROWS,
+            "--max-diff",
+            "2%",
+            "--seed",
+            "1",
+            "-o",
+            out,
+            "--force",
+        )
         assert svmfast(*words, "-q", cwd=tmp_path).returncode == 0
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert b"\nseed 1\n" in (tmp_path / "one").read_bytes()
@@ -787,7 +804,7 @@ def test_the_report_says_which_rows_each_figure_comes_from(tmp_path: Path) -> No
         f"{report['error']:.6g}: the fast model answers the rows whose label "
     )
     # A fast model that never differs needs no error bound.
-    _, found = cascade(tmp_path / "fast", PHOTOS, ROWS, max_diff=0.02)
+    _, found = cascade(tmp_path / "fast", PHOTOS, ROWS, max_diff=0.02, force=True)
     never = replace(found, error=0.0).lines()
     assert (
         "error bound  0: the fast model may answer every row, because few enough of its labels differ"

@@ -47,7 +47,7 @@ def writers(out: str) -> dict[str, list[str]]:
         "scale": ["scale", "-q", iris, "-o", out],
         "cascade": [
             *("cascade", "-q", str(FIXTURES / "frozen/1.1/libsvm_compressed.model"), iris_model, "-o", out),
-            *("--data", iris, "--max-diff", "10%"),
+            *("--data", iris, "--max-diff", "10%", "--force"),
         ],
         **{
             name: [*words(name, {"OUT": out}), "-q"] for name in ("linear", "nystrom", "export", "import")

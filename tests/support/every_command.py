@@ -72,6 +72,7 @@ RUNS: dict[str, list[str]] = {
             "10%",
             "-o",
             "OUT",
+            "--force",
             "--scale",
             "RANGES",
         ),

@@ -121,7 +121,7 @@ def test_a_cascade_says_whose_probabilities_are_missing(tmp_path: Path) -> None:
         "-q",
     )
     assert svmfast(*words).returncode == 0
-    done = svmfast("cascade", fast, IRIS, "--data", TEST, "--max-diff", "20%", "-o", both, "-q")
+    done = svmfast("cascade", fast, IRIS, "--data", TEST, "--max-diff", "20%", "-o", both, "-q", "--force")
     assert done.returncode == 0, done.stderr
     errors = done.stderr.decode().splitlines()[0]
     assert errors.startswith(f"svmfast: warning: the result will have no probabilities, though {IRIS} has")
@@ -131,6 +131,6 @@ def test_a_cascade_says_whose_probabilities_are_missing(tmp_path: Path) -> None:
     # If the fast model kept them there is no remark.
     words = ("compress", IRIS, "--sv", "10", "--iterations", "5", "-o", fast, "-q")
     assert svmfast(*words).returncode == 0
-    done = svmfast("cascade", fast, IRIS, "--data", TEST, "--max-diff", "20%", "-o", both, "-q")
+    done = svmfast("cascade", fast, IRIS, "--data", TEST, "--max-diff", "20%", "-o", both, "-q", "--force")
     assert (done.returncode, b"probabilities" in done.stderr) == (0, False)
     assert probabilities(both).shape == (50, 3)

@@ -60,7 +60,16 @@ PHASES: dict[str, tuple[list[object], list[str]]] = {
     "linear": (["linear", data("breast.train"), "-o", "o"], ["read", "train"]),
     "cascade": (
         [
-            *("cascade", "fast", model("digits_c_rbf_prob"), "--data", data("digits.test"), "-o", "o"),
+            *(
+                "cascade",
+                "--force",
+                "fast",
+                model("digits_c_rbf_prob"),
+                "--data",
+                data("digits.test"),
+                "-o",
+                "o",
+            ),
             *("--max-diff", "5%"),
         ],
         ["read", "rows"],

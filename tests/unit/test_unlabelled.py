@@ -160,7 +160,14 @@ def test_a_table_of_another_width_is_noticed(
             "approximate": ["approximate", exact, "--data", "rows", "-o", "out"],
             "approximate, calibrated": ["approximate", exact, "--calibrate", "rows", "-o", "out"],
             "compress": ["compress", exact, "--sv", "5", "--data", "rows", "-o", "out"],
-            "cascade": ["cascade", str(FROZEN / "1.1/routed_pseudo_poly.model"), exact, "--data", "rows"],
+            "cascade": [
+                "cascade",
+                "--force",
+                str(FROZEN / "1.1/routed_pseudo_poly.model"),
+                exact,
+                "--data",
+                "rows",
+            ],
             "dcpred": ["dcpred", "rows", "-o", "out", "--from", exact],
             "meka": ["meka", "rows", "-o", "out", "--from", exact],
         }
