@@ -6,9 +6,6 @@ from svmfast.import_path import leave_out_current_folder
 def console() -> None:
     """Run the program as its own process; it does not return."""
     leave_out_current_folder()
-    from svmfast.cli import plain_scale
-
-    plain_scale.console()
     from svmfast.cli import main
 
     main.console()

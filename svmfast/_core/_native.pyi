@@ -614,15 +614,6 @@ def probabilities(
 ) -> tuple[
     Annotated[NDArray[numpy.float64], dict(order="C")], Annotated[NDArray[numpy.uint8], dict(order="C")]
 ]: ...
-def scale_text(
-    text: object,
-    size: int,
-    lower: float,
-    upper: float,
-    labels: tuple[float, float] | None,
-    ranges: bytes | None,
-    threads: int,
-) -> tuple[list[bytes], bytes, int, int] | None: ...
 
 class ScalingMap:
     def __init__(

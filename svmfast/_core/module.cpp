@@ -18,7 +18,6 @@ void register_polynomial_values(nb::module_ &m);  // polynomial_values.cpp: thei
 void register_svmlight(nb::module_ &m);           // svmlight_module.cpp: LIBSVM data text
 void register_reduced_set(nb::module_ &m);        // reduced_set.cpp: compress's objective and gradient
 void register_probability(nb::module_ &m);        // probability.cpp: LIBSVM's probability estimates
-void register_plain_scale(nb::module_ &m);        // plain_scale.cpp: svm-scale of a whole file, without NumPy
 void register_scaling(nb::module_ &m);            // scaling.cpp: columns scaled, as svm-scale does
 void register_table(nb::module_ &m);              // table.cpp: columns of a table to rows
 void register_votes(nb::module_ &m);              // votes.cpp: votes while some signs are open
@@ -44,7 +43,6 @@ NB_MODULE(_native, m) {
     register_svmlight(m);
     register_reduced_set(m);
     register_probability(m);
-    register_plain_scale(m);
     register_scaling(m);
     register_table(m);
     register_votes(m);

@@ -131,11 +131,14 @@ def _behind_scaling(given: GivenModel) -> GivenModel:
     return replace(given, model=inner, identity=identity_of(inner))
 
 
-def _scaled(rows: Rows, labels: FloatArray | None, reading: Reading) -> tuple[Rows, FloatArray | None]:
+def _scaled(
+    rows: Rows, labels: FloatArray | None, reading: Reading, memory: int
+) -> tuple[Rows, FloatArray | None]:
     """Scale rows and labels that were given as arrays; those of a file are scaled by its reader."""
     if reading.scale is None:
         return rows, labels
-    return reading.scale.apply(rows), None if labels is None else reading.scale.apply_labels(labels)
+    rows = reading.scale.apply(rows, memory=memory)
+    return rows, None if labels is None else reading.scale.apply_labels(labels)
 
 
 def _is_empty(given: Any) -> bool:
@@ -201,6 +204,10 @@ class _Reader:
     names: TrainingNames | None = None
 
     @property
+    def _memory(self) -> int:
+        return getattr(self.options, "memory", MEMORY)
+
+    @property
     def _classes(self) -> TrainingClasses | None:
         return None if self.names is None else self.names.classes
 
@@ -232,7 +239,12 @@ class _Reader:
 
             setting.progress(0, None, "read")
             dataset = read_data(
-                given, reading, threads=setting.threads, precomputed=precomputed, classes=self._classes
+                given,
+                reading,
+                threads=setting.threads,
+                precomputed=precomputed,
+                classes=self._classes,
+                memory=self._memory,
             )
             for note in dataset.notes.messages():
                 setting.note(f"{dataset.path}: {note}")
@@ -265,7 +277,7 @@ class _Reader:
         values = (
             None if labels is None or spec.labels == "ignored" else self._final(self._labels(rows, labels))
         )
-        rows, values = _scaled(rows, values, reading)
+        rows, values = _scaled(rows, values, reading, self._memory)
         if reference is not None:
             check_width(reading, f"`{spec.name}`", reference, rows, setting.warn)
             check_scale(reading, f"`{spec.name}`", reference, rows, setting.warn)
@@ -310,7 +322,7 @@ class _Reader:
             labels = getattr(given, "labels", None) if labels is None else labels
             if labels is None:
                 raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
-            rows, values = _scaled(rows, self._labels(rows, labels), reading)
+            rows, values = _scaled(rows, self._labels(rows, labels), reading, memory)
             assert values is not None, "they were given"
             spool.add(rows, values)
         if self._classes is not None:

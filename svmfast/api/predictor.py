@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,13 +19,13 @@ from svmfast.api.opened_models import opened_models
 from svmfast.api.output_columns import OutputColumns
 from svmfast.api.prediction_options import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
-from svmfast.models.answer import Answer, answer
+from svmfast.models.answer import Answer, answer, joined
 from svmfast.models.certified import bounds_its_error
 from svmfast.models.memory import MEMORY
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.requirements import require
 from svmfast.options import Reading, made
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
@@ -219,7 +220,23 @@ class Predictor:
             rows = data
         else:
             rows = rows_of(data, names=self.feature_names, see=self.see, see_array=self._see_array)
-        return self._answer(rows if self.scaling is None else self.scaling.apply(rows), threads=threads)
+        return self._joined(rows, [rows] if self.scaling is None else self.scaling.parts(rows), threads)
+
+    def _joined(self, rows: Rows, scaled: Iterable[Rows], threads: int | None) -> Answer:
+        """Return the answer for rows; `scaled` are the same rows, a few at a time if that fills zeros."""
+        found: list[Answer] = []
+        begin = 0
+        for part in scaled:
+            one = self._answer(part, threads=threads)
+            if len(part) == len(rows):
+                return one
+            # Its own values would keep the scaled rows.
+            few, begin = rows[begin : begin + len(part)], begin + len(part)
+            found.append(replace(one, decide=partial(self._decisions, few, threads)))
+        return replace(joined(found), class_names=self.class_names)
+
+    def _decisions(self, rows: Rows, threads: int | None) -> FloatArray:
+        return self.answer(rows, threads=threads).decisions
 
     def answer_file(
         self,
@@ -231,11 +248,13 @@ class Predictor:
         """Return the answer for all rows of a file, read into memory."""
         from svmfast.formats.data import read_data
 
-        how, heard = replace(reading or Reading(), scale=self.scaling), self.listener
+        names = None if self.scaling is None else self.scaling.only_names()
+        how, heard = replace(reading or Reading(), scale=names), self.listener
         dataset = read_data(data, how, threads=thread_count(threads))
         self.column_order.check(dataset.path, dataset.columns, how, heard.note, self.model)
         check_width(how, dataset.path, self.model, dataset.rows, heard.warn, dataset.columns)
-        return self._answer(dataset.rows, threads=threads)
+        scaled = (block.rows for block in dataset.scaled(self.scaling, 1))
+        return self._joined(dataset.rows, scaled, threads)
 
     def see(self, columns: Sequence[str]) -> None:
         """Judge the columns of a DataFrame, their order and how many there are, before its rows.

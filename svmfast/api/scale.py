@@ -24,7 +24,6 @@ from svmfast.options import Reading
 from svmfast.prefetch import prefetch
 from svmfast.rows import Rows
 from svmfast.solvers.column_extremes import ColumnExtremes
-from svmfast.solvers.plain_scale import growth_warning
 from svmfast.threads import map_in_threads, thread_count
 
 #: Least number of rows that a thread formats at a time.
@@ -63,7 +62,13 @@ class ScaleReport:
             f"file {self.restore}. The feature is scaled to 0."
             for index in self.unseen
         ]
-        return found + growth_warning(self.values, self.scaled_values)
+        if self.scaled_values > self.values:
+            found += [
+                f"WARNING: original #nonzeros {self.values}",
+                f"       > new      #nonzeros {self.scaled_values}",
+                "If feature values are non-negative and sparse, use -l 0 rather than the default -l -1",
+            ]
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures that docs/json.md describes."""
@@ -237,7 +242,7 @@ def _texts(
             listener.note(f"{block.path}: {note}")
         if seen is not None:
             seen.add(block.rows)
-        size = max(_ROWS_A_PIECE, -(-len(block) // threads))
+        size = min(max(_ROWS_A_PIECE, -(-len(block) // threads)), scaling.most_rows)
         labels = scaling.apply_labels(block.labels)
 
         def text(
@@ -246,7 +251,9 @@ def _texts(
             return scaling.text(rows[start : start + size], labels[start : start + size])
 
         try:
-            yield map_in_threads(text, range(0, len(block), size), threads)
+            for begin in range(0, len(block), size * threads):
+                end = min(begin + size * threads, len(block))
+                yield map_in_threads(text, range(begin, end, size), threads)
         except NotFiniteError as error:
             raise DataFormatError(
                 block.path, None, str(error), None, "expected values closer to the ranges"

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from svmfast._core import SvmlightTokenizer
 from svmfast.errors import (
@@ -21,14 +17,16 @@ from svmfast.errors import (
     EmptyDataError,
     EncodingError,
     LineTooLongError,
-    NotFiniteError,
     NulByteError,
     OptionError,
     RowWidthError,
 )
+from svmfast.formats._dataset import Dataset as Dataset
+from svmfast.formats._dataset import Notes as Notes
 from svmfast.formats._lines import MAX_LINE_BYTES, Lines
 from svmfast.formats._svmlight_errors import Dialect, explain
 from svmfast.formats.source import Source, SourceLike, open_source
+from svmfast.options import MEMORY
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
@@ -39,91 +37,6 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 2 << 20
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """Counts of irregularities that a reader tolerated; all are 0 for a plain file.
-
-    Attributes
-    ----------
-    comment_lines, line_comments : int
-        Lines that are only a comment; rows that end with a comment.
-    qid_tokens : int
-        ``qid:`` tokens, which LIBSVM does not use.
-    blank_lines, sorted_rows : int
-        Blank lines that were skipped, and rows whose entries had to be sorted (``lenient`` only).
-    unknown_serials : int
-        Rows of a precomputed kernel that start with ``0:?``; their serial number is read as 0.
-    byte_order_mark : int
-        1 if a UTF-8 byte order mark was dropped.
-    blank_rows : int
-        Blank lines that are rows of zeros (data without labels only).
-    """
-
-    comment_lines: int = 0
-    line_comments: int = 0
-    qid_tokens: int = 0
-    blank_lines: int = 0
-    sorted_rows: int = 0
-    unknown_serials: int = 0
-    byte_order_mark: int = 0
-    blank_rows: int = 0
-
-    def __add__(self, other: Notes) -> Notes:
-        return Notes(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
-    def __bool__(self) -> bool:
-        return any(getattr(self, f.name) for f in fields(self))
-
-    def messages(self) -> list[str]:
-        """Return a sentence for each count that is not 0, in the order of the attributes."""
-        remarks = [
-            (self.comment_lines, "comment line{s} skipped"),
-            (self.line_comments, "comment{s} at the end of a row ignored"),
-            (self.qid_tokens, "qid: token{s} ignored"),
-            (self.blank_lines, "blank line{s} skipped"),
-            (self.sorted_rows, "row{s} with unsorted indices sorted"),
-            (self.unknown_serials, "row{s} with '0:?' for a serial number"),
-            (self.byte_order_mark, "UTF-8 byte order mark dropped"),
-            (self.blank_rows, "blank line{s} read as row{s} of zeros"),
-        ]
-        return [f"{n:,} {text.format(s='' if n == 1 else 's')}" for n, text in remarks if n]
-
-
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """Rows with their labels.
-
-    Attributes
-    ----------
-    rows : Rows
-        Zero-based columns; for a precomputed kernel, column `i` is index `i`, with the serial number in
-        column 0. `n_columns` is the width of the widest row read so far from the input.
-    labels : (n,) float64
-        Finite, or nan for data without labels.
-    path : str
-        Name of the input in messages.
-    first_line : int
-        Line number of the first row, from 1; 0 if there are no rows.
-    notes : Notes
-        Irregularities that were tolerated in these lines.
-    kept : pyarrow.RecordBatch or None
-        The columns of a table to keep, for the same rows.
-    columns : tuple of str or None
-        The names of a table's features.
-    """
-
-    rows: Rows
-    labels: NDArray[np.float64]
-    path: str
-    first_line: int
-    notes: Notes
-    kept: Any = None
-    columns: tuple[str, ...] | None = None
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 class DataStream(Iterator[Dataset]):
@@ -160,6 +73,7 @@ class DataStream(Iterator[Dataset]):
         self._tokenizer = SvmlightTokenizer(
             dialect.zero_based, dialect.precomputed, dialect.dense, dialect.lenient, dialect.labelled
         )
+        self._pieces: Iterator[Dataset] = iter(())
         self._started = False
         self._error: DataFormatError | None = None
         self._pending_mark = 0
@@ -176,28 +90,32 @@ class DataStream(Iterator[Dataset]):
 
     def __next__(self) -> Dataset:
         """Return the rows that are available; the error of a faulty line follows the rows before it."""
+        piece = next(self._pieces, None)
+        if piece is None:
+            self._pieces = self._scaled(self._next())
+            piece = next(self._pieces)
+        return piece
+
+    def _next(self) -> Dataset:
         while self._error is None and self._feed():
             if self._tokenizer.rows:
                 return self._take()
         return self._finish()
 
-    def read_all(self) -> Dataset:
-        """Return all remaining rows as one dataset."""
+    def read_whole(self, memory: int = MEMORY) -> Dataset:
+        """Return all remaining rows as one dataset; a faulty line among them is an error.
+
+        Zeros that the scaling turns into values may take at most `memory` bytes.
+        """
         while self._error is None and self._feed(all_at_once=True):
             pass
-        if self._error is None and self._tokenizer.rows:
-            return self._take()
         try:
-            return self._finish()
+            dataset = self._finish()
         except StopIteration:
             raise OptionError(f"{self.path}: already read to its end") from None
-
-    def read_whole(self) -> Dataset:
-        """Return all remaining rows as one dataset; a faulty line among them is an error."""
-        dataset = self.read_all()
         if self._error is not None:
             raise self._error
-        return dataset
+        return next(self._scaled(dataset, memory))
 
     def _feed(self, all_at_once: bool = False) -> bool:
         if not self._lines.next():
@@ -240,24 +158,16 @@ class DataStream(Iterator[Dataset]):
         self._pending_mark = 0
         self.notes += notes
         rows = Rows.trusted(indptr, indices, values, width)
-        if self._scaling is not None and len(rows):
-            rows, labels = self._scaled(self._scaling, rows, labels)
         self.rows_read += len(labels)
         return Dataset(rows, labels, self.path, first_line, notes)
 
-    def _scaled(
-        self, scaling: Scaling, rows: Rows, labels: NDArray[np.float64]
-    ) -> tuple[Rows, NDArray[np.float64]]:
-        if self._dialect.dense and rows.n_columns < len(scaling):
-            place = "after the label" if self._dialect.labelled else "in a row"
-            what = f"{rows.n_columns} values {place}"
+    def _scaled(self, block: Dataset, memory: int | None = None) -> Iterator[Dataset]:
+        scaling, dialect = self._scaling, self._dialect
+        if scaling is not None and dialect.dense and block.rows.n_columns < len(scaling):
+            place = "after the label" if dialect.labelled else "in a row"
+            what = f"{block.rows.n_columns} values {place}"
             raise RowWidthError(self.path, None, what, None, f"expected {len(scaling)}, as in the scaling")
-        try:
-            return scaling.apply(rows, first=self.rows_read + 1), scaling.apply_labels(labels)
-        except NotFiniteError as error:
-            raise DataFormatError(
-                self.path, None, str(error), None, "expected values closer to the range of the scaling"
-            ) from error
+        return block.scaled(scaling, self.rows_read - len(block) + 1, memory)
 
     def _finish(self) -> Dataset:
         if self._tokenizer.rows:

@@ -22,10 +22,8 @@ from svmfast.display import count
 from svmfast.errors import (
     BadValueError,
     DamagedTableError,
-    DataFormatError,
     EmptyDataError,
     MissingColumnError,
-    NotFiniteError,
     RowWidthError,
     WrongTypeError,
 )
@@ -34,7 +32,7 @@ from svmfast.formats._arrow import checked, pyarrow
 from svmfast.formats._columns import LABEL, Columns, pandas_index
 from svmfast.formats.source import Source, open_source
 from svmfast.formats.svmlight import Dataset, Notes
-from svmfast.options import Reading
+from svmfast.options import MEMORY, Reading
 from svmfast.rows import Rows
 
 if TYPE_CHECKING:
@@ -106,6 +104,7 @@ class TableStream(Iterator[Dataset]):
         self._given, self._groups = source, row_groups
         self._done = self._total = 0
         self._batch: Any = None
+        self._pieces: Iterator[Dataset] = iter(())
         self._spool: IO[bytes] | None = None
         try:
             with self._reporting():
@@ -244,6 +243,14 @@ class TableStream(Iterator[Dataset]):
         return io.BufferedReader(_Unpacked(self._source), 1 << 20)
 
     def __next__(self) -> Dataset:
+        piece = next(self._pieces, None)
+        if piece is None:
+            block = self._next()
+            self._pieces = block.scaled(self._scaling, self.rows_read - len(block) + 1)
+            piece = next(self._pieces)
+        return piece
+
+    def _next(self) -> Dataset:
         while self._batch is None or self._batch.num_rows == 0:
             with self._reporting():
                 found = next(self._batches, None)
@@ -253,30 +260,24 @@ class TableStream(Iterator[Dataset]):
                 if self.rows_read == 0:
                     raise EmptyDataError(self.path, None, "there are no rows", None, "expected at least one")
                 raise StopIteration
-        batch, self._batch = self._batch.slice(0, _BLOCK_ROWS), self._batch.slice(_BLOCK_ROWS)
-        dataset = self._scaled(self.columns.dataset(batch, self.rows_read))
+        size = min(_BLOCK_ROWS, self._block_rows())
+        batch, self._batch = self._batch.slice(0, size), self._batch.slice(size)
+        dataset = self.columns.dataset(batch, self.rows_read)
         self.rows_read += batch.num_rows
         self._done += batch.num_rows
         return dataset
 
-    def _scaled(self, dataset: Dataset) -> Dataset:
-        scaling = self._scaling
-        if scaling is None:
-            return dataset
-        try:
-            rows = scaling.apply(dataset.rows, first=self.rows_read + 1)
-            return replace(dataset, rows=rows, labels=scaling.apply_labels(dataset.labels))
-        except NotFiniteError as error:
-            expected = "expected values closer to the range of the scaling"
-            raise DataFormatError(self.path, None, str(error), None, expected) from error
+    def read_whole(self, memory: int = MEMORY) -> Dataset:
+        """Return all remaining rows as one dataset.
 
-    def read_whole(self) -> Dataset:
-        """Return all remaining rows as one dataset."""
+        Zeros that the scaling turns into values may take at most `memory` bytes.
+        """
+        first, scaling, self._scaling = self.rows_read + 1, self._scaling, None
         blocks = list(self)
         rows = Rows.concatenate([block.rows for block in blocks])
         labels = np.concatenate([block.labels for block in blocks])
-        first = blocks[0]
-        return Dataset(rows, labels, self.path, first.first_line, Notes(), columns=first.columns)
+        whole = replace(blocks[0], rows=rows, labels=labels, kept=None)
+        return next(whole.scaled(scaling, first, memory))
 
     @contextlib.contextmanager
     def _reporting(self) -> Iterator[None]:

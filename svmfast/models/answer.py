@@ -5,9 +5,10 @@ The tiers (single precision, double precision, the exact model) pass rows on to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,28 @@ class Answer(Cacheless):
     def decisions(self) -> FloatArray:
         """Decision values in LIBSVM's pair order, ``(n, p)``; computed on first use."""
         return self.decide()
+
+
+def joined(parts: Sequence[Answer]) -> Answer:
+    """Return the answers for consecutive rows as one; decision values are still computed on first use."""
+
+    def together(name: str) -> Any:
+        arrays = [getattr(one, name) for one in parts]
+        return None if arrays[0] is None else np.concatenate(arrays)
+
+    return Answer(
+        together("predicted"),
+        partial(_joined_decisions, parts),
+        differing_from_vote=sum(one.differing_from_vote for one in parts),
+        **{
+            name: together(name)
+            for name in ("probabilities", "voted", "inside", "certified", "error_bounds", "single")
+        },
+    )
+
+
+def _joined_decisions(parts: Sequence[Answer]) -> FloatArray:
+    return np.concatenate([one.decide() for one in parts])
 
 
 def name_places(names: Mapping[float, str], predicted: FloatArray) -> tuple[list[str], NDArray[np.int64]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -92,7 +92,7 @@ class ScaledModel:
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Return the model's decision values for the scaled rows, ``(n, p)``."""
-        return self.model.decision_values(self.scaling.apply(rows), threads=threads)
+        return _joined([self.model.decision_values(few, threads=threads) for few in self.scaling.parts(rows)])
 
     @property
     def has_error_bound(self) -> bool:
@@ -113,7 +113,11 @@ class ScaledModel:
         """Return decision values and bounds for the scaled rows, both ``(n, p)``."""
         if not bounds_its_error(self.model):
             raise UnsupportedError("the model has no certificate", "convert again, with a `certificate`")
-        return self.model.certified_values(self.scaling.apply(rows), threads=threads)
+        model = self.model
+        values, bounds = zip(
+            *(model.certified_values(few, threads=threads) for few in self.scaling.parts(rows)), strict=True
+        )
+        return _joined(values), _joined(bounds)
 
     @property
     def has_validity_bound(self) -> bool:
@@ -126,7 +130,8 @@ class ScaledModel:
             raise UnsupportedError(
                 "the model has no validity bound", "only models made by approximate have one"
             )
-        return self.model.inside_bound(self.scaling.apply(rows))
+        model = self.model
+        return _joined([model.inside_bound(few) for few in self.scaling.parts(rows)])
 
     def multiply_adds(self, rows: Rows) -> float:
         """Return the mean number of multiply-adds for a row, including one for the scaling of each column."""
@@ -161,6 +166,10 @@ class ScaledModel:
             return cls(record.embedded["model"], scaling, dict(record.provenance))
         except UnsupportedError as error:
             raise ModelContentError("model", str(error), "a kernel of vectors") from error
+
+
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def scaling_of(model: Model) -> Scaling | None:

@@ -17,12 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
 from svmfast.display import count, fault_of_name, listed, shown
-from svmfast.errors import ModelContentError, NotFiniteError
+from svmfast.errors import MemoryLimitError, ModelContentError, NotFiniteError
 from svmfast.models.base import Array, ArrayField, Scalar, ScalarField
+from svmfast.options import MEMORY
 from svmfast.rows import MAX_COLUMNS, FloatArray, Rows
 
 #: Number of significant digits that svm-scale prints (``%g``).
 SVM_SCALE_DIGITS = 6
+#: Number of entries that zeros may become at a time, where rows are scaled in blocks.
+_BLOCK_ENTRIES = 1 << 20
+_ENTRY_BYTES = 12
 #: This many significant digits distinguish all float64 numbers.
 MAX_DIGITS = 17
 
@@ -268,6 +272,21 @@ class Scaling(Cacheless):
         """Number of columns in which 0 is scaled to another value, so that every row stores an entry."""
         return int(self.native.moving)
 
+    @property
+    def most_rows(self) -> int:
+        """Number of rows to scale at a time, so that zeros that become values take bounded memory."""
+        return max(1, _BLOCK_ENTRIES // max(1, 0 if self.is_identity else self.moved_zeros))
+
+    def blocks(self, rows: Rows) -> Iterator[slice]:
+        """Yield slices of at most :attr:`most_rows` rows, one for no rows."""
+        for begin in range(0, max(1, len(rows)), self.most_rows):
+            yield slice(begin, begin + self.most_rows)
+
+    def parts(self, rows: Rows) -> Iterator[Rows]:
+        """Yield the scaled rows of each of the :meth:`blocks`."""
+        for part in self.blocks(rows):
+            yield self.apply(rows[part], first=part.start + 1)
+
     @cached
     def native(self) -> _core.ScalingMap:
         """The map in the native form that the loops take."""
@@ -278,7 +297,7 @@ class Scaling(Cacheless):
         limits = ranges.lower, ranges.upper
         return _core.ScalingMap(ranges.minimum, ranges.maximum, True, *limits, low, high, digits)
 
-    def apply(self, rows: Rows, *, first: int = 1) -> Rows:
+    def apply(self, rows: Rows, *, first: int = 1, memory: int = MEMORY) -> Rows:
         """Return the scaled rows; zeros are not stored.
 
         Parameters
@@ -286,14 +305,21 @@ class Scaling(Cacheless):
         rows : Rows of n rows
         first : int
             The number of the first row, for messages.
+        memory : int
+            Limit on the memory for zeros that become values, in bytes.
 
         Raises
         ------
         NotFiniteError
             A scaled value leaves the range of floating point.
+        MemoryLimitError
         """
         if self.is_identity:
             return rows
+        more = _ENTRY_BYTES * (len(rows) * self.moved_zeros - rows.nnz)
+        if more > memory:
+            what = f"scaling {count(len(rows), 'row')}, since 0 moves in {count(self.moved_zeros, 'column')},"
+            raise MemoryLimitError(what, more, memory, "allow more memory, or scale the file before")
         with _named_overflow(first):
             indptr, indices, values = self.native.apply(rows.indptr, rows.indices, rows.values)
         width = len(self) if self.ranges is not None else max(len(self), rows.n_columns)

@@ -1,0 +1,127 @@
+"""Blocks of rows with their labels, as all readers give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import DataFormatError, NotFiniteError
+from svmfast.options import MEMORY
+from svmfast.rows import Rows
+
+if TYPE_CHECKING:
+    from svmfast.models.scaling import Scaling
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Counts of irregularities that a reader tolerated; all are 0 for a plain file.
+
+    Attributes
+    ----------
+    comment_lines, line_comments : int
+        Lines that are only a comment; rows that end with a comment.
+    qid_tokens : int
+        ``qid:`` tokens, which LIBSVM does not use.
+    blank_lines, sorted_rows : int
+        Blank lines that were skipped, and rows whose entries had to be sorted (``lenient`` only).
+    unknown_serials : int
+        Rows of a precomputed kernel that start with ``0:?``; their serial number is read as 0.
+    byte_order_mark : int
+        1 if a UTF-8 byte order mark was dropped.
+    blank_rows : int
+        Blank lines that are rows of zeros (data without labels only).
+    """
+
+    comment_lines: int = 0
+    line_comments: int = 0
+    qid_tokens: int = 0
+    blank_lines: int = 0
+    sorted_rows: int = 0
+    unknown_serials: int = 0
+    byte_order_mark: int = 0
+    blank_rows: int = 0
+
+    def __add__(self, other: Notes) -> Notes:
+        return Notes(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, f.name) for f in fields(self))
+
+    def messages(self) -> list[str]:
+        """Return a sentence for each count that is not 0, in the order of the attributes."""
+        remarks = [
+            (self.comment_lines, "comment line{s} skipped"),
+            (self.line_comments, "comment{s} at the end of a row ignored"),
+            (self.qid_tokens, "qid: token{s} ignored"),
+            (self.blank_lines, "blank line{s} skipped"),
+            (self.sorted_rows, "row{s} with unsorted indices sorted"),
+            (self.unknown_serials, "row{s} with '0:?' for a serial number"),
+            (self.byte_order_mark, "UTF-8 byte order mark dropped"),
+            (self.blank_rows, "blank line{s} read as row{s} of zeros"),
+        ]
+        return [f"{n:,} {text.format(s='' if n == 1 else 's')}" for n, text in remarks if n]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Rows with their labels.
+
+    Attributes
+    ----------
+    rows : Rows
+        Zero-based columns; for a precomputed kernel, column `i` is index `i`, with the serial number in
+        column 0. `n_columns` is the width of the widest row read so far from the input.
+    labels : (n,) float64
+        Finite, or nan for data without labels.
+    path : str
+        Name of the input in messages.
+    first_line : int
+        Line number of the first row, from 1; 0 if there are no rows, or within lines read at once.
+    notes : Notes
+        Irregularities that were tolerated in these lines.
+    kept : pyarrow.RecordBatch or None
+        The columns of a table to keep, for the same rows.
+    columns : tuple of str or None
+        The names of a table's features.
+    """
+
+    rows: Rows
+    labels: NDArray[np.float64]
+    path: str
+    first_line: int
+    notes: Notes
+    kept: Any = None
+    columns: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def scaled(self, scaling: Scaling | None, first: int, memory: int | None = None) -> Iterator[Dataset]:
+        """Yield the scaled rows, in blocks that stay small if a scaling turns zeros into values.
+
+        Parameters
+        ----------
+        scaling : Scaling or None
+        first : int
+            The number of the first row, for messages.
+        memory : int, optional
+            Yield one block, in which these values may take at most `memory` bytes.
+        """
+        if scaling is None:
+            yield self
+            return
+        for part in scaling.blocks(self.rows) if memory is None else [slice(0, len(self))]:
+            try:
+                rows = scaling.apply(self.rows[part], first=first + part.start, memory=memory or MEMORY)
+                labels = scaling.apply_labels(self.labels[part])
+            except NotFiniteError as error:
+                expected = "expected values closer to the range of the scaling"
+                raise DataFormatError(self.path, None, str(error), None, expected) from error
+            kept = None if self.kept is None else self.kept.slice(part.start, len(rows))
+            one = replace(self, rows=rows, labels=labels, kept=kept)
+            yield one if part.start == 0 else replace(one, first_line=0, notes=Notes())
