@@ -18,8 +18,12 @@ from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
 from svmfast.formats.done import DoneList, stamp
 from svmfast.formats.parts import PART_BYTES
+from svmfast.models.memory import MEMORY, Allowance
 from svmfast.options import Reading
 from svmfast.threads import thread_count
+
+#: Bytes of a name in a list, besides its text: as bytes and as a string.
+_NAME_BYTES = 128
 
 if TYPE_CHECKING:
     from svmfast.evaluation.prediction_report import PredictionReport
@@ -199,23 +203,31 @@ def predict_files(
     return FilesReport(sorted(results, key=lambda one: order[one.data]), total)
 
 
-def listed(source: str | os.PathLike[str]) -> list[str]:
+def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]:
     """Return the names in a list: one per line or, if it contains a NUL byte, each terminated by one.
 
     Parameters
     ----------
     source : path
         ``-`` is standard input.
+    memory : int
+        Limit on the memory for the names, in bytes.
+
+    Raises
+    ------
+    CompressedDataError, FileAccessError, MemoryLimitError
     """
+    from svmfast.formats._whole import check_unpacked, read_whole
     from svmfast.formats.source import open_source
 
-    text = bytearray()
     with open_source(source) as opened:
-        room = memoryview(bytearray(1 << 16))
-        while size := opened.readinto(room):
-            text += room[:size]
+        allowance = Allowance(memory, opened.name, "list")
+        text = read_whole(opened, allowance)
+        needed = _NAME_BYTES * sum(map(text.count, (b"\n", b"\r", b"\0")))
+        check_unpacked(opened, len(text) + needed)
+        allowance.check(len(text) + needed)
     names = text.split(b"\0") if b"\0" in text else text.splitlines()
-    return [os.fsdecode(bytes(name)) for name in names if name]
+    return [os.fsdecode(name) for name in names if name]
 
 
 def made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> str:

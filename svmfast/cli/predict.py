@@ -220,7 +220,7 @@ def _many(
     from svmfast.heap import reuse_memory
 
     reuse_memory()
-    files = [*data, *([] if files_from is None else listed(files_from))]
+    files = [*data, *([] if files_from is None else listed(files_from, memory=asked["memory"]))]
     if not files:
         raise OptionError("there is no DATA to predict; name files, or a list of them with `files_from`")
     ending = SUFFIX if suffix is None else suffix

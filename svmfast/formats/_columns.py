@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: The default name of the column of labels.
 LABEL = "label"
+#: Limit on the bytes of one column of strings in a block.
+_STRING_BYTES = 1 << 24
 
 
 class Columns:
@@ -90,8 +93,9 @@ class Columns:
             if not chosen:
                 self._missing("there is no column of features")
         self.features = tuple(chosen)
+        columns = Counter(schema.names)
         for name in self.read:
-            if schema.names.count(name) > 1:
+            if columns[name] > 1:
                 self._missing(f"several columns are called '{name}'")
         for name in (*self.features, *self.keep):
             if schema.get_field_index(name) < 0:
@@ -131,6 +135,22 @@ class Columns:
         """All columns that are needed, without repetitions."""
         return tuple(dict.fromkeys((*self.numbers, *self.keep)))
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The columns of strings among those that are needed."""
+        return tuple(name for name in self.read if _holds_strings(self._schema.field(name).type))
+
+    def most_rows(self, batch: Any) -> int:
+        """Number of rows whose strings, without a dictionary, take at most :data:`_STRING_BYTES` a column."""
+        from pyarrow import compute
+
+        longest = 1
+        for name in self.keep:
+            column = batch.column(self._index(batch, name))
+            if _holds_strings(column.type) and hasattr(column, "dictionary"):
+                longest = max(longest, compute.max(compute.binary_length(column.dictionary)).as_py() or 0)
+        return max(1, _STRING_BYTES // longest)
+
     def dataset(self, batch: Any, first_row: int) -> Dataset:
         """Return the rows of a record batch.
 
@@ -165,10 +185,8 @@ class Columns:
         if self._classes is None or not _holds_strings(array.type):
             numbers = self._numbers(batch, name, first_row).astype(np.float64)
             return numbers if self._classes is None else self._classes.of_numbers(numbers)
-        array = self._filled(array, name, first_row)
-        if not isinstance(self._classes, ClassLabels):
-            self._refuse_blank(array, name, first_row)
-        labels, bad = self._classes.of_words(array)
+        words, places = self._words(array, name, first_row)
+        labels, bad = self._classes.of_words(words, places)
         if bad is None:
             return labels
         what = "not a class of the model"
@@ -178,23 +196,32 @@ class Columns:
             what, expected = "not a number", "expected a number, as in the rows before, or only names"
         else:
             what, expected = "a number", "expected a name, as in the rows before, or only numbers"
-        raise self._fault(BadValueError, name, first_row + bad, what, array[bad].as_py(), expected)
+        raise self._fault(BadValueError, name, first_row + bad, what, words[places[bad]], expected)
 
     def _filled(self, array: Any, name: str, first_row: int) -> Any:
         """Return a column, decoded if it has a dictionary; refuse it if a value is missing."""
         array = decoded(array)
         if array.null_count:
-            row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-            raise self._fault(NullCellError, name, first_row + row, "there is no value", None)
+            self._refuse(array.is_null(), name, first_row)
         return array
 
-    def _refuse_blank(self, array: Any, name: str, first_row: int) -> None:
-        """Refuse a column of strings in which a value is missing."""
-        from pyarrow import compute
+    def _words(self, array: Any, name: str, first_row: int) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the distinct words of a column of strings, and the place of each row's word among them."""
+        if not pyarrow().types.is_dictionary(array.type):
+            array = self._filled(array, name, first_row).dictionary_encode()
+        self._refuse(array.is_null(), name, first_row)
+        used, places = np.unique(np.asarray(array.indices), return_inverse=True)
+        words = array.dictionary.take(used).to_pylist()
+        classes_are_known = isinstance(self._classes, ClassLabels)
+        missing = [one is None or not (one.strip() or classes_are_known) for one in words]
+        self._refuse(np.array(missing, dtype=np.bool_)[places], name, first_row)
+        return words, places
 
-        row = compute.index(compute.utf8_trim_whitespace(array), "").as_py()
-        if row >= 0:
-            raise self._fault(NullCellError, name, first_row + row, "there is no value", None)
+    def _refuse(self, missing: Any, name: str, first_row: int) -> None:
+        """Raise NullCellError if a row is missing; `missing` are (n,) bool."""
+        rows = np.flatnonzero(np.asarray(missing))
+        if len(rows):
+            raise self._fault(NullCellError, name, first_row + int(rows[0]), "there is no value", None)
 
     def _numbers(self, batch: Any, name: str, first_row: int) -> NDArray[Any]:
         return numbers(self._filled(batch.column(self._index(batch, name)), name, first_row))
@@ -268,16 +295,15 @@ class ClassLabels:
         known = (self._numbers or {}).get(number, number) if number is not None else None
         return self._labels.get(word, known)
 
-    def of_words(self, array: Any) -> tuple[NDArray[np.float64], int | None]:
-        """Return the labels of a column of strings, and the first row whose string is not a class, or None.
+    def of_words(
+        self, words: Sequence[str], places: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], int | None]:
+        """Return the labels of rows ``words[places]``, and the first row whose word is no class, or None.
 
         A number that is not a class name is taken as a label.
         """
-        coded = array.cast(pyarrow().string()).dictionary_encode()
-        words = coded.dictionary.to_pylist()
         found = [self._label(word) for word in words]
         labels = np.array([np.nan if one is None else one for one in found], dtype=np.float64)
-        places = np.asarray(coded.indices)
         unknown = np.array([one is None for one in found], dtype=np.bool_)[places]
         return labels[places], int(np.argmax(unknown)) if unknown.any() else None
 

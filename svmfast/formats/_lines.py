@@ -9,6 +9,8 @@ from svmfast.formats.source import Source
 MAX_LINE_BYTES = 1 << 30
 #: Lines from this length on are checked for signs of a binary file before more memory is allocated for them.
 _SUSPICIOUS_LINE = 1 << 20
+#: Length from which a line of compressed data is refused if it is more than 100 times the data's size.
+_UNPACKED_LINE = 1 << 24
 _BEHIND = TEXT_PADDING + 1  # room for a missing last line end, and for what the tokenizer reads ahead
 
 
@@ -22,6 +24,7 @@ class Lines:
         self.begin = self.end = 0  # the block: whole lines
         self.filled = 0  # the end of the text; what follows the block belongs to the next one
         self.ended = False
+        self.most = MAX_LINE_BYTES  # bytes of a line
         self.line_too_long = self.binary = False  # why reading stopped early
 
     def next(self) -> bool:
@@ -65,6 +68,9 @@ class Lines:
         """Return whether a line that fills the buffer cannot be valid; parsing its start gives the reason."""
         if self.filled < _SUSPICIOUS_LINE:
             return False
-        self.line_too_long = self.filled >= MAX_LINE_BYTES
+        self.most = MAX_LINE_BYTES
+        if self.source.packing:  # a line of gigabytes packs into a few kilobytes
+            self.most = min(self.most, max(_UNPACKED_LINE, 100 * self.source.consumed))
+        self.line_too_long = self.filled >= self.most
         self.binary = self.buffer.find(b"\0", 0, self.filled) >= 0
         return self.line_too_long or self.binary or self.buffer.find(b"\r", 0, self.filled - 1) >= 0

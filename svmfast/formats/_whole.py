@@ -28,6 +28,13 @@ def first_words(opened: Source) -> bytes:
     return seen
 
 
+def check_unpacked(opened: Source, size: int) -> None:
+    """Raise CompressedDataError if a compressed input takes `size` bytes of memory, far more than it has."""
+    if opened.packing and size > max(_UNPACKED_BYTES, _UNPACKED_RATIO * opened.consumed):
+        what = f"the {opened.packing} data unpacks to more than {_UNPACKED_RATIO} times its size"
+        raise CompressedDataError(opened.name, None, what, None, "unpack the file first")
+
+
 def read_whole(opened: Source, allowance: Allowance) -> bytes:
     """Return the rest of an input, decompressed; its length is added to the memory that `allowance` holds.
 
@@ -54,10 +61,9 @@ def read_whole(opened: Source, allowance: Allowance) -> bytes:
         if not count:
             break
         used += count
-        if opened.packing and used > max(_UNPACKED_BYTES, _UNPACKED_RATIO * opened.consumed):
-            what = f"the {opened.packing} data unpacks to more than {_UNPACKED_RATIO} times its size"
-            raise CompressedDataError(opened.name, None, what, None, "unpack the file first")
+        check_unpacked(opened, used)
     with memoryview(buffer) as view:
         text = bytes(view[:used])
+    del buffer
     allowance.take(used)
     return text

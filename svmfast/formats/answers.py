@@ -56,15 +56,10 @@ def table_form(path: str | os.PathLike[str]) -> TableForm | None:
 
 def check_kept(head: Head, keep: Sequence[str], names: Mapping[float, str] | None = None) -> None:
     """Raise OptionError if a column to be kept has a name that a column of predictions can have."""
+    own = {"label", "inside", "certified", "error_bound"} if keep else set()
+    own.update(predictions.pair_names(head, names) if keep else (), _outcomes(head, names))
     for name in keep:
-        if name in (
-            "label",
-            "inside",
-            "certified",
-            "error_bound",
-            *predictions.pair_names(head, names),
-            *_outcomes(head, names),
-        ):
+        if name in own:
             raise OptionError(f"`keep` names '{name}', which is the name of a column of predictions")
 
 

@@ -140,13 +140,8 @@ def _kind_of_stream(opened: Source) -> TableKind | None:
                 return kind
     if not start or start[0] not in _LETTERS:
         return None
-    line = start
-    while b"\n" not in line and len(line) < _MAX_HEADER:
-        longer = opened.peek(len(line) + 1)
-        if len(longer) == len(line):
-            break
-        line = longer
-    fields = line.split(b"\n")[0].replace(b"\t", b",").split(b",")
+    line = opened.peek_line(_MAX_HEADER).partition(b"\n")[0]
+    fields = line.replace(b"\t", b",").split(b",")
     return "csv" if len(fields) > 1 and all(_names_a_column(field) for field in fields) else None
 
 

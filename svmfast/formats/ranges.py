@@ -42,7 +42,7 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     FileAccessError, CompressedDataError, MemoryLimitError
     """
     with open_source(source) as opened:
-        allowance = Allowance(memory, opened.name)
+        allowance = Allowance(memory, opened.name, "range file")
         text = read_whole(opened, allowance)
         name = opened.name
     lines = _Lines(text, name)

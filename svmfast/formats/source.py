@@ -32,6 +32,7 @@ __all__ = ["Source", "SourceLike", "Writer", "open_source", "write_atomic"]
 SourceLike = Any
 
 _PACKED_BYTES = 1 << 17  # compressed bytes passed to a decompressor at a time
+_LINE_BYTES = 1 << 16  # read at a time in search of a line end
 _PIPE_BYTES = 1 << 20  # a larger pipe buffer allows fewer, larger reads
 
 _FOREIGN_MAGIC = {
@@ -151,7 +152,7 @@ class Source:
         self._packing: str | None = None
         self._decoder: Decoder | None = None
         self._head: bytes | None = None  # not read yet: opening a pipe must not wait for its data
-        self._ahead = b""  # decompressed and inspected, but not consumed yet
+        self._ahead = bytearray()  # decompressed and inspected, but not consumed yet
 
     @property
     def consumed(self) -> int:
@@ -217,8 +218,12 @@ class Source:
         """
         if self._ahead:
             count = min(len(self._ahead), len(view))
-            view[:count], self._ahead = self._ahead[:count], self._ahead[count:]
+            view[:count] = self._ahead[:count]
+            del self._ahead[:count]
             return count
+        return self._next(view, wait)
+
+    def _next(self, view: memoryview, wait: bool) -> int | None:
         head = self._start()
         if self._decoder is None:
             if head:
@@ -237,16 +242,26 @@ class Source:
 
         At least `least` bytes are returned, or fewer if the input ends. Errors are those of :meth:`readinto`.
         """
-        taken, self._ahead = bytearray(self._ahead), b""
-        room = bytearray(least)
-        while len(taken) < least:
-            with memoryview(room) as view:
-                count = self.readinto(view[: least - len(taken)])
-            if not count:
+        while len(self._ahead) < least and self._look(least - len(self._ahead)):
+            pass
+        return bytes(self._ahead)
+
+    def peek_line(self, most: int) -> bytes:
+        """Return the next line with its end, or the first `most` bytes of it, without consuming them."""
+        seen = end = 0
+        while not end and seen < most:
+            end = self._ahead.find(b"\n", seen) + 1
+            seen = len(self._ahead)
+            if not end and not self._look(_LINE_BYTES):
                 break
-            taken += room[:count]
-        self._ahead = bytes(taken)
-        return self._ahead
+        return bytes(self._ahead[: min(end or most, most)])
+
+    def _look(self, room: int) -> int:
+        """Read at most `room` bytes that are not consumed, and return their number."""
+        buffer = bytearray(room)
+        count = self._next(memoryview(buffer), wait=True) or 0
+        self._ahead += buffer[:count]
+        return count
 
     def _packed(self, wait: bool) -> bytes | None:
         if self._head:

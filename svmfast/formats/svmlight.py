@@ -23,7 +23,7 @@ from svmfast.errors import (
 )
 from svmfast.formats._dataset import Dataset as Dataset
 from svmfast.formats._dataset import Notes as Notes
-from svmfast.formats._lines import MAX_LINE_BYTES, Lines
+from svmfast.formats._lines import Lines
 from svmfast.formats._svmlight_errors import Dialect, explain
 from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.options import MEMORY
@@ -134,7 +134,7 @@ class DataStream(Iterator[Dataset]):
             self._error = LineTooLongError(
                 self.path,
                 fault[2] if fault else None,
-                f"the line is longer than {MAX_LINE_BYTES:,} bytes",
+                f"the line is longer than {lines.most:,} bytes",
                 None,
                 "expected one row per line",
             )

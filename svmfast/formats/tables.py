@@ -23,6 +23,7 @@ from svmfast.errors import (
     BadValueError,
     DamagedTableError,
     EmptyDataError,
+    LineTooLongError,
     MissingColumnError,
     RowWidthError,
     WrongTypeError,
@@ -132,8 +133,12 @@ class TableStream(Iterator[Dataset]):
         from pyarrow import parquet
 
         # With a buffer, no whole column of a row group is held in memory.
-        file = parquet.ParquetFile(self._seekable(), pre_buffer=False, buffer_size=1 << 18)
+        stored = self._seekable()
+        opened = partial(parquet.ParquetFile, stored, pre_buffer=False, buffer_size=1 << 18)
+        file = opened()
         self._find_columns(file.schema_arrow)
+        if self.columns.words:  # a page may repeat one long word by its number
+            file = opened(metadata=file.metadata, read_dictionary=list(self.columns.words))
         self._total = file.metadata.num_rows
         groups = list(range(file.num_row_groups)) if self._groups is None else list(self._groups)
         return iter(
@@ -190,9 +195,10 @@ class TableStream(Iterator[Dataset]):
 
     def _csv_columns(self) -> tuple[list[str], str, bool]:
         """Return the column names, the separator, and whether the first line has the names."""
-        line = b""
-        while b"\n" not in line and len(longer := self._source.peek(len(line) + 1)) > len(line):
-            line = longer
+        line = self._source.peek_line(_CSV_BLOCK)
+        if len(line) == _CSV_BLOCK:  # pyarrow reads no longer lines
+            what = f"the line is longer than {_CSV_BLOCK:,} bytes"
+            raise LineTooLongError(self.path, 1, what, None, "expected the names of columns")
         line = line.partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf").rstrip(b"\r")
         first = line.decode("utf-8", "replace")
         if not first.strip():
@@ -260,7 +266,7 @@ class TableStream(Iterator[Dataset]):
                 if self.rows_read == 0:
                     raise EmptyDataError(self.path, None, "there are no rows", None, "expected at least one")
                 raise StopIteration
-        size = min(_BLOCK_ROWS, self._block_rows())
+        size = min(_BLOCK_ROWS, self._block_rows(), self.columns.most_rows(self._batch))
         batch, self._batch = self._batch.slice(0, size), self._batch.slice(size)
         dataset = self.columns.dataset(batch, self.rows_read)
         self.rows_read += batch.num_rows

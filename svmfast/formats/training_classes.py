@@ -45,12 +45,8 @@ class TrainingClasses:
         """Return the labels of a numeric column, ``(n,)``: the numbers."""
         return values.astype(np.float64)
 
-    def of_words(self, array: Any) -> tuple[FloatArray, int | None]:
-        """Return provisional labels of a column of strings, and the first row with a word of the other sort.
-
-        Parameters
-        ----------
-        array : pyarrow.Array of n strings
+    def of_words(self, words: list[str], places: NDArray[Any]) -> tuple[FloatArray, int | None]:
+        """Return provisional labels of rows ``words[places]``, and the first row with a word of another sort.
 
         Returns
         -------
@@ -67,14 +63,13 @@ class TrainingClasses:
 
         if not self._found:
             try:
-                values = compute.cast(compute.utf8_trim_whitespace(array), pa.float64())
-                self._numbers |= bool(len(array))
-                return np.asarray(values), None
+                trimmed = compute.utf8_trim_whitespace(pa.array(words, pa.string()))
+                values = np.asarray(compute.cast(trimmed, pa.float64()))
+                self._numbers |= bool(len(places))
+                return values[places], None
             except pa.ArrowInvalid:
                 pass  # not numbers, or not all of them
-        coded = array.cast(pa.string()).dictionary_encode()
-        places = np.asarray(coded.indices)
-        return self._labels(coded.dictionary.to_pylist(), places)
+        return self._labels(words, places)
 
     def of_objects(self, labels: Iterable[Any]) -> tuple[FloatArray, int | None]:
         """Return the same for labels in memory, ``(n,)``: strings or numbers."""

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from svmfast.errors import FileAccessError, ModelContentError, ModelFormatError, OptionError, UnsupportedError
+from svmfast.errors import (
+    CompressedDataError,
+    FileAccessError,
+    ModelContentError,
+    ModelFormatError,
+    OptionError,
+    UnsupportedError,
+)
 from svmfast.foreign import foreign
 from svmfast.importers.estimators import holds_own_model, model_of
 from svmfast.importers.machines import is_own_type
@@ -41,6 +48,10 @@ _HARMLESS = {
 _PARTS = re.compile(
     r"svmfast\.(models\.\w+|sklearn\.\w+|methods\.(\w+\.report|common\.\w+|given)|kernels|rows|score|class_scores)"
 )
+#: Bytes that a byte of JSON may take: "[]," becomes an empty list and a pointer to it.
+_JSON_BYTES = 32
+#: Limits on the memory for an archive's content, and on its ratio to the archive's size.
+_UNPACKED_BYTES, _UNPACKED_RATIO = 128 << 20, 100
 _EXPECTED = "expected an estimator that skops.io.dump wrote"
 
 
@@ -120,7 +131,12 @@ def _from_skops(name: str, memory: int) -> Any:
     with foreign(name, "skops cannot read it", _EXPECTED, ModelFormatError):
         with ZipFile(name) as archive:
             # A small archive may unpack to a large one.
-            Allowance(memory, name).check(2 * sum(one.file_size for one in archive.infolist()))
+            sizes = {one.filename: one.file_size for one in archive.infolist()}
+            needed = 2 * sum(sizes.values()) + _JSON_BYTES * sizes.get("schema.json", 0)
+            Allowance(memory, name, "estimator").check(needed)
+            if needed > max(_UNPACKED_BYTES, _UNPACKED_RATIO * os.path.getsize(name)):
+                what = f"it unpacks to more than {_UNPACKED_RATIO} times its size in memory"
+                raise CompressedDataError(name, None, what, None, _EXPECTED)
         types = skops.io.get_untrusted_types(file=name)
         if odd := ", ".join(sorted(one for one in types if not _is_harmless(one))):
             raise ModelFormatError(

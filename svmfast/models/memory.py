@@ -14,14 +14,16 @@ _INSTEAD = "allow more memory"
 
 
 class Allowance:
-    """The memory that reading one model may take.
+    """The memory that reading one file, by default a model, may take.
 
     Parameters
     ----------
     limit : int
         Maximum number of bytes.
     name : str
-        The model's name in messages.
+        The file's name in messages.
+    kind : str
+        What the file is.
 
     Attributes
     ----------
@@ -29,8 +31,8 @@ class Allowance:
         Bytes that are held for what has been read so far.
     """
 
-    def __init__(self, limit: int, name: str) -> None:
-        self.limit, self.name, self.held = limit, name, 0
+    def __init__(self, limit: int, name: str, kind: str = "model") -> None:
+        self.limit, self.name, self.kind, self.held = limit, name, kind, 0
 
     def has_room(self, count: int) -> bool:
         """Return whether there is room for `count` more bytes."""
@@ -39,7 +41,7 @@ class Allowance:
     def check(self, count: int) -> None:
         """Raise MemoryLimitError unless there is room for `count` more bytes."""
         if not self.has_room(count):
-            raise MemoryLimitError(f"the model {self.name}", self.held + count, self.limit, _INSTEAD)
+            raise MemoryLimitError(f"the {self.kind} {self.name}", self.held + count, self.limit, _INSTEAD)
 
     def take(self, count: int) -> None:
         """Add `count` bytes to those held; raise MemoryLimitError if there is no room for them."""

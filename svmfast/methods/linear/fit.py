@@ -14,21 +14,24 @@ from typing import Any
 import numpy as np
 
 from svmfast.display import count
-from svmfast.errors import OptionError
-from svmfast.methods.common.class_targets import svc_targets
+from svmfast.errors import MemoryLimitError, OptionError
+from svmfast.methods.common.class_targets import IntArray, numbered_classes, targets_of
 from svmfast.methods.common.class_weights import row_weights, warn_of_absent
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.head_score import MOST_SCORED, head_quality, remark_on_classes
+from svmfast.methods.common.head_score import MOST_SCORED, HeadScore, remark_on_classes
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import RATE, Candidate, Grid, NotTried
 from svmfast.methods.linear.options import LinearOptions
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
+from svmfast.options import MEMORY
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 from svmfast.solvers.training_data import compact
 
+#: Values of a block of classes, for each of the solver's arrays; more if the rows themselves have more.
+_CELLS = 1 << 20
 #: The solver stops when the gradient, relative to that at w = 0, is at most this.
 TOLERANCE = 1e-5
 
@@ -81,7 +84,12 @@ def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
     setting.progress(0, None, "train")
     warn_of_absent(options.weights, data.labels, data.name, setting)
     model, report = linear(
-        data.rows, data.labels, cost=options.C, regression=options.task == "ridge", weights=options.weights
+        data.rows,
+        data.labels,
+        cost=options.C,
+        regression=options.task == "ridge",
+        weights=options.weights,
+        memory=options.memory,
     )
     remark_on_classes(report.training, setting)
     return Outcome(model, report)
@@ -109,6 +117,7 @@ def linear(
     regression: bool = False,
     weights: Sequence[tuple[int, float]] = (),
     provenance: Mapping[str, str] | None = None,
+    memory: int = MEMORY,
 ) -> tuple[PolynomialModel, LinearReport]:
     """Train a linear model: min 1/2 ||w||^2 + C sum loss(x_i.w + b).
 
@@ -127,6 +136,8 @@ def linear(
         Class weights: C of a row is `cost` times the weight of its label, in the problem of each class. (For
         three or more classes, LIBLINEAR applies a class weight only in the problem of that class.)
     provenance : mapping, optional
+    memory : int
+        Limit on the memory for the weights of all classes, in bytes.
 
     Returns
     -------
@@ -140,6 +151,7 @@ def linear(
     SingleClassError
     TrainingRowError
         A class label is not an integer.
+    MemoryLimitError
     """
     begin = time.perf_counter()
     if not cost > 0:
@@ -152,8 +164,12 @@ def linear(
     if regression:
         head, found = Head("epsilon_svr"), _least_squares(rows, labels, cost)
     else:
-        head, targets = svc_targets(labels, pairs=False)
-        found = _squared_hinge(rows, targets, cost, row_weights(weights, labels))
+        head, which = numbered_classes(labels, pairs=False)
+        needed = 4 * 8 * (rows.n_columns + 1) * head.n_functions  # they are copied into the model
+        if needed > memory:
+            what = f"{count(head.n_functions, 'weight vector')} of {count(rows.n_columns, 'weight')}"
+            raise MemoryLimitError(what, needed, memory, "allow more memory")
+        found = _squared_hinge(rows, which, head.n_functions, cost, row_weights(weights, labels))
     functions = found.shape[1]
     squares = rows.squared_norms()
     model = PolynomialModel(
@@ -177,12 +193,17 @@ def linear(
     )
     seconds = time.perf_counter() - begin
     scored = min(len(rows), MOST_SCORED)
-    training = head_quality(head, model.decision_values(given[:scored]), labels[:scored])
-    return model, LinearReport(len(rows), width, functions, cost, training, seconds)
+    score, size = HeadScore(head), max(1, _CELLS // functions)
+    for at in range(0, scored, size):
+        few = slice(at, min(at + size, scored))
+        score.add(model.decision_values(given[few]), labels[few])
+    return model, LinearReport(len(rows), width, functions, cost, score.quality, seconds)
 
 
-def _squared_hinge(rows: Rows, targets: FloatArray, cost: float, weights: FloatArray | None) -> FloatArray:
-    """Return ``(d + 1, functions)`` weights for the columns of +1/-1 `targets`, with the bias last."""
+def _squared_hinge(
+    rows: Rows, which: IntArray, functions: int, cost: float, weights: FloatArray | None
+) -> FloatArray:
+    """Return ``(d + 1, functions)`` weights, with the bias last, for the number of each row's class."""
     matrix = rows.to_scipy()
     turned = matrix.T.tocsr()
 
@@ -196,9 +217,15 @@ def _squared_hinge(rows: Rows, targets: FloatArray, cost: float, weights: FloatA
     each = np.ones(len(rows)) if weights is None else weights
     squares = np.asarray(matrix.multiply(matrix).T @ each, dtype=np.float64).ravel()
     curvature = np.append(squares, each.sum())
-    return solve_squared_hinge(
-        forward, backward, targets, cost, curvature, tolerance=TOLERANCE, weights=weights
-    ).weights
+    found = np.empty((rows.n_columns + 1, functions))
+    # A few classes at a time: the problems are independent, and arrays have a value for each row and class.
+    size = max(1, max(_CELLS, rows.nnz) // max(len(rows), rows.n_columns + 1))
+    for begin in range(0, functions, size):
+        targets = targets_of(which, range(begin, min(begin + size, functions)))
+        found[:, begin : begin + size] = solve_squared_hinge(
+            forward, backward, targets, cost, curvature, tolerance=TOLERANCE, weights=weights
+        ).weights
+    return found
 
 
 def _least_squares(rows: Rows, values: FloatArray, cost: float) -> FloatArray:

@@ -6,12 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from svmfast.errors import OptionError
-from svmfast.options import option
+from svmfast.options import Bounded, option
 from svmfast.values import Choice, Real, Weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinearOptions:
+class LinearOptions(Bounded):
     """Options of ``linear``."""
 
     C: float = option(1.0, Real(0, above=True), "Cost C of the loss.", "-c")
