@@ -24,6 +24,8 @@ from svmfast.threads import thread_count
 
 #: Bytes of a name in a list, besides its text: as bytes and as a string.
 _NAME_BYTES = 128
+#: A compressed list of this size may unpack to any multiple of its size.
+_UNPACKED_BYTES = 1 << 20
 
 if TYPE_CHECKING:
     from svmfast.evaluation.prediction_report import PredictionReport
@@ -222,9 +224,9 @@ def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]
 
     with open_source(source) as opened:
         allowance = Allowance(memory, opened.name, "list")
-        text = read_whole(opened, allowance)
+        text = read_whole(opened, allowance, _UNPACKED_BYTES)
         needed = _NAME_BYTES * sum(map(text.count, (b"\n", b"\r", b"\0")))
-        check_unpacked(opened, len(text) + needed)
+        check_unpacked(opened, len(text) + needed, 64 * _UNPACKED_BYTES)
         allowance.check(len(text) + needed)
     names = text.split(b"\0") if b"\0" in text else text.splitlines()
     return [os.fsdecode(name) for name in names if name]

@@ -28,15 +28,17 @@ def first_words(opened: Source) -> bytes:
     return seen
 
 
-def check_unpacked(opened: Source, size: int) -> None:
+def check_unpacked(opened: Source, size: int, least: int = _UNPACKED_BYTES) -> None:
     """Raise CompressedDataError if a compressed input takes `size` bytes of memory, far more than it has."""
-    if opened.packing and size > max(_UNPACKED_BYTES, _UNPACKED_RATIO * opened.consumed):
+    if opened.packing and size > max(least, _UNPACKED_RATIO * opened.consumed):
         what = f"the {opened.packing} data unpacks to more than {_UNPACKED_RATIO} times its size"
         raise CompressedDataError(opened.name, None, what, None, "unpack the file first")
 
 
-def read_whole(opened: Source, allowance: Allowance) -> bytes:
+def read_whole(opened: Source, allowance: Allowance, least: int = _UNPACKED_BYTES) -> bytes:
     """Return the rest of an input, decompressed; its length is added to the memory that `allowance` holds.
+
+    Up to `least` bytes, compressed data may unpack to any multiple of their size.
 
     Raises
     ------
@@ -61,7 +63,7 @@ def read_whole(opened: Source, allowance: Allowance) -> bytes:
         if not count:
             break
         used += count
-        check_unpacked(opened, used)
+        check_unpacked(opened, used, least)
     with memoryview(buffer) as view:
         text = bytes(view[:used])
     del buffer

@@ -117,15 +117,12 @@ def joined(parts: Sequence[Answer]) -> Answer:
         arrays = [getattr(one, name) for one in parts]
         return None if arrays[0] is None else np.concatenate(arrays)
 
-    return Answer(
-        together("predicted"),
-        partial(_joined_decisions, parts),
-        differing_from_vote=sum(one.differing_from_vote for one in parts),
-        **{
-            name: together(name)
-            for name in ("probabilities", "voted", "inside", "certified", "error_bounds", "single")
-        },
-    )
+    names = ("predicted", "probabilities", "voted", "inside", "certified", "error_bounds", "single")
+    arrays = {name: together(name) for name in names}
+    differing = sum(one.differing_from_vote for one in parts)
+    notes = (not_the_vote(differing, len(arrays["predicted"])),) if differing else ()
+    decide = partial(_joined_decisions, parts)
+    return Answer(decide=decide, differing_from_vote=differing, notes=notes, **arrays)
 
 
 def _joined_decisions(parts: Sequence[Answer]) -> FloatArray:
