@@ -25,7 +25,7 @@ from svmfast.rows import MAX_COLUMNS, FloatArray, Rows
 #: Number of significant digits that svm-scale prints (``%g``).
 SVM_SCALE_DIGITS = 6
 #: Number of entries that zeros may become at a time, where rows are scaled in blocks.
-_BLOCK_ENTRIES = 1 << 20
+_BLOCK_ENTRIES = 1 << 18
 _ENTRY_BYTES = 12
 #: This many significant digits distinguish all float64 numbers.
 MAX_DIGITS = 17

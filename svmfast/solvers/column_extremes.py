@@ -6,8 +6,8 @@ from svmfast import _core
 from svmfast.errors import MemoryLimitError
 from svmfast.rows import FloatArray, Rows
 
-#: Bytes per column: both values, and the number of stored entries.
-_COLUMN_BYTES = 24
+#: Bytes per column: both values and the number of stored entries, here and in the scaling made of them.
+_COLUMN_BYTES = 112
 
 
 class ColumnExtremes:
