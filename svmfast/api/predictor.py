@@ -1,6 +1,6 @@
 """Prediction for rows in memory and for files: models that are open, and options that are checked.
 
-Slightly over 400 lines: one class, nearly half of which documents its parameters.
+Over 400 lines: one class, nearly half of which documents its parameters.
 """
 
 from __future__ import annotations

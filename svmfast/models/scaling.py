@@ -1,6 +1,6 @@
 """The scaling of a model's rows: what svm-scale or a scaler of scikit-learn did to the training rows.
 
-Slightly over 400 lines, because it is one class, with the checks of its parts and its record.
+Over 400 lines, because it is one class, with the checks of its parts and its record.
 """
 
 from __future__ import annotations
