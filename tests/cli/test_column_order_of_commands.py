@@ -54,7 +54,7 @@ def named(tmp_path: Path) -> Path:
 def fast(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An approximated model."""
     path = tmp_path_factory.mktemp("fast") / "fast"
-    assert svmfast("approximate", EXACT, "-o", path).returncode == 0
+    assert svmfast("approximate", EXACT, "--order", "2", "-o", path).returncode == 0
     return path
 
 
@@ -63,7 +63,7 @@ def fast(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ONE_TABLE = (
     "compare {m} {m} --data {a}",
     "bound-check --model {m} {a}",
-    "approximate {m} --data {a} -o {o}",
+    "approximate {m} --data {a} --order 2 -o {o}",
     "approximate {m} --calibrate {a} --order 2 -o {o}",
     "compress {m} --data {a} --sv 20 -o {o}",
     "cascade {f} {m} --max-diff 20% --data {a} -o {o}",
@@ -93,7 +93,7 @@ def test_a_table_is_remarked_upon_once(
 
 #: Commands that read two tables.
 TWO_TABLES = (
-    "approximate {m} --data {a} --data {b} -o {o}",
+    "approximate {m} --data {a} --data {b} --order 2 -o {o}",
     "approximate {m} --data {a} --calibrate {b} --order 2 -o {o}",
     "compress {m} --data {a} --data {b} --sv 20 -o {o}",
     "cascade {f} {m} --data {a} --data {b} -o {o}",
@@ -181,7 +181,7 @@ def test_data_frames(form: Callable[[pa.Table], Any], named: Path) -> None:
     package.bound_check(first, model=EXACT, listener=heard)
     package.export(EXACT, test=first, listener=heard)
     assert heard.notes.count(REMARK.format("the data")) == 3
-    made = package.approximate(EXACT, data=first)
+    made = package.approximate(EXACT, data=first, order=2)
     assert REMARK.format("`data`") in made.notes
     with pytest.raises(ColumnOrderError, match="`calibrate`: its columns are those of `data` in another"):
         package.approximate(EXACT, data=first, calibrate=second, order=2)

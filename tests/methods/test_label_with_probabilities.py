@@ -183,7 +183,8 @@ def test_the_program_says_which_label_and_whose_probabilities(tmp_path: Path) ->
         f"the exact model's in {rows - certified}"
     )
     package.save_model(
-        CascadeModel(package.approximate(model(name)).model, package.load_model(model(name)), 0.05), joined
+        CascadeModel(package.approximate(model(name), order=2).model, package.load_model(model(name)), 0.05),
+        joined,
     )
     found = program("predict", "-b", "1", test, joined, tmp_path / "out").stderr.decode().splitlines()
     assert found[-1].startswith("svmfast: the probabilities are a mixture: the fast model's in ")

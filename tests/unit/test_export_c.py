@@ -317,7 +317,7 @@ def test_numbers_beyond_single_precision_are_refused_there(tmp_path: Path) -> No
 
 
 def test_class_names_are_found_from_labels(tmp_path: Path) -> None:
-    names = ('a "b" \\', "größe??/", "\t$n\n")
+    names = ('a "b" \\', "größe??/", "%s $n")
     scaling = Scaling(np.zeros(4), np.ones(4), class_names=names)
     made = svmfast.export(ScaledModel(svmfast.load_model(FORMS["rbf, three classes"]), scaling))
     assert "model_class_name(label) returns the name of the class that a label stands for." in made.text

@@ -41,12 +41,12 @@ def test_a_model_is_recognized_in_every_form(tmp_path: Path) -> None:
     (tmp_path / "spelled").write_bytes(other_spelling(text))
     exact = load_model(IRIS)
     assert identity_of(exact) == f"sha256:{open_model(IRIS).sha256}"  # LIBSVM's own text
-    fast, _ = package.approximate(IRIS)
+    fast, _ = package.approximate(IRIS, order=2)
     rows = package.read_svmlight(data("iris.test"))
     expected = package.predict(exact, rows).predicted
     save_model(fast, tmp_path / "fast")
     for form in (IRIS, exact, tmp_path / "packed", tmp_path / "spelled", load_model(tmp_path / "spelled")):
-        again, _ = package.approximate(form)
+        again, _ = package.approximate(form, order=2)
         assert again.provenance == fast.provenance
         for made in (fast, tmp_path / "fast"):
             np.testing.assert_array_equal(package.predict(made, rows, exact=form).predicted, expected)
@@ -56,7 +56,7 @@ def test_a_model_is_recognized_in_every_form(tmp_path: Path) -> None:
 
 
 def test_another_model_is_refused_as_an_object_too(tmp_path: Path) -> None:
-    fast, _ = package.approximate(load_model(IRIS))
+    fast, _ = package.approximate(load_model(IRIS), order=2)
     rows = package.read_svmlight(data("iris.test"))
     with pytest.raises(UnsupportedError, match="not the one that the model was converted from: their hashes"):
         package.predict(fast, rows, exact=another())
@@ -68,7 +68,7 @@ def test_another_model_is_refused_as_an_object_too(tmp_path: Path) -> None:
 
 
 def test_an_embedded_model_must_match_its_container(tmp_path: Path) -> None:
-    fast, _ = package.approximate(load_model(IRIS), embed_exact=True)
+    fast, _ = package.approximate(load_model(IRIS), order=2, embed_exact=True)
     text = model_bytes(fast)
     assert load_model(text).embedded_exact is not None  # type: ignore[attr-defined]
     inside = IRIS.read_bytes()

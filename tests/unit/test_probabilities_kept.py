@@ -13,7 +13,8 @@ from program import data, model, svmfast
 
 from svmfast import dcpred, predict, read_svmlight
 from svmfast.errors import UnsupportedError
-from svmfast.formats.detect import load_model
+from svmfast.formats.detect import load_model, save_model
+from svmfast.models.cascade import CascadeModel
 
 IRIS, TRAIN, TEST = model("iris_c_rbf_prob"), data("iris.train"), data("iris.test")
 CANNOT = b"has one decision value for each class, but LIBSVM's probabilities are defined for pairs of classes"
@@ -125,6 +126,7 @@ def test_a_cascade_says_whose_probabilities_are_missing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     errors = done.stderr.decode().splitlines()[0]
     assert errors.startswith(f"svmfast: warning: the result will have no probabilities, though {IRIS} has")
+    save_model(CascadeModel(load_model(fast), load_model(IRIS), 0.05), both)
     refused = svmfast("predict", "-b", "1", TEST, both)
     assert refused.returncode == 2
     assert b"the fast model of the two " + CANNOT in refused.stderr

@@ -102,7 +102,7 @@ def test_predict_prints_no_score(exact: str, tmp_path: Path) -> None:
 def test_compare_still_counts_what_differs(exact: str, tmp_path: Path) -> None:
     rows = data(f"{exact.split('_')[0]}.test")
     fast = tmp_path / "fast"
-    assert svmfast("approximate", model(exact), "-o", fast, "-q").returncode == 0
+    assert svmfast("approximate", model(exact), "--order", "2", "-o", fast, "-q").returncode == 0
     lines = []
     for words_ in ((rows,), (without_labels(rows, tmp_path), "--unlabelled")):
         done = svmfast("compare", model(exact), fast, "--repeats", "1", "--json", "--data", *words_)
@@ -157,8 +157,17 @@ def test_a_table_of_another_width_is_noticed(
     if status:
         # Whatever converts a model with the help of rows: the first feature is no label.
         runs |= {
-            "approximate": ["approximate", exact, "--data", "rows", "-o", "out"],
-            "approximate, calibrated": ["approximate", exact, "--calibrate", "rows", "-o", "out"],
+            "approximate": ["approximate", exact, "--order", "2", "--data", "rows", "-o", "out"],
+            "approximate, calibrated": [
+                "approximate",
+                exact,
+                "--order",
+                "2",
+                "--calibrate",
+                "rows",
+                "-o",
+                "out",
+            ],
             "compress": ["compress", exact, "--sv", "5", "--data", "rows", "-o", "out"],
             "cascade": [
                 "cascade",
