@@ -228,6 +228,37 @@ def neglected(scores: Sequence[ClassScore], accuracy: float) -> tuple[ClassScore
     )
 
 
+@dataclass(frozen=True)
+class LostClass:
+    """A class of which a model recognizes less than half of the rows that the exact model recognizes.
+
+    Attributes
+    ----------
+    score : ClassScore
+        The model's.
+    recall : float
+        The exact model's, in percent.
+    """
+
+    score: ClassScore
+    recall: float
+
+
+def lost_classes(predicted: FloatArray, exact: FloatArray, target: FloatArray) -> tuple[LostClass, ...]:
+    """Return the classes that `predicted` loses in comparison with `exact`, by ascending label.
+
+    One row alone, where `exact` recognizes no other of its class, shows nothing.
+    """
+    known = {score.label: score for score in class_scores(exact, target)}
+    return tuple(
+        LostClass(score, recall)
+        for score in class_scores(predicted, target)
+        if score.label in known
+        and (recall := known[score.label].recall)
+        and 2 * score.correct < known[score.label].correct > 1
+    )
+
+
 def class_word(label: float, names: Mapping[float, str] | None = None) -> str:
     """Return the word for a class in messages: the quoted name of its label if it has one, else the label."""
     name = None if names is None else names.get(label)

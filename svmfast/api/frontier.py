@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 #: Share of the time limit that is reserved for measuring, and its limit in seconds.
-KEPT_FOR_TIMING, MOST_KEPT = 0.1, 30.0
+KEPT_FOR_TIMING, MOST_KEPT = 0.15, 60.0
 #: Warn if EXACT's skill on unseen rows is less than this fraction of its skill on its training rows.
 SUSPICIOUS = 0.5
 
@@ -221,7 +221,8 @@ def _limits(chosen: FrontierOptions, *, regression: bool, labelled: bool) -> Lim
             raise OptionError("`unlabelled`: for a regression give `max_diff`, such as 3%")
         largest = (None, DEFAULT_LOSS, None, None) if regression else (DEFAULT_DIFFERENCE, None, None, None)
     differing, lost, n_bytes, operations = largest
-    return Limits(_percentage(differing), _percentage(lost), n_bytes, operations, balanced, regression)
+    share, loss = _percentage(differing), _percentage(lost)
+    return Limits(share, loss, n_bytes, operations, balanced, regression, chosen.lose_classes)
 
 
 def _percentage(share: float | None) -> float | None:
@@ -349,8 +350,6 @@ def _written(
     from svmfast.frontiers.json_report import as_dict
 
     folder, best = run.folder, found.recommended
-    if best is not None and found.limits.of_quality and not found.limits.kept_by(best.confirming):
-        listener.warn(f"{best.name} exceeds the limits on the confirming rows: {found.limits}")
     # Scripts rely on this name, whatever the model is; that of an earlier run is gone (Folder.open).
     place = folder.path / "recommended"
     if best is not None:

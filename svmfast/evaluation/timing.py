@@ -141,6 +141,87 @@ class Timed:
     speeds: dict[str, Speed]
 
 
+class Rounds:
+    """Times calls in turn, in rounds that may lie far apart, and compares each with a reference.
+
+    Every round takes a sample of each call, soon after one of the reference, so that both run under the same
+    load; samples that are minutes apart would compare loads rather than calls.
+
+    Speeds are measured by wall-clock time. If other programs make its intervals wide, and the ratios of
+    processor times vary far less (:data:`PROCESSOR_SPREAD`), all speeds are of processor time. That
+    overstates the speed of a call that keeps fewer threads busy than the reference (by 10 to 25 % for the
+    fastest models), but wall-clock times under load were wrong by a factor of several.
+
+    Parameters
+    ----------
+    reference : str
+    call : callable without arguments
+    seconds : float
+        About the seconds of `call`.
+    longest : float
+        A sample repeats a call only up to this many seconds.
+    """
+
+    def __init__(
+        self, reference: str, call: Callable[[], object], seconds: float, longest: float = math.inf
+    ) -> None:
+        # All samples are equally long: a short one is less likely to be interrupted by other programs.
+        self._length = max(_LEAST_SAMPLE, min(seconds, longest))
+        self._reference = reference
+        self._calls: dict[str, tuple[Callable[[], object], int]] = {}
+        self._samples: dict[str, list[_Sample]] = {}
+        self._ratios: dict[str, list[_Sample]] = {}
+        self.add(reference, call, seconds)
+
+    def add(self, name: str, call: Callable[[], object], seconds: float) -> None:
+        """Add a call that takes about so many seconds."""
+        self._calls[name] = call, max(1, round(self._length / seconds))
+        self._samples[name] = []
+        if name != self._reference:
+            self._ratios[name] = []
+
+    def round(self, names: Sequence[str]) -> None:
+        """Take a sample of each of these calls."""
+        since = math.inf  # time since the reference's last sample, in units of that sample
+        for name in names or [self._reference]:
+            if since >= 1:
+                self._sample(self._reference)
+                since = 0.0
+            if name != self._reference:
+                theirs = self._samples[self._reference][-1]
+                own = self._sample(name)
+                self._ratios[name].append(_Sample(theirs.wall / own.wall, theirs.processor / own.processor))
+                since += own.wall * self._calls[name][1] / (theirs.wall * self._calls[self._reference][1])
+
+    def _sample(self, name: str) -> _Sample:
+        call, repeats = self._calls[name]
+        start, start_processor = time.perf_counter(), time.process_time()
+        for _ in range(repeats):
+            call()
+        wall, processor = time.perf_counter() - start, time.process_time() - start_processor
+        found = _Sample(max(wall, 1e-9) / repeats, max(processor, 1e-9) / repeats)
+        self._samples[name].append(found)
+        return found
+
+    def taken(self, name: str) -> int:
+        """Return the number of samples of a call."""
+        return len(self._samples[name])
+
+    def wall(self, name: str) -> Speed:
+        """Return the speed of a call by the wall clock."""
+        return median_ratio([ratio.wall for ratio in self._ratios[name]])
+
+    def result(self) -> Timed:
+        """Return the times and speeds of all calls that have a sample."""
+        ratios = {name: own for name, own in self._ratios.items() if own}
+        found = {name: self.wall(name) for name in ratios}
+        if not all(one.narrow for one in found.values()):
+            found = _by_clock(found, ratios)
+        timings = {name: Timing(tuple(one.wall for one in own)) for name, own in self._samples.items() if own}
+        alone = Speed(1.0, 1.0, 1.0, self.taken(self._reference))
+        return Timed(timings, {self._reference: alone, **found})
+
+
 def timed(
     calls: Mapping[str, Callable[[], object]],
     once: Mapping[str, float],
@@ -150,20 +231,12 @@ def timed(
     rounds: int = 40,
     progress: Progress = silent,
 ) -> Timed:
-    """Time calls in turn, and compare the speed of each with that of the first one, the reference.
-
-    Every round takes a sample of each call, soon after one of the reference, so that both run under the same
-    load; samples that are minutes apart would compare loads rather than calls. A call whose interval is
-    narrow drops out. The race ends when all calls have dropped out, or at the time limit.
-
-    Speeds are measured by wall-clock time. If other programs make its intervals wide, and the ratios of
-    processor times vary far less (:data:`PROCESSOR_SPREAD`), all speeds of the race are of processor time.
-    That overstates the speed of a call that keeps fewer threads busy than the reference (by 10 to 25 % for
-    the fastest models), but wall-clock times under load were wrong by a factor of several.
+    """Time calls in rounds (:class:`Rounds`) until the interval of each is narrow, or until the time limit.
 
     Parameters
     ----------
     calls : mapping of str to callable without arguments
+        The first one is the reference.
     once : mapping of str to float
         About the seconds of each call, which has been called before.
     longest : float
@@ -175,43 +248,18 @@ def timed(
     progress : callable
     """
     begin = time.perf_counter()
-    reference, *others = calls
-    # All samples are equally long, because a short one is less likely to be interrupted by other programs.
-    length = max(_LEAST_SAMPLE, min(once[reference], longest))
-    repeats = {name: max(1, round(length / seconds)) for name, seconds in once.items()}
-
-    def sample(name: str) -> _Sample:
-        start, start_processor = time.perf_counter(), time.process_time()
-        for _ in range(repeats[name]):
-            calls[name]()
-        wall, processor = time.perf_counter() - start, time.process_time() - start_processor
-        return _Sample(max(wall, 1e-9) / repeats[name], max(processor, 1e-9) / repeats[name])
-
-    samples: dict[str, list[_Sample]] = {name: [] for name in calls}
-    ratios: dict[str, list[_Sample]] = {name: [] for name in others}
-    found = {name: Speed(1.0, 1.0, 1.0, 0) for name in others}
-    running = others
+    reference, *running = calls
+    clock = Rounds(reference, calls[reference], once[reference], longest)
+    for name in running:
+        clock.add(name, calls[name], once[name])
     for number in range(rounds):
         spent = time.perf_counter() - begin
         if number and (spent > limit_seconds or not running):
             break
         progress(min(spent, limit_seconds), limit_seconds, "timing")
-        since = math.inf  # time since the reference's last sample, in units of that sample
-        for name in running or [reference]:
-            if since >= 1:
-                samples[reference].append(sample(reference))
-                since = 0.0
-            if name != reference:
-                own, theirs = sample(name), samples[reference][-1]
-                samples[name].append(own)
-                ratios[name].append(_Sample(theirs.wall / own.wall, theirs.processor / own.processor))
-                since += own.wall * repeats[name] / (theirs.wall * repeats[reference])
-        found |= {name: median_ratio([ratio.wall for ratio in ratios[name]]) for name in running}
-        running = [name for name in running if not found[name].narrow]
-    if running:
-        found = _by_clock(found, ratios)
-    timings = {name: Timing(tuple(one.wall for one in own)) for name, own in samples.items()}
-    return Timed(timings, {reference: Speed(1.0, 1.0, 1.0, len(samples[reference])), **found})
+        clock.round(running)
+        running = [name for name in running if not clock.wall(name).narrow]
+    return clock.result()
 
 
 class _Sample(NamedTuple):

@@ -81,9 +81,9 @@ def _title(found: Frontier) -> str:
     where = "of" if found.origin.test else "held out of"
     threads = f"{found.threads} thread{'s' * (found.threads != 1)}"
     text = f"{name}: {found.origin.confirming:,} confirming rows {where} {source}, {threads}"
-    best, speed = found.recommended, found.confirmed_speed
-    if best is not None and speed is not None:
-        text += f"\nrecommended: {best.name}, {speed.ratio:.3g} times as fast ({found.limits})"
+    best = found.recommended
+    if best is not None:
+        text += f"\nrecommended: {best.name}, {best.speed.ratio:.3g} times as fast ({found.limits})"
     return text
 
 

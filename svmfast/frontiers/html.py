@@ -35,12 +35,12 @@ def as_html(found: Frontier) -> bytes:
 
 
 def _headline(found: Frontier) -> str:
-    best, speed = found.recommended, found.confirmed_speed
+    best = found.recommended
     name = found.exact.replace("\\", "/").rsplit("/", 1)[-1]
-    if best is None or speed is None:
+    if best is None:
         fits = found.limits.fits(found.points[0])
         return f"{name}: {'keep the exact model' if fits else 'no model is within the limits'}"
-    loss, smaller = best.confirming, found.points[0].n_bytes / best.n_bytes
+    loss, smaller, speed = best.confirming, found.points[0].n_bytes / best.n_bytes, best.speed
     gained = f"{speed.ratio:.3g} times as fast" if speed.ratio > 1 else f"{smaller:.3g} times smaller"
     return f"{name}: {best.name} is {gained}; {differing(loss)}"
 
@@ -190,7 +190,7 @@ def _table(found: Frontier) -> str:
         if not found.regression:
             figures = [quality.accuracy, quality.balanced_accuracy, quality.lowest_recall]
         figures = figures if found.labelled else []
-        reason = why_not(point, found.points, found.limits, found.recommended, found.refuted)
+        reason = why_not(point, found.points[0], found.limits, found.choice, found.class_names)
         cells = [
             Cell(point.name, point.name, reason),
             *(Cell(figure(one) if found.regression else percent(one, 2), one) for one in figures),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from svmfast.class_scores import with_names
+from svmfast.class_scores import shown_label, with_names
 from svmfast.evaluation.skill import Skill
 from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier
@@ -16,7 +16,7 @@ def as_dict(found: Frontier) -> dict[str, Any]:
     """Return plain values for JSON; docs/frontier.md explains every key."""
     origin = found.origin
     task = "regression" if found.regression else "classification"
-    chosen = _chosen(found)
+    best = found.recommended
     return {
         "exact": found.exact,
         "task": task,
@@ -40,8 +40,9 @@ def as_dict(found: Frontier) -> dict[str, Any]:
             for point, front in zip(found.points, found.on_front, strict=True)
         ],
         "missing": [asdict(one) for one in found.missing],
-        "recommended": chosen if found.recommended else None,
-        "refuted": {**chosen, "by": found.refuted} if found.refuted else None,
+        "recommended": None if best is None else _model(best, found),
+        "refused": [{"name": point.name, "by": by} for point, by in found.choice.refused],
+        "undecided": [point.name for point in found.choice.undecided],
         "complete": found.complete,
     }
 
@@ -63,27 +64,16 @@ def _model(point: Point, found: Frontier) -> dict[str, Any]:
         "spent_percent": point.spent_percent,
         "choosing": point.choosing.as_dict(),
         "confirming": point.confirming.as_dict(),
+        "lost_classes": [
+            shown_label(label)
+            for label in sorted({one.score.label for one in (*point.lost_choosing, *point.lost_confirming)})
+        ],
         "build_seconds": point.build_seconds,
         "command": point.command,
         "use": point.use,
     }
     named: dict[str, Any] = with_names(values, found.class_names)
     return named
-
-
-def _chosen(found: Frontier) -> dict[str, Any]:
-    """Return the figures of the model that was chosen, with its confirmed speed; empty if there is none."""
-    point, speed = found.chosen, found.confirmed_speed
-    if point is None or speed is None:
-        return {}
-    shown = found.limits.shown_by(point.confirming) if found.limits.of_quality else None
-    return {
-        **_model(point, found),
-        "confirmed_speedup": speed.ratio,
-        "confirmed_speedup_interval": [speed.low, speed.high],
-        "confirmed_speedup_clock": speed.clock,
-        "limits_shown": shown,
-    }
 
 
 def _limits(found: Frontier) -> dict[str, Any]:
@@ -95,6 +85,7 @@ def _limits(found: Frontier) -> dict[str, Any]:
         "metric": "mse" if found.regression else metric,
         "max_bytes": found.limits.max_bytes,
         "max_operations": found.limits.max_operations,
+        "lose_classes": found.limits.lost_classes,
     }
 
 

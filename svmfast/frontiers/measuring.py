@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.class_scores import LostClass, lost_classes
 from svmfast.evaluation.benchmark import counted_work
 from svmfast.evaluation.linear import linear_multiply_adds
 from svmfast.evaluation.loss import Loss, Ranking, loss, no_loss
@@ -43,8 +44,10 @@ class Losses:
     Attributes
     ----------
     choosing, confirming : Loss
-    certified_percent : float or None
-        Confirming rows whose label is provably the exact model's.
+    lost : tuple of two tuples of LostClass
+        The classes lost on the choosing and on the confirming rows; without labels, by the exact model's.
+    certified_percent : tuple of two floats, or None
+        Share of the choosing and of the confirming rows whose label is provably the exact model's.
     linear_cost_counted : float or None
         Multiply-adds divided by a linear model's, on the choosing rows; None if they cannot be counted.
     skilled : bool
@@ -54,7 +57,8 @@ class Losses:
 
     choosing: Loss
     confirming: Loss
-    certified_percent: float | None
+    lost: tuple[tuple[LostClass, ...], tuple[LostClass, ...]]
+    certified_percent: tuple[float, float] | None
     linear_cost_counted: float | None
     skilled: bool
 
@@ -148,7 +152,7 @@ class Measuring:
             no_loss(one.predicted, part.labels, regression=self.exact.head.is_regression, ranking=one.ranking)
             for one, part in zip(self._exact_answers, self._parts(), strict=True)
         ]
-        return Losses(lines[0], lines[1], None, self._counted(self.exact), True)
+        return Losses(lines[0], lines[1], ((), ()), None, self._counted(self.exact), True)
 
     def alone(self, model: Model) -> Losses:
         """Return the losses of `model` alone."""
@@ -173,7 +177,7 @@ class Measuring:
 
     def _losses(self, model: Model, answers: list[_Answer], *, backed: bool) -> Losses:
         regression = self.exact.head.is_regression
-        found = []
+        found, lost = [], []
         for one, exact, part in zip(answers, self._exact_answers, self._parts(), strict=True):
             whole = one.backed(exact) if backed else one
             predicted, theirs, ranking = whole.predicted, exact.predicted, whole.ranking
@@ -181,19 +185,18 @@ class Measuring:
                 found.append(no_loss(predicted, part.labels, regression=regression, ranking=ranking))
             else:
                 found.append(loss(predicted, theirs, part.labels, regression=regression, ranking=ranking))
+            targets = part.labels if self.labelled else theirs
+            lost.append(() if regression else lost_classes(predicted, theirs, targets))
             if len(found) == 1:
                 skilled = self.exact.head.svm_type == "one_class" or not self.labelled
                 skilled = skilled or skill(predicted, part.labels, regression=regression).some
-        first, last = (one.sure for one in answers)
-        counted = (
-            self._counted(model, float(np.mean(~first)))
-            if backed and first is not None
-            else self._counted(model)
-        )
+        sure = [one.sure for one in answers if one.sure is not None]
+        counted = self._counted(model, float(np.mean(~sure[0]))) if backed and sure else self._counted(model)
         certified = None
-        if last is not None and certifies(model):
-            certified = percent(int(np.count_nonzero(last)), len(last))
-        return Losses(found[0], found[1], certified, counted, skilled)
+        if sure and certifies(model):
+            first, last = (percent(int(np.count_nonzero(rows)), len(rows)) for rows in sure)
+            certified = first, last
+        return Losses(found[0], found[1], (lost[0], lost[1]), certified, counted, skilled)
 
     def _counted(self, model: Model, open_share: float | None = None) -> float | None:
         exact = None if open_share is None else self.exact

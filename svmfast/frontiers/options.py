@@ -45,6 +45,11 @@ class FrontierOptions(Seeded, Bounded):
         "Recommend only models that take at most this multiple of a linear model's multiply-adds (counted).",
         metavar="20x",
     )
+    lose_classes: bool = option(
+        False,
+        Switch(),
+        "Allow models that lose a class: they recognize less than half of its rows that EXACT recognizes.",
+    )
     methods: str | None = option(None, Text(), "Methods to try.", metavar="A,B", shown="all")
     time_limit: float = option(
         600.0,

@@ -1,20 +1,27 @@
-"""The choice among models: the Pareto front, and the model to recommend within given limits."""
+"""The choice among models: the Pareto front, and the model to recommend within given limits.
+
+The rule is :func:`choose`. docs/frontier.md proves how often it recommends a model beyond its limits.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
+from svmfast.class_scores import LostClass
 from svmfast.evaluation.loss import Estimate, Loss
 from svmfast.evaluation.timing import Speed
 
 #: Speed-ups below this are not worth another model.
 GAIN = 1.5
-#: Speeds of at least this share of the fastest one count as equal, and the closest model wins.
+#: Speeds of at least this share of the fastest one count as equal.
 AS_FAST = 0.9
+#: The k-th model that the confirming rows test may be beyond its limits with probability ERROR / 2^k, so that
+#: any number of tests together errs with probability ERROR at most.
+ERROR = 0.05
+#: So many of the fastest models are timed precisely: the confirming rows may refuse the first ones.
+SPARES = 3
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,8 @@ class Point:
         Confirming rows whose label is provably the exact model's.
     skilled : bool
         Whether the model is better than chance on the choosing rows.
+    lost_choosing, lost_confirming : tuple of LostClass
+        The classes that the model loses on these rows.
     build_seconds : float or None
     command, use : str or None
         The commands that make the file and that predict with it; None for the exact model.
@@ -61,6 +70,8 @@ class Point:
     linear_cost_counted: float | None
     certified_percent: float | None = None
     skilled: bool = True
+    lost_choosing: tuple[LostClass, ...] = ()
+    lost_confirming: tuple[LostClass, ...] = ()
     build_seconds: float | None = None
     command: str | None = None
     use: str | None = None
@@ -95,6 +106,8 @@ class Limits:
     balanced : bool
         Whether `max_loss_percent` refers to balanced accuracy, and limits on size or cost alone choose by it.
     regression : bool
+    lost_classes : bool
+        Whether a model may be recommended that loses a class.
     """
 
     max_diff_percent: float | None = None
@@ -103,6 +116,7 @@ class Limits:
     max_operations: float | None = None
     balanced: bool = False
     regression: bool = False
+    lost_classes: bool = False
 
     @property
     def of_quality(self) -> bool:
@@ -123,23 +137,18 @@ class Limits:
         pairs = ((point.n_bytes, self.max_bytes), (point.cost, self.max_operations))
         return all(limit is None or value <= limit for value, limit in pairs)
 
-    def kept_by(self, loss: Loss) -> bool:
-        """Return whether the answers are good enough on these rows; a limit of 0 on labels needs a proof."""
-        unproven = self.max_diff_percent == 0 and loss.differing.high > 0
-        return not unproven and not self._beyond(loss, lambda known: known.value)
+    def shown_by(self, loss: Loss, test: int = 1) -> bool:
+        """Return whether these rows show that the limits are met, if this is the `test`-th model tested.
 
-    def refuted_by(self, loss: Loss) -> bool:
-        """Return whether these rows show that a limit is exceeded: the whole interval lies beyond it."""
-        return self._beyond(loss, lambda known: known.low)
-
-    def shown_by(self, loss: Loss) -> bool:
-        """Return whether these rows show that the limits are met: the whole intervals lie within them."""
-        return not self._beyond(loss, lambda known: known.high)
-
-    def _beyond(self, loss: Loss, end: Callable[[Estimate], float]) -> bool:
+        The upper ends of the intervals must be within the limits. The probability that an upper end is too
+        low is ERROR / 2 for the first test and is halved by each further one, which takes an interval that
+        is wider by ln(2) / ln(2 / ERROR): exactly that if no row differs, less otherwise.
+        """
+        wider = 1 + (test - 1) * math.log(2) / math.log(2 / ERROR)
         pairs = ((loss.differing, self.max_diff_percent), (self.lost(loss), self.max_loss_percent))
-        return any(
-            limit is not None and known is not None and not end(known) <= limit for known, limit in pairs
+        return all(
+            limit is None or known is None or known.value + wider * (known.high - known.value) <= limit
+            for known, limit in pairs
         )
 
     def __str__(self) -> str:
@@ -178,78 +187,127 @@ def pareto(points: Sequence[Point]) -> list[bool]:
     return [not any(dominates(other, own) for other in figures) for own in figures]
 
 
-def within(points: Sequence[Point], limits: Limits) -> list[Point]:
-    """Return the points, except the exact model (the first), that are within the limits and beat chance."""
-    return [p for p in points[1:] if limits.fits(p) and limits.kept_by(p.choosing) and p.skilled]
+#: What may decide between models, in words and as a figure of which the smallest is best.
+KEYS: dict[str, Callable[[Point], float]] = {
+    "the least balanced accuracy lost": lambda p: (p.choosing.balanced_lost or p.choosing.differing).value,
+    "the smallest difference from the exact model": lambda p: p.choosing.differing.value,
+    "the highest speed": lambda p: -p.speed.ratio,
+}
 
 
-def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
-    """Return the point to recommend, by the choosing rows alone; None recommends the exact model.
+def keys(limits: Limits) -> list[str]:
+    """Return the names of the :data:`KEYS` that decide, the first one first."""
+    balanced, *others = KEYS
+    return [*([balanced] if limits.balanced else []), *others]
 
-    A point must be within the limits, better than chance, and clearly faster than the exact model
-    (:data:`GAIN`) or, if none is faster, smaller. If there are only limits on size or cost, the point closest
-    to the exact model is recommended, or by balanced accuracy the one that loses least of it. Otherwise it is
-    the closest among those about as fast as the fastest (:data:`AS_FAST`).
+
+def unmet(point: Point, exact: Point, limits: Limits) -> str | None:
+    """Return the first requirement for a recommendation that `point` does not meet, or None.
+
+    The confirming rows play no part.
     """
-    exact, kept = points[0], within(points, limits)
-    faster = [p for p in kept if is_faster(p)]
-    smaller = [p for p in kept if p.n_bytes < exact.n_bytes]
-    if limits.of_size_alone:
-        gains = [p for p in kept if p in faster or p in smaller]
-        return min(gains, key=partial(_goodness, limits)) if gains else None
-    if faster:
-        first = fastest(faster)
-        return min((p for p in faster if p is first or as_fast(p, first)), key=_closeness)
-    return min(smaller, key=lambda p: (p.n_bytes, _closeness(p))) if smaller else None
+    small = limits.max_bytes is None or point.n_bytes <= limits.max_bytes
+    requirements = {
+        "skill": point.skilled,
+        "bytes": small,
+        "cost": limits.fits(point) or not small,
+        "answers": limits.shown_by(point.choosing),
+        "classes": limits.lost_classes or not point.lost_choosing,
+        "speed": is_faster(point) or not limits.fits(exact),
+    }
+    return next((name for name, met in requirements.items() if not met), None)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The recommendation.
+
+    Attributes
+    ----------
+    recommended : Point or None
+        None recommends the exact model.
+    refused : tuple of (Point, str)
+        The models that were chosen before it and that the confirming rows refused: because of their
+        ``answers`` or their ``classes``.
+    undecided : tuple of Point
+        Models that are perhaps faster; timing could not decide.
+    """
+
+    recommended: Point | None = None
+    refused: tuple[tuple[Point, str], ...] = ()
+    undecided: tuple[Point, ...] = ()
+
+
+def choose(points: Sequence[Point], limits: Limits) -> Choice:
+    """Return the model to recommend among `points`, of which the first is the exact model.
+
+    The models that meet all requirements (:func:`unmet`) compete: those about as fast as the fastest, or all
+    if only size and cost are limited. The best of them by :func:`keys` is recommended if the confirming rows
+    show that it is within the limits too; otherwise the competition goes on without it.
+    """
+    exact, *rest = points
+    rest = [point for point in rest if unmet(point, exact, limits) is None]
+    refused: list[tuple[Point, str]] = []
+    while rest:
+        rivals = rest if limits.of_size_alone else as_fast_as_the_fastest(rest)
+        best = min(rivals, key=lambda p: (*(KEYS[name](p) for name in keys(limits)), p.name))
+        if not limits.shown_by(best.confirming, test=len(refused) + 1):
+            refused.append((best, "answers"))
+        elif best.lost_confirming and not limits.lost_classes:
+            refused.append((best, "classes"))
+        else:
+            unsure = () if limits.of_size_alone else tuple(p for p in rivals if not decided(p, best))
+            return Choice(best, tuple(refused), unsure)
+        rest.remove(best)
+    return Choice(refused=tuple(refused))
 
 
 def nearest(points: Sequence[Point], limits: Limits) -> Point | None:
-    """Return the point nearest to the limits that is faster or smaller than the exact model, or None.
+    """Return the model nearest to the limits that is faster or smaller than the exact model, or None.
 
-    Among the points that are small and cheap enough, this is the closest to the exact model; if there are
-    none, it is the smallest.
+    Among the models that are small and cheap enough, this is the best by :func:`keys`, if possible one that
+    loses no class; if there are none, it is the smallest.
     """
     exact, *others = points
     gains = [p for p in others if p.skilled and (is_faster(p) or p.n_bytes < exact.n_bytes)]
     fitting = [p for p in gains if limits.fits(p)]
-    if fitting:
-        return min(fitting, key=partial(_goodness, limits))
-    return min(gains, key=lambda p: (p.n_bytes, _closeness(p))) if gains else None
+    if not fitting:
+        return min(gains, key=lambda p: (p.n_bytes, p.choosing.differing.value, p.name), default=None)
+    return min(
+        fitting,
+        key=lambda p: (bool(p.lost_choosing), *(KEYS[name](p) for name in keys(limits)), p.name),
+    )
 
 
 def is_faster(point: Point) -> bool:
-    """Return whether a point is clearly faster than the exact model."""
-    return point.speed.ratio >= GAIN and point.speed.low > 1
+    """Return whether a model is faster than the exact one, as far as its samples tell."""
+    return point.speed.ratio >= GAIN and (point.speed.low > 1 or math.isinf(point.speed.high))
 
 
-def fastest(points: Sequence[Point]) -> Point:
-    """Return the fastest point; if timing cannot decide, that with the fewest multiply-adds."""
-    first = max(points, key=lambda p: p.speed.ratio)
-    rivals = [p for p in points if p.speed.high >= first.speed.low]
-    if any(p.linear_cost_counted is None for p in rivals):
-        return first
-    return min(rivals, key=lambda p: (p.linear_cost_counted, -p.speed.ratio))
+def as_fast_as_the_fastest(points: Sequence[Point]) -> list[Point]:
+    """Return the points that are about as fast as the fastest, or that perhaps are."""
+    first = max(points, key=lambda p: (p.speed.low, p.speed.ratio, p.name))
+
+    def as_fast(point: Point) -> bool:
+        if decided(point, first):
+            return point.speed.ratio >= AS_FAST * first.speed.ratio
+        return GAIN * point.speed.ratio >= first.speed.ratio
+
+    return [point for point in points if as_fast(point)]
 
 
-def as_fast(point: Point, first: Point) -> bool:
-    """Return whether `point` is nearly as fast as `first`; if timing cannot decide, multiply-adds do."""
-    if point.speed.low >= AS_FAST * first.speed.high:
-        return True
-    if point.speed.high < AS_FAST * first.speed.low:
-        return False
-    own, least = point.linear_cost_counted, first.linear_cost_counted
-    if own is None or least is None:
-        return point.speed.ratio >= AS_FAST * first.speed.ratio
-    return AS_FAST * own <= least
+def decided(one: Point, other: Point) -> bool:
+    """Return whether timing has decided which of two models is faster, or that they are equally fast."""
+    a, b = one.speed, other.speed
+    return one is other or (a.narrow and b.narrow) or a.high < AS_FAST * b.low or b.high < AS_FAST * a.low
 
 
-def _goodness(limits: Limits, point: Point) -> tuple[Any, ...]:
-    """Return the loss by which a limit on size or cost alone chooses, and then the closeness."""
-    lost = point.choosing.balanced_lost if limits.balanced else None
-    return (0.0 if lost is None else lost.value, *_closeness(point))
-
-
-def _closeness(point: Point) -> tuple[Any, ...]:
-    counted = point.linear_cost_counted
-    work = math.inf if counted is None else counted
-    return point.choosing.differing.value, work, -point.speed.ratio, point.n_bytes, point.name
+def contenders(points: Sequence[Point], limits: Limits) -> list[Point]:
+    """Return the models whose speeds decide, as far as is known, and the next fastest as spares."""
+    exact, *others = points
+    fit = [p for p in others if unmet(p, exact, limits) in (None, "speed")]
+    if not fit or limits.of_size_alone:
+        return fit
+    known = as_fast_as_the_fastest(fit)
+    ordered = sorted(fit, key=lambda p: (-p.speed.ratio, p.name))
+    return [p for i, p in enumerate(ordered) if i < SPARES or p in known]

@@ -11,9 +11,18 @@ from svmfast.class_scores import MAX_LINES
 from svmfast.display import count, shell_line, shown
 from svmfast.evaluation.report import WIDTH, aligned, faster, markdown, percent, times
 from svmfast.evaluation.skill import Skill
-from svmfast.evaluation.timing import Speed
-from svmfast.frontiers.pareto import Limits, Point, nearest
-from svmfast.frontiers.words import gain, losses, lost_classes, nearest_miss, rule, timing, unstated
+from svmfast.frontiers.pareto import Choice, Limits, Point, nearest
+from svmfast.frontiers.words import (
+    gain,
+    losses,
+    lost_class,
+    nearest_miss,
+    refusal,
+    rule,
+    timing,
+    too_few_rows,
+    undecided,
+)
 
 
 @dataclass(frozen=True)
@@ -87,10 +96,8 @@ class Frontier:
         For each point, whether it is on the Pareto front.
     missing : sequence of Missing
     limits : Limits
-    chosen : Point or None
-        The point chosen by the choosing rows; None if none is better than the exact model.
-    confirmed_speed : Speed or None
-        Speed of the chosen point, timed again.
+    choice : Choice
+        The recommendation.
     complete : bool
         Whether every candidate was tried within the time limit.
     version : str
@@ -111,8 +118,7 @@ class Frontier:
     on_front: Sequence[bool]
     missing: Sequence[Missing]
     limits: Limits
-    chosen: Point | None
-    confirmed_speed: Speed | None
+    choice: Choice
     complete: bool
     version: str
     class_names: Mapping[float, str] | None = None
@@ -130,23 +136,9 @@ class Frontier:
         return self.points[0].confirming.lost is not None
 
     @property
-    def refuted(self) -> str | None:
-        """Why the chosen model is not recommended after all: ``limits``, ``speed``, or None.
-
-        The confirming rows show that it exceeds a limit, or when timed again it is neither faster nor
-        smaller.
-        """
-        if self.chosen is None or self.confirmed_speed is None:
-            return None
-        if self.limits.refuted_by(self.chosen.confirming):
-            return "limits"
-        slower = self.confirmed_speed.ratio <= 1 and self.chosen.n_bytes >= self.points[0].n_bytes
-        return "speed" if slower else None
-
-    @property
     def recommended(self) -> Point | None:
         """The recommended model; None for the exact model."""
-        return None if self.refuted else self.chosen
+        return self.choice.recommended
 
 
 #: Columns of the table: head, cell, and whether only the report in the folder shows it.
@@ -206,7 +198,7 @@ _MEANINGS = (
     (
         "speed-up",
         "speed-up: relative to the exact model, on the choosing rows, ~ if its 95 % interval is wider than a "
-        "tenth; the recommendation states the speed-up of a second race, on the confirming rows",
+        "tenth",
     ),
     ("cost", "cost: time relative to a linear model's"),
     ("counted", "counted: multiply-adds relative to a linear model's"),
@@ -279,45 +271,46 @@ def _figure_of(known: Skill, *, regression: bool) -> str:
 
 def verdict(found: Frontier) -> list[str]:
     """Return the lines of the recommendation: the model, its losses, and the command that makes it."""
-    exact, best, limits = found.points[0], found.chosen, found.limits
+    exact, best, limits = found.points[0], found.recommended, found.limits
+    few = too_few_rows(exact, limits)
+    few_lines = [] if few is None else [f"too few rows: {few}"]
     if best is None:
-        if limits.fits(exact):
-            why = f"no candidate meets the limits ({limits}) and is faster or smaller"
-            lines = [f"recommended: the exact model as it is; {why}"]
+        if found.choice.refused:
+            why = f"the confirming rows show no model to be within the limits ({limits})"
         else:
-            lines = [
-                f"recommended: none; neither a candidate nor the exact model meets the limits ({limits})"
-            ]
+            why = f"no candidate is shown to be within the limits ({limits}) and is faster"
+        lines = [f"recommended: the exact model as it is; {why}"]
+        if not limits.fits(exact):
+            lines = [f"recommended: none; the exact model is not within the limits either, and {why}"]
+        lines += _refusals(found) + few_lines
         if (near := nearest(found.points, limits)) is not None:
             lines.append(f"nearest: {near.name}, {nearest_miss(near)}")
-        lines += _hidden_by_accuracy(exact, found)
-        return lines + _left_out(found)
-    assert found.confirmed_speed is not None
-    speed, (first, *scores) = found.confirmed_speed, losses(best, exact, limits)
-    quality = [f"quality: {text}" for text in scores]
-    if found.refuted == "limits":
-        why = f"{best.name} meets the limits ({limits}) only on the choosing rows"
-        return [f"recommended: the exact model as it is; {why}", f"refuted: {first}", *quality]
-    if found.refuted:
-        why = f"{best.name} was the fastest when it was chosen, but when timed again it was"
-        return [f"recommended: the exact model as it is; {why} {gain(speed, best, exact)}"]
-    state = "measured"
-    if limits.of_quality:
-        kept = limits.kept_by(best.confirming)
-        state = "confirmed" if limits.shown_by(best.confirming) else "measured" if kept else "not confirmed"
+            lines += [f"lost class: {lost_class(one, found.class_names)}" for one in near.lost_choosing[:1]]
+        return lines + _hidden_by_accuracy(exact, found) + _left_out(found)
+    first, *scores = losses(best, exact, limits)
     lines = [
-        f"recommended: {best.name}, {gain(speed, best, exact)}",
-        f"{state}: {first}",
-        *quality,
+        f"recommended: {best.name}, {gain(best.speed, best, exact)}{undecided(found.choice)}",
+        f"{'confirmed' if limits.of_quality else 'measured'}: {first}",
+        *(f"quality: {text}" for text in scores),
     ]
-    notes = (("timing", timing(speed)), ("too few rows", unstated(best, limits)))
-    lines += [f"{name}: {text}" for name, text in notes if text is not None]
-    lines += _hidden_by_accuracy(best, found) + _left_out(found)
+    if (note := timing(best.speed)) is not None:
+        lines.append(f"timing: {note}")
+    lines += few_lines + _hidden_by_accuracy(best, found) + _refusals(found) + _left_out(found)
     lines += [f"rule: {rule(limits)}", f"made by: {best.command}"]
     if found.copy is not None:
         words = ["svmfast", "predict", "DATA", found.copy, "OUT", *["--unlabelled"] * found.unlabelled]
         lines.append(f"used by: {shell_line(words)}")
     return lines
+
+
+def _refusals(found: Frontier) -> list[str]:
+    """Return lines on the models that the confirming rows refused."""
+    refused = found.choice.refused
+    lines = [
+        f"refused: {point.name}, {refusal(point, by, found.limits, found.class_names)}"
+        for point, by in refused[:MAX_LINES]
+    ]
+    return lines + [f"refused: {len(refused) - MAX_LINES:,} more"] * (len(refused) > MAX_LINES)
 
 
 def _left_out(found: Frontier) -> list[str]:
@@ -332,10 +325,10 @@ def _left_out(found: Frontier) -> list[str]:
 
 def _hidden_by_accuracy(point: Point, found: Frontier) -> list[str]:
     """Return lines on the classes that `point` loses, and on others with a recall far below the accuracy."""
-    lost = lost_classes(point, found.points[0], found.class_names)
+    lost = {one.score.label: one for one in point.lost_confirming}
     quality = point.confirming.quality
     rest = replace(quality, classes=tuple(one for one in quality.classes if one.label not in lost))
-    lines = [f"lost class: {line}" for line in list(lost.values())[:MAX_LINES]]
+    lines = [f"lost class: {lost_class(one, found.class_names)}" for one in list(lost.values())[:MAX_LINES]]
     if len(lost) > MAX_LINES:
         lines.append(f"lost classes: {len(lost) - MAX_LINES:,} more")
     return lines + [f"remark: {line}" for line in rest.neglected_lines(found.class_names)]

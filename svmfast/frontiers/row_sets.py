@@ -15,6 +15,9 @@ from svmfast.options import Reading, changed_words
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from svmfast.formats.svmlight import Dataset
     from svmfast.frontiers.measuring import Part
     from svmfast.models.scaling import Scaling
@@ -153,8 +156,8 @@ def read_sets(
     import numpy as np
 
     from svmfast.frontiers.measuring import Part
+    from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
 
-    rng = np.random.default_rng(seed)
     named = reading if scaling is None else replace(reading, scale=scaling.only_names())
     from svmfast.formats.data import stream_data
 
@@ -166,24 +169,27 @@ def read_sets(
     dataset = _read(test or train, named, threads, note)
     columns(test or train, dataset.columns, named)
     n = len(dataset.rows)
-    order = rng.permutation(n)
     half = n // 2 if test else min(MOST_HELD_OUT, int(n * HELD_OUT / 2))
-    if not half:
+    group, _ = groups_of(row_keys(dataset.rows))
+    if (times := copied(group)) is not None:
+        note(f"{test or train}: many rows occur {times} times; equal rows stay in one set")
+    first, second, others = divided(group, half, np.random.default_rng(seed), everything=bool(test))
+    if not half or not len(second) or not (test or len(others)):
         instead = "give more" if test else "give `test`"
+        few = "too few different ones" if half else "too few"
         raise UnsupportedError(
-            f"{test or train} has {count(n, 'row')}, too few to divide into choosing and confirming rows",
+            f"{test or train} has {count(n, 'row')}, {few} to divide into choosing and confirming rows",
             instead,
         )
-    last = n if test else 2 * half
 
     def part(which: np.ndarray) -> Part:
         kept = np.sort(which)  # in the file's order, to keep the order in which labels first occur
         return Part(dataset.rows.take(kept), dataset.labels[kept])
 
-    choosing, confirming = part(order[:half]), part(order[half:last])
+    choosing, confirming = part(first), part(second)
     if test is None:
-        rest = part(order[last:])
-        sample = part(order[last : last + MOST_SAMPLED])
+        rest = part(others)
+        sample = part(others[:MOST_SAMPLED])
         return RowSets(
             os.fspath(folder / TRAIN_PART), (), n, rest.rows.n_columns, 0, sample, choosing, confirming, rest
         )
@@ -199,6 +205,34 @@ def read_sets(
             progress(stream.bytes_read, stream.bytes_total, "read")
     sample = Part(*some.result())
     return RowSets(train, changed_words(reading), some.seen, width, spare, sample, choosing, confirming)
+
+
+def divided(
+    group: NDArray[np.int64], half: int, rng: np.random.Generator, *, everything: bool
+) -> list[NDArray[np.int64]]:
+    """Divide n rows at random into two sets of about `half` rows each and the others.
+
+    Equal rows stay together: copies in two sets would confirm a choice by the rows that made it.
+
+    Parameters
+    ----------
+    group : (n,) int64
+        Equal numbers for equal rows, from 0.
+    half : int
+    rng : Generator
+    everything : bool
+        The second set has all rows that the first one has not.
+    """
+    import numpy as np
+
+    n_groups = int(group.max(initial=-1)) + 1
+    place = np.argsort(rng.permutation(n_groups))[group]  # of each row's group in a random order
+    order = np.argsort(place, kind="stable")
+    ends = np.cumsum(np.bincount(place, minlength=n_groups))
+    first = int(ends[np.abs(ends - half).argmin()]) if n_groups else 0
+    later = ends[ends > first]
+    second = int(later[np.abs(later - 2 * half).argmin()]) if len(later) else first
+    return np.split(order, [first, len(order) if everything else second])
 
 
 def _read(path: str, reading: Reading, threads: int, note: Callable[[str], None]) -> Dataset:

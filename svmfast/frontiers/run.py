@@ -17,28 +17,27 @@ from svmfast.frontiers.folder import Folder, Record
 from svmfast.frontiers.forecast import Forecast, Left
 from svmfast.frontiers.grid import CandidateCommand, enlarged, joining_methods, plan
 from svmfast.frontiers.making import Making
+from svmfast.frontiers.racing import Racing, most_timing
 from svmfast.frontiers.request import Request
 from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
 from svmfast.methods import registry
-from svmfast.methods.grid import Grid, Joining
+from svmfast.methods.grid import Grid, Joiner, Joining
+from svmfast.methods.method import Method
 from svmfast.models.scaled import unscaled
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from svmfast.evaluation.timing import Speed
     from svmfast.frontiers.measuring import Losses, Measuring
-    from svmfast.frontiers.pareto import Point
+    from svmfast.frontiers.pareto import Choice, Point
     from svmfast.frontiers.report import Frontier, Missing, Origin
     from svmfast.models.base import Model
     from svmfast.rows import Rows
 
-#: Speeds are measured on the rows that the exact model answers in SAMPLE_SECONDS, at least LEAST_SAMPLE.
-SAMPLE_SECONDS, LEAST_SAMPLE = 0.01, 1_000
-#: Limits on the seconds after which no further round of timing begins.
-MOST_RACE, LEAST_RACE = 20.0, 3.0
-#: Number of rounds in which all models are timed.
-FEW_ROUNDS = 6
-#: The exact model is tried as fallback if at least this percentage of the confirming rows is certified.
+#: Speeds are measured on the rows that the exact model answers in this share of the time limit, within limits
+#: in seconds, and on at least LEAST_SAMPLE rows unless these take LEAST_FACTOR times as long.
+SAMPLE_SHARE, SAMPLE_SECONDS = 1 / 1500, (0.01, 0.1)
+LEAST_SAMPLE, LEAST_FACTOR = 1_000, 10
+#: The exact model is tried as fallback if at least this percentage of the choosing rows is certified.
 LEAST_CERTIFIED = 5.0
 FALLBACK = " + exact"
 
@@ -86,8 +85,8 @@ class FrontierRun:
         return Grid(asked.model, asked.seed, asked.limits.max_bytes, size_of, self.sets.columns, rows)
 
     def run(self) -> Frontier:
-        """Make, measure, choose and confirm."""
-        from svmfast.frontiers.pareto import recommend
+        """Make, measure, time, choose and confirm."""
+        from svmfast.frontiers.pareto import choose
         from svmfast.frontiers.report import Missing
 
         asked = self.request
@@ -113,14 +112,12 @@ class FrontierRun:
         # The size of another candidate's file may have shown that this one fits after all.
         tried = {candidate.name for candidate in making.candidates}
         missing = [one for one in missing if one.name not in tried]
-        missing += [*self._without_exact.values(), *self._join_all()]
+        missing += self._without_exact.values()
         left = asked.end - time.monotonic()
         self._show(self._share, f"timing, {Left(most_timing(left), is_limit=True)}")
+        self._racing.finish(asked.end)
         points = self._points()
-        best = recommend(points, asked.limits)
-        left = asked.end - time.monotonic()
-        self._show(max(self._share, 0.98), f"confirming, {Left(_bounded(left), is_limit=True)}")
-        speed = None if best is None else self._confirm_speed(best)
+        choice = choose(points, asked.limits)
         for candidate in making.candidates:
             record = making.records.get(candidate.name)
             reason = making.late.get(candidate.name) or (record.reason if record else None)
@@ -131,16 +128,10 @@ class FrontierRun:
                 missing.append(
                     Missing(candidate.name, candidate.method, rejected + reason, command, late=late)
                 )
-        return self._found(points, missing, best, speed, complete=not making.late)
+        return self._found(points, missing, choice, complete=not making.late)
 
     def _found(
-        self,
-        points: list[Point],
-        missing: list[Missing],
-        best: Point | None,
-        speed: Speed | None,
-        *,
-        complete: bool,
+        self, points: list[Point], missing: list[Missing], choice: Choice, *, complete: bool
     ) -> Frontier:
         from svmfast import __version__
         from svmfast.frontiers.pareto import pareto
@@ -157,8 +148,7 @@ class FrontierRun:
             on_front=pareto(points),
             missing=missing,
             limits=asked.limits,
-            chosen=best,
-            confirmed_speed=speed,
+            choice=choice,
             complete=complete,
             version=__version__,
             class_names=None if asked.scaling is None else asked.scaling.names_of_labels,
@@ -186,13 +176,18 @@ class FrontierRun:
         check_same_question(ComparedModel(self.request.exact, self.request.model), ComparedModel(path, model))
         losses, built = self.measuring.alone(model), record.build_seconds
         found = [_Entry(candidate.name, candidate, model, losses, os.path.getsize(path), built)]
-        method, certified = registry.method(candidate.method), losses.certified_percent or 0.0
+        method, (certified, _) = registry.method(candidate.method), losses.certified_percent or (0.0, 0.0)
         if method.embeds is not None and certified >= LEAST_CERTIFIED:
             if self._has_room_for_exact:
                 found.append(self._backed(found[0], model, Embedded(method, method.embeds)))
             else:
                 self._without_exact[candidate.name] = self._no_room(candidate.method, candidate.name)
+        elif losses.choosing.labels_differing and self._joining is not None:
+            found += self._joined(found[0], *self._joining)
         self._entries[candidate.name] = found
+        for entry in found:
+            self._racing.add(entry.name, self._call(entry))
+        self._racing.between()
 
     @cached
     def _has_room_for_exact(self) -> bool:
@@ -214,68 +209,64 @@ class FrontierRun:
         name = plain.name + FALLBACK
         return _Entry(name, plain.candidate, model, losses, size, plain.build_seconds, fallback)
 
-    def _join_all(self) -> list[Missing]:
-        """Join the exact model with candidates without a certificate; return those that cannot be joined."""
-        from svmfast.frontiers.report import Missing
-
+    @cached
+    def _joining(self) -> tuple[Method, Joiner] | None:
+        """What joins the exact model with candidates without a certificate, if anything does."""
         asked = self.request
         percent = asked.limits.max_diff_percent
         if percent is None and not asked.limits.balanced:
             percent = (
                 asked.limits.max_loss_percent
             )  # the loss of accuracy is at most the share of labels that differ
-        joining = next((name for name in joining_methods() if name in asked.methods), None)
-        if joining is None:
-            return []
-        method = registry.method(joining)
-        given = Joining(
-            asked.model,
-            f"sha256:{asked.sha256}",
-            self.measuring.choosing.rows,
-            self.measuring.choosing_labels,
-            percent,
-            asked.seed,
-            asked.threads,
+        name = next((name for name in joining_methods() if name in asked.methods), None)
+        if name is None:
+            return None
+        method, choosing = registry.method(name), self.measuring.choosing.rows
+        labels, source = self.measuring.choosing_labels, f"sha256:{asked.sha256}"
+        joiner = method.joiner(
+            Joining(asked.model, source, choosing, labels, percent, asked.seed, asked.threads)
         )
-        joiner = method.joiner(given)
-        if joiner is None:
+        if joiner is not None and not self._has_room_for_exact:
+            self._without_exact[name] = self._no_room(name)
+            return None
+        return None if joiner is None else (method, joiner)
+
+    def _joined(self, plain: _Entry, method: Method, joiner: Joiner) -> list[_Entry]:
+        """Return the candidate joined with the exact model, or nothing if that is impossible or no faster."""
+        from svmfast.frontiers.report import Missing
+
+        try:
+            model = joiner.join(plain.model)
+        except OptionError as error:  # the same for all
+            self._without_exact[method.name] = Missing(f"a candidate{FALLBACK}", method.name, str(error))
             return []
-        if not self._has_room_for_exact:
-            return [self._no_room(joining)]
-        missing: list[Missing] = []
-        for found in list(self._entries.values()):
-            plain = found[0]
-            if len(found) > 1 or not plain.losses.choosing.labels_differing:
-                continue
-            try:
-                model = joiner.join(plain.model)
-            except OptionError as error:
-                return [*missing, Missing(f"a candidate{FALLBACK}", joining, str(error))]
-            except UnsupportedError as error:
-                missing.append(Missing(plain.name + FALLBACK, joining, str(error)))
-                continue
-            if model is not None:
-                found.append(self._backed(plain, model, Joined(method, joiner)))
-        return missing
+        except UnsupportedError as error:
+            self._without_exact[plain.name] = Missing(plain.name + FALLBACK, method.name, str(error))
+            return []
+        return [] if model is None else [self._backed(plain, model, Joined(method, joiner))]
+
+    @property
+    def _all(self) -> list[_Entry]:
+        return [entry for found in self._entries.values() for entry in found]
+
+    @cached
+    def _racing(self) -> Racing:
+        """The rounds of timing; the confirming rows play no part, so that they confirm without bias."""
+        return Racing(self._call(None), self._wanted)
+
+    def _wanted(self) -> list[str]:
+        from svmfast.frontiers.pareto import contenders
+
+        return [point.name for point in contenders(self._points(), self.request.limits)]
 
     def _points(self) -> list[Point]:
-        """Time all measured models in turn, while nothing else runs, and return the points."""
-        from svmfast.evaluation.linear import linear_seconds
-        from svmfast.evaluation.timing import race
+        """Return the measured models that have been timed, with their speeds so far."""
         from svmfast.frontiers.pareto import Point
 
-        asked, entries = self.request, [entry for found in self._entries.values() for entry in found]
-        rows = self._timing_rows(self.measuring.choosing.rows)
-        left = asked.end - time.monotonic()
-        calls = {"exact": self._call(None, rows), **{e.name: self._call(e, rows) for e in entries}}
-        seconds, speeds = race(calls, limit_seconds=_bounded(0.25 * left), rounds=FEW_ROUNDS)
-        # Only models that may be recommended need precise speeds.
-        good = {e.name for e in entries if asked.limits.kept_by(e.losses.choosing) and e.losses.skilled}
-        calls = {name: call for name, call in calls.items() if name == "exact" or name in good}
-        if len(calls) > 1:
-            speeds |= race(calls, limit_seconds=_bounded(0.5 * left))[1]
-        unit = linear_seconds(asked.model.head, rows, threads=asked.threads).seconds
-        of_exact = self.measuring.of_exact()
+        asked, rows = self.request, self._timed_rows
+        timed = self._racing.result()
+        seconds, speeds = timed.timings["exact"].seconds, timed.speeds
+        unit, of_exact = self._linear_seconds, self._of_exact
 
         def point(entry: _Entry | None) -> Point:
             name = entry.name if entry else "exact"
@@ -290,40 +281,46 @@ class FrontierRun:
                 rows_per_second=len(rows) / seconds * speed.ratio,
                 linear_cost=seconds / speed.ratio / unit,
                 linear_cost_counted=losses.linear_cost_counted,
-                certified_percent=losses.certified_percent,
+                certified_percent=losses.certified_percent and losses.certified_percent[1],
                 skilled=losses.skilled,
+                lost_choosing=losses.lost[0],
+                lost_confirming=losses.lost[1],
                 build_seconds=entry.build_seconds if entry else None,
                 command=self._made_by(entry) if entry else None,
                 use=self._used_by(entry) if entry else None,
                 allowance_percent=entry.fallback.allowance_percent if entry and entry.fallback else None,
             )
 
-        return [point(None), *map(point, entries)]
+        return [point(None), *(point(entry) for entry in self._all if entry.name in speeds)]
 
-    def _confirm_speed(self, best: Point) -> Speed:
-        """Time the chosen model and the exact model again, on rows that did not influence the choice."""
-        from svmfast.evaluation.timing import race
+    @cached
+    def _of_exact(self) -> Losses:
+        return self.measuring.of_exact()
 
-        entry = next(e for found in self._entries.values() for e in found if e.name == best.name)
-        rows = self._timing_rows(self.measuring.confirming.rows)
-        left = self.request.end - time.monotonic()
-        calls = {"exact": self._call(None, rows), best.name: self._call(entry, rows)}
-        return race(calls, limit_seconds=_bounded(left))[1][best.name]
+    @cached
+    def _linear_seconds(self) -> float:
+        from svmfast.evaluation.linear import linear_seconds
 
-    def _timing_rows(self, rows: Rows) -> Rows:
-        """Return enough rows to compare speeds, and few enough for many rounds."""
+        return linear_seconds(self.request.model.head, self._timed_rows, threads=self.request.threads).seconds
+
+    @cached
+    def _timed_rows(self) -> Rows:
+        """Enough of the choosing rows to compare speeds, and few enough for many rounds."""
         import numpy as np
 
+        rows, left = self.measuring.choosing.rows, self.request.end - time.monotonic()
+        least, most = SAMPLE_SECONDS
         rate = len(self.measuring.choosing) / max(self.measuring.exact_seconds, 1e-9)
-        n = max(LEAST_SAMPLE, min(len(rows), int(rate * SAMPLE_SECONDS)))
+        n = max(1, int(rate * min(most, max(least, SAMPLE_SHARE * left))))
+        n = max(min(len(rows), n), min(LEAST_SAMPLE, LEAST_FACTOR * n))
         order = np.random.default_rng(self.request.seed).permutation(len(rows))
         return rows.take(np.sort(np.resize(order, n)))  # repeated if there are fewer
 
-    def _call(self, entry: _Entry | None, rows: Rows) -> Callable[[], object]:
+    def _call(self, entry: _Entry | None) -> Callable[[], object]:
         from svmfast.models.answer import answer
 
         model = self.request.model if entry is None else entry.model
-        threads = self.request.threads
+        threads, rows = self.request.threads, self._timed_rows
         if entry is None or entry.fallback is None:
             return partial(answer, model, rows, threads=threads)
         return partial(answer, model, rows, exact=self.request.model, threads=threads)
@@ -350,16 +347,7 @@ class FrontierRun:
 
     def content(self, point: Point) -> bytes:
         """Return the content of a point's file, which contains the exact model if that is the fallback."""
-        entry = next(e for found in self._entries.values() for e in found if e.name == point.name)
+        entry = next(entry for entry in self._all if entry.name == point.name)
         if entry.fallback is None:
             return (self.folder.models / point.name).read_bytes()
         return self.request.stored(entry.fallback.in_one_file(entry.model, self.request.model))
-
-
-def most_timing(left: float) -> float:
-    """Return the limit on the seconds of all three races, if `left` seconds are left before the first one."""
-    return _bounded(0.25 * left) + _bounded(0.5 * left) + _bounded(left)
-
-
-def _bounded(seconds: float) -> float:
-    return min(MOST_RACE, max(LEAST_RACE, seconds))

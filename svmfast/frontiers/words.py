@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from svmfast.class_scores import MIN_ROWS, class_word
+from svmfast.class_scores import LostClass, class_word
+from svmfast.display import count
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
-from svmfast.frontiers.pareto import AS_FAST, Limits, Point, as_fast, fastest, is_faster, within
+from svmfast.frontiers.pareto import AS_FAST, GAIN, KEYS, Choice, Limits, Point, keys, unmet
 from svmfast.solvers.binomial import CONFIDENCE, clopper_pearson, trials_needed
 
 
@@ -24,6 +25,18 @@ def gain(speed: Speed, point: Point, exact: Point) -> str:
         if shrink > 1
         else f"{fast} and {1 / shrink:.3g} times LARGER"
     )
+
+
+def undecided(choice: Choice) -> str:
+    """Return what timing left open about the recommended model, to end the first line; empty if nothing."""
+    best = choice.recommended
+    if best is None:
+        return ""
+    others = [point.name for point in choice.undecided if point is not best]
+    if others:
+        more = f" and {count(len(others) - 2, 'other')}" * (len(others) > 2)
+        return f"; timing did not decide between it and {', '.join(others[:2])}{more}"
+    return "; timing did not decide how much faster it is" if best.speed.high > GAIN * best.speed.low else ""
 
 
 def timing(speed: Speed) -> str | None:
@@ -57,22 +70,18 @@ def differing(loss: Loss) -> str:
     return f"{loss.differing.value:.3g}% of the labels differ"
 
 
-def unstated(point: Point, limits: Limits) -> str | None:
-    """Return a remark if there are too few confirming rows to show the limit although no label differs."""
-    loss = point.confirming
-    if (
-        not limits.max_diff_percent
-        or limits.max_diff_percent >= 100
-        or loss.labels_differing != 0
-        or loss.differing == NOTHING
-    ):
+def too_few_rows(exact: Point, limits: Limits) -> str | None:
+    """Return a remark if the rows cannot show the limit even where no label differs."""
+    rows, limit = min(exact.choosing.rows, exact.confirming.rows), limits.max_diff_percent
+    if not limit or limit >= 100 or limits.regression:
         return None
-    share = limits.max_diff_percent / 100
-    if clopper_pearson(0, loss.rows)[1] <= share:
+    share = limit / 100
+    if clopper_pearson(0, rows)[1] <= share:
         return None
     needed = trials_needed(share, (1 + CONFIDENCE) / 2)
     return (
-        f"{loss.rows:,} rows cannot show that at most {limits.max_diff_percent:g}% differ; {needed:,} could"
+        f"{rows:,} choosing and as many confirming rows cannot show that at most {limit:g}% differ; "
+        f"{needed:,} of each could"
     )
 
 
@@ -99,20 +108,12 @@ def _error(loss: Loss, exact: Loss) -> str:
     return f"{errors}, {part.value:.3g}% {word} ({part.ends(2)})"
 
 
-def lost_classes(point: Point, exact: Point, names: Mapping[float, str] | None = None) -> dict[float, str]:
-    """Describe the classes of which `point` recognizes less than half of the exact model's share, by label.
-
-    Classes with few confirming rows are left out (:data:`svmfast.class_scores.MIN_ROWS`).
-    """
-    found = {}
-    known = {score.label: score.recall for score in exact.confirming.quality.classes}
-    for score in point.confirming.quality.classes:
-        before, after = known.get(score.label), score.recall
-        if before and after is not None and after < before / 2 and score.rows >= MIN_ROWS:
-            how = "is never predicted" if not score.predicted else f"has a recall of {after:.4g}%"
-            what = f"class {class_word(score.label, names)} {how} ({score.correct:,} of {score.rows:,} rows)"
-            found[score.label] = f"{what}; the exact model's recall is {before:.4g}%"
-    return found
+def lost_class(lost: LostClass, names: Mapping[float, str] | None = None) -> str:
+    """Describe a class of which a model recognizes less than half of the exact model's share."""
+    score = lost.score
+    how = "is never predicted" if not score.predicted else f"has a recall of {score.recall:.4g}%"
+    what = f"class {class_word(score.label, names)} {how} ({score.correct:,} of {score.rows:,} rows)"
+    return f"{what}; the exact model's recall is {lost.recall:.4g}%"
 
 
 def spent(point: Point) -> str | None:
@@ -134,13 +135,19 @@ def _points(lost: Estimate) -> str:
 
 
 def rule(limits: Limits) -> str:
-    """Describe how the recommended model is chosen."""
+    """Describe how the recommended model is chosen (:func:`svmfast.frontiers.pareto.choose`)."""
+    first, *others = keys(limits)
     if limits.of_size_alone:
-        which = "that loses the least balanced accuracy" if limits.balanced else "closest to the exact model"
-        return f"of the models with {limits}, the {'one ' * limits.balanced}{which} on the choosing rows"
+        first = f"the one with {first}"
+    else:
+        first = f"those within {1 - AS_FAST:.0%} of the fastest, and of these the one with {first}"
+    whole = "" if limits.lost_classes else " that lose no class"
+    shown = " shown on the choosing rows to have" if limits.of_quality else " with"
+    next_one = "; if the confirming rows do not show the same of it, the next one" * limits.of_quality
+    unless = " (unless that is not within them)" * ((limits.max_bytes, limits.max_operations) != (None, None))
     return (
-        f"of the models with {limits} on the choosing rows, the fastest; of those within "
-        f"{1 - AS_FAST:.0%} of the fastest, the closest to the exact model"
+        f"of the models{shown} {limits}{whole} and are at least {GAIN:g} times as fast as the exact model"
+        f"{unless}, {first}, then {', then '.join(others)}{next_one}"
     )
 
 
@@ -161,72 +168,70 @@ def nearest_miss(point: Point) -> str:
     return f"{fast}, {point.n_bytes:,} bytes, {what} on the confirming rows"
 
 
-def why_not(
-    point: Point, points: Sequence[Point], limits: Limits, best: Point | None, refuted: str | None
-) -> str:
-    """Return why `point` is not recommended, or that it is.
+#: What is said of a model that is worse by a key of :data:`svmfast.frontiers.pareto.KEYS`.
+_WORSE = dict(
+    zip(
+        KEYS,
+        ("loses more balanced accuracy than", "differs more from the exact model than", "slower than"),
+        strict=True,
+    )
+)
 
-    Parameters
-    ----------
-    point : Point
-    points : sequence of Point
-        All points, the exact model first.
-    limits : Limits
-    best : Point or None
-        The recommended point.
-    refuted : str or None
-        Why the chosen point is not recommended (:attr:`svmfast.frontiers.report.Frontier.refuted`).
-    """
-    exact = points[0]
+
+def why_not(
+    point: Point,
+    exact: Point,
+    limits: Limits,
+    choice: Choice,
+    names: Mapping[float, str] | None = None,
+) -> str:
+    """Return why `point` is not recommended, or that it is."""
+    best = choice.recommended
     if point is best:
         return "recommended"
     if point is exact:
-        if best is None and limits.fits(exact):
-            return "recommended: no other model meets the limits"
-        return "the exact model"
-    if not point.skilled:
-        return "no better than chance"
-    if not limits.fits(point):
-        size = limits.max_bytes is not None and point.n_bytes > limits.max_bytes
-        return (
-            f"{point.n_bytes:,} bytes, too large"
-            if size
-            else f"{point.cost:.3g}x a linear model, too expensive"
-        )
-    if not limits.kept_by(point.choosing):
-        known = point.choosing
-        if limits.max_diff_percent == 0 and known.differing.value == 0:
-            return "no label differs on the choosing rows, but this is not proven for other rows"
-        if limits.max_diff_percent is not None and not known.differing.value <= limits.max_diff_percent:
-            return f"{differing(known)} on the choosing rows, more than {limits.max_diff_percent:g}%"
-        lost, most = limits.lost(known), limits.max_loss_percent
-        assert lost is not None
-        if limits.regression:
-            return f"{lost.value:.3g}% more error on the choosing rows, more than {most:g}%"
-        return f"loses {lost.value:.3g} on the choosing rows, more than {most:g}"
-    if not is_faster(point) and point.n_bytes >= exact.n_bytes:
-        return "neither clearly faster nor smaller than the exact model"
-    if best is None:
-        return "the confirming rows refute it" if refuted else "not chosen"
-    if limits.of_size_alone:
-        ours, theirs = (limits.lost(one.choosing) for one in (point, best))
-        if limits.balanced and ours is not None and theirs is not None and ours.value > theirs.value:
-            return f"loses more balanced accuracy than {best.name}"
-        if point.choosing.differing.value > best.choosing.differing.value:
-            return f"farther from the exact model than {best.name}"
-        own, least = point.linear_cost_counted, best.linear_cost_counted
-        if own is not None and least is not None and own > least:
-            return f"as close to the exact model as {best.name}, but takes more multiply-adds"
-        return f"as close to the exact model as {best.name}, but slower or larger"
-    if is_faster(best) and not is_faster(point):
-        return f"smaller than the exact model, but not clearly faster; {best.name} is"
-    if not is_faster(best):
-        return f"larger than {best.name}"
-    first = fastest([p for p in within(points, limits) if is_faster(p)])
-    if point is not first and not as_fast(point, first):
-        if point.speed.high < AS_FAST * first.speed.low:
-            return f"slower than {first.name}"
-        return f"timing cannot distinguish it from {first.name}, which takes fewer multiply-adds"
-    if point.choosing.differing.value > best.choosing.differing.value:
-        return f"as fast as {best.name}, but farther from the exact model on the choosing rows"
-    return f"as close and as fast as {best.name}, but takes more multiply-adds"
+        kept = best is None and limits.fits(exact)
+        return "recommended: no other model meets the limits" if kept else "the exact model"
+    by = dict((refused.name, by) for refused, by in choice.refused).get(point.name)
+    if by is not None:
+        return refusal(point, by, limits, names)
+    failed = unmet(point, exact, limits)
+    if failed == "answers":
+        return beyond(point.choosing, limits, "choosing")
+    if failed is not None:
+        return {
+            "skill": "no better than chance",
+            "bytes": f"{point.n_bytes:,} bytes, too large",
+            "cost": f"{point.cost:.3g}x a linear model, too expensive",
+            "classes": "".join(lost_class(lost, names) for lost in point.lost_choosing[:1]),
+            "speed": f"not clearly {GAIN:g} times as fast as the exact model",
+        }[failed]
+    assert best is not None  # or the confirming rows would have refused this one too
+    ordered = keys(limits)
+    if not limits.of_size_alone and point.speed.ratio < AS_FAST * best.speed.ratio:
+        ordered = ordered[::-1]
+    worse = next((name for name in ordered if KEYS[name](point) > KEYS[name](best)), ordered[-1])
+    return f"{_WORSE[worse]} {best.name}"
+
+
+def refusal(point: Point, by: str, limits: Limits, names: Mapping[float, str] | None = None) -> str:
+    """Return why the confirming rows refused a model."""
+    if by == "classes":
+        return f"{lost_class(point.lost_confirming[0], names)} on the confirming rows"
+    return beyond(point.confirming, limits, "confirming")
+
+
+def beyond(loss: Loss, limits: Limits, rows: str) -> str:
+    """Return how far the answers are beyond the limits, or that these rows do not show that they are not."""
+    known, most = loss.differing, limits.max_diff_percent
+    if most == 0 and known.value == 0 < known.high:
+        return f"no label differs on the {rows} rows, but this is not proven for other rows"
+    if most is not None and known.value > most:
+        return f"{differing(loss)} on the {rows} rows, more than {most:g}%"
+    lost = limits.lost(loss)
+    if lost is not None and limits.max_loss_percent is not None and lost.value > limits.max_loss_percent:
+        what = f"{lost.value:.3g}% more error" if limits.regression else f"{lost.value:.3g} points lost"
+        return f"{what} on the {rows} rows, more than {limits.max_loss_percent:g}"
+    ends = [f"{known.high:.2g}% may differ"] if most is not None else []
+    ends += [f"{lost.high:.2g} may be lost"] if lost is not None and limits.max_loss_percent else []
+    return f"not shown to be within the limits: {differing(loss)} on the {rows} rows, {', '.join(ends)}"

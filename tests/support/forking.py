@@ -164,10 +164,10 @@ def run_shortened(program: str) -> None:
 
 
 def _shorten() -> None:
-    from svmfast.frontiers import figure, run
+    from svmfast.frontiers import figure, racing
 
-    run.MOST_RACE = run.LEAST_RACE = 0.2
-    run.FEW_ROUNDS = 2
+    racing.MOST_TIMING = racing.LEAST_TIMING = 0.2
+    racing.FEW_ROUNDS = 2
     figure.draw = lambda found: {}
 
 

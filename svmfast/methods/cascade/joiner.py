@@ -7,10 +7,14 @@ from typing import Any
 
 from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import MOST_ROWS, CascadeOptions
+from svmfast.methods.cascade.threshold import least_rows
 from svmfast.methods.grid import Joining
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.values import Share
+
+#: Of these confidences that of the guarantee is the first for which there are enough rows.
+CONFIDENCES = (0.999, 0.99, 0.975)
 
 
 def joiner(given: Joining) -> CascadeJoiner | None:
@@ -25,6 +29,9 @@ def joiner(given: Joining) -> CascadeJoiner | None:
 class CascadeJoiner:
     """Joins models with the exact one.
 
+    The guarantee has a higher confidence than the command's default: the model must be within the limit on
+    other rows too, by the upper end of an interval.
+
     Attributes
     ----------
     max_percent : float
@@ -36,7 +43,9 @@ class CascadeJoiner:
         self._given, self.max_percent = given, max_percent
         # The limit is parsed as the command parses it.
         limit = Share().of_text(f"{max_percent:.15g}%")
-        self.options: Mapping[str, Any] = {"max_diff": limit, "seed": given.seed}
+        enough = (c for c in CONFIDENCES if least_rows(limit, c) <= len(given.rows))
+        confidence = next(enough, CONFIDENCES[-1])
+        self.options: Mapping[str, Any] = {"max_diff": limit, "confidence": confidence, "seed": given.seed}
         if len(given.rows) > MOST_ROWS:
             self.options = {**self.options, "rows": len(given.rows)}
 

@@ -1,0 +1,95 @@
+"""Times the models of ``svmfast frontier`` in rounds over the whole run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from svmfast.evaluation.timing import Rounds, Timed, first_call
+
+#: Every model is timed in this many rounds.
+FEW_ROUNDS = 3
+#: The speeds that decide are known after this many rounds at least: fewer give no interval.
+LEAST_ROUNDS = 6
+#: While candidates are made, this share of the time goes into rounds, so that all do not see the same load.
+SHARE = 0.1
+#: Seconds of timing at the end: at most, and at least, beyond the time limit if need be.
+MOST_TIMING, LEAST_TIMING = 60.0, 3.0
+#: Models that are timed beyond the time limit, until their intervals are known.
+FIRST = 2
+
+
+class Racing:
+    """The rounds of a run.
+
+    Parameters
+    ----------
+    exact : callable
+        A call of the exact model.
+    wanted : callable
+        Returns the names of the models whose speeds decide, the fastest first, as far as is known.
+    clock : callable
+    """
+
+    def __init__(
+        self,
+        exact: Callable[[], object],
+        wanted: Callable[[], Sequence[str]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wanted, self._clock = wanted, clock
+        self._begin, self._spent = clock(), 0.0
+        self._names: list[str] = []
+        self._rounds = Rounds("exact", exact, first_call(exact)[1])
+        self._rounds.round(["exact"])
+
+    def add(self, name: str, call: Callable[[], object]) -> None:
+        """Add a model and take its first sample."""
+        begin = self._clock()
+        self._rounds.add(name, call, first_call(call)[1])
+        self._names.append(name)
+        self._rounds.round([name])
+        self._spent += self._clock() - begin
+
+    def between(self) -> None:
+        """Take a round between two candidates, if timing has not taken its share of the time."""
+        begin = self._clock()
+        if self._spent < SHARE * (begin - self._begin) and (names := self._wanted()):
+            self._rounds.round(names)
+            self._spent += self._clock() - begin
+
+    def finish(self, end: float) -> None:
+        """Time all models a few times, and those that decide until the interval of each is narrow.
+
+        Parameters
+        ----------
+        end : float
+            In the time of the clock; then only the first models are timed, until they have intervals.
+        """
+        begin = self._clock()
+        end = min(begin + MOST_TIMING, max(end, begin + LEAST_TIMING))
+        for _ in range(FEW_ROUNDS):
+            few = [name for name in self._names if self._rounds.taken(name) < FEW_ROUNDS]
+            if not few or self._clock() > begin + (end - begin) / 3:
+                break
+            self._rounds.round(few)
+        while True:
+            wanted = list(self._wanted())
+            if self._clock() > end:
+                wanted = [name for name in wanted[:FIRST] if self._rounds.taken(name) < LEAST_ROUNDS]
+            names = [name for name in wanted if not self._known(name)]
+            if not names or self._clock() > end + LEAST_TIMING:
+                return
+            self._rounds.round(names)
+
+    def _known(self, name: str) -> bool:
+        return self._rounds.taken(name) >= LEAST_ROUNDS and self._rounds.wall(name).narrow
+
+    def result(self) -> Timed:
+        """Return the times and speeds of all models so far."""
+        return self._rounds.result()
+
+
+def most_timing(left: float) -> float:
+    """Return the limit on the seconds of timing at the end, if so many are left before it."""
+    return min(MOST_TIMING, max(left, LEAST_TIMING)) + LEAST_TIMING
