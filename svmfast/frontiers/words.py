@@ -32,7 +32,7 @@ def undecided(choice: Choice) -> str:
     best = choice.recommended
     if best is None:
         return ""
-    others = [point.name for point in choice.undecided if point is not best]
+    others = [point.name for point in choice.undecided]
     if others:
         more = f" and {count(len(others) - 2, 'other')}" * (len(others) > 2)
         return f"; timing did not decide between it and {', '.join(others[:2])}{more}"
@@ -136,19 +136,20 @@ def _points(lost: Estimate) -> str:
 
 def rule(limits: Limits) -> str:
     """Describe how the recommended model is chosen (:func:`svmfast.frontiers.pareto.choose`)."""
+    sized = (limits.max_bytes, limits.max_operations) != (None, None)
+    musts = [
+        *(["keep every class"] if not (limits.lost_classes or limits.regression) else []),
+        f"are at least {GAIN:g} times as fast as the exact model" + " (if that is within the limits)" * sized,
+        f"{'are shown on the choosing rows to ' * limits.of_quality}have {limits}",
+    ]
     first, *others = keys(limits)
-    if limits.of_size_alone:
-        first = f"the one with {first}"
-    else:
-        first = f"those within {1 - AS_FAST:.0%} of the fastest, and of these the one with {first}"
-    whole = "" if limits.lost_classes else " that lose no class"
-    shown = " shown on the choosing rows to have" if limits.of_quality else " with"
-    next_one = "; if the confirming rows do not show the same of it, the next one" * limits.of_quality
-    unless = " (unless that is not within them)" * ((limits.max_bytes, limits.max_operations) != (None, None))
-    return (
-        f"of the models{shown} {limits}{whole} and are at least {GAIN:g} times as fast as the exact model"
-        f"{unless}, {first}, then {', then '.join(others)}{next_one}"
-    )
+    whole = ", then ".join([f"the one with {first}", *others])
+    if not limits.of_size_alone:
+        whole = f"those within {1 - AS_FAST:.0%} of the fastest, and of these {whole}"
+    again = "the confirming rows do not show the same"
+    again = again if limits.of_quality else "it loses a class on the confirming rows"
+    again = f"; if {again}, take the next one" * (limits.of_quality or len(musts) > 2)
+    return f"of the models that {', '.join(musts[:-1])} and {musts[-1]}, take {whole}{again}"
 
 
 def nearest_miss(point: Point) -> str:

@@ -1,0 +1,266 @@
+"""Whether what ``svmfast frontier`` recommends is what a careful user would choose.
+
+    python scripts/bench/recommendations.py --data DIR [--models DIR] [--sets a,b] [--seeds N] [--seconds S]
+                                            [--limits default,32k,0%] [--busy N] [--work DIR]
+
+DIR holds LIBSVM data sets under their usual names, plain or as .xz. A model that is not in --models is
+trained on some of the rows with svm-train. For each seed, half of the rows that the model was not trained on
+are given to frontier as TEST; the others are kept apart, and show whether the recommended model is within its
+limit. Afterwards, with nothing else running, the models that meet all requirements are timed on these rows,
+each against the exact one. --busy starts so many busy processes during frontier.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measuring import PROGRAM, plain_file
+
+from svmfast.evaluation.timing import race
+from svmfast.formats.detect import load_model
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.models.answer import answer
+
+#: Rows kept apart that are timed and compared.
+MOST_APART = 20_000
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A data set and its model.
+
+    Attributes
+    ----------
+    name : str
+    files : tuple of str
+        Files of rows; with `model` it was trained on the first one.
+    options : str
+        Of svm-train.
+    rows : int
+        Rows to train on.
+    model : str or None
+        A model's file, used instead of training where there is one.
+    rare : tuple of (str, float), or None
+        A label, and the share of the rows to which its rows are reduced.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    options: str = ""
+    rows: int = 5000
+    model: str | None = None
+    rare: tuple[str, float] | None = None
+
+
+PAIRS = [
+    Pair("ijcnn1", ("ijcnn1", "ijcnn1.t"), "-c 32 -g 2", 15_000, "ijcnn1_c32_g2.model"),
+    Pair("w8a", ("w8a.s80", "w8a.s20"), "-c 8 -g 0.05", 8000),
+    Pair("page-blocks", ("page-blocks_scale.s80", "page-blocks_scale.s20"), "-c 100 -g 1", 1500),
+    Pair("satimage", ("satimage.scale", "satimage.scale.t"), "-c 8 -g 0.5", 2500),
+    Pair("letter", ("letter.scale", "letter.scale.t"), "-c 16 -g 2", 6000),
+    Pair("usps", ("usps", "usps.t"), "-c 10 -g 0.0078", 3000),
+    Pair("cadata", ("cadata_scale.s80", "cadata_scale.s20"), "-s 3 -c 1 -g 1 -p 0.05", 4000),
+    Pair("covtype", ("covtype20k.scale01.s80", "covtype20k.scale01.s20"), "-c 10 -g 2", 6000),
+    Pair("magic04-rare", ("magic04_scale.s80", "magic04_scale.s20"), "-c 10 -g 1", 5000, rare=("-1", 0.015)),
+    Pair("skin-rare", ("skin_nonskin.s80", "skin_nonskin.s20"), "-c 10 -g 0.001", 8000, rare=("1", 0.01)),
+    Pair("phishing-rare", ("phishing.s80", "phishing.s20"), "-c 10 -g 0.1", 3000, rare=("0", 0.018)),
+    Pair("phishing", ("phishing.s80", "phishing.s20"), "-c 10 -g 0.1", 3000),
+    Pair("magic04", ("magic04_scale.s80", "magic04_scale.s20"), "-c 10 -g 1", 5000),
+]
+LIMITS = {"default": (), "32k": ("--max-bytes", "32k"), "0%": ("--max-diff", "0%")}
+
+
+def lines_of(pair: Pair, path: Path) -> list[str]:
+    """Return the lines of a file, of the rare class only some."""
+    lines = path.read_text().splitlines(keepends=True)
+    if pair.rare is None:
+        return lines
+    label, share = pair.rare
+    few = [line for line in lines if float(line.split(None, 1)[0]) == float(label)]
+    others = [line for line in lines if float(line.split(None, 1)[0]) != float(label)]
+    kept = random.Random(0).sample(few, min(len(few), round(share / (1 - share) * len(others))))
+    return [*others, *kept]
+
+
+def prepared(pair: Pair, data: Path, models: Path, work: Path) -> tuple[Path, Path, list[str]]:
+    """Return the model, its training rows, and lines of rows that it was not trained on."""
+    paths = [plain_file(data, name, work) for name in pair.files]
+    if pair.model is not None and any((models / f"{pair.model}{end}").exists() for end in ("", ".xz")):
+        return plain_file(models, pair.model, work), paths[0], lines_of(pair, paths[1])
+    lines = [line for path in paths for line in lines_of(pair, path)]
+    random.Random(1).shuffle(lines)
+    train, model = work / f"{pair.name}.train", work / f"{pair.name}.model"
+    train.write_text("".join(lines[: pair.rows]))
+    if not model.exists():
+        subprocess.run(["svm-train", "-q", *pair.options.split(), train, model], check=True, timeout=120)
+    return model, train, lines[pair.rows :]
+
+
+@contextmanager
+def busy(n: int) -> Iterator[None]:
+    """Keep n processes busy."""
+    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def qualifies(point: dict[str, Any], rows: str, limits: dict[str, Any]) -> bool:
+    """Return whether a model's report shows, on these rows, that it is within the limits."""
+    figures = point[rows]
+    for name, limit in (
+        (("labels_differing_percent", "values_differing_percent"), limits["max_diff_percent"]),
+        (("accuracy_lost_percent", "mse_increase_percent"), limits["max_loss_percent"]),
+    ):
+        end = next((figures[f"{n}_interval"][1] for n in name if f"{n}_interval" in figures), None)
+        if limit is not None and (end is None or end > limit):
+            return False
+    fits = limits["max_bytes"] is None or point["bytes"] <= limits["max_bytes"]
+    return fits and not point["lost_classes"]
+
+
+def by_the_rule(report: dict[str, Any]) -> str | None:
+    """Apply the printed rule to the figures of a report, where the confirming rows refused nothing twice."""
+    limits, exact = report["limits"], report["models"][0]
+    beyond = limits["max_bytes"] is not None and exact["bytes"] > limits["max_bytes"]
+    found = [p for p in report["models"][1:] if qualifies(p, "choosing", limits)]
+    found = [p for p in found if beyond or (p["speedup"] >= 1.5 and p["speedup_interval"][0] > 1)]
+    sized = limits["max_diff_percent"] is None and limits["max_loss_percent"] is None
+    refused = {one["name"] for one in report["refused"]}
+    found = [p for p in found if p["name"] not in refused]
+    if not found:
+        return None
+    first = max(p["speedup"] for p in found)
+
+    def key(point: dict[str, Any]) -> tuple[float, float]:
+        one = point["choosing"]
+        return one.get("labels_differing_percent", one.get("values_differing_percent")), -point["speedup"]
+
+    return str(min((p for p in found if sized or p["speedup"] >= 0.9 * first), key=key)["name"])
+
+
+def measured(report: dict[str, Any], model: Path, folder: Path, apart: Path) -> dict[str, Any]:
+    """Return whether the limit holds on the rows kept apart, and the speed relative to the best model's."""
+    best, limits = report["recommended"], report["limits"]
+    data = read_svmlight(apart)
+    exact = load_model(model)
+    theirs = answer(exact, data.rows).predicted
+    good = [p for p in report["models"][1:] if qualifies(p, "choosing", limits)]
+    good = [p for p in good if qualifies(p, "confirming", limits)]
+    top = max([p["speedup"] for p in good], default=0.0)
+    calls, files = {"exact": lambda: answer(exact, data.rows)}, {}
+    for point in good:
+        if point["speedup"] >= 0.6 * top or (best and point["name"] == best["name"]):
+            path = folder / "models" / point["name"]
+            if best and point["name"] == best["name"]:
+                path = folder / "recommended"
+            elif " + exact" in point["name"]:
+                path = folder / "models" / point["name"].replace(" + ", "+")
+                subprocess.run(point["command"].replace("svmfast", str(PROGRAM)), shell=True, check=True,
+                               capture_output=True)  # fmt: skip
+            files[point["name"]] = load_model(path)
+            inside = getattr(files[point["name"]], "embedded_exact", None)
+            calls[point["name"]] = lambda m=files[point["name"]], e=inside: answer(m, data.rows, exact=e)
+    _, speeds = race(calls, limit_seconds=4.0)
+    fastest = max((speed.ratio for name, speed in speeds.items() if name != "exact"), default=1.0)
+    found: dict[str, Any] = {"fastest": fastest, "held": True, "figure": None, "speed": None, "of_best": None}
+    if best is not None:
+        labels = calls[best["name"]]().predicted
+        if report["task"] == "regression":
+            errors = [float(np.mean((values - data.labels) ** 2)) for values in (labels, theirs)]
+            figure, limit = 100 * (errors[0] / errors[1] - 1), limits["max_loss_percent"]
+        else:
+            figure, limit = 100 * float(np.mean(labels != theirs)), limits["max_diff_percent"]
+        found |= {"figure": figure, "held": limit is None or figure <= limit}
+        ratio = speeds[best["name"]].ratio
+        found |= {"speed": ratio, "of_best": ratio / fastest, "stated": best["speedup"]}
+    elif good:
+        found["of_best"] = 1 / fastest
+    return found
+
+
+def one_run(pair: Pair, seed: int, limit: str, args: argparse.Namespace, work: Path) -> dict[str, Any]:
+    """Run frontier once, and measure what it recommends."""
+    model, train, lines = prepared(pair, args.data, args.models, work)
+    random.Random(seed).shuffle(lines)
+    lines = lines[: 4 * MOST_APART]
+    half = max(len(lines) // 2, len(lines) - MOST_APART)
+    test, apart = work / "test", work / "apart"
+    test.write_text("".join(lines[:half]))
+    apart.write_text("".join(lines[half:]))
+    with tempfile.TemporaryDirectory(dir=work) as scratch:
+        folder = Path(scratch) / "out"
+        words = ["frontier", model, "--data", train, "--test", test, "-o", folder, "--seed", str(seed)]
+        command = [PROGRAM, *words, "--time-limit", f"{args.seconds}s", "-q", *LIMITS[limit]]
+        with busy(args.busy):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"{shlex.join(map(str, command))}: {done.stderr}")
+        report = json.loads((folder / "report.json").read_text())
+        found = measured(report, model, folder, apart)
+    name = report["recommended"] and report["recommended"]["name"]
+    ruled = by_the_rule(report)
+    return {
+        "set": pair.name, "seed": seed, "limit": limit, "recommended": name, "by_the_rule": ruled,
+        "undecided": len(report["undecided"]), "refused": len(report["refused"]),
+        "candidates": len(report["models"]) - 1, **found,
+    }  # fmt: skip
+
+
+def shown(run: dict[str, Any]) -> str:
+    """Return a run as a line."""
+    figure = "" if run["figure"] is None else f", {run['figure']:.3f}% on rows apart"
+    speed = "" if run["speed"] is None else f", {run['stated']:.3g}x stated, {run['speed']:.3g}x measured"
+    share = "" if run["of_best"] is None else f", {run['of_best']:.2f} of the best ({run['fastest']:.3g}x)"
+    rule = "" if run["recommended"] == run["by_the_rule"] else f", by the rule {run['by_the_rule']}"
+    more = f", {run['refused']} refused, {run['undecided']} undecided of {run['candidates']}"
+    held = "" if run["held"] else " BEYOND THE LIMIT"
+    name = run["recommended"] or "exact"
+    return f"{run['set']} {run['seed']} {run['limit']}: {name}{figure}{held}{speed}{share}{rule}{more}"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--models", type=Path, default=Path())
+    parser.add_argument("--sets", default=",".join(pair.name for pair in PAIRS[:11]))
+    parser.add_argument("--limits", default=",".join(LIMITS))
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=120.0, help="frontier's time limit")
+    parser.add_argument("--busy", type=int, default=0)
+    parser.add_argument("--work", type=Path, help="keeps unpacked files and trained models")
+    args = parser.parse_args(argv)
+    runs = []
+    with tempfile.TemporaryDirectory() as scratch:
+        work = args.work or Path(scratch)
+        work.mkdir(exist_ok=True)
+        for pair in [one for one in PAIRS if one.name in args.sets.split(",")]:
+            for seed in range(args.seeds):
+                for limit in args.limits.split(","):
+                    runs.append(one_run(pair, seed, limit, args, work))
+                    print(shown(runs[-1]), flush=True)
+    rated = [run["of_best"] for run in runs if run["of_best"] is not None]
+    print(
+        f"{len(runs)} runs: {sum(run['held'] for run in runs)} within the limit on rows kept apart, "
+        f"{sum(run['recommended'] == run['by_the_rule'] for run in runs)} by the rule, "
+        f"{sum(share >= 0.85 for share in rated)} of {len(rated)} with 0.85 of the best's speed"
+    )
+
+
+if __name__ == "__main__":
+    main()
