@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Placeholders of paths in a candidate's arguments.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
+#: The order in which to try candidates that are sized to a limit: by the closeness of the methods' models at
+#: equal size.
+PROSPECTS = ("compress", "dcpred", "budget-train", "approximate", "nystrom", "meka")
 #: The shortest text of a number in a file is at least this share of the longest one.
 SHORTEST = 2 / 25
 #: A file sized to the limit that uses less than FULL of it is followed by one that should use AIM.
@@ -39,7 +42,7 @@ class CandidateCommand:
         Among a method's candidates, a lower level takes less work to make.
     arguments : tuple of str
         The arguments of ``svmfast``, with :data:`EXACT`, :data:`TRAIN` and :data:`OUT` in place of paths.
-    most_bytes, place, seconds
+    most_bytes, sized, seconds
         As in :class:`svmfast.methods.grid.Candidate`.
     """
 
@@ -48,7 +51,7 @@ class CandidateCommand:
     level: int
     arguments: tuple[str, ...]
     most_bytes: int | None = None
-    place: int | None = None
+    sized: bool = False
     seconds: float = 1.0
 
     def in_memory(self, memory: int) -> CandidateCommand:
@@ -140,7 +143,7 @@ def plan(
         if not labelled and any(map(_trains_on_labels, tried)):
             missing.append(Missing(name, name, "it trains on labels, and the rows have none"))
             tried = [one for one in tried if not _trains_on_labels(one)]
-        sized = any(one.place is not None for one in tried)
+        sized = any(one.sized for one in tried)
         for one in tried:
             if too_large(one, grid.max_bytes, sized=sized):
                 assert one.most_bytes is not None
@@ -152,7 +155,7 @@ def plan(
                 found.append(_command(method, one, reading))
         missing += [Missing(one.name, name, one.reason) for one in left_out]
 
-    if larger and not any(one.place is not None or _fits(one, grid) for one in found):
+    if larger and not any(one.sized or _fits(one, grid) for one in found):
         smallest, reported = min(larger, key=lambda pair: pair[0].most_bytes or 0)
         found.append(smallest)
         missing.remove(reported)
@@ -160,8 +163,9 @@ def plan(
     def order(one: CandidateCommand) -> tuple[int, int, int]:
         if grid.max_bytes is None:
             return 0, 0, one.level
-        if one.place is not None:
-            return 0, one.place, one.level
+        if one.sized:
+            known = one.method in PROSPECTS
+            return 0, PROSPECTS.index(one.method) if known else len(PROSPECTS), 0
         return 1 if _fits(one, grid) else 2, 0, one.level
 
     # The sort is stable: within a level the methods keep their order.
@@ -184,7 +188,7 @@ def too_large(one: Candidate, limit: int | None, *, sized: bool) -> bool:
     It is not if it may be too large and its method has a candidate that is `sized` to the limit, or if it is
     too large even with the shortest numbers.
     """
-    if limit is None or one.most_bytes is None or one.place is not None:
+    if limit is None or one.most_bytes is None or one.sized:
         return False
     return one.most_bytes > limit and (sized or SHORTEST * one.most_bytes > limit)
 
@@ -206,12 +210,12 @@ def enlarged(
         As for :func:`plan`.
     """
     limit = grid.max_bytes
-    if limit is None or sized.place is None or sized.most_bytes is None or n_bytes >= FULL * limit:
+    if limit is None or not sized.sized or sized.most_bytes is None or n_bytes >= FULL * limit:
         return None
     method = registry.method(sized.method)
     tried, _ = method.grid(replace(grid, max_bytes=int(AIM * limit * sized.most_bytes / n_bytes)))
     for one in tried:
-        if one.place == sized.place and one.most_bytes is not None and one.most_bytes > sized.most_bytes:
+        if one.sized and one.most_bytes is not None and one.most_bytes > sized.most_bytes:
             return _command(method, one, reading)
     return None
 
@@ -221,5 +225,5 @@ def _command(method: Method, one: Candidate, reading: Sequence[str]) -> Candidat
     inputs = {given: places[given] for given in one.inputs}
     arguments = method.command_words(inputs, one.options, OUT, reading)
     return CandidateCommand(
-        one.name, method.name, one.level, tuple(arguments), one.most_bytes, one.place, one.seconds
+        one.name, method.name, one.level, tuple(arguments), one.most_bytes, one.sized, one.seconds
     )

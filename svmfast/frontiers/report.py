@@ -278,10 +278,11 @@ def verdict(found: Frontier) -> list[str]:
         if found.choice.refused:
             why = f"the confirming rows show no model to be within the limits ({limits})"
         else:
-            why = f"no candidate is shown to be within the limits ({limits}) and is faster"
-        lines = [f"recommended: the exact model as it is; {why}"]
-        if not limits.fits(exact):
-            lines = [f"recommended: none; the exact model is not within the limits either, and {why}"]
+            shown_within = "shown to be " * limits.of_quality
+            why = f"no candidate is {shown_within}within the limits ({limits})"
+            why += " and faster" * limits.fits(exact)
+        instead = "the exact model as it is" if limits.fits(exact) else "none, not the exact model either"
+        lines = [f"recommended: {instead}; {why}"]
         lines += _refusals(found) + few_lines
         if (near := nearest(found.points, limits)) is not None:
             lines.append(f"nearest: {near.name}, {nearest_miss(near)}")

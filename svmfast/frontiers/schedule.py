@@ -68,7 +68,7 @@ def run_all(
                 late.append(candidate)
             else:
                 if following is not None:
-                    waiting.insert(sum(one.place is not None for one in waiting), following)
+                    waiting.insert(sum(one.sized for one in waiting), following)
             used[candidate.method] = used.get(candidate.method, 0.0) + time.monotonic() - begin
         waiting = late
     return {
@@ -90,7 +90,7 @@ def _share(
 ) -> float:
     """Return the seconds that a candidate may take."""
     share = left
-    if candidate.place is None:
+    if not candidate.sized:
         share = max(LEAST_SHARE, SHARES * left / (len(waiting) + 1))
     if any(other.method != candidate.method for other in (*waiting, *late)):
         own = used.get(candidate.method, 0.0)

@@ -81,7 +81,7 @@ def too_few_rows(exact: Point, limits: Limits) -> str | None:
     needed = trials_needed(share, (1 + CONFIDENCE) / 2)
     return (
         f"{rows:,} choosing and as many confirming rows cannot show that at most {limit:g}% differ; "
-        f"{needed:,} of each could"
+        f"{needed:,} of each could; give more, or a larger limit"
     )
 
 

@@ -35,9 +35,8 @@ class Candidate:
     most_bytes : int or None
         Upper bound on the size of its file; None if there is no limit on the size, or if none can be
         computed.
-    place : int or None
-        For a candidate that is sized to the limit: its place among those of all methods, best prospects
-        first. None for the others.
+    sized : bool
+        Whether it is sized to the limit.
     seconds : float
         The processor time that the run is expected to take, besides the start of a process. Rough: measured
         times correct it, so that the ratios count.
@@ -48,7 +47,7 @@ class Candidate:
     options: Mapping[str, Any]
     inputs: tuple[str, ...]
     most_bytes: int | None = None
-    place: int | None = None
+    sized: bool = False
     seconds: float = 1.0
 
 

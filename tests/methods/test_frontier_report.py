@@ -176,7 +176,7 @@ def test_too_few_rows_are_reported() -> None:
     assert lines[0].startswith("recommended: the exact model as it is; no candidate is shown to be within")
     assert (
         "too few rows: 95 choosing and as many confirming rows cannot show that at most 0.5% differ; "
-        "736 of each could"
+        "736 of each could; give more, or a larger limit"
     ) in lines
     assert "too few rows" not in message(SMALL, Limits(0.5))
 
@@ -203,13 +203,13 @@ def test_with_a_size_limit_the_loss_is_reported() -> None:
 def test_where_nothing_beats_the_exact_model_it_is_recommended() -> None:
     assert verdict(found(None, Limits(0.5))) == [
         "recommended: the exact model as it is; no candidate is shown to be within the limits (at most 0.5% "
-        "of the labels differing) and is faster"
+        "of the labels differing) and faster"
     ]
     near = replace(found(None, Limits(0.1)), points=[EXACT, SMALL], on_front=[True, True])
     near = replace(near, missing=[Missing("linear", "linear", "not tried", late=True)], complete=False)
     assert verdict(near)[1:] == [
         "too few rows: 1,000 choosing and as many confirming rows cannot show that at most 0.1% differ; "
-        "3,688 of each could",
+        "3,688 of each could; give more, or a larger limit",
         "nearest: compress-9, 8 times as fast as the exact model, 100 bytes, 0.3% of the labels differing, "
         "0.2 points of accuracy lost on the confirming rows",
         "not everything was tried: the time limit left out 1 candidate; run again to continue",

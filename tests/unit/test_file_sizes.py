@@ -12,7 +12,7 @@ from svmfast.api.run import run_method
 from svmfast.formats.detect import model_bytes
 from svmfast.formats.libsvm_model import read_libsvm_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.frontiers.grid import FULL, SHORTEST, CandidateCommand, enlarged, plan, tried_methods
+from svmfast.frontiers.grid import FULL, PROSPECTS, SHORTEST, CandidateCommand, enlarged, plan, tried_methods
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.grid import Candidate, Grid
 from svmfast.methods.registry import method
@@ -60,7 +60,7 @@ def test_files_are_no_larger_than_their_bounds(exact: str, limit: int) -> None:
                 continue
             real = size_of(made(one, name, exact))
             assert SHORTEST * one.most_bytes <= real <= one.most_bytes, one.name
-            if one.place is not None:
+            if one.sized:
                 sized.add(name)
                 assert one.most_bytes <= limit, one.name
                 # No more vectors or cells would be certain to fit, so little of the limit is left.
@@ -71,12 +71,10 @@ def test_files_are_no_larger_than_their_bounds(exact: str, limit: int) -> None:
 def test_a_limit_decides_what_is_tried_and_in_which_order() -> None:
     given = grid("diabetes_eps_rbf", 5000)
     found, missing = plan(given, tried_methods())
-    places = [one.place for one in found]
-    first = [place for place in places if place is not None]
-    assert first == sorted(first)
-    assert places == [*first, *[None] * (len(places) - len(first))]
-    assert len({one.method for one in found if one.place is not None}) == 6
-    rest = [one for one in found if one.place is None]
+    sized = [one.sized for one in found]
+    assert sized == sorted(sized, reverse=True)
+    assert tuple(dict.fromkeys(one.method for one in found if one.sized)) == PROSPECTS
+    rest = [one for one in found if not one.sized]
     fitting = [one.most_bytes is not None and one.most_bytes <= 5000 for one in rest]
     assert fitting == sorted(fitting, reverse=True)
     assert {one.name for one in rest if one.most_bytes is None} == {
@@ -102,7 +100,7 @@ def test_without_a_limit_there_are_no_bounds() -> None:
     for limit in (None, 10_000_000):
         given = grid("diabetes_eps_rbf", limit)
         every = [one for tried in candidates(given).values() for one in tried]
-        assert all(one.place is None for one in every)
+        assert not any(one.sized for one in every)
         if limit is None:
             assert all(one.most_bytes is None for one in every)
             assert [one.level for one in plan(given, tried_methods())[0]] == sorted(o.level for o in every)
@@ -119,7 +117,7 @@ def test_rows_of_very_many_columns_have_no_bounds() -> None:
 def test_a_file_that_leaves_much_of_the_limit_is_followed_by_a_larger_one() -> None:
     given = grid("diabetes_eps_rbf", 8000)
     found, _ = plan(given, ("nystrom",))
-    sized = next(one for one in found if one.place is not None)
+    sized = next(one for one in found if one.sized)
     real = 6500
     larger = enlarged(sized, real, given)
     assert isinstance(larger, CandidateCommand)
@@ -129,6 +127,6 @@ def test_a_file_that_leaves_much_of_the_limit_is_followed_by_a_larger_one() -> N
 
     # The header takes a part of both, so that the file of the larger one stays within the limit.
     assert 1.1 * landmarks(sized) < landmarks(larger) <= 8000 / real * landmarks(sized)
-    assert larger.place == sized.place
+    assert (larger.method, larger.sized) == (sized.method, True)
     assert enlarged(sized, int(FULL * 8000) + 1, given) is None
     assert enlarged(replace(sized, place=None), real, given) is None

@@ -39,8 +39,6 @@ AUTO_AS = (3, 128)
 MOST_NUMBERS = 20
 #: The most cells of the candidate that is sized to a limit, and the bytes of a shortened coefficient.
 MOST_SIZED_CELLS, SHORT_NUMBER = 1024, 8
-#: Place among the candidates that are sized to a limit (:attr:`Candidate.place`).
-PLACE = 3
 
 
 def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcome:
@@ -158,7 +156,7 @@ def _sized(grid: Grid, sizes: FileSizes, features: int) -> list[Candidate]:
         most = _bytes_of(sizes, features, 2, cells)
         level = 1 + (cells > 64)
         name, seconds = f"approximate-2-in-{cells}", _seconds(grid, 2, cells)
-        found.append(Candidate(name, level, options, inputs, most, PLACE, seconds))
+        found.append(Candidate(name, level, options, inputs, most, True, seconds))
     for order in (4, 3, 2):
         numbers = math.comb(features + order, order) * functions
         most = _bytes_of(sizes, features, order, 1)
@@ -166,6 +164,6 @@ def _sized(grid: Grid, sizes: FileSizes, features: int) -> list[Candidate]:
             options = {"order": order, "max_bytes": limit, "seed": grid.seed}
             name = f"approximate-{order}-in-{limit}-bytes"
             seconds = _seconds(grid, order, 1)
-            found.append(Candidate(name, 1, options, inputs, None, PLACE + 1, seconds))
+            found.append(Candidate(name, 1, options, inputs, None, True, seconds))
             break
     return found

@@ -22,8 +22,6 @@ from svmfast.solvers.training_data import expand
 
 #: Budgets of the candidates for ``frontier``, and their number of passes.
 BUDGETS, PASSES = (50, 100, 200, 500), 5
-#: Place among the candidates that are sized to a limit (:attr:`Candidate.place`).
-PLACE = 2
 
 
 def run(inputs: Inputs, options: BudgetTrainOptions, setting: Setting) -> Outcome:
@@ -90,17 +88,17 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     def bytes_of(budget: int) -> int | None:
         return sizes.expansion(budget * pairs)
 
-    def add(budget: int, level: int, place: int | None = None) -> None:
+    def add(budget: int, level: int, sized: bool = False) -> None:
         options = {**common, "budget": budget, "seed": grid.seed}
         # The passes, and the refit; a row takes part in the pairs of its class.
         work = len(model.sv_coef) * grid.rows * budget * (2 * PASSES * grid.width + 2 * budget)
         most, seconds = bytes_of(budget), work / RATE
         name = f"budget-train-{budget}"
-        found[budget] = Candidate(name, level, options, ("data",), most, place, seconds)
+        found[budget] = Candidate(name, level, options, ("data",), most, sized, seconds)
 
     most = len(model.sv) - 1
     for level, budget in enumerate(budget for budget in BUDGETS if budget <= most):
         add(budget, level)
     if fitting := sizes.largest(bytes_of, most):
-        add(fitting, sum(budget < fitting for budget in BUDGETS), PLACE)
+        add(fitting, sum(budget < fitting for budget in BUDGETS), sized=True)
     return list(found.values()), []

@@ -20,8 +20,6 @@ RATIOS = (0.01, 0.025, 0.05, 0.1, 0.25)
 SHORT: dict[str, Any] = {"rows": 20_000, "iterations": 300}
 #: Advice if the held-out rows exceed a limit that the rows for choices met.
 MORE_ROWS = "ask for less, or give more rows in `data`"
-#: Place among the candidates that are sized to a limit: at equal size, its models were the closest.
-PLACE = 0
 
 
 def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
@@ -71,10 +69,10 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     sizes = FileSizes(grid)
     found: dict[int, Candidate] = {}
 
-    def add(size: int, level: int, place: int | None = None) -> None:
+    def add(size: int, level: int, sized: bool = False) -> None:
         options, inputs = {"sv": size, **common}, ("model", "data")
         most, seconds = sizes.expansion(size), _seconds(grid, size)
-        found[size] = Candidate(f"compress-{size}", level, options, inputs, most, place, seconds)
+        found[size] = Candidate(f"compress-{size}", level, options, inputs, most, sized, seconds)
 
     for level, ratio in enumerate(RATIOS):
         size = max(least, round(ratio * n))
@@ -85,14 +83,14 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
         return every, []
     fitting = sizes.largest(sizes.expansion, max(least, int(LARGEST_SHARE * n)))
     if least <= fitting < n:
-        add(fitting, sum(ratio * n < fitting for ratio in RATIOS), PLACE)
+        add(fitting, sum(ratio * n < fitting for ratio in RATIOS), sized=True)
         return list(found.values()), []
     # Too few vectors are certain to fit, or no bound is known: the command searches for the number that does.
     options = {"max_bytes": grid.max_bytes, **common}
     name = f"compress-{grid.max_bytes}-bytes"
     # Usually the second try fits.
     seconds = 2 * _seconds(grid, least)
-    return [Candidate(name, 0, options, ("model", "data"), None, PLACE, seconds), *every], []
+    return [Candidate(name, 0, options, ("model", "data"), None, True, seconds), *every], []
 
 
 def _seconds(grid: Grid, size: int) -> float:

@@ -23,8 +23,6 @@ from svmfast.models.head import Head
 
 #: Multiples of a linear model's multiply-adds, for the candidates.
 OPERATIONS = (5, 10, 20, 40)
-#: Place among the candidates that are sized to a limit (:attr:`Candidate.place`).
-PLACE = 1
 
 
 def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
@@ -96,7 +94,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
         # One leaf: every landmark then serves every row, which is best for the size.
         options = {"clusters": 1, "landmarks": fitting, **common}
         name, seconds = f"dcpred-{fitting}-landmarks", _seconds(grid, fitting, trials=False)
-        found.append(Candidate(name, len(OPERATIONS), options, inputs, bytes_of(fitting), PLACE, seconds))
+        found.append(Candidate(name, len(OPERATIONS), options, inputs, bytes_of(fitting), True, seconds))
     return found, []
 
 

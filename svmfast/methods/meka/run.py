@@ -25,8 +25,6 @@ from svmfast.models.head import Head
 BLOCKS = ((8, 16), (16, 32), (32, 64))
 #: Clusters of the candidate that is sized to a limit: the first with which the rank is at least LEAST_RANK.
 SIZED_CLUSTERS, LEAST_RANK = (8, 4, 2, 1), 16
-#: Place among the candidates that are sized to a limit (:attr:`Candidate.place`).
-PLACE = 6
 
 
 def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
@@ -75,11 +73,11 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     sizes, head = FileSizes(grid), grid.exact.head
     found: dict[tuple[int, int], Candidate] = {}
 
-    def add(clusters: int, rank: int, level: int, place: int | None = None) -> None:
+    def add(clusters: int, rank: int, level: int, sized: bool = False) -> None:
         options = {"clusters": clusters, "rank": rank, **common}
         most = sizes.routed(clusters, clusters * rank, head)
         name, inputs, seconds = f"meka-{clusters}x{rank}", ("data", "exact"), _seconds(grid, clusters, rank)
-        found[clusters, rank] = Candidate(name, level, options, inputs, most, place, seconds)
+        found[clusters, rank] = Candidate(name, level, options, inputs, most, sized, seconds)
 
     for level, (clusters, rank) in enumerate(BLOCKS):
         add(clusters, rank, level)
@@ -87,7 +85,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
         most = len(grid.exact.sv) // clusters
         rank = sizes.largest(partial(_bytes_of, sizes, clusters, head), most)
         if rank >= LEAST_RANK or (rank and clusters == SIZED_CLUSTERS[-1]):
-            add(clusters, rank, sum(c * r < clusters * rank for c, r in BLOCKS), PLACE)
+            add(clusters, rank, sum(c * r < clusters * rank for c, r in BLOCKS), sized=True)
             break
     return list(found.values()), []
 

@@ -21,8 +21,6 @@ from svmfast.solvers.arithmetic import arithmetic
 
 #: Numbers of landmarks of the candidates for ``frontier``.
 SIZES = (64, 256, 1024)
-#: Place among the candidates that are sized to a limit (:attr:`Candidate.place`).
-PLACE = 5
 
 
 def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
@@ -90,17 +88,17 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     def bytes_of(size: int) -> int | None:
         return sizes.routed(1, size, head)
 
-    def add(size: int, level: int, place: int | None = None) -> None:
+    def add(size: int, level: int, sized: bool = False) -> None:
         chosen = {"landmarks": size, **options}
         # k-means, then the features and their products.
         work = grid.rows * size * (20 * grid.width + 2 * size) + 30 * size**3
         seconds, inputs = IMPORTS + grid.exact_seconds + work / (2 * RATE), ("data", "exact")
         most = bytes_of(size)
-        found[size] = Candidate(f"nystrom-{size}", level, chosen, inputs, most, place, seconds)
+        found[size] = Candidate(f"nystrom-{size}", level, chosen, inputs, most, sized, seconds)
 
     most = len(grid.exact.sv) - 1
     for level, size in enumerate(size for size in SIZES if size <= most):
         add(size, level)
     if fitting := sizes.largest(bytes_of, most):
-        add(fitting, sum(size < fitting for size in SIZES), PLACE)
+        add(fitting, sum(size < fitting for size in SIZES), sized=True)
     return list(found.values()), []
