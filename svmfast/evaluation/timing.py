@@ -100,6 +100,8 @@ NARROW = 1.1
 CONFIDENCE = 0.95
 #: Processor times are used if the spread of their ratios is below this multiple of the wall clock's.
 PROCESSOR_SPREAD = 0.5
+#: With fewer samples there is no interval at this confidence.
+LEAST_BLOCKS = 6
 #: A sample repeats a call for at least this many seconds, because of the resolution of clocks and schedulers.
 _LEAST_SAMPLE = 0.005
 
@@ -160,11 +162,21 @@ class Rounds:
         About the seconds of `call`.
     longest : float
         A sample repeats a call only up to this many seconds.
+    blocks : int
+        If not 0, the time from a call's first sample to its last is cut into so many blocks, and its speed
+        and interval are those of the blocks' medians: many samples in a row see one load, and would outvote
+        those of the rest of the time. If fewer than :data:`LEAST_BLOCKS` have samples, the samples count.
     """
 
     def __init__(
-        self, reference: str, call: Callable[[], object], seconds: float, longest: float = math.inf
+        self,
+        reference: str,
+        call: Callable[[], object],
+        seconds: float,
+        longest: float = math.inf,
+        blocks: int = 0,
     ) -> None:
+        self._blocks = blocks
         # All samples are equally long: a short one is less likely to be interrupted by other programs.
         self._length = max(_LEAST_SAMPLE, min(seconds, longest))
         self._reference = reference
@@ -190,7 +202,9 @@ class Rounds:
             if name != self._reference:
                 theirs = self._samples[self._reference][-1]
                 own = self._sample(name)
-                self._ratios[name].append(_Sample(theirs.wall / own.wall, theirs.processor / own.processor))
+                self._ratios[name].append(
+                    _Sample(theirs.wall / own.wall, theirs.processor / own.processor, own.at)
+                )
                 since += own.wall * self._calls[name][1] / (theirs.wall * self._calls[self._reference][1])
 
     def _sample(self, name: str) -> _Sample:
@@ -199,7 +213,7 @@ class Rounds:
         for _ in range(repeats):
             call()
         wall, processor = time.perf_counter() - start, time.process_time() - start_processor
-        found = _Sample(max(wall, 1e-9) / repeats, max(processor, 1e-9) / repeats)
+        found = _Sample(max(wall, 1e-9) / repeats, max(processor, 1e-9) / repeats, start)
         self._samples[name].append(found)
         return found
 
@@ -209,11 +223,22 @@ class Rounds:
 
     def wall(self, name: str) -> Speed:
         """Return the speed of a call by the wall clock."""
-        return median_ratio([ratio.wall for ratio in self._ratios[name]])
+        return median_ratio([ratio.wall for ratio in self._of_blocks(name)])
+
+    def _of_blocks(self, name: str) -> list[_Sample]:
+        """Return the medians of the blocks of a call's ratios, or its ratios."""
+        ratios = self._ratios[name]
+        whole = ratios[-1].at - ratios[0].at if ratios else 0.0
+        found: dict[int, list[_Sample]] = {}
+        for one in ratios:
+            found.setdefault(int(self._blocks * (one.at - ratios[0].at) / max(whole, 1e-9)), []).append(one)
+        if not self._blocks or len(found) < LEAST_BLOCKS:
+            return ratios
+        return [_Sample(*map(statistics.median, zip(*block, strict=True))) for block in found.values()]
 
     def result(self) -> Timed:
         """Return the times and speeds of all calls that have a sample."""
-        ratios = {name: own for name, own in self._ratios.items() if own}
+        ratios = {name: self._of_blocks(name) for name, own in self._ratios.items() if own}
         found = {name: self.wall(name) for name in ratios}
         if not all(one.narrow for one in found.values()):
             found = _by_clock(found, ratios)
@@ -263,10 +288,11 @@ def timed(
 
 
 class _Sample(NamedTuple):
-    """Seconds of one call, or ratios of such, by either clock."""
+    """Seconds of one call, or ratios of such, by either clock, and when it was taken."""
 
     wall: float
     processor: float
+    at: float
 
 
 def _by_clock(found: dict[str, Speed], ratios: Mapping[str, Sequence[_Sample]]) -> dict[str, Speed]:

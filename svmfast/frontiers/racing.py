@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from svmfast.evaluation.timing import Rounds, Timed, first_call
+from svmfast.evaluation.timing import LEAST_BLOCKS, Rounds, Timed, first_call
 
 #: Every model is timed in this many rounds.
 FEW_ROUNDS = 3
 #: The speeds that decide are known after this many rounds at least: fewer give no interval.
-LEAST_ROUNDS = 6
+LEAST_ROUNDS = LEAST_BLOCKS
+#: Speeds are those of this many parts of the run.
+BLOCKS = 12
 #: While candidates are made, this share of the time goes into rounds, so that all do not see the same load.
 SHARE = 0.1
 #: Seconds of timing at the end: at most, and at least, beyond the time limit if need be.
@@ -40,7 +42,7 @@ class Racing:
         self._wanted, self._clock = wanted, clock
         self._begin, self._spent = clock(), 0.0
         self._names: list[str] = []
-        self._rounds = Rounds("exact", exact, first_call(exact)[1])
+        self._rounds = Rounds("exact", exact, first_call(exact)[1], blocks=BLOCKS)
         self._rounds.round(["exact"])
 
     def add(self, name: str, call: Callable[[], object]) -> None:
@@ -68,22 +70,26 @@ class Racing:
         """
         begin = self._clock()
         end = min(begin + MOST_TIMING, max(end, begin + LEAST_TIMING))
-        for _ in range(FEW_ROUNDS):
-            few = [name for name in self._names if self._rounds.taken(name) < FEW_ROUNDS]
-            if not few or self._clock() > begin + (end - begin) / 3:
-                break
-            self._rounds.round(few)
-        while True:
-            wanted = list(self._wanted())
+        self._decide(end - (end - begin) / 3, None)
+        few = (name for name in self._names * FEW_ROUNDS if self._rounds.taken(name) < FEW_ROUNDS)
+        for name in few:
             if self._clock() > end:
-                wanted = [name for name in wanted[:FIRST] if self._rounds.taken(name) < LEAST_ROUNDS]
-            names = [name for name in wanted if not self._known(name)]
-            if not names or self._clock() > end + LEAST_TIMING:
+                break
+            self._rounds.round([name])
+        self._decide(end, None)
+        self._decide(self._clock() + LEAST_TIMING, FIRST)
+
+    def _decide(self, end: float, first: int | None) -> None:
+        """Time the models that decide, or only the first ones until they have intervals."""
+        while self._clock() < end:
+            names = [name for name in self._wanted()[:first] if not self._known(name, first is None)]
+            if not names:
                 return
             self._rounds.round(names)
 
-    def _known(self, name: str) -> bool:
-        return self._rounds.taken(name) >= LEAST_ROUNDS and self._rounds.wall(name).narrow
+    def _known(self, name: str, precisely: bool) -> bool:
+        enough = self._rounds.taken(name) >= LEAST_ROUNDS
+        return enough and (self._rounds.wall(name).narrow or not precisely)
 
     def result(self) -> Timed:
         """Return the times and speeds of all models so far."""

@@ -129,4 +129,4 @@ def test_a_file_that_leaves_much_of_the_limit_is_followed_by_a_larger_one() -> N
     assert 1.1 * landmarks(sized) < landmarks(larger) <= 8000 / real * landmarks(sized)
     assert (larger.method, larger.sized) == (sized.method, True)
     assert enlarged(sized, int(FULL * 8000) + 1, given) is None
-    assert enlarged(replace(sized, place=None), real, given) is None
+    assert enlarged(replace(sized, sized=False), real, given) is None

@@ -1,0 +1,102 @@
+"""Speeds measured in rounds over a whole run."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import pytest
+
+from svmfast.evaluation import timing
+from svmfast.evaluation.timing import Rounds
+from svmfast.frontiers import racing
+from svmfast.frontiers.racing import FIRST, LEAST_ROUNDS, Racing
+
+
+class Machine:
+    """A clock that calls move on; under a `load` those that are slowed take so many times as long."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.load = 0.0, 1.0
+        self.calls: list[str] = []
+        for name in ("perf_counter", "process_time", "monotonic"):
+            monkeypatch.setattr(time, name, lambda: self.now)
+
+    def __call__(self) -> float:
+        return self.now
+
+    def call(self, name: str, seconds: float, slowed: bool = False) -> Callable[[], None]:
+        def run() -> None:
+            self.calls.append(name)
+            self.now += seconds * (self.load if slowed else 1.0)
+
+        return run
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(monkeypatch)
+
+
+def test_the_interval_covers_the_loads_of_the_whole_run(machine: Machine) -> None:
+    """In one burst under load the interval is narrow, and wrong by a factor of two."""
+    burst = Rounds("exact", machine.call("exact", 0.1), 0.1)
+    burst.add("fast", machine.call("fast", 0.005, slowed=True), 0.005)
+    machine.load = 2.0
+    for _ in range(12):
+        burst.round(["fast"])
+    assert burst.wall("fast").high < 11
+    race = Racing(machine.call("exact", 0.1), lambda: ["fast"], machine)
+    race.add("fast", machine.call("fast", 0.005, slowed=True))
+    for load in (1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0):  # as candidates are made
+        machine.now += 100.0
+        machine.load = load
+        race.between()
+    race.finish(machine.now + 1)
+    speed = race.result().speeds["fast"]
+    assert speed.low < 11
+    assert speed.high > 19
+
+
+def test_timing_takes_a_tenth_of_the_time_between_candidates(machine: Machine) -> None:
+    race = Racing(machine.call("exact", 1.0), lambda: ["a"], machine)
+    race.add("a", machine.call("a", 0.1))
+    begin = machine.now
+    for _ in range(500):
+        machine.now += 1.0
+        race.between()
+    share = (machine.now - begin - 500) / (machine.now - begin)
+    assert 0.05 < share <= racing.SHARE + 0.02
+
+
+@pytest.mark.parametrize("left", [100.0, 0.0])
+def test_what_can_be_recommended_gets_an_interval(machine: Machine, left: float) -> None:
+    """Even without time left: with fewer than six samples no interval exists, and any choice is blind."""
+    names = [f"m{i}" for i in range(30)]
+    race = Racing(machine.call("exact", 0.2), lambda: names[:4], machine)
+    for i, name in enumerate(names):
+        race.add(name, machine.call(name, 0.02 + 0.001 * i))
+    machine.calls.clear()
+    begin = machine.now
+    race.finish(machine.now + left)
+    speeds = race.result().speeds
+    finite = [name for name in names if math.isfinite(speeds[name].high)]
+    assert finite[:FIRST] == names[:FIRST]
+    if left:
+        assert finite == names[:4]
+        assert all(speeds[name].samples >= racing.FEW_ROUNDS for name in names)
+        assert all(speeds[name].samples == LEAST_ROUNDS for name in finite)
+    assert machine.now - begin < racing.most_timing(left) + 2
+    assert speeds["m0"].ratio == pytest.approx(10, rel=0.01)
+
+
+def test_samples_are_equally_long(machine: Machine) -> None:
+    rounds = Rounds("exact", machine.call("exact", 0.1), 0.1)
+    rounds.add("fast", machine.call("fast", 0.001), 0.001)
+    rounds.round(["fast"])
+    assert machine.calls == ["exact"] + 100 * ["fast"]
+    found = rounds.result()
+    assert found.timings["fast"].seconds == pytest.approx(0.001)
+    assert found.speeds["fast"].ratio == pytest.approx(100)
+    assert timing.median_ratio([2.0] * 5).high == math.inf

@@ -1,0 +1,95 @@
+"""The division of rows into choosing and confirming ones, and what each may decide."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from program import data, model
+
+from svmfast.errors import UnsupportedError
+from svmfast.formats.detect import model_bytes
+from svmfast.formats.libsvm_model import read_libsvm_model
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.frontiers.folder import Record
+from svmfast.frontiers.grid import CandidateCommand
+from svmfast.frontiers.measuring import Measuring, Part
+from svmfast.frontiers.pareto import Limits
+from svmfast.frontiers.row_sets import RowSets, divided, read_sets
+from svmfast.frontiers.run import FrontierRun
+from svmfast.methods.approximate.convert import approximate
+from svmfast.methods.approximate.options import ApproximateOptions
+from svmfast.methods.common.equal_rows import row_keys
+from svmfast.options import Reading
+from svmfast.rows import Rows
+
+
+def sets(train: Path, test: Path | None, folder: Path, notes: list[str]) -> RowSets:
+    return read_sets(
+        str(train), test and str(test), folder, seed=0, reading=Reading(), threads=1, note=notes.append,
+        columns=lambda *given: None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_copies_stay_in_one_set(tmp_path: Path, held_out: bool) -> None:
+    """The second copies store zeros, and have their values in another text."""
+    text = data("photos.test").read_text()
+    (tmp_path / "twice").write_text(text + text.replace("\n", " 16:0\n"))
+    notes: list[str] = []
+    given = (tmp_path / "twice", None) if held_out else (data("photos.train"), tmp_path / "twice")
+    found = sets(*given, tmp_path, notes)
+    parts = [found.choosing, found.confirming, *([found.rest] if found.rest is not None else [])]
+    keys = [set(row_keys(part.rows)) for part in parts]
+    assert sum(map(len, keys)) == len(set().union(*keys))
+    assert sum(map(len, parts)) == 8000
+    wanted = 0.15 * 8000 if held_out else 4000
+    assert all(abs(len(part) - wanted) <= 10 for part in parts[:2])
+    assert notes == [f"{tmp_path}/twice: many rows occur 2 times; equal rows stay in one set"]
+
+
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=60), st.integers(0, 99), st.booleans())
+def test_every_row_is_in_one_set(numbers: list[int], seed: int, everything: bool) -> None:
+    _, group = np.unique(numbers, return_inverse=True)
+    half = len(group) // 2 if everything else len(group) // 4
+    parts = divided(group, half, np.random.default_rng(seed), everything=everything)
+    assert sorted(np.concatenate(parts).tolist()) == [*range(len(group))]
+    where = [{int(group[i]) for i in part} for part in parts]
+    assert len(where[0] | where[1] | where[2]) == sum(map(len, where))
+    assert not everything or not len(parts[2])
+    assert len(parts[0])
+
+
+def test_rows_that_are_all_equal_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "same").write_text("1 1:1\n" * 50)
+    with pytest.raises(UnsupportedError, match="has 50 rows, too few different ones to divide"):
+        sets(data("photos.train"), tmp_path / "same", tmp_path, [])
+
+
+@pytest.mark.parametrize("backed", [True, False])
+def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backed: bool) -> None:
+    """The certified share of the choosing rows decides; the report states that of the confirming rows."""
+    exact = read_libsvm_model(model("breast_c_rbf"))
+    fast, _ = approximate(exact, ApproximateOptions(order=2))
+    (tmp_path / "fast").write_bytes(model_bytes(fast))
+    near = read_svmlight(data("breast.test"))
+    part = Part(near.rows, near.labels)
+    far = Part(Rows.from_dense(50 * part.rows.to_dense()), part.labels)  # beyond the bound's validity
+    measuring = Measuring(exact, *((part, far) if backed else (far, part)))
+    request: Any = SimpleNamespace(
+        memory=1 << 30, exact="m", model=exact, limits=Limits(0.5), methods=("approximate",), threads=1,
+        seed=0, end=time.monotonic() + 1, stored=model_bytes,
+    )  # fmt: skip
+    folder: Any = SimpleNamespace(model=lambda candidate: str(tmp_path / "fast"))
+    run = FrontierRun(request, folder, cast("Any", None), measuring, cast("Any", None))
+    run._measure(CandidateCommand("approximate-2", "approximate", 0, ()), Record("0" * 64, 1.0))
+    assert [entry.name for entry in run._all] == ["approximate-2", "approximate-2 + exact"][: 1 + backed]
+    certified = run._all[0].losses.certified_percent
+    assert certified is not None
+    assert (certified[0] > 50, certified[1] > 50) == (backed, not backed)
