@@ -145,13 +145,17 @@ def by_the_rule(report: dict[str, Any]) -> str | None:
     found = [p for p in found if p["name"] not in refused]
     if not found:
         return None
-    first = max(p["speedup"] for p in found)
+    fast = 0.9 * max(p["speedup"] for p in found)
+    # Where timing did not decide, more models count as fast.
+    perhaps = {*report["undecided"], *([report["recommended"]["name"]] if report["undecided"] else [])}
 
     def key(point: dict[str, Any]) -> tuple[float, float]:
         one = point["choosing"]
         return one.get("labels_differing_percent", one.get("values_differing_percent")), -point["speedup"]
 
-    return str(min((p for p in found if sized or p["speedup"] >= 0.9 * first), key=key)["name"])
+    return str(
+        min((p for p in found if sized or p["speedup"] >= fast or p["name"] in perhaps), key=key)["name"]
+    )
 
 
 def measured(report: dict[str, Any], model: Path, folder: Path, apart: Path) -> dict[str, Any]:

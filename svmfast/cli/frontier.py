@@ -22,19 +22,19 @@ _HELP = """
     Three sets of rows are kept apart: those that EXACT was trained on (TRAIN), those that choose a model, and
     those that confirm it. The figures of the answers (accuracy, labels that differ, certified rows) are those
     of the confirming rows, except in the column 'choosing'. Models are timed and multiply-adds counted on the
-    choosing rows; the recommended model's speed is measured again on the confirming rows. With a limit
-    on the answers (`max_diff`, `max_loss`), the models within the limit compete on speed: of those within 10%
-    of the fastest, the one closest to EXACT is recommended. With `max_bytes` or `max_operations` alone, the
-    closest model that fits is recommended. Rows without labels (`unlabelled`, with TEST) suffice for all
-    limits but `max_loss`.
+    choosing rows. With a limit on the answers (`max_diff`, `max_loss`), the models compete on speed whose
+    whole 95% interval on the choosing rows is within the limit, and that lose no class: of those within 10%
+    of the fastest, the one closest to EXACT is recommended if the confirming rows show the same of it,
+    otherwise the next one. With `max_bytes` or `max_operations` alone, the closest model that fits is
+    recommended. Rows without labels (`unlabelled`, with TEST) suffice for all limits but `max_loss`.
 
     Each candidate is a separate svmfast command. The recommended command is printed; run again, it writes
     the same bytes on the same instruction set. DIR holds the models, the report (report.html, report.md,
     report.json and a figure) and 'recommended', a copy of the recommended model. The copy contains EXACT if
     EXACT is needed for the rows that are not certified. Cheap candidates come first, with `max_bytes` after
     one of each method that just fits, and no larger ones. All methods share the time limit. Run again, the
-    same command continues where it stopped. Exit status 1: no model that is faster or smaller than EXACT
-    meets the limits, or the chosen one does not meet them on the confirming rows.
+    same command continues where it stopped. Exit status 1: no model that is faster than EXACT is
+    shown to be within the limits by the choosing and the confirming rows.
     """
 
 
