@@ -192,9 +192,12 @@ def measured(report: dict[str, Any], model: Path, folder: Path, apart: Path) -> 
             figure, limit = 100 * float(np.mean(labels != theirs)), limits["max_diff_percent"]
         found |= {"figure": figure, "held": limit is None or figure <= limit}
         ratio = speeds[best["name"]].ratio
-        found |= {"speed": ratio, "of_best": ratio / fastest, "stated": best["speedup"]}
+        found |= {"speed": ratio, "stated": [best["speedup"], *best["speedup_interval"]]}
+        found["clock"] = best["speedup_clock"]
+        if limits["max_diff_percent"] is not None or limits["max_loss_percent"] is not None:
+            found["of_best"] = ratio / fastest
     elif good:
-        found["of_best"] = 1 / fastest
+        found["of_best"] = 1 / fastest if fastest >= 1.5 else 1.0
     return found
 
 
@@ -229,7 +232,11 @@ def one_run(pair: Pair, seed: int, limit: str, args: argparse.Namespace, work: P
 def shown(run: dict[str, Any]) -> str:
     """Return a run as a line."""
     figure = "" if run["figure"] is None else f", {run['figure']:.3f}% on rows apart"
-    speed = "" if run["speed"] is None else f", {run['stated']:.3g}x stated, {run['speed']:.3g}x measured"
+    speed = ""
+    if run["speed"] is not None:
+        ratio, *ends = run["stated"]
+        between = " to ".join("-" if end is None else f"{end:.3g}" for end in ends)
+        speed = f", {ratio:.3g}x stated ({between}, {run['clock']}), {run['speed']:.3g}x measured"
     share = "" if run["of_best"] is None else f", {run['of_best']:.2f} of the best ({run['fastest']:.3g}x)"
     rule = "" if run["recommended"] == run["by_the_rule"] else f", by the rule {run['by_the_rule']}"
     more = f", {run['refused']} refused, {run['undecided']} undecided of {run['candidates']}"

@@ -17,6 +17,8 @@ from svmfast.evaluation.timing import Speed
 GAIN = 1.5
 #: Speeds of at least this share of the fastest one count as equal.
 AS_FAST = 0.9
+#: Where timing cannot decide, a model whose median is slower by more than this factor counts as slower.
+PERHAPS = 1.25
 #: The k-th model that the confirming rows test may be beyond its limits with probability ERROR / 2^k, so that
 #: any number of tests together errs with probability ERROR at most.
 ERROR = 0.05
@@ -291,7 +293,7 @@ def as_fast_as_the_fastest(points: Sequence[Point]) -> list[Point]:
     def as_fast(point: Point) -> bool:
         if decided(point, first):
             return point.speed.ratio >= AS_FAST * first.speed.ratio
-        return GAIN * point.speed.ratio >= first.speed.ratio
+        return PERHAPS * point.speed.ratio >= first.speed.ratio
 
     return [point for point in points if as_fast(point)]
 

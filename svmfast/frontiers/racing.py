@@ -12,7 +12,7 @@ FEW_ROUNDS = 3
 #: The speeds that decide are known after this many rounds at least: fewer give no interval.
 LEAST_ROUNDS = LEAST_BLOCKS
 #: Speeds are those of this many parts of the run.
-BLOCKS = 12
+BLOCKS = 24
 #: While candidates are made, this share of the time goes into rounds, so that all do not see the same load.
 SHARE = 0.1
 #: Seconds of timing at the end: at most, and at least, beyond the time limit if need be.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 #: Speeds are measured on the rows that the exact model answers in this share of the time limit, within limits
 #: in seconds, and on at least LEAST_SAMPLE rows unless these take LEAST_FACTOR times as long.
-SAMPLE_SHARE, SAMPLE_SECONDS = 1 / 1500, (0.01, 0.1)
+SAMPLE_SHARE, SAMPLE_SECONDS = 1 / 1000, (0.01, 0.1)
 LEAST_SAMPLE, LEAST_FACTOR = 1_000, 10
 #: The exact model is tried as fallback if at least this percentage of the choosing rows is certified.
 LEAST_CERTIFIED = 5.0
