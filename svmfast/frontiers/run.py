@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from svmfast.rows import Rows
 
 #: Speeds are measured on the rows that the exact model answers in this share of the time limit, within limits
-#: in seconds, and on at least LEAST_SAMPLE rows unless these take LEAST_FACTOR times as long.
+#: in seconds, and on at least LEAST_SAMPLE rows unless these take LEAST_FACTOR times as long. Where there are
+#: fewer, they are repeated, up to about SAMPLE_BYTES: with few rows, the start of threads takes long.
 SAMPLE_SHARE, SAMPLE_SECONDS = 1 / 1000, (0.01, 0.1)
-LEAST_SAMPLE, LEAST_FACTOR = 1_000, 10
+LEAST_SAMPLE, LEAST_FACTOR, SAMPLE_BYTES = 1_000, 10, 1 << 24
 #: The exact model is tried as fallback if at least this percentage of the choosing rows is certified.
 LEAST_CERTIFIED = 5.0
 FALLBACK = " + exact"
@@ -312,9 +313,10 @@ class FrontierRun:
         least, most = SAMPLE_SECONDS
         rate = len(self.measuring.choosing) / max(self.measuring.exact_seconds, 1e-9)
         n = max(1, int(rate * min(most, max(least, SAMPLE_SHARE * left))))
-        n = max(min(len(rows), n), min(LEAST_SAMPLE, LEAST_FACTOR * n))
+        room = SAMPLE_BYTES * len(rows) // (16 * (rows.nnz + len(rows)))
+        n = max(min(max(len(rows), room), n), min(LEAST_SAMPLE, LEAST_FACTOR * n))
         order = np.random.default_rng(self.request.seed).permutation(len(rows))
-        return rows.take(np.sort(np.resize(order, n)))  # repeated if there are fewer
+        return rows.take(np.sort(np.resize(order, n)))
 
     def _call(self, entry: _Entry | None) -> Callable[[], object]:
         from svmfast.models.answer import answer
