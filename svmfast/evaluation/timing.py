@@ -6,7 +6,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from svmfast.progress import Progress, silent
@@ -296,12 +296,19 @@ class _Sample(NamedTuple):
 
 
 def _by_clock(found: dict[str, Speed], ratios: Mapping[str, Sequence[_Sample]]) -> dict[str, Speed]:
-    """Return the speeds of the race: those `found` by the wall clock, or all of them by processor time."""
+    """Return the speeds of the race: those `found` by the wall clock, or all of them by processor time.
+
+    The intervals then include the wall clock's medians, which count the waiting of idle threads.
+    """
     wall = {name: [ratio.wall for ratio in own] for name, own in ratios.items()}
     processor = {name: [ratio.processor for ratio in own] for name, own in ratios.items()}
     if _spread(processor.values()) >= PROCESSOR_SPREAD * _spread(wall.values()):
         return found
-    return {name: median_ratio(own, processor=True) for name, own in processor.items()}
+    speeds = {name: median_ratio(own, processor=True) for name, own in processor.items()}
+    return {
+        name: replace(own, low=min(own.low, found[name].ratio), high=max(own.high, found[name].ratio))
+        for name, own in speeds.items()
+    }
 
 
 def _spread(ratios: Iterable[Sequence[float]]) -> float:
