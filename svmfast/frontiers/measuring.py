@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from svmfast.class_scores import LostClass, lost_classes
 from svmfast.evaluation.benchmark import counted_work
 from svmfast.evaluation.linear import linear_multiply_adds
-from svmfast.evaluation.loss import Loss, Ranking, loss, no_loss
+from svmfast.evaluation.loss import Estimate, Loss, Ranking, loss, no_loss
 from svmfast.evaluation.skill import Skill, skill
+from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
 from svmfast.models.certified import bounds_its_error, certified_rows, certifies
@@ -92,6 +93,27 @@ class _Answer:
         return _Answer(np.where(self.sure, self.predicted, exact.predicted), ranking, self.sure)
 
 
+@dataclass(frozen=True, eq=False)
+class _Repeats:
+    """Rows of which some are equal: these are one observation of the share of labels that differ."""
+
+    first: NDArray[np.int64]
+    counted: Counted
+
+    @classmethod
+    def of(cls, rows: Rows) -> _Repeats | None:
+        """Return the repeats of rows; None if there are none."""
+        group, first = groups_of(row_keys(rows))
+        if len(first) == len(group):
+            return None
+        times, frequent = np.bincount(group).astype(np.float64), frequent_groups(group)
+        return cls(first, Counted(times, frequent, times[~frequent]))
+
+    def share(self, differs: NDArray[np.bool_]) -> Estimate:
+        """Return the share of the rows, in percent, that `differs` is true of."""
+        return Estimate(*(100 * end for end in self.counted.share(differs[self.first])))
+
+
 def _answered(head: Head, predicted: FloatArray, decisions: FloatArray) -> _Answer:
     return _Answer(predicted, None if head.sides is None else Ranking(decisions[:, 0], head.sides))
 
@@ -119,6 +141,7 @@ class Measuring:
         self.exact_seconds = (time.process_time() - begin) / threads
         self._exact_answers.append(self._answer(exact, confirming))
         self._unit = linear_multiply_adds(exact.head, choosing.rows)
+        self._repeats = [_Repeats.of(part.rows) for part in self._parts()]
 
     @property
     def choosing_labels(self) -> FloatArray:
@@ -178,13 +201,17 @@ class Measuring:
     def _losses(self, model: Model, answers: list[_Answer], *, backed: bool) -> Losses:
         regression = self.exact.head.is_regression
         found, lost = [], []
-        for one, exact, part in zip(answers, self._exact_answers, self._parts(), strict=True):
+        sides = zip(answers, self._exact_answers, self._parts(), self._repeats, strict=True)
+        for one, exact, part, repeats in sides:
             whole = one.backed(exact) if backed else one
             predicted, theirs, ranking = whole.predicted, exact.predicted, whole.ranking
             if backed and certifies(model) and (predicted == theirs).all():  # proven, not estimated
                 found.append(no_loss(predicted, part.labels, regression=regression, ranking=ranking))
             else:
-                found.append(loss(predicted, theirs, part.labels, regression=regression, ranking=ranking))
+                known = loss(predicted, theirs, part.labels, regression=regression, ranking=ranking)
+                if repeats is not None and not regression:
+                    known = replace(known, differing=repeats.share(predicted != theirs))
+                found.append(known)
             targets = part.labels if self.labelled else theirs
             lost.append(() if regression else lost_classes(predicted, theirs, targets))
             if len(found) == 1:

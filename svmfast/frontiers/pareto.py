@@ -146,10 +146,10 @@ class Limits:
         low is ERROR / 2 for the first test and is halved by each further one, which takes an interval that
         is wider by ln(2) / ln(2 / ERROR): exactly that if no row differs, less otherwise.
         """
-        wider = 1 + (test - 1) * math.log(2) / math.log(2 / ERROR)
+        wider = (test - 1) * math.log(2) / math.log(2 / ERROR)
         pairs = ((loss.differing, self.max_diff_percent), (self.lost(loss), self.max_loss_percent))
         return all(
-            limit is None or known is None or known.value + wider * (known.high - known.value) <= limit
+            limit is None or known is None or known.high + wider * (known.high - known.value) <= limit
             for known, limit in pairs
         )
 

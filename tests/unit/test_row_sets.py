@@ -93,3 +93,17 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
     certified = run._all[0].losses.certified_percent
     assert certified is not None
     assert (certified[0] > 50, certified[1] > 50) == (backed, not backed)
+
+
+def test_copies_narrow_no_interval() -> None:
+    exact = read_libsvm_model(model("digits_c_rbf_prob"))
+    fast, _ = approximate(exact, ApproximateOptions(order=1))
+    rows = read_svmlight(data("digits.test"))
+    once, three = (rows.rows.take(np.tile(np.arange(300), times)) for times in (1, 3))
+    labels = rows.labels
+    found = Measuring(exact, Part(once, labels), Part(three, np.tile(labels, 3))).alone(fast)
+    assert found.choosing.labels_differing
+    assert found.confirming.labels_differing == 3 * found.choosing.labels_differing
+    for end in ("value", "low", "high"):
+        alone, copied = (getattr(one.differing, end) for one in (found.choosing, found.confirming))
+        assert copied == pytest.approx(alone)

@@ -79,10 +79,10 @@ def test_the_share_asked_for_is_met_by_just_as_many(tmp_path: Path) -> None:
 
 def test_a_recommended_model_may_just_meet_the_limit() -> None:
     share, nothing = percent(7, 100), Estimate(0.0, 0.0, 0.0)
-    lost = Loss(100, cast(Any, None), 7, Estimate(share, 2.8, 13.9), nothing, None)
+    lost = Loss(1000, cast(Any, None), 50, Estimate(5.0, 3.7, share), nothing, None)
     limit = percentage(Share().convert("7%", None, None))
-    assert Limits(max_diff_percent=limit).kept_by(lost)
-    assert not Limits(max_diff_percent=6.99).kept_by(lost)
+    assert Limits(max_diff_percent=limit).shown_by(lost)
+    assert not Limits(max_diff_percent=6.99).shown_by(lost)
 
 
 @pytest.mark.parametrize(
