@@ -35,6 +35,8 @@ from svmfast.models.answer import answer
 
 #: Rows kept apart that are timed and compared.
 MOST_APART = 20_000
+#: Fewer rows are repeated for timing.
+LEAST_TIMED = 20_000
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,10 @@ def measured(report: dict[str, Any], model: Path, folder: Path, apart: Path) -> 
     good = [p for p in report["models"][1:] if qualifies(p, "choosing", limits)]
     good = [p for p in good if qualifies(p, "confirming", limits)]
     top = max([p["speedup"] for p in good], default=0.0)
-    calls, files = {"exact": lambda: answer(exact, data.rows)}, {}
+    # As frontier does: with few rows the start of threads takes most of the time.
+    timed = data.rows.take(np.resize(np.arange(len(data.rows)), max(len(data.rows), LEAST_TIMED)))
+    calls: dict[str, Any] = {"exact": lambda: answer(exact, timed)}
+    files: dict[str, Any] = {}
     for point in good:
         if point["speedup"] >= 0.6 * top or (best and point["name"] == best["name"]):
             path = folder / "models" / point["name"]
@@ -179,12 +184,12 @@ def measured(report: dict[str, Any], model: Path, folder: Path, apart: Path) -> 
                                capture_output=True)  # fmt: skip
             files[point["name"]] = load_model(path)
             inside = getattr(files[point["name"]], "embedded_exact", None)
-            calls[point["name"]] = lambda m=files[point["name"]], e=inside: answer(m, data.rows, exact=e)
+            calls[point["name"]] = lambda m=files[point["name"]], e=inside: answer(m, timed, exact=e)
     _, speeds = race(calls, limit_seconds=4.0)
     fastest = max((speed.ratio for name, speed in speeds.items() if name != "exact"), default=1.0)
     found: dict[str, Any] = {"fastest": fastest, "held": True, "figure": None, "speed": None, "of_best": None}
     if best is not None:
-        labels = calls[best["name"]]().predicted
+        labels = calls[best["name"]]().predicted[: len(data.rows)]
         if report["task"] == "regression":
             errors = [float(np.mean((values - data.labels) ** 2)) for values in (labels, theirs)]
             figure, limit = 100 * (errors[0] / errors[1] - 1), limits["max_loss_percent"]
