@@ -48,6 +48,16 @@ def frontier(
     return svmfast("frontier", *arguments, *limit, "-o", "dir", cwd=cwd, shortened=shortened, **more)
 
 
+def recommending(cwd: Path, *arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run frontier where it must recommend a model; again where a busy machine shows none to be faster."""
+    for _ in range(4):
+        done = frontier(cwd, *arguments, **more)
+        if done.returncode != 1:
+            break
+    assert done.returncode == 0, done.stdout
+    return done
+
+
 def report(cwd: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((cwd / "dir" / "report.json").read_text())
     return found
@@ -57,8 +67,7 @@ def report(cwd: Path) -> dict[str, Any]:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder with a finished run, and the run's output."""
     folder = tmp_path_factory.mktemp("frontier")
-    done = frontier(folder, *BREAST, *TEST, *FEW, *WIDE, shortened=False)
-    assert done.returncode == 0, done.stderr
+    done = recommending(folder, *BREAST, *TEST, *FEW, *WIDE, shortened=False)
     return folder, done.stdout.decode()
 
 
@@ -228,8 +237,7 @@ def test_the_recommended_copy_is_as_good_as_stated(
         candidates(tmp_path, "3", method)
     # With full timing, which the recommendation depends on; the candidates are there.
     limits = ("--max-diff", most, "--time-limit", "20s", *SEED)
-    done = frontier(tmp_path, *PHOTOS, "--methods", f"{method},cascade", *limits, shortened=False)
-    assert done.returncode == 0, done.stdout
+    recommending(tmp_path, *PHOTOS, "--methods", f"{method},cascade", *limits, shortened=False)
     best, copy = report(tmp_path)["recommended"], tmp_path / "dir" / "recommended"
     assert load_model(copy).kind == kind
     assert copy.stat().st_size == best["bytes"]
@@ -315,8 +323,7 @@ def test_limits(finished: tuple[Path, str]) -> None:
     assert report(folder)["recommended"] is None
     assert not (folder / "dir" / "recommended").exists()
     assert b"no model is within the limits" in (folder / "dir" / "report.html").read_bytes()
-    loose = frontier(folder, *BREAST, *TEST, *FEW, "--max-operations", "1.5x", "--max-diff", "90%")
-    assert loose.returncode == 0
+    recommending(folder, *BREAST, *TEST, *FEW, "--max-operations", "1.5x", "--max-diff", "90%")
     best = report(folder)["recommended"]
     assert best["name"] == "linear"
     assert best["linear_cost_counted"] <= 1.5
@@ -349,8 +356,7 @@ def test_a_run_that_does_not_end_leaves_no_results_of_an_earlier_one(
 
 
 def test_without_a_test_file_rows_are_held_out(tmp_path: Path) -> None:
-    done = frontier(tmp_path, *BREAST, "--methods", "linear", "--max-diff", "50%")
-    assert done.returncode == 0, done.stderr
+    done = recommending(tmp_path, *BREAST, "--methods", "linear", "--max-diff", "50%")
     found = report(tmp_path)
     assert found["row_sets"]["held_out_of_training"]
     for text in ((tmp_path / "dir" / "report.md").read_text(), done.stdout.decode()):
@@ -580,8 +586,8 @@ def test_a_warning_if_test_rows_are_much_harder(tmp_path: Path) -> None:
 
 def test_quiet_prints_only_the_recommendation(finished: tuple[Path, str]) -> None:
     folder, errors = finished
-    done = frontier(folder, *BREAST, *TEST, *FEW, *WIDE, "-q")
-    assert (done.returncode, done.stderr) == (0, b"")
+    done = recommending(folder, *BREAST, *TEST, *FEW, *WIDE, "-q")
+    assert done.stderr == b""
     lines = done.stdout.decode().splitlines()
     assert lines[0].startswith("recommended: ")
     names = [line.split(":")[0] for line in lines]
@@ -643,8 +649,7 @@ def test_limits_on_losses(finished: tuple[Path, str]) -> None:
         (("--max-loss", "9%"), "accuracy"),
         (("--max-loss", "9%", "--metric", "balanced-accuracy"), "balanced_accuracy"),
     ):
-        done = frontier(folder, *BREAST, *TEST, *FEW, *more)
-        assert done.returncode == 0, done.stderr
+        done = recommending(folder, *BREAST, *TEST, *FEW, *more)
         best = report(folder)["recommended"]
         for rows in ("choosing", "confirming"):
             assert best[rows][f"{key}_lost_percent_interval"][1] <= 9
@@ -674,7 +679,19 @@ def test_printed_and_stored_commands_are_quoted(tmp_path: Path) -> None:
         (data("breast.test"), rows),
     ):  # fmt: skip
         shutil.copy(source, tmp_path / place)
-    words = ["frontier", exact, "--data", train, "--test", test, "--methods", "approximate", "-o", folder]
+    words = [
+        "frontier",
+        exact,
+        "--data",
+        train,
+        "--test",
+        test,
+        "--methods",
+        "approximate",
+        *WIDE,
+        "-o",
+        folder,
+    ]
     done = svmfast(*words, "--time-limit", "20s", cwd=tmp_path, shortened=True)
     assert done.returncode == 0, done.stderr
     made = tmp_path / folder
