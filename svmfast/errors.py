@@ -271,6 +271,16 @@ class ArrayWidthError(OptionError, ValueError):
         super().__init__(f"the data have {width} columns; expected {expected}")
 
 
+class NotFiniteCellError(OptionError):
+    """A value of an array is not finite; its row and column count from 0, and in the message from 1."""
+
+    def __init__(self, of: str, value: float, row: int, column: int, name: str | None = None) -> None:
+        self.of, self.value, self.row, self.column = of, value, row, column
+        called = "" if name is None else f" ('{shown(name)}')"
+        where = f"row {row + 1:,}, column {column + 1:,}{called}"
+        super().__init__(f"{of} holds {value} in {where}; every value must be finite")
+
+
 class NotFiniteError(SvmfastError):
     """A result is not finite; the message names the computation and its numbers."""
 

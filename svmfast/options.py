@@ -209,7 +209,7 @@ class Reading:
         Text(),
         "The column of a table (Parquet, Arrow, CSV) that holds the labels.",
         metavar="COLUMN",
-        shown="label",
+        shown="that named in the model, else label",
     )
     features: tuple[str, ...] | None = option(
         None,
@@ -218,11 +218,22 @@ class Reading:
         metavar="A,B,...|@FILE",
         shown="those named in the model, else all others",
     )
+    exclude: tuple[str, ...] | None = option(
+        None,
+        Names(),
+        "Columns of a table that are not features, such as an identifier; @FILE: one name per line.",
+        metavar="A,B,...|@FILE",
+    )
 
     @property
     def names(self) -> tuple[str, ...] | None:
         """The columns of a table that hold the features, if the scaling names them."""
         return getattr(self.scale, "feature_names", None)
+
+    @property
+    def label_column(self) -> str | None:
+        """The column of a table that holds the labels, if the option or the scaling's model names it."""
+        return self.label or getattr(self.scale, "label_column", None)
 
     @property
     def class_names(self) -> Mapping[float, str] | None:

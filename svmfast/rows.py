@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from svmfast.errors import OptionError
+from svmfast.errors import NotFiniteCellError, OptionError
 from svmfast.sparse import csr_arrays, is_sparse
 
 FloatArray = NDArray[np.float64]
@@ -176,7 +176,8 @@ class Rows:
         if dense.ndim != 2:
             raise OptionError(f"expected a 2-dimensional array, got {dense.ndim} dimensions")
         if not np.isfinite(dense).all():
-            raise OptionError("the array holds nan or inf; every value must be finite")
+            row, column = np.argwhere(~np.isfinite(dense))[0].tolist()
+            raise NotFiniteCellError("the array", dense[row, column], row, column)
         n, width = dense.shape
         if width > MAX_COLUMNS:
             raise OptionError(_too_wide(width))
@@ -191,7 +192,9 @@ class Rows:
         """Return the rows of any SciPy sparse matrix or array, with or without its stored zeros."""
         indptr, indices, values, width = csr_arrays(matrix, zeros=zeros)
         if not np.isfinite(values).all():
-            raise OptionError("the matrix holds nan or inf; every value must be finite")
+            at = int(np.argmax(~np.isfinite(values)))
+            row = int(np.searchsorted(indptr, at, side="right")) - 1
+            raise NotFiniteCellError("the matrix", values[at], row, int(indices[at]))
         if width > MAX_COLUMNS:
             raise OptionError(f"Rows: {_too_wide(width)}")
         return cls.trusted(indptr, indices.astype(np.int32), values, width)

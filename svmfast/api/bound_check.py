@@ -272,7 +272,7 @@ def _rows(
     see: Callable[[Sequence[str]], None] = lambda columns: None,
     see_array: Callable[[int], None] = lambda width: None,
 ) -> Rows:
-    rows = rows_of(data, names=reading.names, see=see, see_array=see_array)
+    rows = rows_of(data, reading=reading, see=see, see_array=see_array)
     return rows if reading.scale is None else reading.scale.apply(rows)
 
 

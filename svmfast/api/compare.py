@@ -270,7 +270,7 @@ def _data(
         path = os.fspath(data)
         data, seconds = _read(data, reading, threads, timed=timed)
     seen: list[Sequence[str]] = []
-    rows = rows_of(data, names=reading.names, see=seen.append, see_array=see_array)
+    rows = rows_of(data, reading=reading, see=seen.append, see_array=see_array)
     if labels is None:
         labels = getattr(data, "labels", None)
     if labels is None:

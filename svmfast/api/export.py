@@ -338,7 +338,7 @@ class _RowSource:
         def see_array(width: int) -> None:
             check_array(width, unscaled(self.model), scaling, self.listener.warn)
 
-        return rows_of(given, names=named.names, see=see, see_array=see_array), of
+        return rows_of(given, reading=named, see=see, see_array=see_array), of
 
     def _of_file(self, path: str, named: Reading) -> Rows:
         from svmfast.formats.replay import read_through

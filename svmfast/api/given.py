@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.display import count, listed, shown
-from svmfast.errors import ArrayWidthError, MissingColumnError, OptionError, RowWidthError, WrongTypeError
+from svmfast.errors import (
+    ArrayWidthError,
+    MissingColumnError,
+    NotFiniteCellError,
+    OptionError,
+    RowWidthError,
+    WrongTypeError,
+)
 from svmfast.models.memory import MEMORY
 from svmfast.models.scaled import scaling_of
 from svmfast.options import Reading
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
 #: The types accepted for a model and for data.
 MODEL = "a model, or the path of one"
 DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, a DataFrame, or the path of data"
+_PLAIN = Reading()
 _SERIES = "a DataFrame, an array, or for a single row a Series whose index has the names of the features"
 
 
@@ -190,7 +198,10 @@ def _with_names_of(named: Scaling, scaling: Scaling) -> Scaling:
     if scaling.feature_names is None:
         scaling = replace(scaling, feature_names=named.feature_names)
     if scaling.class_names is None:
-        scaling = replace(scaling, class_names=named.class_names, class_labels=named.class_labels)
+        taken = {name: getattr(named, name) for name in ("class_names", "class_labels", "boolean_classes")}
+        scaling = replace(scaling, **taken)
+    if scaling.label_column is None:
+        scaling = replace(scaling, label_column=named.label_column)
     return scaling
 
 
@@ -239,7 +250,7 @@ def _row_of_series(data: Any) -> Any:
 def rows_of(
     data: Any,
     form: Callable[[Any], Rows] = as_rows,
-    names: tuple[str, ...] | None = None,
+    reading: Reading = _PLAIN,
     see: Callable[[Sequence[str]], None] = lambda columns: None,
     see_array: Callable[[int], None] = lambda width: None,
 ) -> Rows:
@@ -250,8 +261,8 @@ def rows_of(
     data : array_like, SciPy sparse matrix, Rows, Dataset, or an object with ``__arrow_c_stream__``
         A Series of pandas is a single row if its index has the names of the features.
     form : callable
-    names : tuple of str, optional
-        The columns of a table that are features; by default all of them.
+    reading : Reading
+        Its scaling may name the columns of a table that are features; by default all of them are.
     see : callable
         Called with the columns of a table that are its features.
     see_array : callable
@@ -268,7 +279,7 @@ def rows_of(
         from svmfast.formats.tables import from_object
 
         # Data in memory have no labels, unless the caller gives them separately.
-        dataset = from_object(data, Reading(unlabelled=True), names)
+        dataset = from_object(data, replace(reading, unlabelled=True, label=None, features=None))
         if dataset.columns is not None:
             see(dataset.columns)
         return dataset.rows
@@ -284,7 +295,14 @@ def rows_of(
             raise WrongTypeError("the data", data, DATA)
         see_array(dense.shape[-1])
         rows = dense
-    return form(rows)
+    try:
+        return form(rows)
+    except NotFiniteCellError as error:
+        names = reading.names or ()
+        if error.column >= len(names):
+            raise
+        named = names[error.column]
+        raise NotFiniteCellError(error.of, error.value, error.row, error.column, named) from error
 
 
 def checked_labels(

@@ -269,7 +269,7 @@ class _Reader:
                 check_array(width, reference, reading.scale, setting.warn)
 
         form = with_zeros if precomputed else as_rows
-        rows = rows_of(given, form, reading.names, frame, see_array)
+        rows = rows_of(given, form, reading, frame, see_array)
         if labels is None:
             labels = getattr(given, "labels", None)
         if labels is None and spec.labels == "needed":
@@ -318,7 +318,7 @@ class _Reader:
                 setting.note(f"{name}: {note}")
             self.stack.enter_context(naming_lines(name, notes, first_line))
         else:
-            rows = rows_of(given, names=reading.names, see=partial(self.see, name, in_memory=True))
+            rows = rows_of(given, reading=reading, see=partial(self.see, name, in_memory=True))
             labels = getattr(given, "labels", None) if labels is None else labels
             if labels is None:
                 raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")

@@ -155,6 +155,7 @@ class Predictor:
         self.listener = listener or Listener()
         opened = opened_models(model, asked, scale=scale, identify=identify, listener=self.listener)
         self.model, self.exact, self.scaling = opened.model, opened.exact, opened.scaling
+        self._reading = Reading(scale=self.scaling)
         self._options = replace(asked, exact=None)  # it is open, and would be pickled twice
         self._identities = opened.identities
         # Decision values, and a bound printed with them, need double precision. The labels of an
@@ -219,7 +220,7 @@ class Predictor:
         if isinstance(data, Rows):
             rows = data
         else:
-            rows = rows_of(data, names=self.feature_names, see=self.see, see_array=self._see_array)
+            rows = rows_of(data, reading=self._reading, see=self.see, see_array=self._see_array)
         return self._joined(rows, [rows] if self.scaling is None else self.scaling.parts(rows), threads)
 
     def _joined(self, rows: Rows, scaled: Iterable[Rows], threads: int | None) -> Answer:
@@ -233,7 +234,7 @@ class Predictor:
             # Its own values would keep the scaled rows.
             few, begin = rows[begin : begin + len(part)], begin + len(part)
             found.append(replace(one, decide=partial(self._decisions, few, threads)))
-        return replace(joined(found), class_names=self.class_names)
+        return self._named(joined(found))
 
     def _decisions(self, rows: Rows, threads: int | None) -> FloatArray:
         return self.answer(rows, threads=threads).decisions
@@ -268,7 +269,7 @@ class Predictor:
         ------
         ColumnOrderError, MissingColumnError
         """
-        how, heard = Reading(scale=self.scaling), self.listener
+        how, heard = self._reading, self.listener
         self.column_order.check(IN_MEMORY, columns, how, heard.note, self.model, in_memory=True)
         check_width(how, IN_MEMORY, self.model, Rows.empty(len(columns)), heard.warn, columns)
 
@@ -294,7 +295,13 @@ class Predictor:
             tolerance=asked.tolerance,
             threads=thread_count(threads),
         )
-        return found if self.class_names is None else replace(found, class_names=self.class_names)
+        return self._named(found)
+
+    def _named(self, found: Answer) -> Answer:
+        if self.scaling is None or self.class_names is None:
+            return found
+        boolean = self.scaling.boolean_classes
+        return replace(found, class_names=self.class_names, boolean_classes=boolean)
 
     def settings(self) -> dict[str, Any]:
         """Return what determines the answers as plain values: the options and (`identify`) models' hashes."""

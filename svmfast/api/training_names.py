@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.errors import OptionError
+from svmfast.formats._columns import LABEL
 from svmfast.formats.training_classes import TrainingClasses
 from svmfast.methods.method import Method
 from svmfast.models.scaling import Scaling
@@ -48,6 +49,7 @@ class TrainingNames:
         self._names_classes = self._keeps and getattr(options, "is_classifier", False)
         self._columns: tuple[str, ...] | None = None
         self._done = False
+        self._label = reading.label_column
         # Labels that are ignored are read all the same.
         ignored = trains and (converts or getattr(options, "ignores_labels", False))
         takes = (self._names_classes or ignored) and reading.class_names is None
@@ -118,6 +120,8 @@ class TrainingNames:
             scaling = Scaling(np.zeros(count), np.ones(count))
         if columns is not None:
             scaling = scaling.naming(columns)
+        if self._keeps and self._label is not None and not self._label.isdecimal():
+            scaling = replace(scaling, label_column=None if self._label == LABEL else self._label)
         if classes is not None:
             scaling = replace(scaling, class_names=tuple(classes.values()), class_labels=tuple(classes))
         return scaling

@@ -76,8 +76,8 @@ class Columns:
     ) -> None:
         self._path, self._first_line = path, first_line
         self._schema, self.keep = schema, tuple(keep)
-        self.label = None if reading.unlabelled else reading.label or LABEL
-        chosen = reading.features or names
+        self.label = label_of(schema.names, reading)
+        chosen, excluded = reading.features or names, reading.exclude or ()
         absent = self.label is not None and schema.get_field_index(self.label) < 0
         if self.label is not None and not labels and (not absent or (chosen and reading.label is None)):
             left_out = (*left_out, self.label)
@@ -89,10 +89,18 @@ class Columns:
             )
             self._missing(f"there is no column '{self.label}'", instead)
         if chosen is None:
-            chosen = [name for name in schema.names if name not in (self.label, *self.keep, *left_out)]
+            for name in excluded:
+                if schema.get_field_index(name) < 0 and name not in schema.names:  # -1 if there are several
+                    self._missing(f"there is no column '{name}', which is one of `exclude`")
+            others = {self.label, *self.keep, *left_out, *excluded}
+            chosen = [name for name in schema.names if name not in others]
             if not chosen:
                 self._missing("there is no column of features")
         self.features = tuple(chosen)
+        numbers = set(self.numbers)
+        for name in excluded:
+            if name in numbers:
+                self._missing(f"column '{name}' is one of `exclude`, but also a feature or the label")
         columns = Counter(schema.names)
         for name in self.read:
             if columns[name] > 1:
@@ -115,7 +123,7 @@ class Columns:
             kind = schema.field(name).type
             if name == self.label and self._classes is not None and _holds_strings(kind):
                 continue
-            _check_type(path, self._head, name, kind, more=reading.features is None)
+            _check_type(path, self._head, name, kind, more=chosen is not names and reading.features is None)
 
     def _missing(self, what: str, instead: str = "") -> NoReturn:
         names = f"the columns are {listed(self._schema.names)}{instead}"
@@ -249,6 +257,18 @@ class Columns:
         return error
 
 
+def label_of(names: Sequence[str], reading: Reading) -> str | None:
+    """Return the column of labels of a table with these columns; None if it has none.
+
+    The column that a model remembers need not be in every table.
+    """
+    if reading.unlabelled:
+        return None
+    if reading.label is None and reading.label_column not in names and LABEL in names:
+        return LABEL
+    return reading.label_column or LABEL
+
+
 def pandas_index(schema: Any) -> list[str]:
     """Return the columns that hold the index of a pandas DataFrame; they are not features.
 
@@ -329,5 +349,6 @@ def _check_type(path: str, line: int | None, name: str, kind: Any, *, more: bool
     if any(test(value) for test in numeric):
         return
     what = f"column '{name}' holds {'strings' if _holds_strings(kind) else f'values of type {value}'}"
-    instead = "; name the columns of features (`features`)" if more else ""
+    instead = "; name those that are no features (`exclude`), or the columns of features (`features`)"
+    instead = instead if more else ""
     raise ColumnTypeError(path, line, what, None, f"expected numbers{instead}")

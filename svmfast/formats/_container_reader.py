@@ -32,7 +32,7 @@ from svmfast.models.base import (
 from svmfast.models.memory import MEMORY, Allowance
 
 MAGIC = "svmfast-model"
-MAJOR, MINOR = 1, 5
+MAJOR, MINOR = 1, 6
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _MAX_WORDS = 8

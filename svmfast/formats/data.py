@@ -78,7 +78,8 @@ def stream_data(
         from svmfast.formats.tables import TableStream
 
         return TableStream(opened, kind, reading, threads=threads, keep=keep, labels=labels, classes=classes)
-    named = next((name for name in ("label", "features") if getattr(reading, name) is not None), None)
+    options = ("label", "features", "exclude")
+    named = next((name for name in options if getattr(reading, name) is not None), None)
     if named is not None or keep:
         raise OptionError(f"`{named or 'keep'}` names columns of a table, but the data are LIBSVM's text")
     stream = stream_svmlight(opened, chunk_bytes=chunk_bytes, threads=threads, **reading.reader_kwargs())

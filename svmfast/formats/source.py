@@ -246,15 +246,19 @@ class Source:
             pass
         return bytes(self._ahead)
 
-    def peek_line(self, most: int) -> bytes:
-        """Return the next line with its end, or the first `most` bytes of it, without consuming them."""
-        seen = end = 0
-        while not end and seen < most:
+    def peek_line(self, most: int, start: int = 0) -> bytes:
+        """Return the next line with its end, or the first `most` bytes of it, without consuming them.
+
+        `start` is the number of bytes of the lines before it that were returned already.
+        """
+        seen, end = start, 0
+        while not end and seen < start + most:
             end = self._ahead.find(b"\n", seen) + 1
             seen = len(self._ahead)
             if not end and not self._look(_LINE_BYTES):
                 break
-        return bytes(self._ahead[: min(end or most, most)])
+        most += start
+        return bytes(self._ahead[start : min(end or most, most)])
 
     def _look(self, room: int) -> int:
         """Read at most `room` bytes that are not consumed, and return their number."""

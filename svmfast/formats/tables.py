@@ -30,7 +30,7 @@ from svmfast.errors import (
 )
 from svmfast.foreign import foreign
 from svmfast.formats._arrow import checked, pyarrow
-from svmfast.formats._columns import LABEL, Columns, pandas_index
+from svmfast.formats._columns import Columns, label_of, pandas_index
 from svmfast.formats.source import Source, open_source
 from svmfast.formats.svmlight import Dataset, Notes
 from svmfast.options import MEMORY, Reading
@@ -44,8 +44,9 @@ _CELLS = 1 << 20
 _MAX_ROWS, _BLOCK_ROWS = 1 << 16, 1 << 14
 _CSV_BLOCK = 1 << 20
 _CSV_CELL = re.compile(
-    r"In CSV column #(\d+): Row #(\d+): CSV conversion error to double: invalid value '(.*)'"
+    r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (?:double|bool): invalid value '(.*)'"
 )
+_SWITCHES = frozenset(word for one in ("true", "false") for word in (one, one.title(), one.upper()))
 _CSV_WIDTH = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
@@ -167,13 +168,13 @@ class TableStream(Iterator[Dataset]):
     def _csv(self) -> Iterator[Any]:
         from pyarrow import csv as text
 
-        names, separator, header = self._csv_columns()
+        names, separator, header, switches = self._csv_columns()
         pa = self._pa
         words = set(self._keep)
-        named = self._classes is not None or self._reading.class_names is not None
-        if named and not self._reading.unlabelled:
-            words.add(self._reading.label or LABEL)  # names of classes, or numbers
-        schema = pa.schema([(name, pa.string() if name in words else pa.float64()) for name in names])
+        if self._classes is not None or self._reading.class_names is not None:
+            words.add(label_of(names, self._reading) or "")  # names of classes, or numbers
+        others = {name: pa.bool_() for name in switches} | {name: pa.string() for name in words}
+        schema = pa.schema([(name, others.get(name, pa.float64())) for name in names])
         self._find_columns(schema, 2 if header else 1)
         return iter(
             text.open_csv(
@@ -193,21 +194,27 @@ class TableStream(Iterator[Dataset]):
             )
         )
 
-    def _csv_columns(self) -> tuple[list[str], str, bool]:
-        """Return the column names, the separator, and whether the first line has the names."""
+    def _csv_columns(self) -> tuple[list[str], str, bool, set[str]]:
+        """Return the column names, the separator, whether the first line has the names, and switches.
+
+        Switches are columns whose value in the first row is True or False.
+        """
         line = self._source.peek_line(_CSV_BLOCK)
         if len(line) == _CSV_BLOCK:  # pyarrow reads no longer lines
             what = f"the line is longer than {_CSV_BLOCK:,} bytes"
             raise LineTooLongError(self.path, 1, what, None, "expected the names of columns")
-        line = line.partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf").rstrip(b"\r")
-        first = line.decode("utf-8", "replace")
+        following = self._source.peek_line(_CSV_BLOCK, len(line))
+        lines = line.removeprefix(b"\xef\xbb\xbf"), following
+        first, second = (one.rstrip(b"\r\n").decode("utf-8", "replace") for one in lines)
         if not first.strip():
             raise EmptyDataError(self.path, None, "there are no rows", None, "expected column names")
         separator = max("\t,;", key=first.count)
         fields = [field.strip() for field in next(csv.reader([first], delimiter=separator))]
         if all(_is_number(field) or not field for field in fields):
-            return [str(number) for number in range(1, len(fields) + 1)], separator, False
-        return fields, separator, True
+            return [str(number) for number in range(1, len(fields) + 1)], separator, False, set()
+        values = next(csv.reader([second], delimiter=separator), [])
+        pairs = zip(fields, values, strict=False)
+        return fields, separator, True, {name for name, value in pairs if value in _SWITCHES}
 
     def _find_columns(self, schema: Any, first_line: int | None = None) -> None:
         self._all = schema.names
@@ -299,6 +306,8 @@ class TableStream(Iterator[Dataset]):
                 if cell := _CSV_CELL.match(text):
                     what = f"column '{self._all[int(cell[1])]}': not a number"
                     wanted = "expected a finite number"
+                    if cell[3].count(",") == 1 and _is_number(cell[3].replace(",", ".")):
+                        wanted += " with a decimal point, not a comma"
                     raise BadValueError(self.path, int(cell[2]), what, cell[3], wanted) from error
                 if width := _CSV_WIDTH.match(text):
                     what, wanted = f"{width[3]} fields", f"expected {width[2]}, one per column"
@@ -338,7 +347,7 @@ def has_stream(data: Any) -> bool:
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
 
 
-def from_object(data: Any, reading: Reading, names: Sequence[str] | None = None) -> Dataset:
+def from_object(data: Any, reading: Reading) -> Dataset:
     """Return the rows of an object with Arrow's C interface; numeric columns are not copied in between.
 
     Raises
@@ -360,7 +369,7 @@ def from_object(data: Any, reading: Reading, names: Sequence[str] | None = None)
             batch = pa.record_batch(data)
             schema, batches = batch.schema, iter([batch])
         index = pandas_index(schema)
-    columns = Columns(schema, name, reading, names, left_out=index)
+    columns = Columns(schema, name, reading, reading.names, left_out=index)
     rows, labels, read = [], [], 0
     while True:
         with reading_it():

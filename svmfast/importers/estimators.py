@@ -10,7 +10,14 @@ import numpy as np
 
 from svmfast.errors import UnsupportedError, WrongTypeError
 from svmfast.importers.calibrated import calibrated_estimator, is_calibrated, with_sigmoid
-from svmfast.importers.machines import SVM_TYPES, expansion_of, is_own_type, machine_type, own_model
+from svmfast.importers.machines import (
+    SVM_TYPES,
+    are_boolean,
+    expansion_of,
+    is_own_type,
+    machine_type,
+    own_model,
+)
 from svmfast.importers.scalers import SCALERS, Affine, affine_of, is_scaler
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -35,8 +42,8 @@ def model_of(estimator: Any) -> Model:
             "every step of the pipeline is passthrough", f"expected {_MACHINES} as the last step"
         )
     called, last = steps[-1]
-    names = getattr(steps[0][1], "feature_names_in_", None)
-    features = None if names is None else tuple(map(str, names))
+    columns = getattr(steps[0][1], "feature_names_in_", None)
+    features = None if columns is None else tuple(map(str, columns))
     if is_own_type(type(last)):
         return _with_steps_before(own_model(last, called), affine, features, last.n_features_in_, called)
     if machine_type(last) is None:
@@ -47,7 +54,9 @@ def model_of(estimator: Any) -> Model:
     model: Model = expansion
     if classes is not None:
         d = expansion.n_features
-        model = ScaledModel(expansion, Scaling(np.zeros(d), np.ones(d), class_names=classes))
+        boolean = are_boolean(last.classes_)
+        scaling = Scaling(np.zeros(d), np.ones(d), class_names=classes, boolean_classes=boolean)
+        model = ScaledModel(expansion, scaling)
     return _with_steps_before(model, affine, features, expansion.n_features, called)
 
 

@@ -84,6 +84,11 @@ def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
     return np.arange(len(values)), tuple(str(one) for one in values.tolist())
 
 
+def are_boolean(classes: Any) -> bool:
+    """Return whether classes are False and True."""
+    return all(isinstance(one, bool) for one in np.asarray(classes).tolist())
+
+
 def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[str, ...] | None]:
     """Return the model of a support vector machine, and the names of its classes if labels replace them.
 

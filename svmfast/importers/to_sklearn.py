@@ -57,6 +57,8 @@ def to_sklearn(model: Model) -> Any:
     machine = _machine(expansion, None if scaling is None else scaling.class_names)
     if scaling is None:
         return machine
+    if scaling.boolean_classes:
+        machine.classes_ = machine.classes_ == "True"
     from sklearn.pipeline import make_pipeline
 
     d = expansion.n_features

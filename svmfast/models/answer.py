@@ -69,6 +69,8 @@ class Answer(Cacheless):
         Computes `decisions`: a LIBSVM model's labels are known before its decision values.
     class_names : mapping of float to str, or None
         The name of each label, if the model's classes have names.
+    boolean_classes : bool
+        Whether these names are words for False and True.
     notes : tuple of str
         Warnings and remarks on the model and the rows.
     """
@@ -84,25 +86,27 @@ class Answer(Cacheless):
     single: NDArray[np.bool_] | None = None
     class_names: Mapping[float, str] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
+    boolean_classes: bool = False
 
     def __len__(self) -> int:
         return len(self.predicted)
 
     @property
-    def names(self) -> NDArray[np.str_] | None:
-        """The name of each label in `predicted`, ``(n,)`` str; None if the classes have no names."""
+    def names(self) -> NDArray[np.str_] | NDArray[np.bool_] | None:
+        """The name of each label in `predicted`, ``(n,)`` str, or bool; None if the classes have no names."""
         return self._names_of(self.predicted)
 
     @property
-    def voted_names(self) -> NDArray[np.str_] | None:
+    def voted_names(self) -> NDArray[np.str_] | NDArray[np.bool_] | None:
         """The name of each label in `voted`, ``(n,)`` str; None without probabilities or names."""
         return None if self.voted is None else self._names_of(self.voted)
 
-    def _names_of(self, labels: FloatArray) -> NDArray[np.str_] | None:
+    def _names_of(self, labels: FloatArray) -> NDArray[np.str_] | NDArray[np.bool_] | None:
         if self.class_names is None:
             return None
         known, places = name_places(self.class_names, labels)
-        return np.array(known)[places]
+        names = np.array(known)
+        return (names == "True" if self.boolean_classes else names)[places]
 
     @cached
     def decisions(self) -> FloatArray:

@@ -121,6 +121,10 @@ class Scaling(Cacheless):
     class_labels : tuple of float or None
         The labels that `class_names` name, in the same order. They are set by the model that carries the
         scaling, since its file already stores the labels.
+    label_column : str or None
+        The column of labels in tables, if it is not called label.
+    boolean_classes : bool
+        Whether the classes are False and True, whose names are these words.
 
     Raises
     ------
@@ -137,6 +141,8 @@ class Scaling(Cacheless):
     target: TargetRange | None = None
     digits: int | None = None
     class_labels: tuple[float, ...] | None = None
+    label_column: str | None = None
+    boolean_classes: bool = False
 
     def __post_init__(self) -> None:
         for name in ("offset", "factor"):
@@ -157,6 +163,8 @@ class Scaling(Cacheless):
             _expect("digits", holds, f"{self.digits}", f"a number from 1 to {MAX_DIGITS}")
         for name, expected in (("feature_names", d), ("class_names", None)):
             self._check_names(name, expected)
+        words = not self.boolean_classes or set(self.class_names or ()) <= {"False", "True"}
+        _expect("boolean_classes", words, "other names of classes", "False and True")
 
     def _check_names(self, name: str, expected: int | None) -> None:
         names = getattr(self, name)
@@ -234,9 +242,8 @@ class Scaling(Cacheless):
 
     def only_names(self) -> Scaling:
         """Return a scaling with the same names that does not change rows or labels."""
-        identity = np.zeros(len(self)), np.ones(len(self))
-        names = self.feature_names, self.class_names
-        return Scaling(*identity, None, *names, class_labels=self.class_labels)
+        kept = replace(self, offset=np.zeros(len(self)), factor=np.ones(len(self)), ranges=None)
+        return replace(kept, clip=None, target=None, digits=None)
 
     def naming(self, names: Sequence[str]) -> Scaling:
         """Return the same map with these names of columns, of which there is one for every column or more.
@@ -356,7 +363,7 @@ class Scaling(Cacheless):
             return False
         mine, theirs = self.stored(), other.stored()
         for part in mine[0], theirs[0]:
-            for name in ("feature_names", "class_names"):
+            for name in _NAMES:
                 part.pop(name, None)
         return mine[0] == theirs[0] and all(
             np.array_equal(mine[1].get(name, _NOTHING), theirs[1].get(name, _NOTHING))
@@ -393,6 +400,12 @@ class Scaling(Cacheless):
                 import json  # imported on use, to save start-up time
 
                 scalars[name] = json.dumps(list(getattr(self, name)))
+        if self.label_column is not None:
+            import json
+
+            scalars["label_column"] = json.dumps([self.label_column])
+        if self.boolean_classes:
+            scalars["boolean_classes"] = 1
         return scalars, arrays
 
     @classmethod
@@ -414,6 +427,8 @@ class Scaling(Cacheless):
         if _all_or_none(scalars, [f"y_{field.name}" for field in fields(TargetRange)]):
             target = TargetRange(*(float(scalars[f"y_{field.name}"]) for field in fields(TargetRange)))
         digits = int(scalars["digits"]) if "digits" in scalars else None
+        column = _names("label_column", scalars.get("label_column"))
+        _expect("label_column", column is None or len(column) == 1, "not one name", "one name")
         ranges = None
         if ranged:
             ends = float(scalars["lower"]), float(scalars["upper"])
@@ -430,6 +445,8 @@ class Scaling(Cacheless):
             ranges,
             target,
             digits,
+            label_column=None if column is None else column[0],
+            boolean_classes=bool(scalars.get("boolean_classes", 0)),
         )
 
 
@@ -447,6 +464,8 @@ def _named_overflow(first: int = 1) -> Iterator[None]:
 
 
 _NOTHING = np.zeros(0)
+#: Parts that name something, and do not change a row.
+_NAMES = ("feature_names", "class_names", "label_column", "boolean_classes")
 
 #: The fields of a scaling in a file. The two forms of the map are optional, but one of them must be there.
 SCALING_SCALARS = (
@@ -455,6 +474,8 @@ SCALING_SCALARS = (
     ScalarField("digits", "int", optional=True, since=5),
     *(ScalarField(f"y_{field.name}", "float", optional=True, since=5) for field in fields(TargetRange)),
     *(ScalarField(name, "text", optional=True, since=5) for name in ("feature_names", "class_names")),
+    ScalarField("label_column", "text", optional=True, since=6),
+    ScalarField("boolean_classes", "int", optional=True, since=6),
 )
 SCALING_ARRAYS = tuple(
     ArrayField(name, "float64", 1, optional=True, since=5)

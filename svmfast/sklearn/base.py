@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from svmfast.api.predict import predict
 from svmfast.errors import OptionError, SingleClassError
-from svmfast.importers.machines import labels_of
+from svmfast.importers.machines import are_boolean, labels_of
 from svmfast.models.answer import Answer
 from svmfast.models.base import Model
 from svmfast.models.head import Head
@@ -119,7 +119,9 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         names = tuple(names[i] for i in np.searchsorted(self._labels, labels))
         features, d = getattr(self, "feature_names_in_", None), self.n_features_in_
         called = None if features is None else tuple(map(str, features))
-        return with_scaling(model, Scaling(np.zeros(d), np.ones(d), None, called, names))
+        boolean = are_boolean(self.classes_)
+        scaling = Scaling(np.zeros(d), np.ones(d), None, called, names, boolean_classes=boolean)
+        return with_scaling(model, scaling)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row.

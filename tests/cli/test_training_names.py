@@ -229,3 +229,27 @@ def test_scale_numbers_the_classes_as_training_does(rows: dict[str, Path]) -> No
     assert (named.returncode, numbers.returncode) == (0, 0)
     assert named.stdout == numbers.stdout
     assert named.stderr.decode() == f"svmfast: {rows['csv']}: {MEANING}\n"
+
+
+def test_the_column_of_labels_is_kept(tmp_path: Path) -> None:
+    """Every later command finds it without `label`, and does not miss it where there are no labels."""
+    named = {"id": [f"m{row}" for row in range(len(FRAME))], "species": SPECIES}
+    whole = pa.table({**named, **{name: FRAME[name].to_numpy() for name in FRAME}})
+    csv.write_csv(whole, tmp_path / "rows.csv")
+    csv.write_csv(whole.drop_columns("species"), tmp_path / "new.csv")
+    words = ("--label", "species", "--exclude", "id")
+    done = svmfast("train", "-q", *words, tmp_path / "rows.csv", tmp_path / "model")
+    assert done.returncode == 0, done.stderr
+    scaling = scaling_of(load_model(tmp_path / "model"))
+    assert scaling is not None
+    assert (scaling.label_column, scaling.feature_names) == ("species", tuple(FRAME.columns))
+    assert b'\nlabel_column ["species"]\n' in (tmp_path / "model").read_bytes()
+    done = svmfast("predict", tmp_path / "rows.csv", tmp_path / "model", tmp_path / "out.csv")
+    assert b"Accuracy = 9" in done.stderr + done.stdout
+    words = ("compress", tmp_path / "model", "--sv", "9", "--data", tmp_path / "rows.csv")
+    assert svmfast(*words, "-q", "-o", tmp_path / "fast").returncode == 0
+    assert scaling_of(load_model(tmp_path / "fast")).label_column == "species"  # type: ignore[union-attr]
+    done = svmfast(
+        "predict", "--unlabelled", tmp_path / "new.csv", tmp_path / "fast", tmp_path / "new.out.csv"
+    )
+    assert done.returncode == 0, done.stderr

@@ -63,10 +63,12 @@ def test_widths_may_differ() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(OptionError, match="nan or inf"):
-        Rows.from_dense([[np.nan]])
-    with pytest.raises(OptionError, match="nan or inf"):
-        as_rows(csr_array(np.array([[np.inf]])))
+    with pytest.raises(
+        OptionError, match="the array holds nan in row 3, column 2; every value must be finite"
+    ):
+        Rows.from_dense([[1, 2], [0, 3], [4, np.nan]])
+    with pytest.raises(OptionError, match="the matrix holds inf in row 3, column 2;"):
+        as_rows(csr_array(np.array([[1, 0], [0, 0], [0, np.inf]])))
     with pytest.raises(OptionError, match="contiguous slices"):
         Rows.from_dense(np.ones((3, 1)))[::2]
     with pytest.raises(OptionError, match="are inconsistent"):

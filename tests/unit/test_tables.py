@@ -190,13 +190,64 @@ def test_a_column_of_something_else_is_no_feature(tmp_path: Path, values: Any, w
     error = failing(tmp_path, "parquet", city=values)
     assert isinstance(error, ColumnTypeError)
     assert f"rows.parquet: column 'city' holds {what}" in str(error)
-    assert str(error).endswith("name the columns of features (`features`)")
+    assert str(error).endswith("(`exclude`), or the columns of features (`features`)")
 
 
 def test_text_in_csv_is_named_by_its_line(tmp_path: Path) -> None:
     error = failing(tmp_path, "csv", f2=[str(value) for value in column(9, "1,5")])
     assert isinstance(error, BadValueError)
-    assert str(error).endswith("rows.csv:11: column 'f2': not a number ('1,5'); expected a finite number")
+    wanted = "expected a finite number with a decimal point, not a comma"
+    assert str(error).endswith(f"rows.csv:11: column 'f2': not a number ('1,5'); {wanted}")
+    error = failing(tmp_path, "csv", f2=[str(value) for value in column(9, "1,5,7")])
+    assert str(error).endswith("not a number ('1,5,7'); expected a finite number")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+def test_excluded_columns_are_no_features(tmp_path: Path, form: str) -> None:
+    path = written(tmp_path, form, table(id=[f"m{row}" for row in range(len(DENSE))], day=DENSE[:, 0]))
+    found = read_data(path, Reading(exclude=("id", "day")))
+    assert found.columns == tuple(NAMES)
+    assert same(found.rows, ROWS.rows)
+    # A model that names its features leaves others out, whether they are there or not.
+    assert read_data(path, Reading(exclude=("x",), scale=identity("f2"))).columns == ("f2",)
+    for reading, what in (
+        (Reading(exclude=("ID",)), "there is no column 'ID', which is one of `exclude`"),
+        (Reading(exclude=("f1",), features=("f1",)), "column 'f1' is one of `exclude`, but also a feature"),
+        (Reading(exclude=("f1",), scale=identity("f1")), "column 'f1' is one of `exclude`, but also a feat"),
+    ):
+        with pytest.raises(MissingColumnError, match=what):
+            read_data(path, reading)
+    with pytest.raises(OptionError, match="`exclude` names columns of a table"):
+        read_data(data("breast.test"), Reading(exclude=("id",)))
+
+
+@pytest.mark.parametrize("words", [("True", "False"), ("true", "false"), ("TRUE", "FALSE")])
+def test_true_and_false_in_csv_are_numbers_as_in_parquet(tmp_path: Path, words: tuple[str, str]) -> None:
+    path, (yes, no) = tmp_path / "rows.csv", words
+    path.write_text(f"label,a,b\n{no},{yes},2\n{yes},{no},3\n{yes},{yes},4\n")
+    parquet.write_table(
+        pa.table({"label": [False, True, True], "a": [True, False, True], "b": [2.0, 3, 4]}),
+        tmp_path / "rows.parquet",
+    )
+    found, wanted = (read_data(one, Reading()) for one in (path, tmp_path / "rows.parquet"))
+    assert same(found.rows, wanted.rows)
+    assert found.labels.tolist() == wanted.labels.tolist() == [0, 1, 1]
+    path.write_text(f"label,a\n1,{yes}\n2,maybe\n")
+    with pytest.raises(BadValueError, match=r"rows.csv:3: column 'a': not a number \('maybe'\)"):
+        read_data(path, Reading())
+
+
+def test_the_remembered_column_of_labels_is_used_where_it_is(tmp_path: Path) -> None:
+    scale = Scaling(np.zeros(1), np.ones(1), feature_names=("f1",), label_column="state")
+    path = written(tmp_path, "csv", table(state=DENSE[:, 1]))
+    assert np.array_equal(read_data(path, Reading(scale=scale)).labels, DENSE[:, 1])
+    assert np.array_equal(read_data(path, Reading(scale=scale, label="label")).labels, ROWS.labels)
+    assert np.isnan(read_data(path, Reading(scale=scale, unlabelled=True)).labels).all()
+    assert np.array_equal(
+        read_data(written(tmp_path, "csv", table()), Reading(scale=scale)).labels, ROWS.labels
+    )
+    with pytest.raises(MissingColumnError, match="there is no column 'state'"):
+        read_data(written(tmp_path, "csv", table().drop_columns("label")), Reading(scale=scale))
 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
