@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from svmfast.arguments import checked
-from svmfast.values import MOST_64, Bytes, Names, ScalingFile, Switch, Text, Value, Weights, Whole
+from svmfast.errors import OptionError
+from svmfast.values import MOST_64, Bytes, Choice, Names, ScalingFile, Switch, Text, Value, Weights, Whole
 
 T = TypeVar("T")
 
@@ -224,6 +225,29 @@ class Reading:
         "Columns of a table that are not features, such as an identifier; @FILE: one name per line.",
         metavar="A,B,...|@FILE",
     )
+    missing: str | None = option(
+        None,
+        Choice("refuse", "zero", "mean"),
+        "Missing features of a table (empty fields, nulls, nan): refuse them, or take 0 or the mean of the "
+        "column's values in the training rows. A model that is trained keeps the values.",
+        shown="those of the model, else refuse",
+    )
+
+    def values_for_missing(self, count: int) -> list[float | None]:
+        """Return the values in place of missing ones in the columns of features; None refuses them.
+
+        Raises
+        ------
+        OptionError
+            Means are asked for, and the model has no values.
+        """
+        found = getattr(self.scale, "missing", None)
+        if self.missing == "zero":
+            return [0.0] * count
+        if self.missing == "mean" and found is None:
+            raise OptionError("`missing`: the model has no means; they are found when a model is trained")
+        known = [] if found is None or self.missing == "refuse" else found.tolist()[:count]
+        return [*known, *[None] * (count - len(known))]
 
     @property
     def names(self) -> tuple[str, ...] | None:

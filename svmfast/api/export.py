@@ -157,6 +157,8 @@ def export(
     if scaling_of(given) is None:
         given = with_scaling(given, scale)
     source = _RowSource(given, replace(reading, scale=None), cores, listener, ColumnOrder())
+    if scale is not None and scale.missing is not None:
+        listener.note("the model replaces missing values, but the exported file does not")
     if not language.printer:
         from svmfast.api.libsvm_text import written
 

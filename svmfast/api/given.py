@@ -22,7 +22,7 @@ from svmfast.errors import (
 from svmfast.models.memory import MEMORY
 from svmfast.models.scaled import scaling_of
 from svmfast.options import Reading
-from svmfast.rows import Rows, as_array, as_floats, as_rows
+from svmfast.rows import FloatArray, Rows, as_array, as_floats, as_rows
 from svmfast.sparse import is_sparse
 
 if TYPE_CHECKING:
@@ -200,8 +200,9 @@ def _with_names_of(named: Scaling, scaling: Scaling) -> Scaling:
     if scaling.class_names is None:
         taken = {name: getattr(named, name) for name in ("class_names", "class_labels", "boolean_classes")}
         scaling = replace(scaling, **taken)
-    if scaling.label_column is None:
-        scaling = replace(scaling, label_column=named.label_column)
+    for name in ("label_column", "missing"):
+        if getattr(scaling, name) is None:
+            scaling = replace(scaling, **{name: getattr(named, name)})
     return scaling
 
 
@@ -217,7 +218,7 @@ def check_scale(reading: Reading, name: str, model: Model, rows: Rows, warn: Cal
     return verdict is not None
 
 
-def _is_table(data: Any) -> bool:
+def is_table(data: Any) -> bool:
     """Return whether data are named columns, available through Arrow's C interface.
 
     Without pyarrow a table that NumPy can read is treated as an array.
@@ -275,7 +276,7 @@ def rows_of(
         The data cannot be read as an array of numbers.
     """
     data = _row_of_series(data)
-    if _is_table(data):
+    if is_table(data):
         from svmfast.formats.tables import from_object
 
         # Data in memory have no labels, unless the caller gives them separately.
@@ -294,7 +295,7 @@ def rows_of(
         if dense.ndim == 0:
             raise WrongTypeError("the data", data, DATA)
         see_array(dense.shape[-1])
-        rows = dense
+        rows = filled(dense, reading)
     try:
         return form(rows)
     except NotFiniteCellError as error:
@@ -303,6 +304,14 @@ def rows_of(
             raise
         named = names[error.column]
         raise NotFiniteCellError(error.of, error.value, error.row, error.column, named) from error
+
+
+def filled(dense: FloatArray, reading: Reading) -> FloatArray:
+    """Return an array with values in place of nan, where the reading or its model has them."""
+    if (reading.missing or getattr(reading.scale, "missing", None)) is None or not np.isnan(dense).any():
+        return dense
+    values = [np.nan if one is None else one for one in reading.values_for_missing(dense.shape[-1])]
+    return np.where(np.isnan(dense), np.array(values), dense)
 
 
 def checked_labels(

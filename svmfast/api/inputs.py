@@ -26,6 +26,7 @@ from svmfast.api.given import (
     rows_of,
     with_scaling_of,
 )
+from svmfast.api.missing import with_means
 from svmfast.api.training_names import TrainingNames
 from svmfast.display import named_labels
 from svmfast.errors import (
@@ -100,6 +101,8 @@ def opened_inputs(
         reader = _Reader(options, reading, setting, stack, see, reference)
         for spec in (one for one in method.inputs if one.content == "rows"):
             trains = spec.required and method.group == "train"
+            if trains and names.keeps and reading.missing == "mean":
+                reading = with_means(reading, given.get(spec.name), setting.threads)
             reader = replace(reader, reading=reading, names=names if trains else None)
             if spec.spooled:
                 inputs[spec.name], used = reader.stream(given.get(spec.name), labels, spec), True

@@ -148,6 +148,10 @@ def scale(
     labels_of_data = labels is not None and (given is None or given.target is None)
     seen = ColumnExtremes(memory)
     with ReplayableInput(path) as replayable:
+        if given is None and reading.missing == "mean":
+            from svmfast.api.missing import with_means
+
+            reading = with_means(reading, replayable.source(), cores)
         if given is None or labels_of_data:
             least, greatest = np.inf, -np.inf
             for block in prefetch(

@@ -49,12 +49,17 @@ class TrainingNames:
         self._names_classes = self._keeps and getattr(options, "is_classifier", False)
         self._columns: tuple[str, ...] | None = None
         self._done = False
-        self._label = reading.label_column
+        self._label, self._missing = reading.label_column, reading.missing
         # Labels that are ignored are read all the same.
         ignored = trains and (converts or getattr(options, "ignores_labels", False))
         takes = (self._names_classes or ignored) and reading.class_names is None
         takes = takes and getattr(reading.scale, "target", None) is None  # scales labels, which are numbers
         self.classes = TrainingClasses() if takes else None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the model gets the names: it is trained, not converted."""
+        return self._keeps
 
     def see(self, columns: Sequence[str] | None) -> None:
         """Take the columns of features of the first table that is read, unless they are numbered."""
@@ -113,13 +118,16 @@ class TrainingNames:
             # The scaling's own names have already found the columns. One that clips cannot get more columns.
             if scaling.feature_names is not None or others < 0 or (others and scaling.clip is not None):
                 columns = None
-        if columns is None and classes is None:
-            return scaling
+        fills = self._keeps and self._missing == "zero"
+        if scaling is None and columns is None and classes is None and not fills:
+            return None
         if scaling is None:
             count = width if columns is None else len(columns)
             scaling = Scaling(np.zeros(count), np.ones(count))
         if columns is not None:
             scaling = scaling.naming(columns)
+        if fills:
+            scaling = replace(scaling, missing=np.zeros(width))
         if self._keeps and self._label is not None and not self._label.isdecimal():
             scaling = replace(scaling, label_column=None if self._label == LABEL else self._label)
         if classes is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -15,6 +15,7 @@ from svmfast.errors import (
     BadValueError,
     ColumnNameError,
     ColumnTypeError,
+    DataFormatError,
     MissingColumnError,
     NonFiniteError,
     NullCellError,
@@ -97,9 +98,10 @@ class Columns:
             if not chosen:
                 self._missing("there is no column of features")
         self.features = tuple(chosen)
-        numbers = set(self.numbers)
+        self._instead = reading.values_for_missing(len(self.features))
+        used = set(self.numbers)
         for name in excluded:
-            if name in numbers:
+            if name in used:
                 self._missing(f"column '{name}' is one of `exclude`, but also a feature or the label")
         columns = Counter(schema.names)
         for name in self.read:
@@ -168,7 +170,7 @@ class Columns:
             The message names the column and the row, counted from 1.
         """
         n = batch.num_rows
-        arrays = [self._numbers(batch, name, first_row) for name in self.features]
+        arrays = [self._feature(batch, place, first_row) for place in range(len(self.features))]
         found = table_rows(arrays, n)
         if len(found) == 2:
             row, column = found
@@ -233,6 +235,45 @@ class Columns:
 
     def _numbers(self, batch: Any, name: str, first_row: int) -> NDArray[Any]:
         return numbers(self._filled(batch.column(self._index(batch, name)), name, first_row))
+
+    def _feature(self, batch: Any, place: int, first_row: int) -> NDArray[Any]:
+        name, instead = self.features[place], self._instead[place]
+        if instead is None:
+            return self._numbers(batch, name, first_row)
+        values, absent = self._present(batch, name)
+        return np.where(absent, instead, values.astype(np.float64)) if absent.any() else values
+
+    def _present(self, batch: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return the numbers of a column, and which of them are missing, both ``(n,)``."""
+        array = decoded(batch.column(self._index(batch, name)))
+        values = numbers(array)
+        absent = np.isnan(values)
+        if array.null_count:
+            absent = absent | array.is_null().to_numpy(zero_copy_only=False)
+        return values, absent
+
+    def means(self, batches: Iterable[Any]) -> NDArray[np.float64]:
+        """Return the mean of each feature over the values that are not missing.
+
+        Raises
+        ------
+        DataFormatError
+            A feature has no finite mean: it has no value, or very large ones.
+        """
+        sums, counts = np.zeros(len(self.features)), np.zeros(len(self.features))
+        for batch in batches:
+            for place, name in enumerate(self.features):
+                values, absent = self._present(batch, name)
+                found = values[~absent].astype(np.float64)
+                sums[place] += found.sum()
+                counts[place] += len(found)
+        with np.errstate(invalid="ignore"):
+            means = sums / counts
+        bad = np.flatnonzero(~np.isfinite(means))
+        if len(bad):
+            what = f"column '{self.features[bad[0]]}' has no mean of finite numbers"
+            raise DataFormatError(self._path, None, what, None, "leave it out (`exclude`)")
+        return means
 
     def _kept(self, batch: Any) -> Any:
         # An Arrow file has one dictionary per column, but each batch may have its own.

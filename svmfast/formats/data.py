@@ -80,6 +80,8 @@ def stream_data(
         return TableStream(opened, kind, reading, threads=threads, keep=keep, labels=labels, classes=classes)
     options = ("label", "features", "exclude")
     named = next((name for name in options if getattr(reading, name) is not None), None)
+    if reading.missing is not None:
+        raise OptionError("`missing` is for tables; in LIBSVM's text a feature that is left out is 0")
     if named is not None or keep:
         raise OptionError(f"`{named or 'keep'}` names columns of a table, but the data are LIBSVM's text")
     stream = stream_svmlight(opened, chunk_bytes=chunk_bytes, threads=threads, **reading.reader_kwargs())

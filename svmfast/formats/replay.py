@@ -56,7 +56,7 @@ class ReplayableInput:
 
     def source(self) -> object:
         """Return a source for the readers of ``formats``, positioned at the start of the input."""
-        if self.path != "-" and _is_regular(self.path):
+        if is_replayable(self.path):
             return self.path
         if self._spool is None:
             self._spool = self._fill()
@@ -116,7 +116,10 @@ class _Named:
         self.seek, self.tell, self.fileno = file.seek, file.tell, file.fileno
 
 
-def _is_regular(path: str) -> bool:
+def is_replayable(path: str | os.PathLike[str]) -> bool:
+    """Return whether an input can be opened again: a file, or a path whose opening reports an error."""
+    if os.fspath(path) == "-":
+        return False
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except OSError:

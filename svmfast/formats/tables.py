@@ -255,6 +255,15 @@ class TableStream(Iterator[Dataset]):
     def _sequential(self) -> io.BufferedReader:
         return io.BufferedReader(_Unpacked(self._source), 1 << 20)
 
+    def means(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return the mean of each feature over the values that are not missing, of all remaining rows."""
+        return self.columns.means(iter(self._next_batch, None))
+
+    def _next_batch(self) -> Any:
+        with self._reporting():
+            found = next(self._batches, None)
+            return None if found is None else checked(found, self.columns.read)
+
     def __next__(self) -> Dataset:
         piece = next(self._pieces, None)
         if piece is None:
@@ -265,9 +274,7 @@ class TableStream(Iterator[Dataset]):
 
     def _next(self) -> Dataset:
         while self._batch is None or self._batch.num_rows == 0:
-            with self._reporting():
-                found = next(self._batches, None)
-                self._batch = None if found is None else checked(found, self.columns.read)
+            self._batch = self._next_batch()
             if self._batch is None:
                 self.close()
                 if self.rows_read == 0:
@@ -342,19 +349,17 @@ class _Unpacked(io.RawIOBase):
         return self._from.readinto(memoryview(view).cast("B")) or 0
 
 
+_IN_MEMORY = "the data"
+
+
 def has_stream(data: Any) -> bool:
     """Return whether an object exports its columns through Arrow's C interface, as pandas and polars do."""
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
 
 
-def from_object(data: Any, reading: Reading) -> Dataset:
-    """Return the rows of an object with Arrow's C interface; numeric columns are not copied in between.
-
-    Raises
-    ------
-    MissingPackageError, MissingColumnError, ColumnTypeError, NullCellError, NonFiniteError, WrongTypeError
-    """
-    name = "the data"
+def opened_object(data: Any, reading: Reading) -> tuple[Columns, Iterator[Any]]:
+    """Return the columns and the batches of an object with Arrow's C interface."""
+    name = _IN_MEMORY
 
     def wrong(path: str, line: None, what: str, token: None, expected: str) -> WrongTypeError:
         return WrongTypeError(path, data, f"a table of named columns{what}")
@@ -370,12 +375,25 @@ def from_object(data: Any, reading: Reading) -> Dataset:
             schema, batches = batch.schema, iter([batch])
         index = pandas_index(schema)
     columns = Columns(schema, name, reading, reading.names, left_out=index)
-    rows, labels, read = [], [], 0
-    while True:
+
+    def following() -> Any:
         with reading_it():
-            if (batch := next(batches, None)) is None:
-                break
-            batch = checked(batch, columns.read)
+            batch = next(batches, None)
+            return None if batch is None else checked(batch, columns.read)
+
+    return columns, iter(following, None)
+
+
+def from_object(data: Any, reading: Reading) -> Dataset:
+    """Return the rows of an object with Arrow's C interface; numeric columns are not copied in between.
+
+    Raises
+    ------
+    MissingPackageError, MissingColumnError, ColumnTypeError, NullCellError, NonFiniteError, WrongTypeError
+    """
+    columns, batches = opened_object(data, reading)
+    rows, labels, read = [], [], 0
+    for batch in batches:
         found = columns.dataset(batch, read)
         read += len(found)
         rows.append(found.rows)
@@ -383,7 +401,7 @@ def from_object(data: Any, reading: Reading) -> Dataset:
     return Dataset(
         Rows.concatenate(rows) if rows else Rows.empty(len(columns.features)),
         np.concatenate(labels) if labels else np.zeros(0),
-        name,
+        _IN_MEMORY,
         0,
         Notes(),
         columns=columns.features,

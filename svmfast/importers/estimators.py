@@ -18,11 +18,12 @@ from svmfast.importers.machines import (
     machine_type,
     own_model,
 )
-from svmfast.importers.scalers import SCALERS, Affine, affine_of, is_scaler
+from svmfast.importers.scalers import SCALERS, Affine, affine_of, is_imputer, is_scaler, values_for_missing
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
 from svmfast.models.scaling import Scaling
+from svmfast.rows import FloatArray
 
 _MACHINES = ", ".join(SVM_TYPES) + " or an estimator of svmfast.sklearn"
 
@@ -35,8 +36,15 @@ def model_of(estimator: Any) -> Model:
         )
     affine: Affine | None = None
     steps = list(_steps(estimator, "the estimator"))
-    for called, step in steps[:-1]:
+    before = steps[:-1]
+    missing = None
+    if before and is_imputer(before[0][1]):
+        called, imputer = before.pop(0)
+        missing = values_for_missing(imputer, called)
+    for called, step in before:
         affine = _next(affine, step, called)
+    if missing is not None and affine is None:
+        affine = Affine(np.zeros(len(missing)), np.ones(len(missing)))
     if not steps:
         raise UnsupportedError(
             "every step of the pipeline is passthrough", f"expected {_MACHINES} as the last step"
@@ -45,7 +53,8 @@ def model_of(estimator: Any) -> Model:
     columns = getattr(steps[0][1], "feature_names_in_", None)
     features = None if columns is None else tuple(map(str, columns))
     if is_own_type(type(last)):
-        return _with_steps_before(own_model(last, called), affine, features, last.n_features_in_, called)
+        found = _with_steps_before(own_model(last, called), affine, features, last.n_features_in_, called)
+        return _with_missing(found, missing, called)
     if machine_type(last) is None:
         raise UnsupportedError(
             f"{called} is a {type(last).__name__}", f"expected {_MACHINES} as the last step"
@@ -57,7 +66,20 @@ def model_of(estimator: Any) -> Model:
         boolean = are_boolean(last.classes_)
         scaling = Scaling(np.zeros(d), np.ones(d), class_names=classes, boolean_classes=boolean)
         model = ScaledModel(expansion, scaling)
-    return _with_steps_before(model, affine, features, expansion.n_features, called)
+    model = _with_steps_before(model, affine, features, expansion.n_features, called)
+    return _with_missing(model, missing, called)
+
+
+def _with_missing(model: Model, missing: FloatArray | None, called: str) -> Model:
+    if missing is None:
+        return model
+    assert isinstance(model, ScaledModel), "there is an Affine before it"
+    if model.n_features != len(missing):
+        raise UnsupportedError(
+            f"{called} has {model.n_features} features, the imputer {len(missing)}",
+            "fit the pipeline as a whole",
+        )
+    return replace(model, scaling=replace(model.scaling, missing=missing))
 
 
 def holds_own_model(estimator: Any) -> bool:
@@ -111,7 +133,8 @@ def _next(before: Affine | None, step: Any, called: str) -> Affine:
     """Return the composition of the map of the steps before, if any, and of `step`."""
     if not is_scaler(step):
         raise UnsupportedError(
-            f"{called} is a {type(step).__name__}", f"only {', '.join(SCALERS)} can precede the machine"
+            f"{called} is a {type(step).__name__}",
+            f"only {', '.join(SCALERS)} can precede the machine, and a SimpleImputer as the first step",
         )
     affine = affine_of(step, called)
     return affine if before is None else before.then(affine, called)

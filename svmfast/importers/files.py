@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -43,7 +44,12 @@ _HARMLESS = {
     ),
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
+    "numpy.dtype",
 }
+#: Those in a search: how it splits rows, and its scorers, whose functions only compute.
+_OF_SEARCHES = re.compile(
+    r"sklearn\.(model_selection\._split\.\w+|metrics\._scorer\._(Passthrough|Multimetric|)Scorer)"
+)
 #: Modules of svmfast's estimators and of what they hold: models, and the reports of fits.
 _PARTS = re.compile(
     r"svmfast\.(models\.\w+|sklearn\.\w+|methods\.(\w+\.report|common\.\w+|given)|kernels|rows|score|class_scores)"
@@ -140,7 +146,11 @@ def _from_skops(name: str, memory: int) -> Any:
         types = skops.io.get_untrusted_types(file=name)
         if odd := ", ".join(sorted(one for one in types if not _is_harmless(one))):
             raise ModelFormatError(
-                name, None, "types that skops does not trust", odd, "expected only types of scikit-learn"
+                name,
+                None,
+                "types that skops does not trust",
+                odd,
+                "expected only types of scikit-learn; of a search, dump its best_estimator_",
             )
         return skops.io.load(name, trusted=types)
 
@@ -173,7 +183,7 @@ def _is_harmless(name: str) -> bool:
     svmfast's own harmless types are its estimators and the dataclasses of models and reports: making one
     only runs its own checks. Functions are not harmless, since a skops file can call any function it names.
     """
-    if name in _HARMLESS:
+    if name in _HARMLESS or _OF_SEARCHES.fullmatch(name) or name in _metrics():
         return True
     module, _, called = name.rpartition(".")
     if not _PARTS.fullmatch(module):
@@ -185,6 +195,15 @@ def _is_harmless(name: str) -> bool:
     if not isinstance(kind, type) or kind.__module__ != module:
         return False
     return is_dataclass(kind) or is_own_type(kind)
+
+
+@cache
+def _metrics() -> frozenset[str]:
+    """Return the names of the functions of scikit-learn's own scorers."""
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    functions = [getattr(get_scorer(name), "_score_func", None) for name in get_scorer_names()]
+    return frozenset(f"{one.__module__}.{one.__qualname__}" for one in functions if one is not None)
 
 
 def _made_again(one: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,10 +46,43 @@ class Affine:
 
 def is_scaler(step: Any) -> bool:
     """Return whether a step of a pipeline is one of scikit-learn's scalers."""
+    return _is_one_of(SCALERS, step)
+
+
+def is_imputer(step: Any) -> bool:
+    """Return whether a step of a pipeline is scikit-learn's SimpleImputer."""
+    return _is_one_of(("SimpleImputer",), step)
+
+
+def _is_one_of(names: Sequence[str], step: Any) -> bool:
     return any(
-        one.__name__ in SCALERS and one.__module__.partition(".")[0] == "sklearn"
-        for one in type(step).__mro__
+        one.__name__ in names and one.__module__.partition(".")[0] == "sklearn" for one in type(step).__mro__
     )
+
+
+def values_for_missing(imputer: Any, called: str) -> FloatArray:
+    """Return the values that a fitted SimpleImputer puts in place of nan, ``(d,)``.
+
+    Raises
+    ------
+    UnsupportedError
+        It is not fitted, replaces another value than nan, or removes or adds columns.
+    """
+    if not hasattr(imputer, "statistics_"):
+        raise UnsupportedError(f"{called} is not fitted", "call its fit first")
+    absent = imputer.missing_values
+    if not (isinstance(absent, float) and np.isnan(absent)) or imputer.add_indicator:
+        what = "adds columns (add_indicator)" if imputer.add_indicator else f"replaces {absent!r}"
+        raise UnsupportedError(f"{called} {what}", "expected an imputer that only replaces nan")
+    try:
+        values = np.array(imputer.statistics_, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.full(1, np.nan)
+    if not np.isfinite(values).all():
+        raise UnsupportedError(
+            f"{called} does not have a number for each feature", "leave out features without any value"
+        )
+    return values
 
 
 def affine_of(scaler: Any, called: str) -> Affine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from svmfast.errors import UnsupportedError, WrongTypeError
 from svmfast.importers.machines import SVM_TYPES
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import scaling_of, unscaled
+from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
 from svmfast.models.scaling import Scaling
+from svmfast.rows import FloatArray
 
 #: A model whose share of nonzero values is below this becomes a machine with sparse support vectors.
 _SPARSE = 0.25
@@ -55,13 +57,17 @@ def to_sklearn(model: Model) -> Any:
     if expansion.kernel.kind == "precomputed":
         raise UnsupportedError("a precomputed kernel has no support vectors", "fit it in scikit-learn")
     machine = _machine(expansion, None if scaling is None else scaling.class_names)
-    if scaling is None:
+    if scaling is None or not isinstance(model, ScaledModel):
         return machine
     if scaling.boolean_classes:
         machine.classes_ = machine.classes_ == "True"
     from sklearn.pipeline import make_pipeline
 
     d = expansion.n_features
+    if scaling.missing is not None:
+        return _behind_imputer(
+            scaling.missing, to_sklearn(replace(model, scaling=_without(scaling))), scaling
+        )
     if not scaling.factor.size or (scaling.ranges is None and _does_nothing(scaling)):
         if scaling.feature_names is not None:
             machine.feature_names_in_ = np.array(scaling.feature_names, dtype=object)
@@ -72,6 +78,27 @@ def to_sklearn(model: Model) -> Any:
             "in scikit-learn every step has the same number of features",
         )
     return make_pipeline(_scaler(scaling), machine)
+
+
+def _without(scaling: Scaling) -> Scaling:
+    return replace(scaling, missing=None, feature_names=None)
+
+
+def _behind_imputer(missing: FloatArray, made: Any, scaling: Scaling) -> Any:
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+
+    steps = [step for _, step in getattr(made, "steps", [("", made)])]
+    if len(missing) != steps[0].n_features_in_:
+        raise UnsupportedError(
+            f"the model has values for missing ones in {len(missing)} columns, and "
+            f"{steps[0].n_features_in_} features",
+            "in scikit-learn every step has the same number of features",
+        )
+    imputer = SimpleImputer().fit(missing[None])  # the mean of one row is that row
+    if scaling.feature_names is not None:
+        imputer.feature_names_in_ = np.array(scaling.feature_names, dtype=object)
+    return make_pipeline(imputer, *steps)
 
 
 def _does_nothing(scaling: Scaling) -> bool:

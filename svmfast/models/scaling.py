@@ -125,6 +125,9 @@ class Scaling(Cacheless):
         The column of labels in tables, if it is not called label.
     boolean_classes : bool
         Whether the classes are False and True, whose names are these words.
+    missing : (m,) float64 or None
+        Values in place of missing ones in the first m columns, before they are scaled. Readers of tables and
+        of dense arrays use them; a value that LIBSVM's text or a sparse matrix leaves out is 0.
 
     Raises
     ------
@@ -143,10 +146,13 @@ class Scaling(Cacheless):
     class_labels: tuple[float, ...] | None = None
     label_column: str | None = None
     boolean_classes: bool = False
+    missing: FloatArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("offset", "factor"):
             object.__setattr__(self, name, _vector(name, getattr(self, name)))
+        if self.missing is not None:
+            object.__setattr__(self, "missing", _vector("missing", self.missing))
         d = len(self.offset)
         _expect("factor", len(self.factor) == d, f"{len(self.factor)} values", f"{d}, as in offset")
         _expect("offset", d < MAX_COLUMNS, f"{d} columns", f"fewer than {MAX_COLUMNS}")
@@ -223,6 +229,8 @@ class Scaling(Cacheless):
             parts += [count(self.digits, "digit")]
         if self.feature_names is not None:
             parts += ["named features"]
+        if self.missing is not None:
+            parts += ["missing values replaced"]
         if self.class_names is not None:
             parts += [f"classes {listed([shown(name) for name in self.class_names])}"]
         return ", ".join(parts) or "no change"
@@ -358,13 +366,18 @@ class Scaling(Cacheless):
         return labels if self.target is None else self.target.apply(labels)
 
     def same_map(self, other: Scaling | None) -> bool:
-        """Return whether `other` scales every row and label to the same numbers; names may differ."""
+        """Return whether `other` scales every row and label to the same numbers; names may differ.
+
+        Values for missing ones must agree if both have them.
+        """
         if other is None:
             return False
         mine, theirs = self.stored(), other.stored()
         for part in mine[0], theirs[0]:
             for name in _NAMES:
                 part.pop(name, None)
+        if self.missing is None or other.missing is None:
+            mine[1].pop("missing", None), theirs[1].pop("missing", None)
         return mine[0] == theirs[0] and all(
             np.array_equal(mine[1].get(name, _NOTHING), theirs[1].get(name, _NOTHING))
             for name in (*mine[1], *theirs[1])
@@ -387,6 +400,8 @@ class Scaling(Cacheless):
             scalars |= {"lower": float(self.ranges.lower), "upper": float(self.ranges.upper)}
         else:
             arrays = {"offset": self.offset, "factor": self.factor}
+        if self.missing is not None:
+            arrays["missing"] = self.missing
         if self.clip is not None:
             scalars |= {"clip_lower": self.clip[0], "clip_upper": self.clip[1]}
         if self.digits is not None:
@@ -447,6 +462,7 @@ class Scaling(Cacheless):
             digits,
             label_column=None if column is None else column[0],
             boolean_classes=bool(scalars.get("boolean_classes", 0)),
+            missing=arrays.get("missing"),
         )
 
 
@@ -477,9 +493,12 @@ SCALING_SCALARS = (
     ScalarField("label_column", "text", optional=True, since=6),
     ScalarField("boolean_classes", "int", optional=True, since=6),
 )
-SCALING_ARRAYS = tuple(
-    ArrayField(name, "float64", 1, optional=True, since=5)
-    for name in ("minimum", "maximum", "offset", "factor")
+SCALING_ARRAYS = (
+    *(
+        ArrayField(name, "float64", 1, optional=True, since=5)
+        for name in ("minimum", "maximum", "offset", "factor")
+    ),
+    ArrayField("missing", "float64", 1, optional=True, since=6),
 )
 
 
