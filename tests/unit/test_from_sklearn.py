@@ -246,7 +246,7 @@ def test_other_kinds_of_models_are_refused_in_one_line() -> None:
     )
     assert refused(lambda X, y: make_pipeline(StandardScaler(), PCA(3), SVC()).fit(X, y)) == (
         "step 'pca' of the pipeline is a PCA; only StandardScaler, MinMaxScaler, "
-        "MaxAbsScaler, RobustScaler can precede the machine"
+        "MaxAbsScaler, RobustScaler can precede the machine, and a SimpleImputer as the first step"
     )
     assert refused(lambda X, y: Pipeline([("nothing", None)])) == (
         f"every step of the pipeline is passthrough; {machines} as the last step"
