@@ -208,7 +208,16 @@ def test_errors_are_passed_between_processes(kind: type[SvmfastError]) -> None:
         for one in inspect.signature(kind).parameters.values()
         if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
     ]
-    values = {"line": 3, "needed": 100, "limit": 10, "row": 3, "column": 2, "errno": 2, "label": 1.0, "result": None}
+    values = {
+        "line": 3,
+        "needed": 100,
+        "limit": 10,
+        "row": 3,
+        "column": 2,
+        "errno": 2,
+        "label": 1.0,
+        "result": None,
+    }
     error = kind(*(values.get(one.name, one.name) for one in wanted))
     for again in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
         assert type(again) is kind
