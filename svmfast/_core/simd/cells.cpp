@@ -168,7 +168,7 @@ void mark_near_boundary(const Cells &e, const Cell &cell, const Csr &rows, const
             if (cell.coef_l1[p] == 0) continue;  // a constant, the same in any order
             const vd bound = load(per_coef + at) * cell.coef_l1[p] + (load(fixed + at) + error[0].rho * std::fabs(cell.rho[p]));
             const vd size = absolute(load(f + p * PREDICT_ROWS + at));
-            any |= ~(vi)(size > bound & size <= std::numeric_limits<double>::max());  // proves_sign of vote.hpp
+            any |= ~(vi)((size > bound) & (size <= std::numeric_limits<double>::max()));  // proves_sign of vote.hpp
         }
         store(unsure + at, any ? broadcast(1.0) : vd{});
     }
