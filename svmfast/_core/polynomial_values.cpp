@@ -122,7 +122,7 @@ class PolynomialValues {
     // An estimate for rows with as many entries as they have on average.
     double multiply_adds(const Csr &rows, std::size_t n) const {
         const std::size_t entries = n ? std::min<std::size_t>(d, rows.indptr[n] / n) : 0;
-        const int order = cells * p ? *std::max_element(orders_.data(), orders_.data() + cells * p) : 0;
+        const int order = cells * p > 0 ? *std::max_element(orders_.data(), orders_.data() + cells * p) : 0;
         return double(n) * (double(p) * double(monomials_up_to(entries, order)) + double(cells * entries));
     }
 
