@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from program import PATIENCE, PROGRAM, ROOT, data, model
 
+import svmfast as package
+
 pytestmark = [
     pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed"),
     pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="make itself does not pass the sanitizers"),
@@ -126,17 +128,24 @@ def part_of_diabetes(place: Path, rows: int) -> Path:
 
 def test_values_of_a_regression_are_within_the_tolerance(tmp_path: Path) -> None:
     part_of_diabetes(tmp_path / "monday", 50)
-    done = make(tmp_path, "FILES=monday", "TOLERANCE=0.05", "CERTIFIED=1%", *REGRESSION)
+    # A regression is only confirmed by 500 rows or more.
+    train, rng = package.read_svmlight(data("diabetes.train")), np.random.default_rng(0)
+    drawn = rng.integers(0, len(train), 1200)
+    near = train.rows.to_dense()[drawn]
+    rows = package.as_rows(near + 0.01 * rng.normal(size=near.shape))
+    package.write_svmlight(tmp_path / "many", rows, train.labels[drawn])
+    regression = (*REGRESSION, "TEST=many")
+    done = make(tmp_path, "FILES=monday", "TOLERANCE=0.05", "CERTIFIED=1%", *regression)
     assert done.returncode == 0, done.stderr
     assert "values differing by at most 3% of their spread" in done.stdout
     exact = [PROGRAM, "predict", "-q", "monday", "out/exact.model", "exact.values"]
     subprocess.run(exact, cwd=tmp_path, check=True)
     ours, theirs = values(tmp_path / "out/monday.values"), values(tmp_path / "exact.values")
     assert 0 < np.abs(ours - theirs).max() <= 0.05
-    assert "Nothing to be done" in make(tmp_path, "FILES=monday", "TOLERANCE=0.05", *REGRESSION).stdout
+    assert "Nothing to be done" in make(tmp_path, "FILES=monday", "TOLERANCE=0.05", *regression).stdout
     # Rows far from those of the training: no value is proven, and the file is refused.
     (tmp_path / "far").write_text("100 " + " ".join(f"{i}:{90 + i}" for i in range(1, 11)) + "\n")
-    done = make(tmp_path, "FILES=far", "TOLERANCE=0.05", "CERTIFIED=1%", *REGRESSION)
+    done = make(tmp_path, "FILES=far", "TOLERANCE=0.05", "CERTIFIED=1%", *regression)
     assert done.returncode == 2
     assert "far.values] Error 1" in done.stderr
     assert not (tmp_path / "out/far.values").exists()

@@ -22,7 +22,7 @@ IRIS = model("iris_c_rbf_prob")
 
 @pytest.fixture(scope="module")
 def fast() -> bytes:
-    return model_bytes(package.approximate(load_model(IRIS), embed_exact=True).model)
+    return model_bytes(package.approximate(load_model(IRIS), order=2, embed_exact=True).model)
 
 
 def edited(text: bytes) -> bytes:

@@ -37,7 +37,7 @@ COMMANDS: dict[str, list[str]] = {
         "-o",
         "OUT",
     ],
-    "approximate, embedding": ["approximate", "EXACT", "--embed-exact", "-o", "OUT"],
+    "approximate, embedding": ["approximate", "EXACT", "--order", "2", "--embed-exact", "-o", "OUT"],
     "approximate, searching": [
         *(
             "approximate",
@@ -57,12 +57,12 @@ COMMANDS: dict[str, list[str]] = {
     "dcpred from a model": RUNS["dcpred from a model"],
     "cascade, unscaled": [
         "cascade",
-        "FAST",
+        "COARSE",  # differs so often that the exact model is needed
         "EXACT",
         "--data",
         "TRAIN",
         "--max-diff",
-        "10%",
+        "4%",
         "--force",
         "-o",
         "OUT",

@@ -37,7 +37,7 @@ def writers(out: str) -> dict[str, list[str]]:
     iris, iris_model = str(data("iris.train")), str(model("iris_c_rbf_prob"))
     small = ["--clusters", "2", "--task"]
     return {
-        "approximate": ["approximate", "-q", iris_model, "-o", out],
+        "approximate": ["approximate", "-q", "--order", "2", iris_model, "-o", out],
         "compress": ["compress", "-q", iris_model, "--sv", "4", "--iterations", "2", "-o", out],
         "budget-train": ["budget-train", "-q", iris, out, "-B", "4", "--passes", "1"],
         "meka": ["meka", "-q", *small, "ridge", "--rank", "3", iris, "-o", out],

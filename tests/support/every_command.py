@@ -21,6 +21,7 @@ INPUTS: dict[str, Path] = {
     "ESTIMATOR": FIXTURES / "estimators/iris_svc.skops",
     "RANGES": data("iris.ranges"),
     "FAST": FROZEN / "1.1/routed_pseudo_poly.model",
+    "COARSE": FROZEN / "1.1/routed_two_levels.model",
 }
 OUTPUTS = {"OUT", "CHECKPOINT"}
 
