@@ -38,7 +38,7 @@ from svmfast.models.base import CountedModel
 from svmfast.models.certified import label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import Rows
-from svmfast.solvers.binomial import CONFIDENCE, largest_count
+from svmfast.solvers.intervals import CONFIDENCE, largest_count
 from svmfast.threads import usable_cores
 
 #: Half of the test rows, at 0.5 % and 0.1 %.

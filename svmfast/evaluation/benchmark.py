@@ -21,7 +21,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent, quality, values_differing_percent
-from svmfast.solvers.binomial import upper_limit
+from svmfast.solvers.intervals import upper_limit
 
 #: A call that takes this many seconds needs no warm-up; shorter ones are repeated up to this time per sample.
 SLOW, LONGEST_SAMPLE = 1.0, 0.2

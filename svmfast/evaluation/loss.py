@@ -10,7 +10,7 @@ import numpy as np
 
 from svmfast.rows import FloatArray
 from svmfast.score import Quality, percent, quality, values_differing_percent
-from svmfast.solvers.binomial import clopper_pearson, mean_ratio, paired_difference, weighted_sum
+from svmfast.solvers.intervals import clopper_pearson, mean_ratio, paired_difference, weighted_sum
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ def loss(
     Notes
     -----
     The interval of the share of labels that differ is exact; the others are approximate
-    (:mod:`svmfast.solvers.binomial`). For regression the upper end is infinity with fewer than
-    :data:`svmfast.solvers.binomial.LEAST_FOR_MEANS` rows, and where few rows have most of the error.
+    (:mod:`svmfast.solvers.intervals`). For regression the upper end is infinity with fewer than
+    :data:`svmfast.solvers.intervals.LEAST_FOR_MEANS` rows, and where few rows have most of the error.
     """
     worth = _quality(predicted, target, regression, ranking)
     if regression:

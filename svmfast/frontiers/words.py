@@ -10,7 +10,7 @@ from svmfast.display import count
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import AS_FAST, GAIN, KEYS, Choice, Limits, Point, keys, unmet
-from svmfast.solvers.binomial import CONFIDENCE, clopper_pearson, trials_needed
+from svmfast.solvers.intervals import CONFIDENCE, clopper_pearson, trials_needed
 
 
 def gain(speed: Speed, point: Point, exact: Point) -> str:

@@ -24,7 +24,7 @@ from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
-from svmfast.solvers.binomial import clopper_pearson
+from svmfast.solvers.intervals import clopper_pearson
 
 
 def wavy(gamma: float, kind: str = "c_svc", n: int = 240, d: int = 8) -> KernelExpansion:

@@ -42,7 +42,7 @@ from svmfast.models.certified import certified_rows, label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
-from svmfast.solvers.binomial import clopper_pearson, largest_count, trials_needed, upper_limit
+from svmfast.solvers.intervals import clopper_pearson, largest_count, trials_needed, upper_limit
 
 PHOTOS, ROWS = model("photos_c_rbf"), data("photos.test")
 

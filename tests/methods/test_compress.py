@@ -37,7 +37,7 @@ from svmfast.methods.compress.report import CompressReport
 from svmfast.methods.compress.search import Found, held_out_difference, search, too_few
 from svmfast.options import made
 from svmfast.rows import Rows
-from svmfast.solvers.binomial import clopper_pearson, upper_limit
+from svmfast.solvers.intervals import clopper_pearson, upper_limit
 
 
 def dictionaries(z: Rows) -> Iterator[dict[int, float]]:

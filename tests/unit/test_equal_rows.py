@@ -14,7 +14,7 @@ from svmfast.methods.common.hold_out import rows_aside
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.rows import Rows
-from svmfast.solvers.binomial import clopper_pearson
+from svmfast.solvers.intervals import clopper_pearson
 
 
 def _with_zeros(rows: Rows) -> Rows:

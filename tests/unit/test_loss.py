@@ -10,7 +10,7 @@ import pytest
 from svmfast.evaluation.loss import NOTHING, Estimate, loss, no_loss
 from svmfast.evaluation.skill import skill
 from svmfast.rows import FloatArray
-from svmfast.solvers.binomial import clopper_pearson
+from svmfast.solvers.intervals import clopper_pearson
 
 
 def test_figures_of_labels() -> None:

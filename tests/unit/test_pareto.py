@@ -19,7 +19,7 @@ from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import ERROR, GAIN, Choice, Limits, Point, choose, contenders, nearest, pareto
 from svmfast.score import Quality
-from svmfast.solvers.binomial import clopper_pearson
+from svmfast.solvers.intervals import clopper_pearson
 
 RARE = (LostClass(ClassScore(7.0, 30, 0, 0), 80.0),)
 

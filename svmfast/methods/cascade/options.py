@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmfast.options import Bounded, ReadsModels, Seeded, option
-from svmfast.solvers.binomial import CONFIDENCE
+from svmfast.solvers.intervals import CONFIDENCE
 from svmfast.values import Share, Switch, Whole
 
 #: Rows of the data that are used.

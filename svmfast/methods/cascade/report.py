@@ -9,7 +9,7 @@ from svmfast.class_scores import ClassScore, shown_label
 from svmfast.display import count
 from svmfast.methods.common.error_statement import labels_differing, labels_line
 from svmfast.score import OF_CLASSES, Quality
-from svmfast.solvers.binomial import clopper_pearson
+from svmfast.solvers.intervals import clopper_pearson
 
 
 @dataclass(frozen=True)

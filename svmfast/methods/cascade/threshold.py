@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from svmfast.models.certified import certified_rows
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray
-from svmfast.solvers.binomial import largest_count, trials_needed, upper_limit
+from svmfast.solvers.intervals import largest_count, trials_needed, upper_limit
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.rows import Rows
-from svmfast.solvers.binomial import CONFIDENCE, clopper_pearson, poisson_limits, weighted_sum
+from svmfast.solvers.intervals import CONFIDENCE, clopper_pearson, poisson_limits, weighted_sum
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]

@@ -15,7 +15,7 @@ from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_o
 from svmfast.methods.compress.reduced_set import Target
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.binomial import CONFIDENCE
+from svmfast.solvers.intervals import CONFIDENCE
 
 #: Shares of the rows for choices (early stop, start, size) and for the error statement, with upper limits.
 _CHOOSE_SHARE, MOST_CHOOSING = 0.1, 5000

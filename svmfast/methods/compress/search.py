@@ -14,7 +14,7 @@ from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import CompressReport
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
-from svmfast.solvers.binomial import trials_needed
+from svmfast.solvers.intervals import trials_needed
 
 #: The search for a difference ends when the ratio of the sizes that pass and fail is at most this.
 _SIZE_STEP = 1.15
