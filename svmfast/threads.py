@@ -217,14 +217,31 @@ class _OneBlasThread:
             self._inside += 1
             # Searching for libraries takes a millisecond, so it is only done if one may have been loaded.
             if not self._limits or self._loaded != len(sys.modules):
+                _let_any_thread_limit_blas()
                 self._limits.append(threadpool_limits(1, user_api="blas"))
                 self._loaded = len(sys.modules)
 
     def leave(self) -> None:
         with self._lock:
             self._inside -= 1
-            while not self._inside and self._limits:
+            if self._inside:
+                return
+            _let_any_thread_limit_blas()
+            while self._limits:
                 self._limits.pop().restore_original_limits()
+            _let_any_thread_limit_blas()
+
+
+def _let_any_thread_limit_blas() -> None:
+    """Let the calling thread set the number of OpenBLAS's threads, and any other one after it.
+
+    From threadpoolctl 3.8 on, only the first thread that sets it may do so; the calls of others do nothing.
+    """
+    import threadpoolctl
+
+    clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 _blas = _OneBlasThread()

@@ -254,3 +254,15 @@ def test_blas_gets_its_threads_back_when_the_last_one_leaves() -> None:
             map_in_threads(lambda one: one.__exit__(None, None, None), inner, 3)
             assert blas() == {1}
         assert blas() == {2}
+
+
+def test_blas_has_one_thread_in_every_thread_that_limits_it() -> None:
+    def inside(_: int) -> set[int]:
+        with one_blas_thread():
+            return blas()
+
+    with threads.blas_threads(2):
+        with one_blas_thread():  # from here on the main thread would be the only one that may limit it
+            pass
+        assert map_in_threads(inside, range(4), 2) == [{1}] * 4
+        assert blas() == {2}
