@@ -118,6 +118,12 @@ def _running() -> int:
         return 0
 
 
+def _join(thread: Thread) -> None:
+    """Wait for a thread; an interrupt that arrives just before Python waits is noticed within a second."""
+    while thread.is_alive():
+        thread.join(1.0)
+
+
 def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:
     """Return ``[work(item) for item in items]``, computed by `threads` threads.
 
@@ -149,7 +155,7 @@ def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> 
         if not started:
             run()
         for thread in started:
-            thread.join()
+            _join(thread)
     except BaseException:
         ended = True
         raise
@@ -191,7 +197,7 @@ def interruptible(call: Callable[[], R]) -> R:
     thread = start_thread(run)
     if thread is None:
         return call()
-    thread.join()
+    _join(thread)
     if failures:
         raise failures[0]
     return results[0]

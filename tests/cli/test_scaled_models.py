@@ -183,12 +183,12 @@ def test_frontier_makes_models_that_take_raw_rows(exact: Path, tmp_path: Path) -
         done = svmfast(
             *words,
             "--time-limit",
-            "15",
+            "60",
             "--methods",
             "linear,approximate,cascade",
             "--max-diff",
             "20%",
-            timeout=120,
+            timeout=240,
             shortened=True,
         )
         assert done.returncode == 0, done.stderr
