@@ -126,6 +126,18 @@ def test_auto_takes_the_first_number_of_cells_that_is_enough() -> None:
     assert report.operations < report.operations_before
 
 
+def test_more_cells_are_not_tried_if_they_only_allow_useless_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = random_model(1, 200, 8, 2, 1.0, 1.0, 1.0)
+
+    def tried() -> list[int]:
+        _, report = approximate(exact, order="auto", cells="auto", force=True)
+        return [step.cells for step in report.steps]
+
+    assert tried()[:3] == [1, 5, 10]
+    monkeypatch.setattr("svmfast.methods.approximate.costs.LARGEST_AUTO", 1000)  # 10 cells have order 2
+    assert tried() == [1, 5]
+
+
 def test_a_plan_that_is_not_worth_its_size_is_named(tmp_path: Path) -> None:
     exact, rows = clustered(n=50)
     save_model(exact, tmp_path / "exact")

@@ -118,10 +118,11 @@ def planned(expander: Expander, samples: Roles, request: Request) -> Planned:
         progress=expander.progress,
     )
     found = Planner(maker, samples.held_out, costs, target=options.target).plan(center, cells)
-    if found.best is None or found.step is None:
+    step = found.step
+    if step and options.free and not options.force and step.operations > WORTHWHILE * costs.exact:
+        raise NegativeAnswerError(_too_slow(found, step, costs.exact, options.target))
+    if found.best is None:
         raise NegativeAnswerError(_no_plan(found, costs))
-    if options.free and not options.force and found.step.operations > WORTHWHILE * costs.exact:
-        raise NegativeAnswerError(_too_slow(found, found.step, costs.exact, options.target))
     if len(found.best.cells) > 1:
         name = "cells"
     return Planned(name, _shortened(expander, found.best, request, name), found.steps, found.late)

@@ -57,7 +57,9 @@ class Planner:
         best: Plan | None = None
         open_before = math.inf
         late = False
-        for size in self._sizes() if cells is None else (cells,):
+        before: tuple[Cell, ...] = ()
+        sizes = self._sizes() if cells is None else [cells]
+        for size, following in zip(sizes, [*sizes[1:], None], strict=True):
             if not self._is_allowed(size, self.maker.lowest):
                 break
             try:
@@ -73,7 +75,9 @@ class Planner:
                 best = plan
             if reached or len(made) < size or _is_hopeless(size, plan, open_before):
                 break
-            open_before = 100 - plan.certified_percent
+            if following is not None and before and self._lacks_orders(before, made, size, following):
+                break
+            open_before, before = 100 - plan.certified_percent, made
         steps = tuple(replace(step, chosen=plan is best) for plan, step in tried)
         of_best = next((step for step in steps if step.chosen), None)
         least = min(steps, key=lambda step: step.operations, default=None)
@@ -81,11 +85,29 @@ class Planner:
 
     def chosen(self, cells: tuple[Cell, ...], size: int) -> Plan:
         """Return the plan of these cells with the best orders that are allowed for `size` cells."""
+        return self._with_orders(cells, self._highest(size))
+
+    def _highest(self, size: int) -> int:
         orders = range(self.maker.lowest, self.maker.highest + 1)
-        highest = max(k for k in orders if self._is_allowed(size, k))
+        return max((k for k in orders if self._is_allowed(size, k)), default=self.maker.lowest)
+
+    def _with_orders(self, cells: tuple[Cell, ...], highest: int) -> Plan:
         allowed = range(self.maker.lowest, highest + 1)
         choice = OrderChoice(cells, allowed, self.maker.gamma, self._functions, self.maker.sample, self.costs)
         return choice.plan(self.target)
+
+    def _lacks_orders(
+        self, before: tuple[Cell, ...], cells: tuple[Cell, ...], size: int, following: int
+    ) -> bool:
+        """Return whether more cells allow only lower orders, with which `cells` hardly exceed `before`.
+
+        The certificates of the cells are the slowest part of planning, and cover the lower orders too.
+        """
+        highest = self._highest(following)
+        if highest == self._highest(size):
+            return False
+        earlier, now = (100 - self._with_orders(c, highest).certified_percent for c in (before, cells))
+        return now > STALLED * earlier
 
     def step(self, plan: Plan) -> Step:
         """Return the share of the held-out rows that a plan certifies, and its cost on them."""
