@@ -255,6 +255,11 @@ class Reading:
         return getattr(self.scale, "feature_names", None)
 
     @property
+    def as_read(self) -> Reading:
+        """The same format without the scaling of rows and labels; its names are kept."""
+        return self if self.scale is None else dataclasses.replace(self, scale=self.scale.only_names())
+
+    @property
     def label_column(self) -> str | None:
         """The column of a table that holds the labels, if the option or the scaling's model names it."""
         return self.label or getattr(self.scale, "label_column", None)

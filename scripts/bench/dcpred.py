@@ -61,7 +61,7 @@ def costs(model: Any, test: Dataset) -> dict[str, float]:
 
     The fastest of 25 calls on both sides, in turn, since other programs can only increase a time.
     """
-    counted = model.multiply_adds(test.rows) / linear_multiply_adds(model.head, test.rows)
+    counted = model.multiply_adds(test.rows) / linear_multiply_adds(model.head, test.rows.n_columns)
     out: dict[str, float] = {"counted": counted}
     for name, threads in (("", THREADS), ("_one_thread", 1)):
         ours, linear = [], []

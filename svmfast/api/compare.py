@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from svmfast.evaluation import report
 from svmfast.evaluation.compare import ComparedModel, ComparisonData
 from svmfast.evaluation.compare import compare as compare_models
 from svmfast.evaluation.timing import measure
+from svmfast.formats._dataset import naming_file
 from svmfast.models.memory import MEMORY, require_memory
 from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading
@@ -195,23 +197,25 @@ def compare(
     for width in widths:
         check_array(width, compared[0].model, reading.scale, listener.warn)
     rows, targets, path = dataset.rows, dataset.labels, dataset.path or None
+    scaling = reading.scale
     name = path or IN_MEMORY
     ColumnOrder().check(name, dataset.columns, reading, listener.note, compared[0].model)
     check_scale(reading, name, compared[0].model, rows, listener.warn)
     for one in compared:
         check_width(reading, name, one.model, rows, listener.warn, dataset.columns)
-    found = compare_models(
-        compared,
-        rows,
-        targets,
-        threads=cores,
-        repeats=repeats,
-        data_path=path,
-        parse_seconds=parse_seconds,
-        progress=listener.progress,
-    )
+    with naming_file(path) if path else nullcontext():
+        found = compare_models(
+            compared,
+            rows,
+            targets,
+            scaling=scaling,
+            threads=cores,
+            repeats=repeats,
+            data_path=path,
+            parse_seconds=parse_seconds,
+            progress=listener.progress,
+        )
     labels_of = compared[0].model.head.labels
-    scaling = reading.scale
     if scaling is not None:
         scaling = scaling.for_labels(None if labels_of is None else labels_of.tolist())
     names = None if scaling is None else scaling.names_of_labels
@@ -264,11 +268,11 @@ def _data(
     timed: bool,
     see_array: Callable[[int], None],
 ) -> tuple[Dataset, float | None]:
-    """Return the rows with labels (NaN if there are none) and path, and the reading time in seconds."""
+    """Return the rows as read, with scaled labels (NaN if there are none) and path, and the reading time."""
     path, seconds = getattr(data, "path", None), None
     if is_path(data):
         path = os.fspath(data)
-        data, seconds = _read(data, reading, threads, timed=timed)
+        data, seconds = _read(data, reading.as_read, threads, timed=timed)
     seen: list[Sequence[str]] = []
     rows = rows_of(data, reading=reading, see=seen.append, see_array=see_array)
     if labels is None:
@@ -280,8 +284,8 @@ def _data(
     from svmfast.formats.svmlight import Dataset, Notes
 
     columns = tuple(seen[0]) if seen else None
-    if path is None and reading.scale is not None:
-        rows, targets = reading.scale.apply(rows), reading.scale.apply_labels(targets)
+    if reading.scale is not None:
+        targets = reading.scale.apply_labels(targets)
     return Dataset(rows, targets, path or "", 0, Notes(), columns=columns), seconds
 
 

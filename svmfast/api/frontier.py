@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.frontier_inputs import opened_exact, read_row_sets
+from svmfast.api.frontier_inputs import ExactInput, opened_exact, read_row_sets
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import Folder, file_hash
@@ -165,7 +165,7 @@ def frontier(
     folder.check()
     sets = read_row_sets(given, train, unseen, folder.path, chosen.seed, reading, cores, listener)
     listener.progress(0, None, "measuring exact")
-    measuring, origin = _measured(model, sets, train, unseen, cores, listener)
+    measuring, origin = _measured(given, sets, train, unseen, cores, listener)
     if reading.unlabelled:
         sets = sets.with_labels(measuring.choosing_labels, measuring.confirming_labels)
     elif not measuring.labelled and (limits.max_loss_percent is not None or limits.balanced):
@@ -241,7 +241,7 @@ def _check_labels(chosen: FrontierOptions, reading: Reading, test: str | None) -
 
 
 def _measured(
-    model: KernelExpansion, sets: RowSets, train: str, test: str | None, threads: int, listener: Listener
+    given: ExactInput, sets: RowSets, train: str, test: str | None, threads: int, listener: Listener
 ) -> tuple[Measuring, Origin]:
     """Measure the exact model; refuse labelled rows on which it is no better than chance.
 
@@ -254,14 +254,16 @@ def _measured(
     from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.report import Origin
     from svmfast.models.answer import answer
+    from svmfast.models.scaled import with_scaling
 
-    choosing, confirming, trained = sets.choosing, sets.confirming, None
+    model, scaling, trained = given.model, given.scaling, None
+    choosing, confirming = sets.choosing, sets.confirming
     if not _scores(model, sets):
         choosing, confirming = choosing.unlabelled(), confirming.unlabelled()
-    measuring = Measuring(model, choosing, confirming, threads=threads)
+    measuring = Measuring(model, choosing, confirming, scaling=scaling, threads=threads)
     unseen = measuring.exact_skill
     if unseen is not None:
-        predicted = answer(model, sets.sample.rows, threads=threads).predicted
+        predicted = answer(with_scaling(model, scaling), sets.sample.rows, threads=threads).predicted
         trained = skill(predicted, sets.sample.labels, regression=model.head.is_regression)
         if model.head.svm_type != "one_class":
             _check_skill(trained, unseen, train, test, listener, regression=model.head.is_regression)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from svmfast.errors import (
     ArrayWidthError,
     MissingColumnError,
     NotFiniteCellError,
+    NotFiniteError,
     OptionError,
     RowWidthError,
     WrongTypeError,
@@ -207,11 +209,16 @@ def _with_names_of(named: Scaling, scaling: Scaling) -> Scaling:
 
 
 def check_scale(reading: Reading, name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> bool:
-    """Warn if the first rows differ in scale from the model's vectors, and return whether they do."""
-    from svmfast.evaluation.scale import ScaleCheck
+    """Warn if the first rows differ in scale from the model's vectors, and return whether they do.
+
+    The rows are as read: `reading.scale` is applied to those that are looked at.
+    """
+    from svmfast.evaluation.scale import MOST_ROWS, ScaleCheck
 
     check = ScaleCheck(model, scaled=reading.scale is not None)
-    check.add(rows)
+    with suppress(NotFiniteError):  # it is an error where all rows are scaled
+        for few in [rows] if reading.scale is None else reading.scale.parts(rows[:MOST_ROWS]):
+            check.add(few)
     verdict = check.verdict()
     if verdict is not None:
         warn(f"{name}: {verdict}")

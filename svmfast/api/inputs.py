@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from svmfast.api.column_order import ColumnOrder
 from svmfast.api.given import (
@@ -37,6 +37,7 @@ from svmfast.errors import (
     UnsupportedError,
     WrongTypeError,
 )
+from svmfast.formats._dataset import naming_file
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.given import GivenModel, GivenRows, GivenStream, Input, Inputs, Setting
 from svmfast.methods.method import Method
@@ -134,16 +135,6 @@ def _behind_scaling(given: GivenModel) -> GivenModel:
     return replace(given, model=inner, identity=identity_of(inner))
 
 
-def _scaled(
-    rows: Rows, labels: FloatArray | None, reading: Reading, memory: int
-) -> tuple[Rows, FloatArray | None]:
-    """Scale rows and labels that were given as arrays; those of a file are scaled by its reader."""
-    if reading.scale is None:
-        return rows, labels
-    rows = reading.scale.apply(rows, memory=memory)
-    return rows, None if labels is None else reading.scale.apply_labels(labels)
-
-
 def _is_empty(given: Any) -> bool:
     return given is None or (isinstance(given, list | tuple) and not given)
 
@@ -220,6 +211,27 @@ class _Reader:
             labels = self.names.labels(labels)
         return checked_labels(rows, labels, self.reading.class_names)
 
+    def _scaled(
+        self,
+        spec: Input,
+        rows: Rows,
+        labels: FloatArray,
+        path: str = "",
+        numbers: NDArray[np.int64] | None = None,
+    ) -> tuple[Rows, FloatArray]:
+        """Scale rows as read, unless the run does, and their labels; errors name the file and the row.
+
+        `numbers` are those of all rows; by default they count from 1.
+        """
+        scaling = self.reading.scale
+        if scaling is None:
+            return rows, labels
+        with naming_file(path) if path else nullcontext():
+            if spec.copies:
+                first = 1 if numbers is None else numbers
+                rows = scaling.apply(rows, first=first, memory=self._memory, copies=spec.copies)
+            return rows, scaling.apply_labels(labels)
+
     def _final(self, labels: FloatArray) -> FloatArray:
         return labels if self._classes is None else self._classes.final(labels)
 
@@ -243,11 +255,10 @@ class _Reader:
             setting.progress(0, None, "read")
             dataset = read_data(
                 given,
-                reading,
+                reading.as_read,
                 threads=setting.threads,
                 precomputed=precomputed,
                 classes=self._classes,
-                memory=self._memory,
             )
             for note in dataset.notes.messages():
                 setting.note(f"{dataset.path}: {note}")
@@ -257,8 +268,9 @@ class _Reader:
                 check_scale(reading, dataset.path, reference, dataset.rows, setting.warn)
             if spec.required:  # only rows that are trained on; other rows are checked against the model
                 self.stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
-            own = None if reading.unlabelled or spec.labels == "ignored" else self._final(dataset.labels)
-            return GivenRows(dataset.rows, own, dataset.path, len(dataset.rows))
+            rows, labels = self._scaled(spec, dataset.rows, dataset.labels, dataset.path)
+            own = None if reading.unlabelled or spec.labels == "ignored" else self._final(labels)
+            return GivenRows(rows, own, dataset.path, len(rows))
         if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
             given, labels = given
         if precomputed and reading.scale is not None:
@@ -280,19 +292,18 @@ class _Reader:
         values = (
             None if labels is None or spec.labels == "ignored" else self._final(self._labels(rows, labels))
         )
-        rows, values = _scaled(rows, values, reading, self._memory)
         if reference is not None:
             check_width(reading, f"`{spec.name}`", reference, rows, setting.warn)
             check_scale(reading, f"`{spec.name}`", reference, rows, setting.warn)
-        seen = len(rows)
-        most = _most(spec, options)
-        if seen > most:
-            sample = RowSample(most, getattr(options, "seed", 0))
-            sample.add(rows, np.zeros(seen) if values is None else values)
+        kept, numbers, seen = np.zeros(len(rows)) if values is None else values, None, len(rows)
+        if seen > _most(spec, options):
+            sample = RowSample(_most(spec, options), getattr(options, "seed", 0))
+            sample.add(rows, kept)
             _note_sample(sample, spec, options, setting)
             rows, kept = sample.result()
-            values = None if values is None else kept
-        return GivenRows(rows, values, f"`{spec.name}`", seen)
+            numbers = sample.numbers
+        rows, kept = self._scaled(spec, rows, kept, numbers=numbers)
+        return GivenRows(rows, None if values is None else kept, f"`{spec.name}`", seen)
 
     def stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
         """Return a stream of rows that is parsed once, into memory or a temporary file."""
@@ -325,9 +336,7 @@ class _Reader:
             labels = getattr(given, "labels", None) if labels is None else labels
             if labels is None:
                 raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
-            rows, values = _scaled(rows, self._labels(rows, labels), reading, memory)
-            assert values is not None, "they were given"
-            spool.add(rows, values)
+            spool.add(*self._scaled(spec, rows, self._labels(rows, labels)))
         if self._classes is not None:
             spool.relabel(self._classes.final, self._classes.names)
         spool.finish()
@@ -344,7 +353,7 @@ class _Reader:
         sample = RowSample(_most(spec, options), getattr(options, "seed", 0))
         for path in paths:
             name, first = os.fspath(path), True
-            with stream_data(path, reading, threads=setting.threads) as stream:
+            with stream_data(path, reading.as_read, threads=setting.threads) as stream:
                 for block in stream:
                     if first and len(block.rows):
                         self.see(name, block.columns)
@@ -359,8 +368,10 @@ class _Reader:
         if reference is not None:
             check_scale(reading, f"`{spec.name}`", reference, rows, setting.warn)
         _note_sample(sample, spec, options, setting)
+        name = f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0])
+        rows, labels = self._scaled(spec, rows, labels, name, sample.numbers)
         own = None if reading.unlabelled or spec.labels == "ignored" else labels
-        return GivenRows(rows, own, f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0]), sample.seen)
+        return GivenRows(rows, own, name, sample.seen)
 
 
 def _note_sample(sample: RowSample, spec: Input, options: Any, setting: Setting) -> None:

@@ -16,7 +16,7 @@ from svmfast.formats.detect import model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.ranges import ranges_bytes
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
+from svmfast.models.scaled import ScaledModel, scaling_of, unscaled, with_scaling
 from svmfast.models.scaling import ColumnRanges, Scaling
 from svmfast.rows import Rows
 
@@ -82,19 +82,19 @@ def written(
                 "LIBSVM's format cannot hold the model's scaling; write a range file with `ranges`"
             )
         _note_lost_names(scaling, inner, listener)
-    scaled = rows if rows is None or scaling is None else scaling.apply(rows)
-    accuracy = _measured(inner, inside, scaled, of, threads)
+    accuracy = _measured(inner, inside, rows, scaling, of, threads)
     work = inner.multiply_adds(Rows.empty(inner.n_features))
     return Export(text, report_of(to, "double", Printed(text), accuracy, work), beside)
 
 
-def _measured(model: KernelExpansion, text: bytes, rows: Rows | None, of: str, threads: int) -> Accuracy:
-    """Compare the model that is read back from the text with the original."""
+def _measured(
+    model: KernelExpansion, text: bytes, rows: Rows | None, scaling: Scaling | None, of: str, threads: int
+) -> Accuracy:
+    """Compare the model that is read back from the text with the original, on rows that need `scaling`."""
     if rows is None:
-        rows, of = sample_of(model.sv, _OWN_ROWS), OWN_VECTORS
+        rows, scaling, of = sample_of(model.sv, _OWN_ROWS), None, OWN_VECTORS
     back, head = parse_libsvm_model(text, "the exported text")[0], model.head
-    wanted = model.decision_values(rows, threads=threads)
-    got = back.decision_values(rows, threads=threads)
+    wanted, got = (with_scaling(one, scaling).decision_values(rows, threads=threads) for one in (model, back))
     labels = None
     if not head.is_regression:
         labels = int(np.count_nonzero(head.predict(got) != head.predict(wanted)))

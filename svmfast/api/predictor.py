@@ -19,13 +19,13 @@ from svmfast.api.opened_models import opened_models
 from svmfast.api.output_columns import OutputColumns
 from svmfast.api.prediction_options import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
-from svmfast.models.answer import Answer, answer, joined
+from svmfast.models.answer import Answer, answer, in_blocks
 from svmfast.models.certified import bounds_its_error
 from svmfast.models.memory import MEMORY
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.requirements import require
 from svmfast.options import Reading, made
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
@@ -225,19 +225,8 @@ class Predictor:
 
     def _joined(self, rows: Rows, scaled: Iterable[Rows], threads: int | None) -> Answer:
         """Return the answer for rows; `scaled` are the same rows, a few at a time if that fills zeros."""
-        found: list[Answer] = []
-        begin = 0
-        for part in scaled:
-            one = self._answer(part, threads=threads)
-            if len(part) == len(rows):
-                return one
-            # Its own values would keep the scaled rows.
-            few, begin = rows[begin : begin + len(part)], begin + len(part)
-            found.append(replace(one, decide=partial(self._decisions, few, threads)))
-        return self._named(joined(found))
-
-    def _decisions(self, rows: Rows, threads: int | None) -> FloatArray:
-        return self.answer(rows, threads=threads).decisions
+        answered, again = (partial(one, threads=threads) for one in (self._answer, self.answer))
+        return in_blocks(rows, scaled, answered, again)
 
     def answer_file(
         self,
@@ -295,9 +284,6 @@ class Predictor:
             tolerance=asked.tolerance,
             threads=thread_count(threads),
         )
-        return self._named(found)
-
-    def _named(self, found: Answer) -> Answer:
         if self.scaling is None or self.class_names is None:
             return found
         boolean = self.scaling.boolean_classes

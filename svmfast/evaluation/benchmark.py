@@ -18,6 +18,8 @@ from svmfast.models.base import CountedModel, Model, bounded
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import bounds_its_error, certified_rows
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaled import mean_work, with_scaling
+from svmfast.models.scaling import Scaling
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent, quality, values_differing_percent
@@ -48,9 +50,21 @@ class _Draft:
 class Benchmark:
     """The exact model and the rows on which models are measured.
 
+    Parameters
+    ----------
+    exact : ComparedModel
+    rows : Rows
+    targets : (n,) float64
+    scaling : Scaling, optional
+        The scaling that the rows still need; the models take scaled rows. Its time is not counted.
+    threads, repeats : int
+    limit_seconds : float
+
     Attributes
     ----------
     exact : ComparedModel
+    columns : int
+        The width of scaled rows.
     linear_seconds : float
         Prediction time of a linear model on the rows.
     """
@@ -61,13 +75,17 @@ class Benchmark:
         rows: Rows,
         targets: FloatArray,
         *,
+        scaling: Scaling | None = None,
         threads: int = 1,
         repeats: int = 7,
         limit_seconds: float = 20.0,
     ) -> None:
         self.exact, self._rows, self._targets = exact, rows, targets
         self._threads, self._repeats, self._limit = threads, repeats, limit_seconds
-        self._unit = linear_multiply_adds(exact.model.head, rows)
+        self._scaling = scaling
+        self._timed = rows if scaling is None else scaling.apply(rows[: scaling.timed_rows])
+        self.columns = self._timed.n_columns
+        self._unit = linear_multiply_adds(exact.model.head, self.columns)
         self._reference: Answer | None = None
         self._calls: dict[str, Callable[[], Answer]] = {}
         self._once: dict[str, float] = {}
@@ -78,8 +96,14 @@ class Benchmark:
         check_same_question(self.exact, other)
 
     def _time_linear(self) -> float:
-        head = self.exact.model.head
-        return linear_seconds(head, self._rows, threads=self._threads, repeats=self._repeats).seconds
+        found = linear_seconds(
+            self.exact.model.head, self._timed, threads=self._threads, repeats=self._repeats
+        )
+        return self._of_all(found.seconds)
+
+    def _of_all(self, seconds: float) -> float:
+        """Return the seconds for all rows from those for the rows that are timed."""
+        return seconds * len(self._rows) / len(self._timed)
 
     def results(
         self,
@@ -110,15 +134,16 @@ class Benchmark:
 
     def _times(self, draft: _Draft, times: Timed) -> dict[str, Any]:
         timing = times.timings[draft.main]
+        seconds = self._of_all(timing.seconds)
         found: dict[str, Any] = {
-            "predict_seconds": timing.seconds,
-            "predict_seconds_range": (timing.fastest, timing.slowest),
+            "predict_seconds": seconds,
+            "predict_seconds_range": (self._of_all(timing.fastest), self._of_all(timing.slowest)),
             "speed": times.speeds[draft.main],
-            "linear_cost": timing.seconds / self.linear_seconds,
+            "linear_cost": seconds / self.linear_seconds,
         }
         if draft.backed is not None:
             for ending, call in (("with_fallback", draft.backed), ("without_fallback", draft.alone)):
-                found[f"predict_seconds_{ending}"] = times.timings[call].seconds
+                found[f"predict_seconds_{ending}"] = self._of_all(times.timings[call].seconds)
                 found[f"speed_{ending}"] = times.speeds[call]
         return found
 
@@ -134,7 +159,7 @@ class Benchmark:
         differing = self._differing(main)
         mean_error, max_error = self._errors(model, self._values(model, inside, main))
         open_share = None if inside is None else _open_share(main.answer)
-        counted = counted_work(model, self._rows, inside, open_share)
+        counted = counted_work(model, self._rows, inside, open_share, self._scaling)
         worth = quality(
             main.answer.predicted,
             self._targets,
@@ -153,7 +178,7 @@ class Benchmark:
             "values_differing_percent": self._values_differing(main),
             "mean_abs_error": mean_error,
             "max_abs_error": max_error,
-            "inside_bound_percent": _inside_percent(model, self._rows),
+            "inside_bound_percent": _inside_percent(self._unscaled(model), self._rows),
             "n_bytes": entrant.n_bytes,
             "load_seconds": entrant.load_seconds,
             "multiply_adds": counted,
@@ -166,12 +191,21 @@ class Benchmark:
 
     def _measured(self, model: Model, exact: KernelExpansion | None = None) -> _Measured:
         def call() -> Answer:
-            return answer(model, self._rows, exact=exact, threads=self._threads)
+            return answer(model, self._timed, exact=exact, threads=self._threads)
 
         name = f"call {len(self._calls)}"
         self._calls[name] = call
         found, self._once[name] = first_call(call, slow=SLOW)
+        if len(self._timed) < len(self._rows):
+            found = self._answer(model, exact)
         return _Measured(found, name)
+
+    def _unscaled(self, model: Model) -> Model:
+        """Return the model for rows as read."""
+        return with_scaling(model, self._scaling)
+
+    def _answer(self, model: Model, exact: KernelExpansion | None) -> Answer:
+        return answer(self._unscaled(model), self._rows, exact=exact, threads=self._threads)
 
     def _differing_limit(
         self, entrant: ComparedModel, inside: KernelExpansion | None, differing: int | None
@@ -225,7 +259,7 @@ class Benchmark:
         """Return the values that predict prints; for rows left to the exact model, they are its values."""
         if inside is None or model.head.n_functions <= 1 or not inside.head.same_functions(model.head):
             return main.answer.decisions
-        return answer(model, self._rows, exact=inside, threads=self._threads).decisions
+        return self._answer(model, inside).decisions
 
     def _errors(self, model: Model, decisions: FloatArray) -> tuple[float | None, float | None]:
         if not model.head.same_functions(self.exact.model.head):
@@ -242,7 +276,8 @@ class Benchmark:
         if not bounds_its_error(model) or not model.is_rigorous or not self._is_source(entrant):
             return {}
         assert self._reference is not None
-        decisions, bounds = model.certified_values(self._rows, threads=self._threads)
+        raw: Any = self._unscaled(model)
+        decisions, bounds = raw.certified_values(self._rows, threads=self._threads)
         broken = (np.abs(decisions - self._reference.decisions) > bounds).any(axis=1)
         found: dict[str, Any] = {"violations": int(np.count_nonzero(broken))}
         if not model.head.is_regression:
@@ -280,7 +315,11 @@ def inside_exact(model: Model) -> KernelExpansion | None:
 
 
 def counted_work(
-    model: Model, rows: Rows, exact: KernelExpansion | None = None, open_share: float | None = None
+    model: Model,
+    rows: Rows,
+    exact: KernelExpansion | None = None,
+    open_share: float | None = None,
+    scaling: Scaling | None = None,
 ) -> float | None:
     """Return the multiply-adds per row, or None if they cannot be counted.
 
@@ -292,16 +331,18 @@ def counted_work(
         Answers the rows that `model` leaves open; its multiply-adds are included.
     open_share : float, optional
         The share of rows that `exact` answers.
+    scaling : Scaling, optional
+        The scaling that the rows still need; it is not counted.
     """
     part = model.fast if isinstance(model, CascadeModel) else model
     if not isinstance(part, CountedModel):
         return None
-    count = part.multiply_adds(rows)
+    count = mean_work(part, rows, scaling)
     if exact is None or open_share is None:
         return count
     if model.head.n_functions > 1 and not isinstance(model, CascadeModel):
         return None  # only the uncertain pairs are evaluated
-    return count + open_share * exact.multiply_adds(rows)
+    return count + open_share * mean_work(exact, rows, scaling)
 
 
 def _open_share(answer: Answer) -> float:

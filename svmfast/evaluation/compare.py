@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from svmfast.errors import UnsupportedError
 from svmfast.evaluation.benchmark import Benchmark
 from svmfast.evaluation.model_result import ComparedModel, ModelResult
+from svmfast.models.scaling import Scaling
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
@@ -47,6 +48,7 @@ def compare(
     rows: Rows,
     targets: FloatArray,
     *,
+    scaling: Scaling | None = None,
     threads: int = 1,
     repeats: int = 7,
     data_path: str | None = None,
@@ -63,6 +65,8 @@ def compare(
         n > 0 rows.
     targets : (n,) float64
         True labels or values.
+    scaling : Scaling, optional
+        The scaling that the rows still need; the models take scaled rows.
     threads : int
         Threads for prediction.
     repeats : int
@@ -75,8 +79,8 @@ def compare(
     """
     if not len(rows):
         raise UnsupportedError("there are no rows for a comparison", "give a data file with rows")
-    benchmark = Benchmark(models[0], rows, targets, threads=threads, repeats=repeats)
+    benchmark = Benchmark(models[0], rows, targets, scaling=scaling, threads=threads, repeats=repeats)
     for other in models[1:]:
         benchmark.check(other)
     found = benchmark.results(models[1:], parse_seconds=parse_seconds, progress=progress)
-    return ComparisonData(data_path, len(rows), rows.n_columns, threads, benchmark.linear_seconds, found)
+    return ComparisonData(data_path, len(rows), benchmark.columns, threads, benchmark.linear_seconds, found)

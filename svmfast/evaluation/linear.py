@@ -21,9 +21,9 @@ def weight_vectors(head: Head) -> int:
     return head.n_classes if head.is_classifier and head.n_classes > 2 else 1
 
 
-def linear_multiply_adds(head: Head, rows: Rows) -> int:
+def linear_multiply_adds(head: Head, columns: int) -> int:
     """Return the multiply-adds of the linear model for a row without zeros."""
-    return weight_vectors(head) * rows.n_columns
+    return weight_vectors(head) * columns
 
 
 def linear_seconds(head: Head, rows: Rows, *, threads: int = 1, repeats: int = 5) -> Timing:

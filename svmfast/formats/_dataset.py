@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import DataFormatError, NotFiniteError
-from svmfast.options import MEMORY
 from svmfast.rows import Rows
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def scaled(self, scaling: Scaling | None, first: int, memory: int | None = None) -> Iterator[Dataset]:
+    def scaled(self, scaling: Scaling | None, first: int, whole: bool = False) -> Iterator[Dataset]:
         """Yield the scaled rows, in blocks that stay small if a scaling turns zeros into values.
 
         Parameters
@@ -109,19 +109,26 @@ class Dataset:
         scaling : Scaling or None
         first : int
             The number of the first row, for messages.
-        memory : int, optional
-            Yield one block, in which these values may take at most `memory` bytes.
+        whole : bool
+            Yield one block.
         """
         if scaling is None:
             yield self
             return
-        for part in scaling.blocks(self.rows) if memory is None else [slice(0, len(self))]:
-            try:
-                rows = scaling.apply(self.rows[part], first=first + part.start, memory=memory or MEMORY)
+        for part in [slice(0, len(self))] if whole else scaling.blocks(self.rows):
+            with naming_file(self.path):
+                rows = scaling.apply(self.rows[part], first=first + part.start)
                 labels = scaling.apply_labels(self.labels[part])
-            except NotFiniteError as error:
-                expected = "expected values closer to the range of the scaling"
-                raise DataFormatError(self.path, None, str(error), None, expected) from error
             kept = None if self.kept is None else self.kept.slice(part.start, len(rows))
             one = replace(self, rows=rows, labels=labels, kept=kept)
             yield one if part.start == 0 else replace(one, first_line=0, notes=Notes())
+
+
+@contextmanager
+def naming_file(path: str) -> Iterator[None]:
+    """Turn the error of a scaled value that is not finite into one of the file."""
+    try:
+        yield
+    except NotFiniteError as error:
+        expected = "expected values closer to the range of the scaling"
+        raise DataFormatError(path, None, str(error), None, expected) from error

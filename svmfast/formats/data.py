@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from svmfast.errors import OptionError
 from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.formats.svmlight import CHUNK_BYTES, Dataset, DataStream, stream_svmlight
-from svmfast.options import MEMORY, Reading
+from svmfast.options import Reading
 
 if TYPE_CHECKING:
     from svmfast.formats.tables import TableStream
@@ -96,19 +96,17 @@ def read_data(
     threads: int = 1,
     precomputed: bool = False,
     classes: TrainingClasses | None = None,
-    memory: int = MEMORY,
 ) -> Dataset:
     """Read all rows; see :func:`stream_data`.
 
-    `precomputed`: the data are LIBSVM's text of kernel values. Zeros that the scaling turns into values may
-    take at most `memory` bytes.
+    `precomputed`: the data are LIBSVM's text of kernel values.
     """
     if precomputed:
         from svmfast.formats.svmlight import read_svmlight
 
         return read_svmlight(source, precomputed=True, threads=threads, **reading.reader_kwargs())
     with stream_data(source, reading, threads=threads, classes=classes) as stream:
-        return stream.read_whole(memory)
+        return stream.read_whole()
 
 
 def recognized(source: SourceLike, reading: Reading) -> tuple[Any, TableKind | None]:

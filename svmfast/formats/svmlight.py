@@ -26,7 +26,6 @@ from svmfast.formats._dataset import Notes as Notes
 from svmfast.formats._lines import Lines
 from svmfast.formats._svmlight_errors import Dialect, explain
 from svmfast.formats.source import Source, SourceLike, open_source
-from svmfast.options import MEMORY
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
@@ -102,11 +101,8 @@ class DataStream(Iterator[Dataset]):
                 return self._take()
         return self._finish()
 
-    def read_whole(self, memory: int = MEMORY) -> Dataset:
-        """Return all remaining rows as one dataset; a faulty line among them is an error.
-
-        Zeros that the scaling turns into values may take at most `memory` bytes.
-        """
+    def read_whole(self) -> Dataset:
+        """Return all remaining rows as one dataset; a faulty line among them is an error."""
         while self._error is None and self._feed(all_at_once=True):
             pass
         try:
@@ -115,7 +111,7 @@ class DataStream(Iterator[Dataset]):
             raise OptionError(f"{self.path}: already read to its end") from None
         if self._error is not None:
             raise self._error
-        return next(self._scaled(dataset, memory))
+        return next(self._scaled(dataset, whole=True))
 
     def _feed(self, all_at_once: bool = False) -> bool:
         if not self._lines.next():
@@ -161,13 +157,13 @@ class DataStream(Iterator[Dataset]):
         self.rows_read += len(labels)
         return Dataset(rows, labels, self.path, first_line, notes)
 
-    def _scaled(self, block: Dataset, memory: int | None = None) -> Iterator[Dataset]:
+    def _scaled(self, block: Dataset, whole: bool = False) -> Iterator[Dataset]:
         scaling, dialect = self._scaling, self._dialect
         if scaling is not None and dialect.dense and block.rows.n_columns < len(scaling):
             place = "after the label" if dialect.labelled else "in a row"
             what = f"{block.rows.n_columns} values {place}"
             raise RowWidthError(self.path, None, what, None, f"expected {len(scaling)}, as in the scaling")
-        return block.scaled(scaling, self.rows_read - len(block) + 1, memory)
+        return block.scaled(scaling, self.rows_read - len(block) + 1, whole)
 
     def _finish(self) -> Dataset:
         if self._tokenizer.rows:

@@ -33,7 +33,7 @@ from svmfast.formats._arrow import checked, pyarrow
 from svmfast.formats._columns import Columns, label_of, pandas_index
 from svmfast.formats.source import Source, open_source
 from svmfast.formats.svmlight import Dataset, Notes
-from svmfast.options import MEMORY, Reading
+from svmfast.options import Reading
 from svmfast.rows import Rows
 
 if TYPE_CHECKING:
@@ -287,17 +287,14 @@ class TableStream(Iterator[Dataset]):
         self._done += batch.num_rows
         return dataset
 
-    def read_whole(self, memory: int = MEMORY) -> Dataset:
-        """Return all remaining rows as one dataset.
-
-        Zeros that the scaling turns into values may take at most `memory` bytes.
-        """
+    def read_whole(self) -> Dataset:
+        """Return all remaining rows as one dataset."""
         first, scaling, self._scaling = self.rows_read + 1, self._scaling, None
         blocks = list(self)
         rows = Rows.concatenate([block.rows for block in blocks])
         labels = np.concatenate([block.labels for block in blocks])
         whole = replace(blocks[0], rows=rows, labels=labels, kept=None)
-        return next(whole.scaled(scaling, first, memory))
+        return next(whole.scaled(scaling, first, whole=True))
 
     @contextlib.contextmanager
     def _reporting(self) -> Iterator[None]:

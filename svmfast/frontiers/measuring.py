@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,8 @@ from svmfast.models.base import Model
 from svmfast.models.certified import bounds_its_error, certified_rows, certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.scaled import with_scaling
+from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent
 
@@ -101,9 +105,9 @@ class _Repeats:
     counted: Counted
 
     @classmethod
-    def of(cls, rows: Rows) -> _Repeats | None:
-        """Return the repeats of rows; None if there are none."""
-        group, first = groups_of(row_keys(rows))
+    def of(cls, parts: Iterable[Rows]) -> _Repeats | None:
+        """Return the repeats of the rows of all parts; None if there are none."""
+        group, first = groups_of([key for few in parts for key in row_keys(few)])
         if len(first) == len(group):
             return None
         times, frequent = np.bincount(group).astype(np.float64), frequent_groups(group)
@@ -125,23 +129,44 @@ class Measuring:
     ----------
     exact : KernelExpansion
     choosing, confirming : Part
+    scaling : Scaling, optional
+        The scaling that the rows still need; the models take scaled rows.
     threads : int
 
     Attributes
     ----------
+    columns : int
+        The width of scaled rows.
     exact_seconds : float
         The time of the exact model for the choosing rows on this machine if it did nothing else: processor
         time over `threads`.
     """
 
-    def __init__(self, exact: KernelExpansion, choosing: Part, confirming: Part, *, threads: int = 1) -> None:
+    def __init__(
+        self,
+        exact: KernelExpansion,
+        choosing: Part,
+        confirming: Part,
+        *,
+        scaling: Scaling | None = None,
+        threads: int = 1,
+    ) -> None:
         self.exact, self.choosing, self.confirming, self._threads = exact, choosing, confirming, threads
+        self._scaling = scaling
+        rows = choosing.rows if scaling is None else scaling.apply(choosing.rows[: scaling.timed_rows])
         begin = time.process_time()
-        self._exact_answers = [self._answer(exact, choosing)]
-        self.exact_seconds = (time.process_time() - begin) / threads
-        self._exact_answers.append(self._answer(exact, confirming))
-        self._unit = linear_multiply_adds(exact.head, choosing.rows)
-        self._repeats = [_Repeats.of(part.rows) for part in self._parts()]
+        timed = self._answer(exact, rows, scaled=True)
+        self.exact_seconds = (time.process_time() - begin) / threads * len(choosing) / max(1, len(rows))
+        whole = timed if len(rows) == len(choosing) else self._answer(exact, choosing.rows)
+        self._exact_answers = [whole, self._answer(exact, confirming.rows)]
+        widths = [
+            part.rows.n_columns if scaling is None else scaling.width(part.rows) for part in self._parts()
+        ]
+        self._unit, self.columns = linear_multiply_adds(exact.head, widths[0]), max(widths)
+        self._repeats = [
+            _Repeats.of([part.rows] if scaling is None else scaling.parts(part.rows))
+            for part in self._parts()
+        ]
 
     @property
     def choosing_labels(self) -> FloatArray:
@@ -179,22 +204,23 @@ class Measuring:
 
     def alone(self, model: Model) -> Losses:
         """Return the losses of `model` alone."""
-        answers = [self._answer(model, part) for part in self._parts()]
+        answers = [self._answer(model, part.rows) for part in self._parts()]
         return self._losses(model, answers, backed=False)
 
     def backed(self, model: Model) -> Losses:
         """Return the losses of `model` if the exact model answers the rows that it leaves open."""
-        answers = [self._answer(model, part) for part in self._parts()]
+        answers = [self._answer(model, part.rows) for part in self._parts()]
         return self._losses(model, answers, backed=True)
 
     def _parts(self) -> tuple[Part, Part]:
         return self.choosing, self.confirming
 
-    def _answer(self, model: Model, part: Part) -> _Answer:
+    def _answer(self, model: Model, rows: Rows, *, scaled: bool = False) -> _Answer:
+        raw: Any = with_scaling(model, None if scaled else self._scaling)
         if not bounds_its_error(model) or model.head.is_regression:
-            found = answer(model, part.rows, threads=self._threads)
+            found = answer(raw, rows, threads=self._threads)
             return _answered(model.head, found.predicted, found.decisions)
-        decisions, bounds = model.certified_values(part.rows, threads=self._threads)
+        decisions, bounds = raw.certified_values(rows, threads=self._threads)
         ours = _answered(model.head, model.head.predict(decisions), decisions)
         return replace(ours, sure=certified_rows(model.head, decisions, bounds))
 
@@ -227,5 +253,5 @@ class Measuring:
 
     def _counted(self, model: Model, open_share: float | None = None) -> float | None:
         exact = None if open_share is None else self.exact
-        work = counted_work(model, self.choosing.rows, exact, open_share)
+        work = counted_work(model, self.choosing.rows, exact, open_share, self._scaling)
         return None if work is None or not self._unit else work / self._unit

@@ -57,7 +57,7 @@ class RowSets:
     rest : Part or None
         Without TEST, the rest of TRAIN.
     raw : RowSets or None
-        The same sets before scaling: the parts that commands read.
+        The same sets before their labels were scaled: the parts that commands read.
     """
 
     train: str
@@ -72,11 +72,14 @@ class RowSets:
     raw: RowSets | None = field(default=None, repr=False)
 
     def scaled(self, scaling: Scaling, reading: Sequence[str]) -> RowSets:
-        """Return the scaled sets; commands scale by themselves, by the options `reading`."""
+        """Return the sets with scaled labels; rows are scaled where they are used.
+
+        Commands scale by themselves, by the options `reading`.
+        """
         from svmfast.frontiers.measuring import Part
 
         def part(raw: Part) -> Part:
-            return Part(scaling.apply(raw.rows), scaling.apply_labels(raw.labels))
+            return Part(raw.rows, scaling.apply_labels(raw.labels))
 
         return replace(
             self,

@@ -142,7 +142,7 @@ class FrontierRun:
         return Frontier(
             exact=asked.exact,
             origin=self._origin,
-            features=max(measuring.choosing.rows.n_columns, measuring.confirming.rows.n_columns),
+            features=measuring.columns,
             threads=asked.threads,
             seed=asked.seed,
             points=points,
@@ -225,7 +225,7 @@ class FrontierRun:
         method, choosing = registry.method(name), self.measuring.choosing.rows
         labels, source = self.measuring.choosing_labels, f"sha256:{asked.sha256}"
         joiner = method.joiner(
-            Joining(asked.model, source, choosing, labels, percent, asked.seed, asked.threads)
+            Joining(asked.model, source, choosing, labels, percent, asked.seed, asked.threads, asked.scaling)
         )
         if joiner is not None and not self._has_room_for_exact:
             self._without_exact[name] = self._no_room(name)
@@ -313,10 +313,14 @@ class FrontierRun:
         least, most = SAMPLE_SECONDS
         rate = len(self.measuring.choosing) / max(self.measuring.exact_seconds, 1e-9)
         n = max(1, int(rate * min(most, max(least, SAMPLE_SHARE * left))))
-        room = SAMPLE_BYTES * len(rows) // (16 * (rows.nnz + len(rows)))
+        scaling = self.request.scaling
+        cells = rows.nnz if scaling is None else max(rows.nnz, len(rows) * scaling.moved_zeros)
+        room = SAMPLE_BYTES * len(rows) // (16 * (cells + len(rows)))
         n = max(min(max(len(rows), room), n), min(LEAST_SAMPLE, LEAST_FACTOR * n))
+        n = n if scaling is None else min(n, scaling.timed_rows)
         order = np.random.default_rng(self.request.seed).permutation(len(rows))
-        return rows.take(np.sort(np.resize(order, n)))
+        rows = rows.take(np.sort(np.resize(order, n)))
+        return rows if scaling is None else scaling.apply(rows)
 
     def _call(self, entry: _Entry | None) -> Callable[[], object]:
         from svmfast.models.answer import answer

@@ -46,6 +46,9 @@ class Input:
     spooled : bool
         For rows: whether they may exceed memory. They are then read once, and those that do not fit into
         half of the option `memory` are kept in a temporary file; the run gets a GivenStream.
+    copies : float
+        For rows: how many times the memory of the scaled rows a run takes, where a scaling turns zeros into
+        values. 0: the run gets the rows as read, and scales them in blocks.
     role : str or None
         Its key in JSON reports, if that differs from its name.
     """
@@ -59,6 +62,7 @@ class Input:
     labels: Literal["needed", "used", "ignored"] = "needed"
     most: int | None = None
     spooled: bool = False
+    copies: float = 1
     role: str | None = None
 
 
@@ -253,7 +257,7 @@ class Inputs(dict[str, Any]):
     ----------
     scaling : Scaling or None
         The scaling that was applied to all rows and that the result will contain; the method sees only
-        scaled rows, and models of scaled rows.
+        scaled rows (but see :attr:`Input.copies`), and models of scaled rows.
     """
 
     scaling: Scaling | None = None

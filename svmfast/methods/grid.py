@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
+    from svmfast.models.scaling import Scaling
     from svmfast.rows import FloatArray, Rows
 
 
@@ -112,6 +113,8 @@ class Joining:
     max_percent : float or None
         Share of the labels that may differ, in percent; None if there is no limit.
     seed, threads : int
+    scaling : Scaling or None
+        The scaling that the rows still need.
     """
 
     exact: KernelExpansion
@@ -121,6 +124,7 @@ class Joining:
     max_percent: float | None
     seed: int
     threads: int
+    scaling: Scaling | None = None
 
 
 class Joiner(Protocol):

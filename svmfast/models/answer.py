@@ -5,7 +5,7 @@ The tiers (single precision, double precision, the exact model) pass rows on to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -123,10 +123,43 @@ def joined(parts: Sequence[Answer]) -> Answer:
 
     names = ("predicted", "probabilities", "voted", "inside", "certified", "error_bounds", "single")
     arrays = {name: together(name) for name in names}
+    same = {name: getattr(parts[0], name) for name in ("class_names", "boolean_classes")}
     differing = sum(one.differing_from_vote for one in parts)
     notes = (not_the_vote(differing, len(arrays["predicted"])),) if differing else ()
     decide = partial(_joined_decisions, parts)
-    return Answer(decide=decide, differing_from_vote=differing, notes=notes, **arrays)
+    return Answer(decide=decide, differing_from_vote=differing, notes=notes, **arrays, **same)
+
+
+def in_blocks(
+    rows: Rows, parts: Iterable[Rows], answered: Callable[[Rows], Answer], again: Callable[[Rows], Answer]
+) -> Answer:
+    """Return the answer for rows from those for their scaled `parts`, one of which is in memory at a time.
+
+    Parameters
+    ----------
+    rows : Rows
+        As read.
+    parts : iterable of Rows
+        The same rows, scaled.
+    answered : callable
+        Answers scaled rows.
+    again : callable
+        Answers rows as read, where their decision values are wanted.
+    """
+    found: list[Answer] = []
+    begin = 0
+    for part in parts:
+        one = answered(part)
+        if len(part) == len(rows):
+            return one
+        # Its own values would keep the scaled rows.
+        few, begin = rows[begin : begin + len(part)], begin + len(part)
+        found.append(replace(one, decide=partial(_decisions, again, few)))
+    return joined(found)
+
+
+def _decisions(again: Callable[[Rows], Answer], rows: Rows) -> FloatArray:
+    return again(rows).decisions
 
 
 def _joined_decisions(parts: Sequence[Answer]) -> FloatArray:
@@ -184,7 +217,10 @@ def answer(
     check_number("the tolerance", tolerance)
     scaling = scaling_of(model)
     if scaling is not None:
-        model, rows = unscaled(model), scaling.apply(rows)
+        asked: dict[str, Any] = {"probability": probability, "bound": bound, "certify": certify}
+        asked |= {"exact": exact, "tolerance": tolerance, "single_precision": single_precision}
+        one, whole = (partial(answer, each, **asked, threads=threads) for each in (unscaled(model), model))
+        return in_blocks(rows, scaling.parts(rows), one, whole)
     require(model, probability=probability, bound=bound, certify=certify, exact=exact, tolerance=tolerance)
     head = model.head
     if isinstance(model, KernelExpansion) and exact is None:

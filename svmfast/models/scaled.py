@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.models.base import Model, Record, Schema, bounded, one_line, part
+from svmfast.models.base import CountedModel, Model, Record, Schema, bounded, one_line, part
 from svmfast.models.certified import bounds_its_error, certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -136,7 +136,7 @@ class ScaledModel:
     def multiply_adds(self, rows: Rows) -> float:
         """Return the mean number of multiply-adds for a row, including one for the scaling of each column."""
         inner: Any = self.model
-        return float(inner.multiply_adds(self.scaling.apply(rows))) + len(self.scaling)
+        return mean_work(inner, rows, self.scaling) + len(self.scaling)
 
     @property
     def working_bytes(self) -> int:
@@ -186,6 +186,15 @@ def names_of_labels(model: Model) -> dict[float, str] | None:
 def unscaled(model: Model) -> Model:
     """Return the model that takes scaled rows: the one inside a ScaledModel, or `model` itself."""
     return model.model if isinstance(model, ScaledModel) else model
+
+
+def mean_work(model: CountedModel, rows: Rows, scaling: Scaling | None) -> float:
+    """Return the mean number of multiply-adds of a model for a row, after `scaling`, which is not counted."""
+    if scaling is None:
+        return model.multiply_adds(rows)
+    found = [(len(few), float(model.multiply_adds(few))) for few in scaling.parts(rows)]
+    first = found[0][1]  # the mean is exact where there is one part
+    return first + sum(n * (one - first) for n, one in found) / max(1, len(rows))
 
 
 def with_scaling(model: Model, scaling: Scaling | None) -> Model:

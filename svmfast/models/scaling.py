@@ -26,6 +26,8 @@ from svmfast.rows import MAX_COLUMNS, FloatArray, Rows
 SVM_SCALE_DIGITS = 6
 #: Number of entries that zeros may become at a time, where rows are scaled in blocks.
 _BLOCK_ENTRIES = 1 << 18
+_TIMED_BLOCKS = 8
+
 _ENTRY_BYTES = 12
 #: This many significant digits distinguish all float64 numbers.
 MAX_DIGITS = 17
@@ -292,6 +294,11 @@ class Scaling(Cacheless):
         """Number of rows to scale at a time, so that zeros that become values take bounded memory."""
         return max(1, _BLOCK_ENTRIES // max(1, 0 if self.is_identity else self.moved_zeros))
 
+    @property
+    def timed_rows(self) -> int:
+        """The most scaled rows that are kept, to time predictions of them."""
+        return _TIMED_BLOCKS * self.most_rows
+
     def blocks(self, rows: Rows) -> Iterator[slice]:
         """Yield slices of at most :attr:`most_rows` rows, one for no rows."""
         for begin in range(0, max(1, len(rows)), self.most_rows):
@@ -312,16 +319,20 @@ class Scaling(Cacheless):
         limits = ranges.lower, ranges.upper
         return _core.ScalingMap(ranges.minimum, ranges.maximum, True, *limits, low, high, digits)
 
-    def apply(self, rows: Rows, *, first: int = 1, memory: int = MEMORY) -> Rows:
+    def apply(
+        self, rows: Rows, *, first: int | NDArray[np.int64] = 1, memory: int = MEMORY, copies: float = 1
+    ) -> Rows:
         """Return the scaled rows; zeros are not stored.
 
         Parameters
         ----------
         rows : Rows of n rows
-        first : int
-            The number of the first row, for messages.
+        first : int or (n,) int64
+            The number of the first row, or of every row, for messages.
         memory : int
             Limit on the memory for zeros that become values, in bytes.
+        copies : float
+            How many times the scaled rows will be in memory.
 
         Raises
         ------
@@ -331,14 +342,18 @@ class Scaling(Cacheless):
         """
         if self.is_identity:
             return rows
-        more = _ENTRY_BYTES * (len(rows) * self.moved_zeros - rows.nnz)
+        more = int(copies * _ENTRY_BYTES * (len(rows) * self.moved_zeros - rows.nnz))
         if more > memory:
             what = f"scaling {count(len(rows), 'row')}, since 0 moves in {count(self.moved_zeros, 'column')},"
+            what += " and working on them" * (copies > 1)
             raise MemoryLimitError(what, more, memory, "allow more memory, or scale the file before")
         with _named_overflow(first):
             indptr, indices, values = self.native.apply(rows.indptr, rows.indices, rows.values)
-        width = len(self) if self.ranges is not None else max(len(self), rows.n_columns)
-        return Rows.trusted(indptr, indices, values, width)
+        return Rows.trusted(indptr, indices, values, self.width(rows))
+
+    def width(self, rows: Rows) -> int:
+        """Return the number of columns of rows after scaling."""
+        return len(self) if self.ranges is not None else max(len(self), rows.n_columns)
 
     def text(self, rows: Rows, labels: FloatArray) -> tuple[bytes, int]:
         """Return the text that svm-scale writes for rows and labels, and its number of values.
@@ -467,15 +482,15 @@ class Scaling(Cacheless):
 
 
 @contextmanager
-def _named_overflow(first: int = 1) -> Iterator[None]:
+def _named_overflow(first: int | NDArray[np.int64] = 1) -> Iterator[None]:
     """Turn the error of the native loops into one that names row and feature."""
     try:
         yield
     except OverflowError as error:
         _, row, _, column = str(error).split()
+        number = int(row) + first if isinstance(first, int) else first[int(row)]
         raise NotFiniteError(
-            f"row {int(row) + first}: the scaled value of feature {int(column) + 1} leaves the range of "
-            "floating point"
+            f"row {number}: the scaled value of feature {int(column) + 1} leaves the range of floating point"
         ) from error
 
 

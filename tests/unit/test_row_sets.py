@@ -84,7 +84,7 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
     measuring = Measuring(exact, *((part, far) if backed else (far, part)))
     request: Any = SimpleNamespace(
         memory=1 << 30, exact="m", model=exact, limits=Limits(0.5), methods=("approximate",), threads=1,
-        seed=0, end=time.monotonic() + 1, stored=model_bytes,
+        seed=0, end=time.monotonic() + 1, stored=model_bytes, scaling=None,
     )  # fmt: skip
     folder: Any = SimpleNamespace(model=lambda candidate: str(tmp_path / "fast"))
     run = FrontierRun(request, folder, cast("Any", None), measuring, cast("Any", None))

@@ -35,6 +35,7 @@ METHOD = Method(
             many=True,
             labels="used",
             most=MOST_ROWS,
+            copies=0,
             help="Rows like those to predict, on which neither model was trained. Labels are used only to "
             "report the recall of each class.",
         ),

@@ -32,6 +32,8 @@ from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.scaled import mean_work
+from svmfast.models.scaling import Scaling
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality, quality
@@ -51,6 +53,7 @@ def join(
     rows: Rows,
     options: CascadeOptions | None = None,
     *,
+    scaling: Scaling | None = None,
     labels: FloatArray | None = None,
     targets: FloatArray | None = None,
     source: str | None = None,
@@ -72,6 +75,8 @@ def join(
         Drawn like those to be predicted; neither model should have been trained on them.
     options : CascadeOptions, optional
         With `per_class` the rows need not have the classes in their usual shares. All rows are used.
+    scaling : Scaling, optional
+        The scaling that the rows still need; the models take scaled rows.
     labels : (n,) float64, optional
         The exact model's labels of `rows`, where they are known.
     targets : (n,) float64, optional
@@ -96,14 +101,15 @@ def join(
     if isinstance(fast, CascadeModel):
         fast = fast.fast
     CascadeModel(fast, exact, 0.0)  # refuses models that do not match
-    group, first = groups_of(row_keys(rows))
+    parts = [rows] if scaling is None else scaling.parts(rows)
+    group, first = groups_of([key for few in parts for key in row_keys(few)])
     _check_rows(group, len(first), options)
-    found, of_fast, of_exact = _evaluate(fast, exact, rows, group, labels, threads, progress)
+    found, of_fast, of_exact = _evaluate(fast, exact, rows, scaling, group, labels, threads, progress)
     names = _class_labels(exact.head)
     if options.per_class:
         found = _by_class(found, of_exact.labels, names, options)
-    operations = fast.multiply_adds(rows) if isinstance(fast, CountedModel) else None
-    operations_exact = exact.multiply_adds(rows)
+    operations = mean_work(fast, rows, scaling) if isinstance(fast, CountedModel) else None
+    operations_exact = mean_work(exact, rows, scaling)
     # They answer support vectors: timing the deciding rows would bias the choice.
     speed = None if race is None else _speed(fast, exact, exact.sv, race, threads)
     chosen = choose(
@@ -125,7 +131,10 @@ def join(
     share = counts["measured_answered"] / counts["measured_rows"]
     made, joined = CascadeModel(fast, exact, chosen.error), None
     if race is not None and chosen.cheaper:
-        joined = _speed(made, exact, rows.take(measured), race, threads, fallback=exact)
+        timed = rows.take(measured)
+        if scaling is not None:
+            timed = scaling.apply(timed[: scaling.timed_rows])
+        joined = _speed(made, exact, timed, race, threads, fallback=exact)
     true = _known(targets, names)
     true = None if true is None else true[measured]
     report = CascadeReport(
@@ -255,6 +264,7 @@ def _evaluate(
     fast: Model,
     exact: KernelExpansion,
     rows: Rows,
+    scaling: Scaling | None,
     group: IntArray,
     labels: FloatArray | None,
     threads: int,
@@ -270,9 +280,12 @@ def _evaluate(
     # A positive value may vote for what a negative one of the exact model does.
     sign = 1.0 if fast.head.sides == exact.head.sides else -1.0
     size = max(1, _CELLS // max(1, fast.head.n_functions, exact.head.n_functions))
+    size = size if scaling is None else min(size, scaling.most_rows)
     for start in range(0, n, size):
         part = slice(start, min(start + size, n))
         few = rows.take(np.arange(part.start, part.stop))
+        if scaling is not None:
+            few = scaling.apply(few, first=start + 1)
         decisions = fast.decision_values(few, threads=threads)
         if value_fast is not None:
             value_fast[part] = sign * decisions[:, 0]

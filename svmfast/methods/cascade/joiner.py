@@ -57,6 +57,7 @@ class CascadeJoiner:
             given.exact,
             given.rows,
             CascadeOptions(**self.options),
+            scaling=given.scaling,
             labels=given.labels,
             source=given.source,
             threads=given.threads,

@@ -26,6 +26,7 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
         exact.model,
         data.rows,
         options,
+        scaling=inputs.scaling,
         targets=data.labels,
         source=exact.identity,
         race=None if options.force else setting.race,

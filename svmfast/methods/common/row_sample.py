@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.rows import FloatArray, Rows
 
@@ -15,6 +16,11 @@ class RowSample:
     limit : int
         The most rows to keep.
     seed : int
+
+    Attributes
+    ----------
+    seen : int
+        Number of rows in the stream.
     """
 
     def __init__(self, limit: int, seed: int) -> None:
@@ -23,6 +29,7 @@ class RowSample:
         self._parts: list[Rows] = []
         self._labels: list[FloatArray] = []
         self._keys: list[FloatArray] = []
+        self._numbers: list[NDArray[np.int64]] = []
         self._held = 0
 
     def add(self, rows: Rows, labels: FloatArray) -> None:
@@ -30,22 +37,21 @@ class RowSample:
         self._parts.append(rows)
         self._labels.append(np.asarray(labels, dtype=np.float64))
         self._keys.append(self._rng.random(len(rows)))
+        self._numbers.append(np.arange(self.seen, self.seen + len(rows)) + 1)
         self.seen += len(rows)
         self._held += len(rows)
         if self._held > 2 * self.limit:
             self._prune()
 
     def _prune(self) -> None:
-        rows, labels, keys = (
-            Rows.concatenate(self._parts),
-            np.concatenate(self._labels),
-            np.concatenate(self._keys),
-        )
+        rows, labels = Rows.concatenate(self._parts), np.concatenate(self._labels)
+        keys, numbers = np.concatenate(self._keys), np.concatenate(self._numbers)
         if len(rows) > self.limit:
             # Keep the smallest keys: the sample does not depend on when it is pruned.
             kept = np.sort(np.argpartition(keys, self.limit - 1)[: self.limit])
-            rows, labels, keys = rows.take(kept), labels[kept], keys[kept]
-        self._parts, self._labels, self._keys, self._held = [rows], [labels], [keys], len(rows)
+            rows, labels, keys, numbers = rows.take(kept), labels[kept], keys[kept], numbers[kept]
+        self._parts, self._labels, self._keys, self._numbers = [rows], [labels], [keys], [numbers]
+        self._held = len(rows)
 
     def result(self) -> tuple[Rows, FloatArray]:
         """Return the sample and its labels."""
@@ -53,3 +59,8 @@ class RowSample:
             return Rows.empty(), np.zeros(0)
         self._prune()
         return self._parts[0], self._labels[0]
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The number of each row of :meth:`result` in the stream, from 1."""
+        return np.concatenate(self._numbers)
