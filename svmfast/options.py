@@ -171,17 +171,6 @@ class MemoryOfModels:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadsModels:
-    """Options of what reads models of any kind."""
-
-    allow_edited: bool = option(
-        False,
-        Switch(),
-        "Read a model that was edited after svmfast wrote it, without its certificate.",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Reading:
     """The format of data: LIBSVM's text, and tables."""
 

@@ -26,9 +26,9 @@ import svmfast
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"
 DEFAULT = [
-    (FIXTURES / "frozen/1.4/polynomial_three_classes.model", FIXTURES / "data/iris.test"),
+    (FIXTURES / "frozen/1.0/polynomial_three_classes.model", FIXTURES / "data/iris.test"),
     (FIXTURES / "models/digits_c_rbf_prob.model", FIXTURES / "data/digits.test"),
-    (FIXTURES / "frozen/1.1/routed_pseudo_triangle.model", FIXTURES / "data/iris.test"),
+    (FIXTURES / "frozen/1.0/routed_pseudo_triangle.model", FIXTURES / "data/iris.test"),
     (FIXTURES / "models/diabetes_eps_rbf.model", FIXTURES / "data/diabetes.test"),
 ]
 

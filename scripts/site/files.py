@@ -49,7 +49,7 @@ def _kinds() -> str:
 
 
 def _presence(one: Any) -> str:
-    return "; ".join(["optional"] * one.optional + [f"since 1.{one.since}"] * bool(one.since))
+    return "optional" if one.optional else ""
 
 
 def _report(schema: dict[str, Any]) -> str:

@@ -137,7 +137,6 @@ def bound_check(
     tolerance: float | None = None,
     threads: int | None = None,
     memory: int = MEMORY,
-    allow_edited: bool = False,
     reading: Reading | None = None,
     listener: Listener | None = None,
 ) -> BoundCheck:
@@ -165,8 +164,6 @@ def bound_check(
         depend on it.
     memory : int
         Limit on the memory for the model, in bytes.
-    allow_edited : bool
-        Read a model that was edited after svmfast wrote it, without its certificate.
     reading : Reading, optional
         The format of the rows, for data given by a path.
     listener : Listener, optional
@@ -206,9 +203,7 @@ def bound_check(
     name = os.fspath(model) if is_path(model) else "the model"  # type: ignore[arg-type]
     judged: Any = model
     if is_path(model):
-        judged = open_model(
-            model, listener.note, listener.warn, memory=memory, allow_edited=allow_edited
-        ).model
+        judged = open_model(model, listener.note, listener.warn, memory=memory).model
     elif not hasattr(model, "decision_values"):
         raise WrongTypeError("the model", model, MODEL)
     else:

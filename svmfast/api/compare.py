@@ -137,7 +137,6 @@ def compare(
     threads: int | None = None,
     repeats: int = 7,
     memory: int = MEMORY,
-    allow_edited: bool = False,
     reading: Reading | None = None,
     timed: bool = False,
     listener: Listener | None = None,
@@ -162,8 +161,6 @@ def compare(
         The most timed predictions of each model; the medians are reported.
     memory : int
         Limit on the memory for each model, in bytes.
-    allow_edited : bool
-        Read models that were edited after svmfast wrote them, without their certificates.
     reading : Reading, optional
         The format of the rows, for data given by a path.
     timed : bool
@@ -187,7 +184,7 @@ def compare(
     named = list(models.items() if isinstance(models, Mapping) else ((os.fspath(p), p) for p in models))
     if not named:
         raise OptionError("there is no model to compare")
-    compared = [_compared(name, one, memory, allow_edited, listener, timed=timed) for name, one in named]
+    compared = [_compared(name, one, memory, listener, timed=timed) for name, one in named]
     carriers = [(one.path, one.model) for one in compared]
     reading = with_scaling_of(reading or Reading(), carriers, memory=memory)
     if reading.scale is not None:
@@ -222,9 +219,7 @@ def compare(
     return Comparison(**{**vars(found), "class_names": names, "max_diff": max_diff})
 
 
-def _compared(
-    name: str, given: Any, memory: int, allow_edited: bool, listener: Listener, *, timed: bool
-) -> ComparedModel:
+def _compared(name: str, given: Any, memory: int, listener: Listener, *, timed: bool) -> ComparedModel:
     from svmfast.formats.detect import load_model
 
     if not is_path(given):
@@ -233,11 +228,11 @@ def _compared(
         require_memory(given, memory)
         return ComparedModel(name, given)
     begin = time.perf_counter()
-    opened = open_model(given, listener.note, listener.warn, memory=memory, allow_edited=allow_edited)
+    opened = open_model(given, listener.note, listener.warn, memory=memory)
     model, seconds = opened.model, time.perf_counter() - begin
     if timed:  # the first read was the warm-up
         model, timing = measure(
-            lambda: load_model(given, memory=memory, allow_edited=allow_edited),
+            lambda: load_model(given, memory=memory),
             repeats=READ_REPEATS,
             limit_seconds=READ_SECONDS,
             warm_up=False,

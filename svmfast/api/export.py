@@ -75,7 +75,6 @@ def export(
     ranges: bool = False,
     threads: int | None = None,
     memory: int = MEMORY,
-    allow_edited: bool = False,
     reading: Reading | None = None,
     listener: Listener | None = None,
 ) -> Export:
@@ -115,8 +114,6 @@ def export(
     threads : int, optional
     memory : int
         Limit on the memory for the model, in bytes.
-    allow_edited : bool
-        Read a model that was edited after svmfast wrote it, without its certificate.
     reading : Reading, optional
         The format of the rows, for data given by a path. Its `scale` becomes part of the exported model.
     listener : Listener, optional
@@ -147,7 +144,7 @@ def export(
     }
     _check_options(language, asked, prefix, precision, test_rows, device)
     listener, cores, reading = listener or Listener(), thread_count(threads), reading or Reading()
-    given = _model(model, memory, allow_edited, listener)
+    given = _model(model, memory, listener)
     if data is not None and max_flash is None:
         raise OptionError("`data` is only used with `max_flash`")
     if reading.unlabelled and test is None and data is None:
@@ -292,9 +289,9 @@ def _check_options(
         _check_device(device, precision)
 
 
-def _model(given: Any, memory: int, allow_edited: bool, listener: Listener) -> Model:
+def _model(given: Any, memory: int, listener: Listener) -> Model:
     if is_path(given):
-        return open_model(given, listener.note, listener.warn, memory=memory, allow_edited=allow_edited).model
+        return open_model(given, listener.note, listener.warn, memory=memory).model
     if not hasattr(given, "decision_values"):
         raise WrongTypeError("the model", given, MODEL)
     require_memory(given, memory)

@@ -50,16 +50,13 @@ def open_model(
     warn: Callable[[str], None],
     *,
     memory: int = MEMORY,
-    allow_edited: bool = False,
 ) -> LoadedModel:
     """Read a model of any kind, in at most `memory` bytes; `note` and `warn` receive its reader's remarks."""
     from svmfast.formats import detect
 
-    opened = detect.open_model(source, memory=memory, allow_edited=allow_edited)
+    opened = detect.open_model(source, memory=memory)
     for text in opened.warnings:
         note(text)
-    if opened.edited:
-        warn(f"{opened.path}: changed after svmfast wrote it: nothing that it states about itself is used")
     return opened
 
 

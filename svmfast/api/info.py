@@ -61,7 +61,6 @@ def info(
     source: Any,
     *,
     memory: int = MEMORY,
-    allow_edited: bool = False,
     threads: int | None = None,
     reading: Reading | None = None,
     listener: Listener | None = None,
@@ -74,8 +73,6 @@ def info(
         A LIBSVM model, an svmfast model or LIBSVM data; the kind of a file is recognized by its content.
     memory : int
         Limit on the memory for a model, in bytes; data are streamed.
-    allow_edited : bool
-        Read a model that was edited after svmfast wrote it, without its certificate.
     threads : int, optional
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
     reading : Reading, optional
@@ -101,7 +98,7 @@ def info(
             blocks = read_through(opened, reading or Reading(), thread_count(threads), listener.progress)
             found = describe_data((block.rows, block.labels) for block in blocks)
             return Description({"path": path, "format": "data", **found})
-        loaded = open_model(opened, listener.note, listener.warn, memory=memory, allow_edited=allow_edited)
+        loaded = open_model(opened, listener.note, listener.warn, memory=memory)
     figures = _of_model(loaded.model, path)
     size, sha256 = loaded.n_bytes, loaded.sha256
     return Description({"path": path, "format": kind, **figures, "bytes": size, "sha256": sha256})

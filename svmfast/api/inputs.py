@@ -153,8 +153,7 @@ def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setti
         return None
     memory: int = getattr(options, "memory", MEMORY)
     if is_path(given):
-        edited = spec.content == "model" and getattr(options, "allow_edited", False)
-        opened = open_model(given, setting.note, setting.warn, memory=memory, allow_edited=edited)
+        opened = open_model(given, setting.note, setting.warn, memory=memory)
         found = GivenModel(opened.model, os.fspath(given), opened.identity, opened.n_bytes)
     else:
         if not hasattr(given, "decision_values"):

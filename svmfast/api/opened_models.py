@@ -61,7 +61,7 @@ def opened_models(
     OptionError, UnsupportedError, MemoryLimitError, WrongTypeError
     """
     opening, error = _Opening(options.memory, identify, listener), options.assume_error
-    main = opening.open("`model`", model, options.allow_edited)
+    main = opening.open("`model`", model)
     behind = _exact_model(opening, main, options.exact, options.fallback, proven=error is None)
     answering = main.model
     if error is not None:
@@ -92,13 +92,11 @@ class _Opening:
     identities: list[str] = field(default_factory=list)
     carriers: list[tuple[str, Model]] = field(default_factory=list)
 
-    def open(self, name: str, given: Any, allow_edited: bool = False) -> _Opened:
+    def open(self, name: str, given: Any) -> _Opened:
         """Return a model given as a file or an object."""
         if is_path(given):
             listener = self.listener
-            opened = open_model(
-                given, listener.note, listener.warn, memory=self.memory, allow_edited=allow_edited
-            )
+            opened = open_model(given, listener.note, listener.warn, memory=self.memory)
             if self.identify:
                 self.identities.append(f"sha256:{opened.sha256}")
             if scaling_of(opened.model) is not None:

@@ -30,7 +30,6 @@ def predict(
     precision: Literal["auto", "double"] = "auto",
     threads: int | None = None,
     memory: int = MEMORY,
-    allow_edited: bool = False,
     scale: Any = None,
     reading: Reading | None = None,
 ) -> Answer:
@@ -80,8 +79,6 @@ def predict(
         depend on it.
     memory : int
         Limit on the memory for each model, in bytes.
-    allow_edited : bool
-        Read a model that was edited after svmfast wrote it, without its certificate.
     scale : Scaling or path, optional
         Scale every row first. The path is that of svm-scale's range file or of a model with a scaling. The
         scaling of `model` or `exact` is applied automatically.
@@ -118,7 +115,6 @@ def predict(
         assume_error=assume_error,
         precision=precision,
         memory=memory,
-        allow_edited=allow_edited,
         scale=scale,
     )
     if is_path(data):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from svmfast.options import MemoryOfModels, ReadsModels, option
+from svmfast.options import MemoryOfModels, option
 from svmfast.values import Choice, ModelFile, OnOff, Real, Switch
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictionOptions(ReadsModels, MemoryOfModels):
+class PredictionOptions(MemoryOfModels):
     """Options of a prediction."""
 
     probability: bool = option(

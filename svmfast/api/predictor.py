@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: Largest number of values held besides the data: it bounds the memory for many classes and short rows.
 CELLS = 1 << 20
 #: Options without an effect on answers once the models are open; `precision` becomes `single_precision`.
-_IN_MODELS = {"exact", "memory", "allow_edited", "precision"}
+_IN_MODELS = {"exact", "memory", "precision"}
 
 
 class Predictor:
@@ -78,8 +78,6 @@ class Predictor:
         double: never. The answer is the same.
     memory : int
         Limit on the memory for each model, in bytes.
-    allow_edited : bool
-        Read a model that was edited after svmfast wrote it, without its certificate.
     listener : Listener, optional
         Receives remarks and warnings.
     scale : Scaling or path, optional
@@ -130,7 +128,6 @@ class Predictor:
         assume_error: float | None = None,
         precision: Literal["auto", "double"] = "auto",
         memory: int = MEMORY,
-        allow_edited: bool = False,
         listener: Listener | None = None,
         identify: bool = False,
         scale: Any = None,
@@ -147,7 +144,6 @@ class Predictor:
             "assume_error": assume_error,
             "precision": precision,
             "memory": memory,
-            "allow_edited": allow_edited,
             "names": names,
         }
         asked = made(PredictionOptions, given)

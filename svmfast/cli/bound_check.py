@@ -58,7 +58,6 @@ NEGATIVE = 1
 @options.as_json
 @options.quiet_but_report
 @options.model_memory
-@options.allow_edited
 @options.rows_format
 @options.jobs
 def command(
@@ -73,7 +72,6 @@ def command(
     as_json: bool,
     quiet: bool,
     memory: int,
-    allow_edited: bool,
     reading: Reading,
     jobs: int,
 ) -> int:
@@ -104,7 +102,6 @@ def command(
             tolerance=tolerance,
             threads=jobs,
             memory=memory,
-            allow_edited=allow_edited,
             reading=reading,
             listener=listening(progress, quiet),
         )

@@ -70,7 +70,6 @@ _WIDTH = 100
 )
 @options.quiet_but_report
 @options.model_memory
-@options.allow_edited
 @options.rows_format
 @options.jobs
 def command(
@@ -84,7 +83,6 @@ def command(
     repeats: int,
     quiet: bool,
     memory: int,
-    allow_edited: bool,
     reading: Reading,
     jobs: int,
 ) -> int:
@@ -119,7 +117,6 @@ def command(
             repeats=repeats,
             max_diff=max_diff,
             memory=memory,
-            allow_edited=allow_edited,
             reading=reading,
             timed=True,
             listener=listening(progress, quiet),

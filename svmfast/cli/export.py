@@ -99,7 +99,6 @@ from svmfast.values import OnOff
 @options.as_json
 @options.quiet
 @options.model_memory
-@options.allow_edited
 @options.rows_format
 @options.jobs
 def command(
@@ -121,7 +120,6 @@ def command(
     as_json: bool,
     quiet: bool,
     memory: int,
-    allow_edited: bool,
     reading: Reading,
     jobs: int,
 ) -> None:
@@ -161,7 +159,6 @@ def command(
             ranges=ranges is not None,
             threads=jobs,
             memory=memory,
-            allow_edited=allow_edited,
             reading=reading,
             listener=Listener(progress, lambda text: remark(with_flags(text), quiet), warning),
         )

@@ -17,12 +17,9 @@ from svmfast.options import Reading
 @options.as_json
 @options.quiet_but_report
 @options.model_memory
-@options.allow_edited
 @options.rows_format
 @options.jobs
-def command(
-    file: str, as_json: bool, quiet: bool, memory: int, allow_edited: bool, reading: Reading, jobs: int
-) -> None:
+def command(file: str, as_json: bool, quiet: bool, memory: int, reading: Reading, jobs: int) -> None:
     """Describe FILE: a LIBSVM model, an svmfast model, or data.
 
     The kind is recognized by content. For a model, info prints the type, kernel and parameters, labels,
@@ -37,7 +34,6 @@ def command(
         found = info(
             file,
             memory=memory,
-            allow_edited=allow_edited,
             threads=jobs,
             reading=reading,
             listener=listening(progress, quiet),

@@ -11,7 +11,7 @@ from svmfast.cli.files import Input
 from svmfast.cli.flags import with_flags
 from svmfast.cli.svm_train import ClassWeight, joined
 from svmfast.cli.units import NamesOrFile, Typed, WeightOfClass, Whole
-from svmfast.options import MemoryOfModels, Option, Reading, ReadsModels, options_of
+from svmfast.options import MemoryOfModels, Option, Reading, options_of
 from svmfast.threads import thread_count
 from svmfast.values import Choice, ModelFile, Names, OnOff, ScalingFile, Switch, Text, Weights
 
@@ -100,8 +100,6 @@ def option_from(cls: type, name: str) -> Callable[[F], F]:
 
 #: ``--memory SIZE`` of a command that needs much memory only for models; the command receives `memory`.
 model_memory = option_from(MemoryOfModels, "memory")
-#: ``--allow-edited`` of a command that reads svmfast's own models; the command receives `allow_edited`.
-allow_edited = option_from(ReadsModels, "allow_edited")
 
 
 def rows_format(function: F) -> F:

@@ -8,9 +8,6 @@ import numpy as np
 
 from svmfast.models.base import PROVENANCE, Record, model_class
 
-#: The minor format version that introduced it.
-CHECKSUM_SINCE = 4
-
 
 def content_checksum(record: Record, embedded: Mapping[str, bytes]) -> str:
     """Return the hash of a record, as ``sha256:...``.

@@ -14,7 +14,7 @@ import numpy as np
 
 from svmfast import errors
 from svmfast.errors import ModelContentError
-from svmfast.formats._checksum import CHECKSUM_SINCE, content_checksum
+from svmfast.formats._checksum import content_checksum
 from svmfast.formats._libsvm_reader import parse_libsvm_model
 from svmfast.formats._model_numbers import line_of, number_fault, read_numbers, token_at
 from svmfast.models.base import (
@@ -32,7 +32,7 @@ from svmfast.models.base import (
 from svmfast.models.memory import MEMORY, Allowance
 
 MAGIC = "svmfast-model"
-MAJOR, MINOR = 1, 6
+MAJOR, MINOR = 1, 0
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _MAX_WORDS = 8
@@ -41,15 +41,11 @@ _SIZE = re.compile(r"\d{1,18}", re.ASCII)
 
 @dataclass
 class Container:
-    """A container file: its record, the line of each part, and warnings as complete messages.
-
-    `edited` is set if the content of the file, or of an embedded model, does not match its checksum.
-    """
+    """A container file: its record, the line of each part, and warnings as complete messages."""
 
     record: Record
     lines: dict[str, int]
     warnings: list[str] = field(default_factory=list)
-    edited: bool = False
 
 
 def parse_container(data: bytes, path: str, allowance: Allowance | None = None) -> Container:
@@ -76,15 +72,9 @@ def parse_container(data: bytes, path: str, allowance: Allowance | None = None) 
     return container
 
 
-def parse_model(
-    data: bytes, path: str, allowance: Allowance | None = None, *, allow_edited: bool = False
-) -> tuple[Model, Container]:
-    """Read a container file and build its model; parameters and errors as for :func:`parse_container`.
-
-    With `allow_edited`, a checksum that does not match the content is not an error, but the model then has
-    no certificate.
-    """
-    return _model_of(_ContainerReader(data, path, allowance, allow_edited=allow_edited), path)
+def parse_model(data: bytes, path: str, allowance: Allowance | None = None) -> tuple[Model, Container]:
+    """Read a container file and build its model; parameters and errors as for :func:`parse_container`."""
+    return _model_of(_ContainerReader(data, path, allowance), path)
 
 
 def _model_of(reader: _ContainerReader, path: str) -> tuple[Model, Container]:
@@ -99,7 +89,7 @@ def _model_of(reader: _ContainerReader, path: str) -> tuple[Model, Container]:
         ) from error
     # The checksum comes last, so that inconsistent content is reported with its own line.
     reader.check_content()
-    return model.uncertified() if reader.edited else model, container
+    return model, container
 
 
 class _ContainerReader:
@@ -110,11 +100,9 @@ class _ContainerReader:
         allowance: Allowance | None = None,
         *,
         inside: Schema | None = None,
-        allow_edited: bool = False,
     ) -> None:
         self.data, self.path, self.pos, self.inside = data, path, 0, inside
-        self.allow_edited, self.edited, self.minor = allow_edited, False, 0
-        self.computed, self.edited_inside = "", False
+        self.computed = ""
         self.embedded_texts: dict[str, bytes] = {}
         self.allowance = allowance or Allowance(MEMORY, path)
         self.lines: dict[str, int] = {}
@@ -134,7 +122,7 @@ class _ContainerReader:
             *(("", f.name, not f.optional) for f in schema.scalars),
             *(("array", f.name, not f.optional) for f in schema.arrays),
             *(("embedded", name, False) for name in schema.embedded),
-            ("", "checksum", self.minor >= CHECKSUM_SINCE),
+            ("", "checksum", True),
             ("end", "end", True),
         ]
         at = -1
@@ -183,20 +171,19 @@ class _ContainerReader:
         record = Record(
             kind, self._part(PROVENANCE), self._part(scalars), self._part(arrays), self._part(schema.embedded)
         )
-        if "checksum" in self.values:
-            self.computed = content_checksum(record, self.embedded_texts)
-            self.edited = self.values["checksum"] != self.computed
-        return Container(record, self.lines, self.warnings, self.edited or self.edited_inside)
+        self.computed = content_checksum(record, self.embedded_texts)
+        return Container(record, self.lines, self.warnings)
 
     def check_content(self) -> None:
-        """Refuse content that does not match its checksum, unless that is allowed."""
-        if self.edited and not self.allow_edited:
+        """Refuse content that does not match its checksum."""
+        if self.values["checksum"] != self.computed:
+            method = self.values.get("method")
             fault = errors.ModelChecksumError(
                 self.path,
                 self.lines["checksum"],
                 "the file was changed after svmfast wrote it: its content has a different checksum",
                 None,
-                "make the model again, or read it without its certificate: `allow_edited`",
+                "make the model again" + ("" if method is None else f" with svmfast {method}"),
             )
             fault.computed = self.computed
             raise fault
@@ -262,7 +249,6 @@ class _ContainerReader:
             what = f"format version {major}.{minor}; this svmfast reads version {MAJOR}.x"
             advice = "a newer svmfast" if major > MAJOR else "a model converted again"
             raise self._fault(errors.ModelVersionError, line, what, advice)
-        self.minor = minor
         if minor > MINOR:
             what = (
                 f"format version {major}.{minor} is newer than {MAJOR}.{MINOR}, which this svmfast supports"
@@ -389,12 +375,9 @@ class _ContainerReader:
         try:
             if name in schema.own and text.startswith(MAGIC.encode()):
                 model, container = _model_of(
-                    _ContainerReader(
-                        text, self.path, self.allowance, inside=schema, allow_edited=self.allow_edited
-                    ),
-                    self.path,
+                    _ContainerReader(text, self.path, self.allowance, inside=schema), self.path
                 )
-                warnings, self.edited_inside = container.warnings, container.edited
+                warnings = container.warnings
             else:
                 model, warnings = parse_libsvm_model(text, self.path, self.allowance)
         except errors.ModelFormatError as error:

@@ -12,11 +12,10 @@ import numpy as np
 
 from svmfast import errors
 from svmfast._core import format_float64, format_int32, format_int64
-from svmfast.formats._checksum import CHECKSUM_SINCE, content_checksum
-from svmfast.formats._container_reader import MAGIC, MAJOR, Container, parse_container, parse_model
+from svmfast.formats._checksum import content_checksum
+from svmfast.formats._container_reader import MAGIC, MAJOR, MINOR, Container, parse_container, parse_model
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.models.base import (
-    ARITHMETIC_SINCE,
     PROVENANCE,
     Array,
     ArrayField,
@@ -45,13 +44,7 @@ def container_bytes(record: Record) -> bytes:
         The record does not fit the schema of its kind, or holds nan or inf.
     """
     schema = model_class(record.kind).schema
-    # The oldest version that has all parts, so that older programs read the file without a warning.
-    given = {*record.scalars, *record.arrays}
-    fields: tuple[ScalarField | ArrayField, ...] = (*schema.scalars, *schema.arrays)
-    minor = max((CHECKSUM_SINCE, *(f.since for f in fields if f.name in given)))
-    if "arithmetic" in record.provenance:
-        minor = max(minor, ARITHMETIC_SINCE)
-    lines = [f"{MAGIC} {MAJOR}.{minor}", f"kind {record.kind}"]
+    lines = [f"{MAGIC} {MAJOR}.{MINOR}", f"kind {record.kind}"]
     _only("provenance", record.provenance, PROVENANCE)
     lines += [f"{key} {_text(key, record.provenance[key])}" for key in PROVENANCE if key in record.provenance]
     _only("scalars", record.scalars, [f.name for f in schema.scalars])

@@ -38,8 +38,6 @@ class LoadedModel(Cacheless):
         Empty for LIBSVM models.
     warnings : tuple of str
         Complete messages.
-    edited : bool
-        Whether the file was changed after svmfast wrote it; `model` then has no certificate.
     """
 
     model: Model
@@ -49,7 +47,6 @@ class LoadedModel(Cacheless):
     n_bytes: int
     provenance: dict[str, str]
     warnings: tuple[str, ...]
-    edited: bool = False
 
     @cached
     def sha256(self) -> str:
@@ -108,7 +105,7 @@ def detect(source: SourceLike) -> FileKind:
     return kind
 
 
-def open_model(source: SourceLike, *, memory: int = MEMORY, allow_edited: bool = False) -> LoadedModel:
+def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
     """Read a model of any kind and the other content of its file.
 
     Parameters
@@ -118,9 +115,6 @@ def open_model(source: SourceLike, *, memory: int = MEMORY, allow_edited: bool =
     memory : int
         Maximum number of bytes that the model may take: its text while it is read, its arrays, and the
         working memory of a prediction.
-    allow_edited : bool
-        Accept an svmfast model that was changed after it was written; its certificate is dropped. Otherwise
-        such a model raises ModelChecksumError.
 
     Raises
     ------
@@ -136,15 +130,13 @@ def open_model(source: SourceLike, *, memory: int = MEMORY, allow_edited: bool =
         stored = opened.consumed
     provenance: dict[str, str] = {}
     model: Model
-    edited = False
     if kind == "libsvm-model":
         model, warnings = parse_libsvm_model(data, name, allowance)
     else:
-        model, container = parse_model(data, name, allowance, allow_edited=allow_edited)
+        model, container = parse_model(data, name, allowance)
         provenance, warnings = dict(container.record.provenance), container.warnings
-        edited = container.edited
     allowance.check(model.working_bytes)
-    return LoadedModel(model, name, kind, data, stored, provenance, tuple(warnings), edited)
+    return LoadedModel(model, name, kind, data, stored, provenance, tuple(warnings))
 
 
 def _kind_of_model(opened: Source) -> FileKind:
@@ -161,9 +153,9 @@ def _kind_of_model(opened: Source) -> FileKind:
     return kind
 
 
-def load_model(source: SourceLike, *, memory: int = MEMORY, allow_edited: bool = False) -> Model:
+def load_model(source: SourceLike, *, memory: int = MEMORY) -> Model:
     """Read a model of any kind; see :func:`open_model`."""
-    return open_model(source, memory=memory, allow_edited=allow_edited).model
+    return open_model(source, memory=memory).model
 
 
 def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes:

@@ -24,8 +24,6 @@ Array = NDArray[Any]
 # depend on them, the instruction sets (svmfast.solvers.arithmetic). Times and hosts are not recorded, so that
 # equal runs give equal files.
 PROVENANCE = ("source", "data", "method", "parameters", "seed", "arithmetic")
-#: The minor format version that introduced the last one.
-ARITHMETIC_SINCE = 3
 
 
 class Model(Protocol):
@@ -94,23 +92,21 @@ def bounded(model: Model) -> TypeGuard[BoundedModel]:
 
 @dataclass(frozen=True)
 class ScalarField:
-    """One ``name value`` line of a container file; `since` is the minor format version that introduced it."""
+    """One ``name value`` line of a container file."""
 
     name: str
     type: Literal["int", "float", "text"]
     optional: bool = False
-    since: int = 0
 
 
 @dataclass(frozen=True)
 class ArrayField:
-    """One ``array`` section of a container file: `ndim` dimensions of `dtype`; `since` as for scalars."""
+    """One ``array`` section of a container file: `ndim` dimensions of `dtype`."""
 
     name: str
     dtype: Literal["float64", "int64", "int32"]
     ndim: int
     optional: bool = False
-    since: int = 0
 
 
 @dataclass(frozen=True)
@@ -162,22 +158,9 @@ class RecordModel(Model, Protocol):
     def to_record(self) -> Record:
         """Return everything needed to rebuild the model."""
 
-    def uncertified(self) -> RecordModel:
-        """Return the model of an edited file, without its certificate or measured error."""
-
     @classmethod
     def from_record(cls, record: Record) -> RecordModel:
         """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
-
-
-#: The word in `parameters` of the provenance that marks a model whose file was changed after it was written.
-EDITED = "edited"
-
-
-def as_edited(provenance: Mapping[str, str]) -> dict[str, str]:
-    """Return `provenance`, marked as that of a model that was edited by hand."""
-    words = provenance.get("parameters", "").split()
-    return {**provenance, "parameters": " ".join([*words, *([] if EDITED in words else [EDITED])])}
 
 
 # kind -> "module:Class". A new kind needs one line here; modules are imported on first use.

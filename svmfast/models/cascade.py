@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.models.base import Model, Record, ScalarField, Schema, as_edited, one_line, part
+from svmfast.models.base import Model, Record, ScalarField, Schema, one_line, part
 from svmfast.models.certified import check_same_labels
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -54,7 +54,7 @@ class CascadeModel(Cacheless):
     has_error_bound: ClassVar[bool] = True
     is_rigorous: ClassVar[bool] = False
     schema: ClassVar[Schema] = Schema(
-        scalars=(ScalarField("error", "float", since=2),),
+        scalars=(ScalarField("error", "float"),),
         embedded=("fast", "exact"),
         own=("fast",),
         source="exact",
@@ -112,10 +112,6 @@ class CascadeModel(Cacheless):
         """Return everything needed to rebuild the model."""
         embedded = {"fast": self.fast, "exact": self.exact}
         return Record(self.kind, self.provenance, {"error": self.error}, {}, embedded)
-
-    def uncertified(self) -> CascadeModel:
-        """Return the model, marked as edited: its error is no longer the one that was measured."""
-        return replace(self, provenance=as_edited(self.provenance))
 
     @classmethod
     def from_record(cls, record: Record) -> CascadeModel:

@@ -19,14 +19,12 @@ from svmfast.certificate import REST, SPARE_ENTRIES, centered_squared_norms, err
 from svmfast.display import count
 from svmfast.errors import ModelContentError, NotFiniteError, UnsupportedError
 from svmfast.models.base import (
-    EDITED,
     HEAD_ARRAYS,
     HEAD_SCALARS,
     ArrayField,
     Record,
     ScalarField,
     Schema,
-    as_edited,
     head_fields,
     head_of,
     one_line,
@@ -322,9 +320,9 @@ class PolynomialModel(Cacheless):
 
     @property
     def has_validity_bound(self) -> bool:
-        """Whether the terms are the expansion's own: not calibrated, shortened to fit a size, or edited."""
+        """Whether the terms are the expansion's own: not neither calibrated nor shortened to fit a size."""
         words = self.provenance.get("parameters", "").split()
-        return not any(word in ("calibrated", EDITED) or word.startswith("max_bytes=") for word in words)
+        return not any(word == "calibrated" or word.startswith("max_bytes=") for word in words)
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
         """Return for each row whether the validity bound holds, ``(n,)`` bool.
@@ -405,10 +403,6 @@ class PolynomialModel(Cacheless):
             },
             {} if self.embedded_exact is None else {"exact": self.embedded_exact},
         )
-
-    def uncertified(self) -> PolynomialModel:
-        """Return the model of an edited file, without a certificate and without a validity bound."""
-        return replace(self, bound_degrees=None, bound_rest=None, provenance=as_edited(self.provenance))
 
     @classmethod
     def from_record(cls, record: Record) -> PolynomialModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +22,6 @@ from svmfast.models.base import (
     Record,
     ScalarField,
     Schema,
-    as_edited,
     head_fields,
     head_of,
     one_line,
@@ -40,8 +39,6 @@ IntArray = NDArray[np.int64]
 ROUTED_KERNELS = ("rbf", LAPLACIAN)
 #: In LIBSVM's layout, cells whose landmarks are sparser than this are evaluated one by one.
 _DENSE_SHARE = 0.2
-#: The minor format version that introduced pseudo landmarks.
-_PSEUDO_SINCE = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +91,7 @@ class RoutedModel(Cacheless):
             *HEAD_SCALARS,
             ScalarField("kernel_type", "text"),
             ScalarField("n_features", "int"),
-            ScalarField("pseudo_type", "text", optional=True, since=_PSEUDO_SINCE),
+            ScalarField("pseudo_type", "text", optional=True),
         ),
         arrays=(
             *HEAD_ARRAYS,
@@ -108,10 +105,10 @@ class RoutedModel(Cacheless):
             ArrayField("landmark_start", "int64", 1),
             ArrayField("landmark_index", "int32", 1),
             ArrayField("landmark_value", "float64", 1),
-            ArrayField("pseudo_sizes", "int64", 1, optional=True, since=_PSEUDO_SINCE),
-            ArrayField("pseudo_coef", "float64", 2, optional=True, since=_PSEUDO_SINCE),
-            ArrayField("pseudo_pair", "int64", 2, optional=True, since=_PSEUDO_SINCE),
-            ArrayField("pseudo_distance", "float64", 1, optional=True, since=_PSEUDO_SINCE),
+            ArrayField("pseudo_sizes", "int64", 1, optional=True),
+            ArrayField("pseudo_coef", "float64", 2, optional=True),
+            ArrayField("pseudo_pair", "int64", 2, optional=True),
+            ArrayField("pseudo_distance", "float64", 1, optional=True),
         ),
     )
 
@@ -340,10 +337,6 @@ class RoutedModel(Cacheless):
             scalars,
             {**arrays, **stored},
         )
-
-    def uncertified(self) -> RoutedModel:
-        """Return the model, marked as edited."""
-        return replace(self, provenance=as_edited(self.provenance))
 
     @classmethod
     def from_record(cls, record: Record) -> RoutedModel:

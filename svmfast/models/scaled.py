@@ -149,13 +149,6 @@ class ScaledModel:
         scalars, arrays = self.scaling.stored()
         return Record(self.kind, dict(self.own_provenance or {}), scalars, arrays, {"model": self.model})
 
-    def uncertified(self) -> ScaledModel:
-        """Return the model of an edited file, without its certificate or measured error."""
-        if isinstance(self.model, KernelExpansion):
-            return self
-        inner: Any = self.model
-        return replace(self, model=inner.uncertified())
-
     @classmethod
     def from_record(cls, record: Record) -> ScaledModel:
         """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""

@@ -500,20 +500,17 @@ _NAMES = ("feature_names", "class_names", "label_column", "boolean_classes")
 
 #: The fields of a scaling in a file. The two forms of the map are optional, but one of them must be there.
 SCALING_SCALARS = (
-    *(ScalarField(name, "float", optional=True, since=5) for name in ("lower", "upper")),
-    *(ScalarField(name, "float", optional=True, since=5) for name in ("clip_lower", "clip_upper")),
-    ScalarField("digits", "int", optional=True, since=5),
-    *(ScalarField(f"y_{field.name}", "float", optional=True, since=5) for field in fields(TargetRange)),
-    *(ScalarField(name, "text", optional=True, since=5) for name in ("feature_names", "class_names")),
-    ScalarField("label_column", "text", optional=True, since=6),
-    ScalarField("boolean_classes", "int", optional=True, since=6),
+    *(ScalarField(name, "float", optional=True) for name in ("lower", "upper")),
+    *(ScalarField(name, "float", optional=True) for name in ("clip_lower", "clip_upper")),
+    ScalarField("digits", "int", optional=True),
+    *(ScalarField(f"y_{field.name}", "float", optional=True) for field in fields(TargetRange)),
+    *(ScalarField(name, "text", optional=True) for name in ("feature_names", "class_names")),
+    ScalarField("label_column", "text", optional=True),
+    ScalarField("boolean_classes", "int", optional=True),
 )
 SCALING_ARRAYS = (
-    *(
-        ArrayField(name, "float64", 1, optional=True, since=5)
-        for name in ("minimum", "maximum", "offset", "factor")
-    ),
-    ArrayField("missing", "float64", 1, optional=True, since=6),
+    *(ArrayField(name, "float64", 1, optional=True) for name in ("minimum", "maximum", "offset", "factor")),
+    ArrayField("missing", "float64", 1, optional=True),
 )
 
 

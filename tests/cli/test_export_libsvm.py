@@ -131,7 +131,7 @@ def test_models_without_libsvm_text_are_refused_in_one_line(tmp_path: Path) -> N
     assert exported(EXACT, "--ranges", tmp_path / "r", "-o", out, code=2) == (
         "svmfast: --ranges: the model has no scaling\n"
     )
-    routed = FIXTURES / "frozen" / "1.1" / "routed_pseudo_poly.model"
+    routed = FIXTURES / "frozen" / "1.0" / "routed_pseudo_poly.model"
     assert exported(routed, "-o", out, code=2) == (
         "svmfast: a routed model cannot be written as LIBSVM's text; export it to c, onnx or json\n"
     )

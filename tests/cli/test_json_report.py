@@ -43,8 +43,8 @@ MORE: dict[str, list[str]] = {
     ],
     "bound-check of data": ["bound-check", IRIS],
     "info of a model of ours": ["info", str(INPUTS["FAST"])],
-    "info of a polynomial": ["info", str(ROOT / "fixtures/frozen/1.1/polynomial_one_class.model")],
-    "info of a scaled model": ["info", str(ROOT / "fixtures/frozen/1.5/scaled_polynomial.model")],
+    "info of a polynomial": ["info", str(ROOT / "fixtures/frozen/1.0/polynomial_one_class.model")],
+    "info of a scaled model": ["info", str(ROOT / "fixtures/frozen/1.0/scaled_polynomial.model")],
     "predict, regression": ["predict", str(data("diabetes.test")), str(model("diabetes_eps_rbf")), "OUT"],
     "compare, regression": [
         *("compare", str(model("diabetes_eps_rbf")), str(model("diabetes_eps_linear")), "--repeats", "1"),

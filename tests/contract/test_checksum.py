@@ -1,4 +1,4 @@
-"""The checksum of a model file: an edited file is refused, or read without its certificate."""
+"""The checksum of a model file: a file that was changed is refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from program import data, model, svmfast
 from sealing import resealed
 
 import svmfast as package
-from svmfast.errors import MissingModelKeyError, ModelChecksumError, ModelFormatError, UnsupportedError
+from svmfast.errors import MissingModelKeyError, ModelChecksumError, ModelFormatError
 from svmfast.formats.detect import load_model, model_bytes, open_model
 from svmfast.models.cascade import CascadeModel
 
@@ -39,7 +39,7 @@ def test_a_changed_coefficient_is_refused_by_every_command(fast: bytes, tmp_path
     line = fast.count(b"\n") - 1
     message = (
         f"{path}:{line}: the file was changed after svmfast wrote it: its content has a different checksum; "
-        "make the model again, or read it without its certificate: --allow-edited\n"
+        "make the model again with svmfast approximate\n"
     )
     for words in (
         ("predict", data("iris.test"), path),
@@ -50,37 +50,6 @@ def test_a_changed_coefficient_is_refused_by_every_command(fast: bytes, tmp_path
     ):
         done = svmfast(*words)
         assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
-        allowed = svmfast(*words, "--allow-edited", "-q")
-        assert b"the file was changed after svmfast wrote it" not in allowed.stderr
-        # No validity bound is known for such a model, and 95 rows are too few for a cascade.
-        assert allowed.returncode == (2 if words[0] in ("bound-check", "cascade") else 0)
-        assert b"warning: " + str(path).encode() + b": changed after svmfast wrote it" in allowed.stderr
-
-
-def test_an_edited_model_has_no_certificate(fast: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "fast"
-    path.write_bytes(edited(fast))
-    for option, message in (
-        ("--certify", b"the model has no certificate"),
-        ("--fallback", b"no certificate that shows which rows need its exact model"),
-        ("--bound", b"no validity bound is known"),
-    ):
-        done = svmfast("predict", data("iris.test"), path, "--allow-edited", option)
-        assert done.returncode == 2
-        assert message in done.stderr
-    done = svmfast("predict", data("iris.test"), path, "--allow-edited", "--exact", IRIS)
-    assert done.returncode == 2
-    made = package.load_model(path, allow_edited=True)
-    assert not made.has_error_bound
-    assert made.provenance["parameters"].endswith(" edited")
-    with pytest.raises(UnsupportedError, match="no certificate"):
-        package.predict(made, data("iris.test"), certify=True)
-    with pytest.raises(ModelChecksumError):
-        package.load_model(path)
-    # When written again it is a valid file, marked as edited and without the certificate.
-    again = open_model(model_bytes(made))
-    assert not again.edited
-    assert not again.model.has_error_bound  # type: ignore[attr-defined]
 
 
 def test_a_model_inside_another(fast: bytes) -> None:
@@ -91,18 +60,11 @@ def test_a_model_inside_another(fast: bytes) -> None:
         load_model(changed)
     assert caught.value.line is not None
     assert changed.split(b"\n")[caught.value.line - 1].startswith(b"checksum ")
-    loaded = open_model(changed, allow_edited=True)
-    assert loaded.edited
-    assert isinstance(loaded.model, CascadeModel)
-    assert not loaded.model.fast.has_error_bound  # type: ignore[attr-defined]
-    # Only the error differs; the embedded model is unchanged.
-    loaded = open_model(whole.replace(b"\nerror 0.25\n", b"\nerror 0.125\n"), allow_edited=True)
-    assert loaded.edited
-    assert loaded.model.provenance["parameters"] == "edited"  # type: ignore[attr-defined]
-    assert loaded.model.fast.has_error_bound  # type: ignore[attr-defined]
+    with pytest.raises(ModelChecksumError):
+        load_model(whole.replace(b"\nerror 0.25\n", b"\nerror 0.125\n"))
     sealed = resealed(changed)
     assert sealed != changed
-    assert not open_model(sealed).edited
+    load_model(sealed)
 
 
 def test_another_spelling_keeps_the_checksum(fast: bytes) -> None:
@@ -113,18 +75,12 @@ def test_another_spelling_keeps_the_checksum(fast: bytes) -> None:
     respelled = respelled.replace(b"gamma 0.", b"gamma 0000.")
     assert respelled != outside
     loaded = open_model(respelled + b"embedded exact" + inside)
-    assert not loaded.edited
     assert model_bytes(loaded.model) == fast
 
 
-def test_the_checksum_is_required_since_its_version_and_not_before(fast: bytes) -> None:
-    without = re.sub(rb"(?m)^checksum .*\n", b"", fast)
+def test_the_checksum_is_required(fast: bytes) -> None:
     with pytest.raises(MissingModelKeyError, match="no key 'checksum' before this line"):
-        load_model(without)
-    older = without.replace(b"svmfast-model 1.4", b"svmfast-model 1.3")
-    assert model_bytes(load_model(older)) == fast
-    with pytest.raises(ModelChecksumError):
-        load_model(edited(fast).replace(b"svmfast-model 1.4", b"svmfast-model 1.3"))
+        load_model(re.sub(rb"(?m)^checksum .*\n", b"", fast))
 
 
 def test_the_provenance_is_part_of_the_content(fast: bytes) -> None:

@@ -63,4 +63,4 @@ def test_every_kind_and_every_version_is_frozen() -> None:
     from svmfast.formats._container_reader import MAJOR, MINOR
 
     expected = {f"{MAJOR}.{minor}" for minor in range(MINOR + 1)}
-    assert versions == expected, "MINOR in svmfast/formats/_container_reader.py; `since` of the schemas"
+    assert versions == expected, "MINOR in svmfast/formats/_container_reader.py"

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from meaning import FROZEN
 from program import data, model, svmfast
 from scipy.stats import beta, binom
+from sealing import sealed
 from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score, roc_auc_score
 
 from svmfast import cascade, compress, predict
@@ -453,14 +454,14 @@ def test_the_program_gives_a_negative_answer(tmp_path: Path) -> None:
 def test_files_that_contradict_themselves(tmp_path: Path) -> None:
     exact = exact_model("iris_c_rbf_prob")
     whole = model_bytes(CascadeModel(coarse(exact, 3), exact, 0.25))
-    assert whole.startswith(b"svmfast-model 1.4\nkind cascade\nerror 0.25\nembedded fast bytes ")
+    assert whole.startswith(b"svmfast-model 1.0\nkind cascade\nerror 0.25\nembedded fast bytes ")
     assert model_bytes(load_model(whole)) == whole
     other = model_bytes(exact_model("breast_c_rbf"))
-    head = b"svmfast-model 1.2\nkind cascade\n"
+    head = b"svmfast-model 1.0\nkind cascade\n"
 
     def file(error: bytes, *parts: tuple[bytes, bytes]) -> bytes:
         embedded = b"".join(b"embedded %s bytes %d\n%s" % (n, len(t), t) for n, t in parts)
-        return head + b"error " + error + b"\n" + embedded + b"end\n"
+        return sealed(head + b"error " + error + b"\n" + embedded + b"end\n")
 
     fast, text = (b"fast", model_bytes(coarse(exact, 3))), (b"exact", model_bytes(exact))
     assert model_bytes(load_model(file(b"0.25", fast, text))) == whole
@@ -475,7 +476,7 @@ def test_files_that_contradict_themselves(tmp_path: Path) -> None:
     ):
         load_model(file(b"0.25", (b"fast", whole), text))
     # A fault in an embedded model is reported with its line in the file.
-    routed = (FROZEN / "1.1/routed_pseudo_poly.model").read_bytes()
+    routed = (FROZEN / "1.0/routed_pseudo_poly.model").read_bytes()
     line = 5 + 1 + routed[: routed.index(b"kernel_type")].count(b"\n") - 1
     damaged = routed.replace(b"kernel_type", b"kernel_typo")
     with pytest.raises(UnknownModelKeyError, match=rf":{line}: unknown key \('kernel_typo'\)"):

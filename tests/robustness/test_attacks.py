@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from program import metered, svmfast
+from sealing import sealed
 
 ATTACKS = Path(__file__).parent / "attacks"
 #: The fault of each: the first word of the message, and the line in the file.
@@ -77,7 +78,7 @@ def test_columns_far_apart_take_no_memory(name: str, tmp_path: Path) -> None:
 @no_limits_here
 @pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
 def test_landmarks_without_common_columns_take_no_quadratic_memory(kernel: str, tmp_path: Path) -> None:
-    (tmp_path / "model").write_text(one_hot(kernel, 5_000))
+    (tmp_path / "model").write_bytes(sealed(one_hot(kernel, 5_000).encode()))
     for words in (("info", "model"), ("predict", ATTACKS / "three.data", "model"), ("bound-check", "model")):
         done, peak = metered(tmp_path, *words[:-1], tmp_path / words[-1])
         assert done.returncode in (0, 2)
@@ -92,7 +93,7 @@ def test_the_paper_s_bound_of_a_wide_expansion_takes_no_memory(tmp_path: Path) -
         "array centres float64 2 2\n0 0 1 1\narray sv_squared_norms float64 2\n1 1\n"
         "array orders int32 2 1\n2 2\narray coefficients float64 12\n0 1 2 3 4 5 0 1 2 3 4 5\nend\n"
     )
-    (tmp_path / "model").write_text(text)
+    (tmp_path / "model").write_bytes(sealed(text.encode()))
     done, peak = metered(tmp_path, "predict", "--bound", ATTACKS / "three.data", tmp_path / "model")
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 4)
     assert peak < 60

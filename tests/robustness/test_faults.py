@@ -46,7 +46,7 @@ def writers(out: str) -> dict[str, list[str]]:
         "train": ["train", "-q", iris, out],
         "scale": ["scale", "-q", iris, "-o", out],
         "cascade": [
-            *("cascade", "-q", str(FIXTURES / "frozen/1.1/libsvm_compressed.model"), iris_model, "-o", out),
+            *("cascade", "-q", str(FIXTURES / "frozen/1.0/libsvm_compressed.model"), iris_model, "-o", out),
             *("--data", iris, "--max-diff", "10%", "--force"),
         ],
         **{

@@ -33,7 +33,7 @@ IRIS, PROBABLE = data("iris.train"), model("iris_c_rbf_prob")
 #: Every command that holds a model.
 COMMANDS = [
     ("predict", IRIS, PROBABLE),
-    ("predict", IRIS, FIXTURES / "frozen/1.2/cascade_of_expansions.model"),
+    ("predict", IRIS, FIXTURES / "frozen/1.0/cascade_of_expansions.model"),
     ("compare", PROBABLE, PROBABLE, "--data", IRIS),
     ("info", PROBABLE),
     ("bound-check", IRIS, "--model", PROBABLE),

@@ -30,18 +30,18 @@ FORMS = {
     "three classes": FIXTURES / "models" / "iris_c_rbf_prob.model",
     "two classes": FIXTURES / "models" / "breast_c_rbf.model",
     "sigmoid": FIXTURES / "models" / "iris_c_sigmoid.model",
-    "cells": FROZEN / "1.1" / "routed_libsvm_cells.model",
-    "triangle": FROZEN / "1.1" / "routed_pseudo_triangle.model",
-    "polynomial": FROZEN / "1.1" / "polynomial_no_certificate.model",
-    "certain": FROZEN / "1.1" / "polynomial_three_classes.model",
-    "certain, scaled": FROZEN / "1.5" / "scaled_polynomial.model",
-    "certain, one class": FROZEN / "1.1" / "polynomial_one_class.model",
+    "cells": FROZEN / "1.0" / "routed_libsvm_cells.model",
+    "triangle": FROZEN / "1.0" / "routed_pseudo_triangle.model",
+    "polynomial": FROZEN / "1.0" / "polynomial_no_certificate.model",
+    "certain": FROZEN / "1.0" / "polynomial_three_classes.model",
+    "certain, scaled": FROZEN / "1.0" / "scaled_polynomial.model",
+    "certain, one class": FROZEN / "1.0" / "polynomial_one_class.model",
 }
 
 
 @needs_tools
 def test_labels_on_every_board_are_svm_predicts(tmp_path: Path) -> None:
-    model = FIXTURES / "frozen" / "1.4" / "polynomial_three_classes.model"
+    model = FIXTURES / "frozen" / "1.0" / "polynomial_three_classes.model"
     out = tmp_path / "out.json"
     done = subprocess.run(
         [EMBEDDED, "--json", out, model, data("iris.test")], capture_output=True, text=True, timeout=300

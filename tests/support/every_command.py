@@ -20,8 +20,8 @@ INPUTS: dict[str, Path] = {
     "EXACT": model("iris_c_rbf_prob"),
     "ESTIMATOR": FIXTURES / "estimators/iris_svc.skops",
     "RANGES": data("iris.ranges"),
-    "FAST": FROZEN / "1.1/routed_pseudo_poly.model",
-    "COARSE": FROZEN / "1.1/routed_two_levels.model",
+    "FAST": FROZEN / "1.0/routed_pseudo_poly.model",
+    "COARSE": FROZEN / "1.0/routed_two_levels.model",
 }
 OUTPUTS = {"OUT", "CHECKPOINT"}
 

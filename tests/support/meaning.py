@@ -19,12 +19,11 @@ def meaning(text: bytes) -> list[object]:
     """Return the words of a file, numbers by value.
 
     The first line of our own files and the checksum, also of one inside another and with its size, are left
-    out: another minor version has or lacks a checksum. In LIBSVM's text the
-    order of keys means nothing, nor do line ends before the support vectors.
+    out. In LIBSVM's text the order of keys means nothing, nor do line ends before the support vectors.
     """
     if text.startswith(b"svmfast-model"):
         text = re.sub(rb"(?m)^(embedded \w+ bytes) \d+(?=\r?\nsvmfast-model)", rb"\1", text)
-        text = re.sub(rb"(?m)^(svmfast-model|checksum) .*$", b"", text)
+        text = re.sub(rb"(?m)^(svmfast-model|checksum)\s.*$", b"", text)
         return [value(word) for word in text.split()]
     groups: list[tuple[object, ...]] = [()]
     words = text.removeprefix(b"\xef\xbb\xbf").split()

@@ -17,7 +17,7 @@ from svmfast.rows import as_rows
 pytestmark = needs_compiler
 
 #: With a certificate that holds near the center.
-MODEL = FIXTURES / "frozen" / "1.1" / "polynomial_three_classes.model"
+MODEL = FIXTURES / "frozen" / "1.0" / "polynomial_three_classes.model"
 ROWS = as_rows(svmfast.read_svmlight(FIXTURES / "data" / "iris.test").rows.to_dense(4))
 REORDER = "-fassociative-math -fno-signed-zeros -fno-trapping-math"
 

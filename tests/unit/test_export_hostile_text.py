@@ -23,7 +23,7 @@ from svmfast.exports.computation import computation_of
 from svmfast.exports.languages import LANGUAGES
 from svmfast.exports.settings import Accuracy, CheckedRows, Settings
 
-MODEL = svmfast.load_model(FIXTURES / "frozen" / "1.1" / "polynomial_three_classes.model")
+MODEL = svmfast.load_model(FIXTURES / "frozen" / "1.0" / "polynomial_three_classes.model")
 COMPUTATION = computation_of(MODEL)
 HARMLESS = "text"
 INJECTED = [

@@ -287,7 +287,7 @@ def test_a_scaling_may_wrap_a_cascade_and_be_inside_nothing() -> None:
 def test_the_file_of_a_scaled_libsvm_model_holds_libsvms_text() -> None:
     model = scaled()
     text = model_bytes(model)
-    assert text.startswith(b"svmfast-model 1.5\nkind scaled\nmethod compress\nlower -1.0\n")
+    assert text.startswith(b"svmfast-model 1.0\nkind scaled\nmethod compress\nlower -1.0\n")
     assert model_bytes(load_model(IRIS)) in text
     loaded = open_model(text)
     assert loaded.provenance == {"method": "compress"}

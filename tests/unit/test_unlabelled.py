@@ -172,7 +172,7 @@ def test_a_table_of_another_width_is_noticed(
             "cascade": [
                 "cascade",
                 "--force",
-                str(FROZEN / "1.1/routed_pseudo_poly.model"),
+                str(FROZEN / "1.0/routed_pseudo_poly.model"),
                 exact,
                 "--data",
                 "rows",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmfast.options import Bounded, ReadsModels, Seeded, option
+from svmfast.options import Bounded, Seeded, option
 from svmfast.solvers.intervals import CONFIDENCE
 from svmfast.values import Share, Switch, Whole
 
@@ -13,7 +13,7 @@ MOST_ROWS = 200_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class CascadeOptions(Seeded, ReadsModels, Bounded):
+class CascadeOptions(Seeded, Bounded):
     """Options of ``cascade``."""
 
     max_diff: float = option(
