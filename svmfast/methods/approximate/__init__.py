@@ -36,6 +36,7 @@ METHOD = Method(
             many=True,
             labels="ignored",
             most=MOST_ROWS,
+            copies=3,
         ),
         Input(
             name="calibrate",
@@ -44,6 +45,7 @@ METHOD = Method(
             help="Fit the terms of each degree to the exact values on these rows.",
             required=False,
             labels="ignored",
+            copies=1.2,
         ),
     ),
     options=ApproximateOptions,

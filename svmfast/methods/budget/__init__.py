@@ -26,6 +26,7 @@ METHOD = Method(
             content="rows",
             flag="--validate",
             required=False,
+            copies=5,  # twice what they take: half of the memory is for the rows to train on
             help="Held-out rows that select the iterate to return; their score is printed after every pass.",
         ),
     ),

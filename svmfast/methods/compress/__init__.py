@@ -29,6 +29,7 @@ METHOD = Method(
             many=True,
             labels="used",
             most=MOST_ROWS,
+            copies=4.5,
         ),
     ),
     options=CompressOptions,

@@ -20,7 +20,13 @@ METHOD = Method(
         """,
     group="train",
     inputs=(
-        Input(name="data", content="rows", labels="used", help="Rows for training or conversion."),
+        Input(
+            name="data",
+            content="rows",
+            labels="used",
+            copies=5,
+            help="Rows for training or conversion.",
+        ),
         Input(
             name="exact",
             content="model",

@@ -17,7 +17,7 @@ METHOD = Method(
         with the L2-regularized squared hinge loss, one class against the rest, as LIBLINEAR does by default.
         """,
     group="train",
-    inputs=(Input(name="data", content="rows", help="Rows to train on."),),
+    inputs=(Input(name="data", content="rows", copies=3, help="Rows to train on."),),
     options=LinearOptions,
     run="svmfast.methods.linear.fit:run",
     candidates="svmfast.methods.linear.fit:candidates",

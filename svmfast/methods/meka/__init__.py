@@ -24,6 +24,7 @@ METHOD = Method(
             name="data",
             content="rows",
             labels="used",
+            copies=4.5,
             help="Rows for training or conversion, or whose kernel matrix is approximated.",
         ),
         Input(

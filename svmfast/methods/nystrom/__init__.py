@@ -21,7 +21,7 @@ METHOD = Method(
         """,
     group="train",
     inputs=(
-        Input(name="data", content="rows", labels="used"),
+        Input(name="data", content="rows", labels="used", copies=5),
         Input(
             name="exact",
             content="exact model",

@@ -17,7 +17,7 @@ METHOD = Method(
         name with .model added, in the current folder; '-' is standard output.
         """,
     group="train",
-    inputs=(Input(name="data", content="rows", labels="used", help="Rows to train on."),),
+    inputs=(Input(name="data", content="rows", labels="used", copies=2.5, help="Rows to train on."),),
     options=TrainOptions,
     run="svmfast.methods.train.run:run",
     style=Style("#999999", "*"),

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from svmfast.errors import OptionError
 from svmfast.libsvm_names import KERNELS, SVM_TYPES
-from svmfast.options import option
+from svmfast.options import Bounded, option
 from svmfast.values import Numbered, OnOff, Real, Switch, Weights, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions:
+class TrainOptions(Bounded):
     """Options of ``train``, with the letters and defaults of svm-train."""
 
     svm_type: str = option(
