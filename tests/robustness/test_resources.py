@@ -10,17 +10,20 @@ from contextlib import suppress
 from dataclasses import fields
 from itertools import combinations
 from pathlib import Path
+from subprocess import CompletedProcess
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pytest
 from estimators import SVM
+from every_command import COMMAND_OF, RUNS, words
 from program import data, metered, model
 
 from svmfast.api import many
 from svmfast.api.plan import Plan
 from svmfast.api.predictor import Predictor
 from svmfast.api.scale import scale
+from svmfast.cli import main
 from svmfast.errors import CompressedDataError, MemoryLimitError, SvmfastError
 from svmfast.formats.answers import check_columns, check_kept
 from svmfast.formats.data import read_data, stream_data
@@ -110,10 +113,42 @@ def test_the_peak_is_in_proportion_to_the_input(
     hostile: Callable[[Path], list[object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = hostile(tmp_path)
-    done, peak = metered(tmp_path, *map(str, words))
+    given = hostile(tmp_path)
+    done, peak = metered(tmp_path, *map(str, given))
     assert done.returncode in (0, 1, 2), done.stderr
     assert peak < LADDER[hostile] + 100 * (tmp_path / "input").stat().st_size / MB, done.stderr
+
+
+#: Runs that read rows, what makes them quick, the peak in MB without the rows, and what some need beside it.
+READ = [name for name in RUNS if {"TRAIN", "TEST"} & set(RUNS[name])]
+QUICK = {"train": ["-e", "100"]}
+START, MORE = 200, {"budget-train": 80}  # held-out rows and a sample, beside the working set
+
+
+def filling(name: str, folder: Path, memory: int, count: int) -> tuple[CompletedProcess[bytes], float]:
+    """Run a command on `count` short distinct rows, with a scaling that makes a value of each zero.
+
+    Returns what the command did within `memory` MB, and its peak in MB.
+    """
+    paths = {word: folder / word for word in ("TRAIN", "TEST", "NAMES", "RANGES", "OUT", "CHECKPOINT")}
+    for word, more in (("TRAIN", 0), ("TEST", 0.5)):
+        paths[word].write_text("".join(f"{1 + i % 3} 1:{i + more:g}\n" for i in range(count)))
+    paths["NAMES"].write_text("".join(f"{column}\n" for column in range(784)))
+    paths["RANGES"].write_text("x\n-1 1\n" + "".join(f"{column} 1 3\n" for column in range(1, 785)))
+    known = {flag for param in main._command(COMMAND_OF[name]).params for flag in param.opts}
+    given = [*words(name, paths), *QUICK.get(COMMAND_OF[name], [])]
+    given += ["--memory", f"{memory}M"] if "--memory" in known else []
+    given += ["--scale", str(paths["RANGES"])] if "--scale" in known - set(given) else []
+    return metered(folder, *given)
+
+
+@pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
+@pytest.mark.parametrize("name", READ)
+def test_no_command_fills_memory_with_scaled_zeros(name: str, tmp_path: Path) -> None:
+    done, peak = filling(name, tmp_path, 50, 20_000)
+    assert done.returncode in (0, 1, 2), done.stderr
+    most = START + MORE.get(COMMAND_OF[name], 0) + 50
+    assert peak < most + 100 * (tmp_path / "TRAIN").stat().st_size / MB, done.stderr
 
 
 def test_a_step_that_cannot_be_cut_is_refused() -> None:
