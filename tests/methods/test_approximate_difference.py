@@ -20,6 +20,7 @@ from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.kernels import Kernel
+from svmfast.methods.approximate import convert
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -300,6 +301,29 @@ def test_without_options_order_two_is_taken_only_if_it_is_accurate() -> None:
     assert approximate(worse, data=rows, max_diff=0.09)[1].order == 2
 
 
+def test_without_options_order_two_is_raced_too() -> None:
+    exact, rows = smooth()
+    for speed, refused in ((2.0, None), (0.8, "the exact model is the better choice: .* 0.80 times as fast")):
+        _, report = approximate(exact, data=rows, race=lambda one, other, speed=speed: speed)
+        assert (report.order, report.second_order, report.speedup) == (2, None, speed)
+        assert report.refusal is None if refused is None else re.match(refused, str(report.refusal))
+        assert (report.advice is not None) == (refused is not None)
+
+
+def test_a_search_without_options_is_announced_and_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    worse, rows = wavy(0.2, n=3000, d=4), some_rows(2000, 4)
+    approximate(worse, data=rows, note=notes.append)
+    assert notes == []
+    monkeypatch.setattr(convert, "WORTH_A_NOTE", 0.0)
+    approximate(worse, data=rows, note=notes.append)
+    assert notes == [
+        "order 2 differs too much; choosing orders and cells may take minutes (`time_limit` limits it)"
+    ]
+    with pytest.raises(NegativeAnswerError, match="no number of cells was finished within the time limit"):
+        approximate(worse, data=rows, time_limit=1e-9)
+
+
 def test_a_class_that_is_lost_is_never_written_without_options() -> None:
     # Few rows have the rare label, so hardly any label differs when all of them lose it.
     x = np.concatenate([np.zeros((1, 2)), np.random.default_rng(0).normal(size=(400, 2)) * 0.05 + 3])
@@ -453,7 +477,7 @@ def test_the_best_plan_found_in_time_is_used(monkeypatch: pytest.MonkeyPatch) ->
     assert [replace(step, chosen=False) for step in cut.steps] == [
         replace(step, chosen=False) for step in whole.steps[:2]
     ]
-    with pytest.raises(OptionError, match="`time_limit` is only used with `order` auto or `cells` auto"):
+    with pytest.raises(OptionError, match="`time_limit` is only used where `order` or `cells` is chosen"):
         approximate(exact, order=2, time_limit=1.0)
 
 
