@@ -308,6 +308,10 @@ def test_without_options_order_two_is_raced_too() -> None:
         assert (report.order, report.second_order, report.speedup) == (2, None, speed)
         assert report.refusal is None if refused is None else re.match(refused, str(report.refusal))
         assert (report.advice is not None) == (refused is not None)
+        _, report = approximate(
+            exact, data=rows, certificate="none", race=lambda one, other, speed=speed: speed
+        )
+        assert report.speedup == speed
 
 
 def test_a_search_without_options_is_announced_and_limited(monkeypatch: pytest.MonkeyPatch) -> None:

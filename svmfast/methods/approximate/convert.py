@@ -147,8 +147,9 @@ def approximate(
     wish = options or ApproximateOptions()
     options, limit = wish.closed, wish.limit
     task = _task(model, options)
+    by_default = wish.by_default and not task.collapses and len(model.sv) > 0
     # Data for a calibration is for one expansion of order 2.
-    is_open = wish.is_open and calibrate is None and not task.collapses and len(model.sv) > 0
+    is_open = by_default and wish.is_open and calibrate is None
     _check_memory(model, task, options)
     terms = dual_expansion(model, memory_limit=options.memory)
     by_row_norms = options.certificate == "row-norms"
@@ -191,8 +192,8 @@ def approximate(
         )
     progress(0, None, "measure")
     measured = measure(made, model, samples.held_out, threads=threads)
-    if race is not None and (is_open or (task.chooses and options.free)):
-        fallback = made.embedded_exact if is_open else model
+    if race is not None and (by_default or (task.chooses and options.free)):
+        fallback = made.embedded_exact if by_default else model
         held_out = samples.held_out
         measured = raced(
             measured, made, model, held_out, race, size_of, max_bytes, fallback=fallback, threads=threads

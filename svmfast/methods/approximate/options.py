@@ -123,10 +123,14 @@ class ApproximateOptions(Seeded, Bounded):
         return self.order == "auto" or self.cells not in (None, 1) or self.max_bytes is not None
 
     @property
+    def by_default(self) -> bool:
+        """Whether neither order, cells nor a size is given."""
+        return self.order is None and self.cells is None and self.max_bytes is None
+
+    @property
     def is_open(self) -> bool:
         """Whether the accuracy of order 2 decides if order and cells are chosen."""
-        given = self.order is not None or self.cells is not None or self.chooses
-        return not (given or self.force or self.certificate == "none")
+        return self.by_default and not (self.force or self.certificate == "none")
 
     @property
     def closed(self) -> ApproximateOptions:
