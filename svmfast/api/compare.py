@@ -110,7 +110,7 @@ class Comparison(ComparisonData):
         for row in self.models:
             labels, values = row.labels_differing_percent, row.values_differing_percent
             if labels is not None and labels > limit:
-                share = f"{row.labels_differing:,} of {count(self.rows, 'label')} differ ({labels:.4g}%)"
+                share = f"{labels:.3g}% of the labels differ ({row.labels_differing:,} of {self.rows:,})"
                 found.append(f"{row.path}: {share}, more than {limit:g}%")
             if values is not None and values > limit:
                 found.append(

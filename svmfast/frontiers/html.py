@@ -7,7 +7,7 @@ from collections.abc import Callable
 from svmfast.evaluation.report import faster, percent
 from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier, figure, legend, origins, title, verdict
-from svmfast.frontiers.words import differing, spent, why_not
+from svmfast.frontiers.words import differing, differing_within, spent, why_not
 from svmfast.methods.registry import methods
 from svmfast.pages.page import Cell, Row, command, page, table, text
 from svmfast.pages.scatter import Axes, Mark, efficient, scatter
@@ -156,9 +156,9 @@ def _marks(
 
 
 def _details(point: Point) -> list[str]:
-    known, rate = point.confirming.differing, float(f"{point.rows_per_second:.3g}")
+    rate = float(f"{point.rows_per_second:.3g}")
     out = [
-        f"{differing(point.confirming)} ({known.ends(2)})",
+        differing_within(point.confirming),
         f"{point.speed.ratio:.3g} times the exact model's speed, {rate:,.0f} rows per second",
         f"{point.n_bytes:,} bytes",
     ]

@@ -11,12 +11,12 @@ from svmfast.class_scores import MAX_LINES
 from svmfast.display import count, shell_line, shown
 from svmfast.evaluation.report import WIDTH, aligned, faster, markdown, percent, times
 from svmfast.evaluation.skill import Skill
-from svmfast.frontiers.pareto import Choice, Limits, Point, nearest
+from svmfast.frontiers.pareto import Choice, Limits, Point, best_of_the_rest
 from svmfast.frontiers.words import (
+    best_beyond,
     gain,
     losses,
     lost_class,
-    nearest_miss,
     refusal,
     rule,
     timing,
@@ -284,9 +284,9 @@ def verdict(found: Frontier) -> list[str]:
         instead = "the exact model as it is" if limits.fits(exact) else "none, not the exact model either"
         lines = [f"recommended: {instead}; {why}"]
         lines += _refusals(found) + few_lines
-        if (near := nearest(found.points, limits)) is not None:
-            lines.append(f"nearest: {near.name}, {nearest_miss(near)}")
-            lines += [f"lost class: {lost_class(one, found.class_names)}" for one in near.lost_choosing[:1]]
+        if (rest := best_of_the_rest(found.points, limits)) is not None:
+            lines.append(f"best beyond the limits: {rest.name}, {best_beyond(rest)}")
+            lines += [f"lost class: {lost_class(one, found.class_names)}" for one in rest.lost_choosing[:1]]
         return lines + _hidden_by_accuracy(exact, found) + _left_out(found)
     first, *scores = losses(best, exact, limits)
     lines = [

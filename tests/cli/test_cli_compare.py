@@ -193,7 +193,7 @@ def test_the_limit_is_the_exit_status(approximated: Path) -> None:
     done = svmfast("compare", "--csv", "--repeats", "1", *args, "--max-diff", "0%")
     assert done.returncode == 1
     assert done.stderr.decode() == (
-        f"svmfast: {approximated}: {differing:,} of 4,000 labels differ ({share:.4g}%), more than 0%\n"
+        f"svmfast: {approximated}: {share:.3g}% of the labels differ ({differing:,} of 4,000), more than 0%\n"
     )
 
 

@@ -63,8 +63,8 @@ def test_a_model_no_better_than_chance_is_not_written(tmp_path: Path) -> None:
         done = svmfast("approximate", exact, "-o", out, *words)
         assert (done.returncode, done.stdout) == (1, b""), words
         reason, advice = done.stderr.decode().splitlines()[-2:]
-        assert re.match(r"svmfast: \d\d\.\d\d% of the labels differ from the exact model's \(", reason)
-        assert reason.endswith("), more than 10%; nothing was written")
+        assert re.match(r"svmfast: \d\d\.?\d?% of the labels differ(: | \(95% confidence: )", reason)
+        assert reason.endswith(", more than 10%; nothing was written")
         assert advice.startswith("svmfast: try ")
         assert advice.endswith("; --force writes it anyway")
         assert not out.exists()
@@ -118,7 +118,7 @@ def test_above_one_percent_there_is_a_warning_even_if_quiet(
         assert report["difference_warning"] is None
         return
     assert done.stderr.decode() == f"svmfast: warning: {report['difference_warning']}\n"
-    assert "% of the labels differ from the exact model's (" in report["difference_warning"]
+    assert "% of the labels differ" in report["difference_warning"]
     for way in ("--cells", "svmfast compress", "svmfast dcpred", "--embed-exact", "svmfast cascade"):
         assert way in report["difference_warning"]
     assert "--data measures your own rows instead" in report["difference_warning"]
@@ -127,9 +127,7 @@ def test_above_one_percent_there_is_a_warning_even_if_quiet(
 def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
     exact, rows = written(tmp_path, wavy(2.0, "epsilon_svr"), some_rows(200))
     errors = svmfast("approximate", exact, "-o", tmp_path / "out", "--order", "2").stderr.decode()
-    assert re.search(
-        r"svmfast: values differ by [\d.]+% of their spread from the exact model's \(480 ", errors
-    )
+    assert re.search(r"svmfast: values differ by [\d.]+% of their spread, on 480 ", errors)
     for word in ("cascade", "--embed-exact", "label", "boundary"):
         assert word not in errors
     assert "; support vectors are not like other rows: --data measures your own rows instead; " in errors
@@ -137,7 +135,7 @@ def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
         "approximate", exact, "-o", tmp_path / "out", "--cells", "3", "--data", rows
     ).stderr.decode()
     assert errors.endswith(
-        "held-out rows of the data), more than 10%; nothing was written\n"
+        "held-out rows of the data, more than 10%; nothing was written\n"
         "svmfast: try more --cells, svmfast compress or svmfast dcpred of the exact model, or leave rows "
         "with a large error bound to the exact model (svmfast predict --exact --tolerance); --force writes "
         "it anyway\n"
@@ -253,7 +251,7 @@ def test_python_refuses_as_the_program_does(tmp_path: Path) -> None:
     exact, rows = wavy(2.0), some_rows(300)
     for given in ({}, {"data": rows}, {"data": rows.to_dense(8)}):
         with pytest.raises(
-            NegativeAnswerError, match=r"of the labels differ .* more than 10%; .*; `force` writes it"
+            NegativeAnswerError, match=r"of the labels differ.* more than 10%; .*; `force` writes it"
         ):
             package.approximate(exact, order=2, **given)
     made, report = package.approximate(exact, rows.to_dense(8), force=True)
@@ -289,7 +287,7 @@ def test_without_options_order_two_is_taken_only_if_it_is_accurate() -> None:
     found, report = approximate(worse, data=rows, race=race)
     assert report.second_order is not None
     assert re.match(
-        r"[\d.]+% of the labels differ .* rows that serve to choose\), more than 1%", report.second_order
+        r"[\d.]+% of the labels differ.* rows that serve to choose, more than 1%", report.second_order
     )
     assert report.labels_differing_percent is not None
     assert report.labels_differing_percent < 1
@@ -348,7 +346,9 @@ def test_a_class_that_is_lost_is_never_written_without_options() -> None:
     assert second.labels_differing_percent < 1
     assert second.worst_class is not None
     assert (second.worst_class.label, second.worst_class.correct) == (1.0, 0)
-    assert "to which the exact model gives label 1 0% keep it, less than 90%" in str(second.refusal)
+    assert second.refusal == (
+        "100% of the labels differ on the 19 rows to which the exact model gives label 1, more than 10%"
+    )
     assert second.balanced_agreement_percent == 50
     try:
         _, report = approximate(exact, data=rows)

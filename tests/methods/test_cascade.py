@@ -778,7 +778,7 @@ def test_a_file_that_is_not_faster_is_reported(tmp_path: Path) -> None:
     assert lines["labels"].endswith(f": {differing} of the 598 rows, which also chose the error bound")
     limit = f"{report['labels_differing_limit_percent']:.3g}%"
     assert lines["guarantee"] == (
-        f"with 0.95 confidence at most {limit} of all rows like these get another label, shown by the 598 "
+        f"with 0.95 confidence at most {limit} of the labels differ on rows like these, shown by the 598 "
         f"rows that chose the error bound, of which {differing} differ"
     )
 

@@ -318,7 +318,7 @@ def test_limits(finished: tuple[Path, str]) -> None:
     assert nothing.returncode == 1
     assert (
         b"\nrecommended: none, not the exact model either; no candidate is within the limits (at most 10 "
-        b"bytes)\nnearest: linear, "
+        b"bytes)\nbest beyond the limits: linear, "
     ) in nothing.stdout
     assert report(folder)["recommended"] is None
     assert not (folder / "dir" / "recommended").exists()

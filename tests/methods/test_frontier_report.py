@@ -63,13 +63,13 @@ def message(best: Point | None, limits: Limits, speed: Speed | None = EVEN) -> d
 def test_a_recommendation_states_gains_and_losses() -> None:
     assert message(SMALL, Limits(0.5)) == {
         "recommended": "compress-9, 8 times as fast as the exact model (7.8 to 8.2) and 10 times smaller",
-        "confirmed": "0.3% (0.2% to 0.4% with 95% confidence) of the labels differ on 1,000 confirming rows",
+        "confirmed": "0.3% of the labels differ (95% confidence: 0.2% to 0.4%) on 1,000 confirming rows",
         "quality": "accuracy 89.8% instead of 90%, 0.2 points lost (0.1 to 0.3); "
         "balanced accuracy 78.5% instead of 80%",
         "rule": "of the models that keep every class, are at least 1.5 times as fast as the exact model and "
-        "are shown on the choosing rows to have at most 0.5% of the labels differing, take those within 10% "
-        "of the fastest, and of these the one with the smallest difference from the exact model, then the "
-        "highest speed; if the confirming rows do not show the same, take the next one",
+        "are within the limits (at most 0.5% of the labels differ) on the choosing rows, interval included, "
+        "take those within 10% of the fastest, and of these the one with the smallest difference from the "
+        "exact model, then the highest speed; if the confirming rows do not show the same, take the next one",
         "made by": "svmfast compress 'the model'",
     }
     balanced = message(SMALL, Limits(max_loss_percent=2.0, balanced=True))["quality"]
@@ -106,21 +106,26 @@ def test_the_confirming_rows_decide() -> None:
     best = replace(SMALL, confirming=loss(0.45))
     next_best = replace(SMALL, name="next", choosing=loss(0.1), confirming=loss(0.1), speed=SLOWER)
     reason = (
-        "not shown to be within the limits: 0.45% of the labels differ on the confirming rows, 0.55% may "
+        "not shown to be within the limits: 0.45% of the labels differ (95% confidence: 0.35% to 0.55%) on "
     )
     one = found(best, Limits(0.5))
     points = [*one.points, next_best]
     for given, chosen in ((points, "next"), (points[:2], None)):
         this = replace(one, points=given, on_front=[True] * len(given), choice=choose(given, Limits(0.5)))
-        assert f"refused: compress-9, {reason}differ" in verdict(this)
+        assert f"refused: compress-9, {reason}the confirming rows" in verdict(this)
         values = as_dict(this)
         assert values["refused"] == [{"name": "compress-9", "by": "answers"}]
         assert (values["recommended"] or {}).get("name") == chosen
-        assert f'<div class="note">{reason}differ</div>' in as_html(this).decode()
+        assert f'<div class="note">{reason}the confirming rows</div>' in as_html(this).decode()
     assert verdict(this)[0] == (
         "recommended: the exact model as it is; the confirming rows show no model to be within the limits "
-        "(at most 0.5% of the labels differing)"
+        "(at most 0.5% of the labels differ)"
     )
+    # After a refusal the next model must pass with a wider interval, which the report says.
+    third = replace(SMALL, confirming=loss(0.395))
+    given = [*one.points, replace(third, name="third", speed=SLOWER)]
+    lines = verdict(replace(one, points=given, on_front=[True] * 3, choice=choose(given, Limits(0.5))))
+    assert "0.495%) on the confirming rows; the interval of a further model is wider" in lines[2]
     worse = message(replace(SMALL, confirming=loss(0.7)), Limits(0.5))["refused"]
     assert worse == "compress-9, 0.7% of the labels differ on the confirming rows, more than 0.5%"
 
@@ -191,7 +196,7 @@ def test_a_proof_needs_no_interval() -> None:
 
 def test_with_a_size_limit_the_loss_is_reported() -> None:
     lines = message(replace(SMALL, confirming=loss(19.7, 12.0)), Limits(max_bytes=2048))
-    assert lines["measured"].startswith("19.7% (")
+    assert lines["measured"].startswith("19.7% of the labels differ (95% confidence: ")
     assert "12 points lost" in lines["quality"]
     assert lines["rule"] == (
         "of the models that keep every class, are at least 1.5 times as fast as the exact model (if that is "
@@ -203,22 +208,22 @@ def test_with_a_size_limit_the_loss_is_reported() -> None:
 def test_where_nothing_beats_the_exact_model_it_is_recommended() -> None:
     assert verdict(found(None, Limits(0.5))) == [
         "recommended: the exact model as it is; no candidate is shown to be within the limits (at most 0.5% "
-        "of the labels differing) and faster"
+        "of the labels differ) and faster"
     ]
     near = replace(found(None, Limits(0.1)), points=[EXACT, SMALL], on_front=[True, True])
     near = replace(near, missing=[Missing("linear", "linear", "not tried", late=True)], complete=False)
     assert verdict(near)[1:] == [
         "too few rows: 1,000 choosing and as many confirming rows cannot show that at most 0.1% differ; "
         "3,688 of each could; give more, or a larger limit",
-        "nearest: compress-9, 8 times as fast as the exact model, 100 bytes, 0.3% of the labels differing, "
-        "0.2 points of accuracy lost on the confirming rows",
+        "best beyond the limits: compress-9, 8 times as fast as the exact model, 100 bytes; 0.3% of the "
+        "labels differ (95% confidence: 0.2% to 0.4%), 0.2 points of accuracy lost on the confirming rows",
         "not everything was tried: the time limit left out 1 candidate; run again to continue",
     ]
     # The figures are not those by which it was chosen.
     lucky = replace(SMALL, confirming=loss(1.3, 0.4), speed=Speed(2.0, 0.0, math.inf, 3))
     assert (
-        "about 2 times as fast as the exact model, 100 bytes, 1.3% of the labels differing, 0.4 points"
-        in (verdict(replace(near, points=[EXACT, lucky]))[2])
+        "about 2 times as fast as the exact model, 100 bytes; 1.3% of the labels differ (95% confidence: "
+        "1.2% to 1.4%), 0.4 points" in verdict(replace(near, points=[EXACT, lucky]))[2]
     )
     # A recommendation may change too when the rest is tried.
     whole = replace(found(SMALL, Limits(0.5)), missing=near.missing, complete=False)
@@ -235,10 +240,13 @@ def test_the_verdict_on_a_regression_states_its_error() -> None:
     lines = dict(line.split(": ", 1) for line in verdict(one))
     assert (
         lines["confirmed"]
-        == "values differ by 5% (4% to 6% with 95% confidence) of their spread on 400 confirming rows"
+        == "values differ by 5% of their spread (95% confidence: 4% to 6%) on 400 confirming rows"
     )
     assert lines["quality"] == "mean squared error 2.2 instead of 2, 10% more (-1% to 21%)"
-    assert "shown on the choosing rows to have at most 25% more error, take those within" in lines["rule"]
+    assert (
+        "within the limits (at most 25% more error) on the choosing rows, interval included, take those"
+        in lines["rule"]
+    )
     assert "class" not in lines["rule"]
     gained = replace(lost, lost=Estimate(-3.0, -5.0, 1.0))
     lines = dict(

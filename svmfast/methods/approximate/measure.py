@@ -18,7 +18,7 @@ from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.score import values_differing_percent
+from svmfast.score import interval_text, values_differing_percent
 
 #: Percent of differing labels (regression: of the spread) above which there is a warning.
 WARN_ABOVE = 1.0
@@ -113,9 +113,11 @@ class Measured:
         rows = f"{self.rows:,} "
         rows += "held-out rows of the data" if self.source == OF_DATA else self.source
         if self.labels_differing is None:
-            return f"values differ by {self.percent:.3g}% of their spread from the exact model's ({rows})"
-        found = f"{self.percent:.2f}% of the labels differ from the exact model's"
-        return f"{found} ({self.labels_differing:,} of {rows})"
+            return f"values differ by {self.percent:.3g}% of their spread, on {rows}"
+        found = f"{self.percent:.3g}% of the labels differ"
+        if self.interval is not None:
+            found += f" ({interval_text(100 * self.interval[0], 100 * self.interval[1])})"
+        return f"{found}: {self.labels_differing:,} of {rows}"
 
 
 def measure(
@@ -215,9 +217,10 @@ def inaccurate(measured: Measured, limit: Limit) -> str | None:
         return f"{measured.sentence}, more than {limit.differing:g}%"
     lost = measured.lost_class(limit.recall)
     if lost is not None:
+        share = 100 - 100 * lost.correct / lost.rows
         return (
-            f"of the {lost.rows:,} rows to which the exact model gives label {class_word(lost.label)} "
-            f"{lost.recall:.3g}% keep it, less than {limit.recall:g}%"
+            f"{share:.3g}% of the labels differ on the {lost.rows:,} rows to which the exact model gives "
+            f"label {class_word(lost.label)}, more than {100 - limit.recall:g}%"
         )
     return None
 

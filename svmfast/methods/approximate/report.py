@@ -222,12 +222,12 @@ class ApproximationReport:
 
     def _class_lines(self) -> list[str]:
         """Return the line about the classes, if there are any."""
-        one = self.worst_class
-        if one is None:
+        one, balanced = self.worst_class, self.balanced_agreement_percent
+        if one is None or one.recall is None or balanced is None:
             return []
         return [
-            f"by class     balanced {self.balanced_agreement_percent:.2f}% keep the exact model's label; "
-            f"worst {class_word(one.label)}: {one.recall:.2f}% of {one.rows:,} rows"
+            f"by class     {100 - balanced:.3g}% of the labels differ in the mean of the classes, most in "
+            f"{class_word(one.label)}: {100 - one.recall:.3g}% of {count(one.rows, 'row')}"
         ]
 
     def _expansion_lines(self) -> list[str]:
