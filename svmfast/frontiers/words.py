@@ -11,7 +11,7 @@ from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import AS_FAST, GAIN, KEYS, Choice, Limits, Point, keys, unmet
 from svmfast.score import interval_text
-from svmfast.solvers.intervals import CONFIDENCE, clopper_pearson, trials_needed
+from svmfast.solvers.intervals import CONFIDENCE, LEAST_FOR_MEANS, clopper_pearson, trials_needed
 
 
 def gain(speed: Speed, point: Point, exact: Point) -> str:
@@ -76,6 +76,11 @@ def differing_within(loss: Loss) -> str:
 def too_few_rows(exact: Point, limits: Limits) -> str | None:
     """Return a remark if the rows cannot show the limit even where no label differs."""
     rows, limit = min(exact.choosing.rows, exact.confirming.rows), limits.max_diff_percent
+    if limits.regression and limits.of_quality and rows < LEAST_FOR_MEANS:
+        return (
+            f"{rows:,} choosing and as many confirming rows cannot show how large an error may be; "
+            f"{LEAST_FOR_MEANS:,} of each could; give more"
+        )
     if not limit or limit >= 100 or limits.regression:
         return None
     share = limit / 100

@@ -256,6 +256,13 @@ def test_the_verdict_on_a_regression_states_its_error() -> None:
         )
     )
     assert lines["quality"].endswith("3% less (-1% to 5%)")
+    assert lines["too few rows"] == (
+        "400 choosing and as many confirming rows cannot show how large an error may be; 500 of each could; "
+        "give more"
+    )
+    enough = [replace(one, choosing=replace(one.choosing, rows=500)) for one in (exact, best)]
+    enough = [replace(one, confirming=replace(one.confirming, rows=500)) for one in enough]
+    assert not any(line.startswith("too few") for line in verdict(replace(one, points=enough)))
 
 
 def test_no_words_of_labels_in_the_page_of_a_regression() -> None:
