@@ -344,17 +344,17 @@ def test_a_class_that_is_lost_is_never_written_without_options() -> None:
     _, second = approximate(exact, data=rows, order=2, center="mean", max_diff=0.01)
     assert second.labels_differing_percent is not None
     assert second.labels_differing_percent < 1
-    assert second.worst_class is not None
-    assert (second.worst_class.label, second.worst_class.correct) == (1.0, 0)
+    assert second.kept.worst is not None
+    assert (second.kept.worst.label, second.kept.worst.correct) == (1.0, 0)
     assert second.refusal == (
         "100% of the labels differ on the 19 rows to which the exact model gives label 1, more than 10%"
     )
-    assert second.balanced_agreement_percent == 50
+    assert second.kept.balanced_percent == 50
     try:
         _, report = approximate(exact, data=rows)
     except NegativeAnswerError:
         return
-    assert report.refusal is not None or report.worst_class.recall >= 90  # type: ignore[union-attr]
+    assert report.refusal is not None or report.kept.worst.recall >= 90  # type: ignore[union-attr]
 
 
 # --- auto

@@ -38,7 +38,7 @@ SAMPLE = 2000
 PLANNING_SHARE = 0.7
 # Choosing orders and cells may take as long as this many expansions of order 2; it is announced if that is
 # more than so many seconds.
-MANY_CELLS, WORTH_A_NOTE = 100, 20.0
+MANY_CELLS, WORTH_A_NOTE = 100, 10.0
 SLOW = "choosing orders and cells may take minutes (`time_limit` limits it)"
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from svmfast.class_scores import MIN_ROWS, ClassScore, balanced_accuracy, class_scores, class_word
+from svmfast.class_scores import KeptLabels, class_scores
 from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, CertificationSample
 from svmfast.methods.approximate.operations import exact_operations
 from svmfast.methods.approximate.options import Limit
@@ -60,8 +60,7 @@ class Measured:
         Regression: the largest error bound of a certified row.
     interval : (float, float) or None
         The interval at 95 % of the share of labels that differ, for rows of data; equal rows are one cluster.
-    classes : tuple of ClassScore
-        Of the rows with each label of the exact model, how many keep it; empty for regression.
+    kept : KeptLabels
     """
 
     rows: int
@@ -75,24 +74,7 @@ class Measured:
     growth: float | None = None
     tolerance: float | None = None
     interval: tuple[float, float] | None = None
-    classes: tuple[ClassScore, ...] = ()
-
-    @property
-    def balanced_percent(self) -> float | None:
-        """Mean over the exact model's classes of the share of their rows that keep the label, in percent."""
-        return balanced_accuracy(self.classes) if self.classes and self.rows else None
-
-    @property
-    def worst_class(self) -> ClassScore | None:
-        """The exact model's class of whose rows the smallest share keeps the label."""
-        found = [one for one in self.classes if one.recall is not None]
-        return min(found, key=lambda one: (one.correct / one.rows, -one.rows), default=None)
-
-    def lost_class(self, recall: float) -> ClassScore | None:
-        """Return the worst class of several rows, if fewer than `recall` percent keep their label."""
-        several = replace(self, classes=tuple(one for one in self.classes if one.rows >= MIN_ROWS))
-        worst = several.worst_class
-        return None if worst is None or 100 * worst.correct >= recall * worst.rows else worst
+    kept: KeptLabels = field(default_factory=KeptLabels)
 
     @property
     def labels_differing_percent(self) -> float | None:
@@ -160,7 +142,7 @@ def measure(
         None,
         certified,
         interval=interval,
-        classes=class_scores(ours, theirs),
+        kept=KeptLabels(class_scores(ours, theirs)),
     )
 
 
@@ -215,14 +197,7 @@ def inaccurate(measured: Measured, limit: Limit) -> str | None:
     """Return what differs too much from the exact model, or None."""
     if measured.percent > limit.differing:
         return f"{measured.sentence}, more than {limit.differing:g}%"
-    lost = measured.lost_class(limit.recall)
-    if lost is not None:
-        share = 100 - 100 * lost.correct / lost.rows
-        return (
-            f"{share:.3g}% of the labels differ on the {lost.rows:,} rows to which the exact model gives "
-            f"label {class_word(lost.label)}, more than {100 - limit.recall:g}%"
-        )
-    return None
+    return measured.kept.lost(limit.recall)
 
 
 def refusal(measured: Measured, limit: Limit) -> str | None:

@@ -22,6 +22,8 @@ _SIZE_STEP = 1.15
 _FIRST_SHARE = 0.01
 #: Compression to more than this share of the model's support vectors is not worthwhile.
 LARGEST_SHARE = 0.5
+#: A class is lost if less than this percentage of its rows keeps the label, of at least so many.
+KEPT, LEAST_ROWS = 50.0, 2
 _BYTE_TRIES = 5
 #: A file that uses at least this share of the limit is large enough.
 _BYTES_USED = 0.95
@@ -152,6 +154,7 @@ def search_difference(
 ) -> Found:
     """Find the fewest support vectors whose difference on the rows for choices is at most `limit`.
 
+    A size that loses a class there does not pass, since few labels differ where the class is rare.
     Sizes double until one passes; then the gap is bisected, in ratio, until it is below 15 %. The held-out
     rows take no part, so that the error statement is not biased by the choice.
     """
@@ -163,7 +166,8 @@ def search_difference(
     def passes(count: int) -> bool:
         made, report = compressor.compress(count, progress=progress)
         tried[count] = made, report
-        return report.choosing_difference <= limit and len(made.sv) < n and size_of(made) < own
+        kept = report.kept_choosing.lost(KEPT, LEAST_ROWS) is None
+        return kept and report.choosing_difference <= limit and len(made.sv) < n and size_of(made) < own
 
     size = min(max(round(_FIRST_SHARE * n), compressor.smallest), largest)
     failed = compressor.smallest - 1
