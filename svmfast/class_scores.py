@@ -25,6 +25,8 @@ MAX_CONFUSED = 10
 #: Minimum rows of a class whose recall is compared with the accuracy; maximum number of lines about such
 #: classes.
 MIN_ROWS, MAX_LINES = 5, 5
+#: A conversion loses a class if less than this percentage of its rows keep their label, of at least so many.
+LOST, LOST_ROWS = 50.0, 2
 
 
 @dataclass(frozen=True)
@@ -282,7 +284,7 @@ class KeptLabels:
         found = [one for one in self.classes if one.rows]
         return min(found, key=lambda one: (one.correct / one.rows, -one.rows), default=None)
 
-    def lost(self, percent: float, least: int = MIN_ROWS) -> str | None:
+    def lost(self, percent: float = LOST, least: int = LOST_ROWS) -> str | None:
         """Describe the worst class of at least so many rows, if fewer than `percent` keep the label."""
         one = KeptLabels(tuple(one for one in self.classes if one.rows >= least)).worst
         if one is None or 100 * one.correct >= percent * one.rows:

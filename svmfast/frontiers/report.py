@@ -272,7 +272,7 @@ def _figure_of(known: Skill, *, regression: bool) -> str:
 def verdict(found: Frontier) -> list[str]:
     """Return the lines of the recommendation: the model, its losses, and the command that makes it."""
     exact, best, limits = found.points[0], found.recommended, found.limits
-    few = too_few_rows(exact, limits)
+    few = too_few_rows(found.points, limits)
     few_lines = [] if few is None else [f"too few rows: {few}"]
     if best is None:
         if found.choice.refused:

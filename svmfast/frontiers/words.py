@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from svmfast.class_scores import LostClass, class_word
 from svmfast.display import count
@@ -73,8 +73,9 @@ def differing_within(loss: Loss) -> str:
     return f"{differing(loss)} ({interval_text(loss.differing.low, loss.differing.high)})"
 
 
-def too_few_rows(exact: Point, limits: Limits) -> str | None:
+def too_few_rows(points: Sequence[Point], limits: Limits) -> str | None:
     """Return a remark if the rows cannot show the limit even where no label differs."""
+    exact, *others = points
     rows, limit = min(exact.choosing.rows, exact.confirming.rows), limits.max_diff_percent
     if limits.regression and limits.of_quality and rows < LEAST_FOR_MEANS:
         return (
@@ -85,7 +86,13 @@ def too_few_rows(exact: Point, limits: Limits) -> str | None:
         return None
     share = limit / 100
     if clopper_pearson(0, rows)[1] <= share:
-        return None
+        equal = (loss.differing for one in others for loss in (one.choosing, one.confirming))
+        if not any(known.value == 0 and known.high > limit for known in equal):
+            return None
+        return (
+            f"of {rows:,} choosing and as many confirming rows so many are equal that they cannot show that "
+            f"at most {limit:g}% differ; give more different ones, or a larger limit"
+        )
     needed = trials_needed(share, (1 + CONFIDENCE) / 2)
     return (
         f"{rows:,} choosing and as many confirming rows cannot show that at most {limit:g}% differ; "

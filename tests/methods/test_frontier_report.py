@@ -184,6 +184,13 @@ def test_too_few_rows_are_reported() -> None:
         "736 of each could; give more, or a larger limit"
     ) in lines
     assert "too few rows" not in message(SMALL, Limits(0.5))
+    # Many rows, of which few are different.
+    few = Loss(2000, few.quality, 0, Estimate(0.0, 0.0, 0.8), NOTHING, NOTHING)
+    points = [EXACT, replace(SMALL, choosing=few, confirming=few)]
+    assert (
+        "too few rows: of 1,000 choosing and as many confirming rows so many are equal that they cannot show "
+        "that at most 0.5% differ; give more different ones, or a larger limit"
+    ) in verdict(replace(one, points=points))
 
 
 def test_a_proof_needs_no_interval() -> None:

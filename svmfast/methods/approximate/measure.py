@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from svmfast.class_scores import KeptLabels, class_scores
+from svmfast.class_scores import MIN_ROWS, KeptLabels, class_scores
 from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, CertificationSample
 from svmfast.methods.approximate.operations import exact_operations
 from svmfast.methods.approximate.options import Limit
@@ -197,7 +197,7 @@ def inaccurate(measured: Measured, limit: Limit) -> str | None:
     """Return what differs too much from the exact model, or None."""
     if measured.percent > limit.differing:
         return f"{measured.sentence}, more than {limit.differing:g}%"
-    return measured.kept.lost(limit.recall)
+    return measured.kept.lost(limit.recall, MIN_ROWS)
 
 
 def refusal(measured: Measured, limit: Limit) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from svmfast.class_scores import ClassScore, shown_label
+from svmfast.class_scores import ClassScore, KeptLabels, shown_label
 from svmfast.display import count
 from svmfast.methods.common.error_statement import labels_differing, labels_line
 from svmfast.score import OF_CLASSES, Quality
@@ -129,6 +129,16 @@ class CascadeReport:
     operations: float | None
     cheaper: bool
     speedup_with_fallback: float | None = None
+
+    @property
+    def kept(self) -> KeptLabels:
+        """How many of the measured rows with each label of the exact model keep it."""
+        return KeptLabels(
+            tuple(
+                ClassScore(one.label, one.exact_rows, 0, one.exact_rows - one.labels_differing)
+                for one in self.classes
+            )
+        )
 
     @property
     def deciding(self) -> str:

@@ -10,9 +10,7 @@ from svmfast.methods.compress.compressor import PROBE_ITERATIONS, prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import Nothing
 from svmfast.methods.compress.search import (
-    KEPT,
     LARGEST_SHARE,
-    LEAST_ROWS,
     held_out_difference,
     refuted,
     search,
@@ -63,7 +61,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
                 f"on the held-out rows {differing:.3%} {what} differ, more than `max_diff`; on the rows for "
                 f"choices fewer do: {MORE_ROWS}"
             )
-    if found.model is not None and (lost := report.kept.lost(KEPT, LEAST_ROWS)):
+    if found.model is not None and (lost := report.kept.lost()):
         setting.warn(f"a class is lost: {lost}")
     held = report.statement
     error = None if held.labels_differing_percent is None else held.quantile_999

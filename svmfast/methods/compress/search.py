@@ -22,8 +22,6 @@ _SIZE_STEP = 1.15
 _FIRST_SHARE = 0.01
 #: Compression to more than this share of the model's support vectors is not worthwhile.
 LARGEST_SHARE = 0.5
-#: A class is lost if less than this percentage of its rows keeps the label, of at least so many.
-KEPT, LEAST_ROWS = 50.0, 2
 _BYTE_TRIES = 5
 #: A file that uses at least this share of the limit is large enough.
 _BYTES_USED = 0.95
@@ -166,7 +164,7 @@ def search_difference(
     def passes(count: int) -> bool:
         made, report = compressor.compress(count, progress=progress)
         tried[count] = made, report
-        kept = report.kept_choosing.lost(KEPT, LEAST_ROWS) is None
+        kept = report.kept_choosing.lost() is None
         return kept and report.choosing_difference <= limit and len(made.sv) < n and size_of(made) < own
 
     size = min(max(round(_FIRST_SHARE * n), compressor.smallest), largest)
