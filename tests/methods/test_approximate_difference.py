@@ -315,6 +315,7 @@ def test_without_options_order_two_is_raced_too() -> None:
 def test_a_search_without_options_is_announced_and_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     worse, rows = wavy(0.2, n=3000, d=4), some_rows(2000, 4)
+    monkeypatch.setattr(convert, "WORTH_A_NOTE", float("inf"))
     approximate(worse, data=rows, note=notes.append)
     assert notes == []
     monkeypatch.setattr(convert, "WORTH_A_NOTE", 0.0)
