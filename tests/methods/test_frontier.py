@@ -655,7 +655,8 @@ def test_limits_on_losses(finished: tuple[Path, str]) -> None:
             assert best[rows][f"{key}_lost_percent_interval"][1] <= 9
         assert report(folder)["limits"]["metric"] == key.replace("_", "-")
         name = key.replace("_", " ")
-        assert f"have at most 9 points of {name} lost, take those within" in done.stdout.decode()
+        where = "on the choosing rows, interval included, take those within"
+        assert f"within the limits (at most 9 points of {name} lost) {where}" in done.stdout.decode()
     for more, line in (
         (
             ("--metric", "balanced-accuracy"),
