@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import time
@@ -51,14 +50,11 @@ class FrontierResult:
         The folder of the models and reports.
     recommended : str or None
         The recommended model's file; None if no model meets the limits.
-    figure : bool
-        Whether the figure was drawn, which needs matplotlib.
     """
 
     report: Frontier
     folder: str
     recommended: str | None
-    figure: bool
 
     def __repr__(self) -> str:
         return "\n".join([*self.table(), *self.lines()])
@@ -187,7 +183,7 @@ def frontier(
     )
     run = FrontierRun(request, folder, sets, measuring, origin, listener.progress)
     found = run.run()
-    return _written(found, run, document, listener)
+    return _written(found, run, document)
 
 
 def default_folder(exact: str) -> str:
@@ -344,7 +340,6 @@ def _written(
     found: Frontier,
     run: FrontierRun,
     document: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    listener: Listener,
 ) -> FrontierResult:
     """Write the reports and the recommended model."""
     from svmfast.frontiers import report
@@ -357,17 +352,7 @@ def _written(
     if best is not None:
         folder.write_bytes(place.name, run.content(best))
         found = replace(found, copy=os.fspath(place))
-    figure = importlib.util.find_spec("matplotlib") is not None
-    if figure:
-        from svmfast.frontiers.figure import draw
-
-        for kind, content in draw(found).items():
-            folder.write_bytes(f"figure.{kind}", content)
-    else:
-        listener.note(
-            "no figure: matplotlib is not installed; pip install 'svmfast[figures]', then run again"
-        )
     folder.write_bytes("report.html", as_html(found))
-    folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
+    folder.write_bytes("report.md", report.as_markdown(found).encode())
     folder.write("report.json", document(as_dict(found)))
-    return FrontierResult(found, os.fspath(folder.path), found.copy, figure)
+    return FrontierResult(found, os.fspath(folder.path), found.copy)

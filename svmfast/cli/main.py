@@ -69,7 +69,7 @@ EXIT_INTERRUPTED = 130
 
 _OUT_OF_RANGE = "(overflow|invalid value) encountered"
 #: Distributions that only some commands need, by the name of the imported module.
-_DISTRIBUTIONS = {"sklearn": "scikit-learn", "scipy": "scipy", "matplotlib": "matplotlib"}
+_DISTRIBUTIONS = {"sklearn": "scikit-learn", "scipy": "scipy"}
 _TRY_DEBUG = "; run again with --debug for the trace"
 
 

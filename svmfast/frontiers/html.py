@@ -61,7 +61,7 @@ def _recommendation(found: Frontier) -> list[str]:
 def _colors(found: Frontier) -> dict[str, str]:
     """Return the color of every method in the report, in the registry's order."""
     used = {point.method for point in found.points}
-    known = {one.name: one.style.color for one in methods() if one.name in used}
+    known = {one.name: one.color for one in methods() if one.name in used}
     return {"exact": _NEUTRAL, **known}
 
 

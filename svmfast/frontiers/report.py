@@ -343,8 +343,8 @@ def as_text(found: Frontier) -> str:
     return f"{table}{missing}{fill(legend(found, wide=False), WIDTH)}\n"
 
 
-def as_markdown(found: Frontier, *, figure: bool = True) -> str:
-    """Return the whole report in Markdown; `figure` includes the picture in the same folder."""
+def as_markdown(found: Frontier) -> str:
+    """Return the whole report in Markdown."""
     out = [f"# {markdown(title(found))}", ""]
     for line in origins(found):
         name, text = line[:12].strip(), line[12:]
@@ -356,8 +356,6 @@ def as_markdown(found: Frontier, *, figure: bool = True) -> str:
             out += [f"{name[0].upper()}{name[1:]}:", "", f"    {text}", ""]
         else:
             out += [f"**{name[0].upper()}{name[1:]}**: {markdown(text)}." if text else markdown(line), ""]
-    if figure:
-        out += ["![quality and agreement against speed](figure.svg)", ""]
     heads, lines = cells(found, wide=True)
     rules = ["---", "---"] + ["---:"] * (len(heads) - 2)
     table = [heads, rules, *lines]
