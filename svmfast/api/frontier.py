@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from svmfast.api.declared import takes
 from svmfast.api.frontier_inputs import ExactInput, opened_exact, read_row_sets
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
@@ -95,6 +96,7 @@ class FrontierResult:
         return self.recommended
 
 
+@takes(FrontierOptions, Reading)
 def frontier(
     exact: PathLike,
     data: PathLike,
@@ -117,6 +119,7 @@ def frontier(
     test : path, optional
         Rows that `exact` was not trained on: half of them choose the model, the others confirm the choice.
         Default: parts of `data`.
+    {options}
     output : path, optional
         Folder for the models and the reports. Default: NAME.frontier in the current folder.
     threads : int, optional
@@ -125,9 +128,6 @@ def frontier(
         Receives progress, remarks and warnings.
     document : callable, optional
         Converts the figures to the content of report.json.
-    **options
-        Fields of :class:`svmfast.frontiers.options.FrontierOptions` (shares as fractions:
-        ``max_diff=0.005`` is 0.5%) and of :class:`svmfast.options.Reading`.
 
     Returns
     -------
