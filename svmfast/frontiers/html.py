@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from svmfast.evaluation.report import faster, percent
+from svmfast.evaluation.words import faster, percent
 from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier, figure, legend, origins, title, verdict
 from svmfast.frontiers.words import differing, spent, why_not

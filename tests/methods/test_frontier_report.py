@@ -13,9 +13,9 @@ from losses import loss
 
 from svmfast.class_scores import ClassScore, LostClass, lost_classes
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
-from svmfast.evaluation.report import aligned, times
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
+from svmfast.evaluation.words import aligned, times
 from svmfast.frontiers.html import as_html
 from svmfast.frontiers.json_report import as_dict
 from svmfast.frontiers.pareto import Choice, Limits, Point, choose
