@@ -350,7 +350,7 @@ def _written(
     # Scripts rely on this name, whatever the model is; that of an earlier run is gone (Folder.open).
     place = folder.path / "recommended"
     if best is not None:
-        folder.write_bytes(place.name, run.content(best))
+        folder.write_bytes(place.name, run.entries.content(best))
         found = replace(found, copy=os.fspath(place))
     folder.write_bytes("report.html", as_html(found))
     folder.write_bytes("report.md", report.as_markdown(found).encode())

@@ -21,7 +21,7 @@ from svmfast.api.run import run_method
 from svmfast.cli import main
 from svmfast.errors import ModelFormatError, OptionError
 from svmfast.formats.detect import load_model, model_bytes
-from svmfast.frontiers import making
+from svmfast.frontiers import run
 from svmfast.frontiers.child import Failed
 from svmfast.methods import registry
 from svmfast.methods.common.class_targets import svc_targets
@@ -159,7 +159,7 @@ def test_frontier_tries_a_registered_method(
             raise Failed("no", final=True)
         return 0.1
 
-    monkeypatch.setattr(making, "make", make)
+    monkeypatch.setattr(run, "make", make)
     found = package.frontier(
         model("breast_c_rbf"), data("breast.train"), data("breast.test"), output=tmp_path / "tried",
         methods="toy", max_diff=0.5, time_limit=20.0,

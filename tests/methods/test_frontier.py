@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.folder import RESULTS
 from svmfast.frontiers.grid import CandidateCommand, plan, tried_methods
 from svmfast.frontiers.report import _COLUMNS
-from svmfast.frontiers.schedule import run_all
+from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.grid import Grid
 
 BREAST = (str(model("breast_c_rbf")), "--data", str(data("breast.train")))
@@ -746,6 +747,20 @@ def test_standard_output_is_refused_as_folder(tmp_path: Path, monkeypatch: pytes
     message = b"svmfast: --output is a folder of many files; give a name, not '-'\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", message)
     assert not list(tmp_path.iterdir())
+
+
+def run_all(todo: list[CandidateCommand], attempt: Callable[..., Any], deadline: float) -> dict[str, str]:
+    """Try the candidates in their turns; return the reasons for those left out."""
+    schedule = Schedule(todo, deadline)
+    for one, seconds in schedule.turns():
+        try:
+            following = attempt(one, seconds)
+        except OutOfTime:
+            schedule.postpone(one)
+        else:
+            if following is not None:
+                schedule.add(following)
+    return schedule.late()
 
 
 def candidate(method: str, level: int) -> CandidateCommand:
