@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from svmfast.evaluation.report import faster, percent
+from svmfast.evaluation.words import faster, percent
 from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier, figure, legend, origins, title, verdict
 from svmfast.frontiers.words import differing, spent, why_not
@@ -61,7 +61,7 @@ def _recommendation(found: Frontier) -> list[str]:
 def _colors(found: Frontier) -> dict[str, str]:
     """Return the color of every method in the report, in the registry's order."""
     used = {point.method for point in found.points}
-    known = {one.name: one.style.color for one in methods() if one.name in used}
+    known = {one.name: one.color for one in methods() if one.name in used}
     return {"exact": _NEUTRAL, **known}
 
 

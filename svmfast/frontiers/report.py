@@ -9,8 +9,9 @@ from textwrap import fill
 
 from svmfast.class_scores import MAX_LINES
 from svmfast.display import count, shell_line, shown
-from svmfast.evaluation.report import WIDTH, aligned, faster, markdown, percent, times
+from svmfast.evaluation.report import WIDTH
 from svmfast.evaluation.skill import Skill
+from svmfast.evaluation.words import aligned, faster, markdown, percent, times
 from svmfast.frontiers.pareto import Choice, Limits, Point, nearest
 from svmfast.frontiers.words import (
     gain,
@@ -343,8 +344,8 @@ def as_text(found: Frontier) -> str:
     return f"{table}{missing}{fill(legend(found, wide=False), WIDTH)}\n"
 
 
-def as_markdown(found: Frontier, *, figure: bool = True) -> str:
-    """Return the whole report in Markdown; `figure` includes the picture in the same folder."""
+def as_markdown(found: Frontier) -> str:
+    """Return the whole report in Markdown."""
     out = [f"# {markdown(title(found))}", ""]
     for line in origins(found):
         name, text = line[:12].strip(), line[12:]
@@ -356,8 +357,6 @@ def as_markdown(found: Frontier, *, figure: bool = True) -> str:
             out += [f"{name[0].upper()}{name[1:]}:", "", f"    {text}", ""]
         else:
             out += [f"**{name[0].upper()}{name[1:]}**: {markdown(text)}." if text else markdown(line), ""]
-    if figure:
-        out += ["![quality and agreement against speed](figure.svg)", ""]
     heads, lines = cells(found, wide=True)
     rules = ["---", "---"] + ["---:"] * (len(heads) - 2)
     table = [heads, rules, *lines]

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from dataclasses import replace
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,10 +13,9 @@ from losses import loss
 
 from svmfast.class_scores import ClassScore, LostClass, lost_classes
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
-from svmfast.evaluation.report import aligned, times
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
-from svmfast.frontiers.figure import draw
+from svmfast.evaluation.words import aligned, times
 from svmfast.frontiers.html import as_html
 from svmfast.frontiers.json_report import as_dict
 from svmfast.frontiers.pareto import Choice, Limits, Point, choose
@@ -126,14 +124,7 @@ def test_the_confirming_rows_decide() -> None:
 
 
 def test_one_figure_of_speed_everywhere() -> None:
-    """And the mark of the recommended model is not in the zone beyond the limit."""
     one = found(SMALL, Limits(0.5), Speed(7.77, 7.7, 7.8, 9))
-    drawn = []
-    with mock.patch("matplotlib.axes.Axes.plot", side_effect=lambda *a, **k: drawn.append((a, k))):
-        draw(one)
-    (ring,) = {a for a, k in drawn if k.get("label") == "recommended" and a[1] < 1}
-    assert ring == (7.77, 0.3)
-    assert ring[1] < 0.5
     assert ">7.77x<" in as_html(one).decode()
     assert "compress-9 is 7.77 times as fast" in as_html(one).decode()
     assert verdict(one)[0].startswith("recommended: compress-9, 7.77 times as fast")
@@ -318,20 +309,6 @@ def test_reports_are_valid_json_without_nan_and_infinity() -> None:
     assert [one["name"] for one in values["models"]] == ["exact", "compress-9"]
 
 
-@pytest.mark.parametrize("accuracy", [0.0, 100.0])
-@pytest.mark.parametrize("regression", [False, True])
-def test_a_figure_of_equal_models_has_axes_of_positive_length(accuracy: float, regression: bool) -> None:
-    """Warnings are errors here, and matplotlib warns about an axis of length zero."""
-    pytest.importorskip("matplotlib")
-    same = Quality(mse=accuracy) if regression else Quality(accuracy=accuracy, balanced_accuracy=accuracy)
-    points = [
-        replace(point, confirming=replace(point.confirming, quality=same, differing=NOTHING))
-        for point in (EXACT, SMALL, replace(SMALL, name="linear", method="linear"))
-    ]
-    drawn = draw(replace(found(None, Limits(0.5, regression=regression)), points=points, on_front=[True] * 3))
-    assert drawn["png"].startswith(b"\x89PNG")
-
-
 def test_a_class_that_the_accuracy_hides_is_named() -> None:
     """In the verdict on the recommended model, or on the exact one if that is kept."""
     target = np.repeat([-1.0, 1.0], [990, 10])
@@ -428,10 +405,6 @@ def test_the_marker_of_a_cascade_shows_the_spent_share_of_its_allowance() -> Non
     assert y - top == pytest.approx(size, abs=0.06)
     assert as_dict(one)["models"][1]["spent_percent"] == pytest.approx(60)
     assert "of allowance" in as_markdown(one)
-    assert (
-        draw(one)["svg"]
-        != draw(replace(one, points=[EXACT, replace(cascade, allowance_percent=None)]))["svg"]
-    )
     plain = as_html(found(SMALL, Limits(0.5))).decode()
     assert "allowance that it spent" not in plain
     assert ' Z"' not in plain
