@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 #: Rows whose entries are squared at a time: squares of all entries would take as much memory as the entries.
 NORM_ROWS = 1 << 14
-#: Entries that are checked at a time, for the same reason.
+#: Entries that are checked or taken at a time, for the same reason.
 _CHECKED = 1 << 18
 #: LIBSVM's indices are C ints, so a column is at most 2^31 - 2.
 MAX_COLUMNS = 2**31 - 1
@@ -136,8 +136,15 @@ class Rows:
         lengths = np.diff(self.indptr)[index]
         indptr = np.zeros(len(index) + 1, dtype=np.int64)
         np.cumsum(lengths, out=indptr[1:])
-        source = np.repeat(self.indptr[index] - indptr[:-1], lengths) + np.arange(indptr[-1], dtype=np.int64)
-        return Rows.trusted(indptr, self.indices[source], self.values[source], self.n_columns)
+        indices, values = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
+        shift, begin = self.indptr[index] - indptr[:-1], 0
+        while begin < len(index):
+            end = max(begin + 1, int(np.searchsorted(indptr, indptr[begin] + _CHECKED, side="right")) - 1)
+            own = slice(indptr[begin], indptr[end])
+            source = np.repeat(shift[begin:end], lengths[begin:end]) + np.arange(own.start, own.stop)
+            indices[own], values[own] = self.indices[source], self.values[source]
+            begin = end
+        return Rows.trusted(indptr, indices, values, self.n_columns)
 
     def squared_norms(self) -> FloatArray:
         """Return ||x||^2 of every row."""

@@ -224,8 +224,8 @@ def _check_data(
     data: Any, gamma: float | None, order: int, reading: Reading, threads: int, listener: Listener
 ) -> BoundReport:
     if not is_path(data):
-        rows = _rows(data, reading)
-        return checks.check_data(lambda: [rows], gamma, order=order)
+        rows = rows_of(data, reading=reading)
+        return checks.check_data(lambda: _parts(rows, reading), gamma, order=order)
     from svmfast.formats.replay import ReplayableInput
 
     with ReplayableInput(os.fspath(data)) as replayable:
@@ -236,14 +236,9 @@ def _check_data(
         return checks.check_data(blocks, gamma, order=order)
 
 
-def _rows(
-    data: Any,
-    reading: Reading,
-    see: Callable[[Sequence[str]], None] = lambda columns: None,
-    see_array: Callable[[int], None] = lambda width: None,
-) -> Rows:
-    rows = rows_of(data, reading=reading, see=see, see_array=see_array)
-    return rows if reading.scale is None else reading.scale.apply(rows)
+def _parts(rows: Rows, reading: Reading) -> Iterable[Rows]:
+    """Return the rows of an array, scaled in blocks."""
+    return [rows] if reading.scale is None else reading.scale.parts(rows)
 
 
 def _fitting(
@@ -278,8 +273,9 @@ def _blocks(
     """Yield blocks of rows, each with the columns of a table."""
     if not is_path(data):
         seen: list[Sequence[str]] = []
-        rows = _rows(data, reading, seen.append, see_array)
-        yield rows, seen[0] if seen else None
+        rows = rows_of(data, reading=reading, see=seen.append, see_array=see_array)
+        for part in _parts(rows, reading):
+            yield part, seen[0] if seen else None
         return
     from svmfast.formats.replay import read_through
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -186,6 +186,8 @@ class _Reader:
         The model whose width and scale the rows must match.
     names : TrainingNames or None
         Names of classes, for the rows that are trained on.
+    held : list of int
+        The memory that the scaled rows of each input take: one allowance serves them all.
     """
 
     options: Any
@@ -195,6 +197,7 @@ class _Reader:
     see: _See
     reference: Model | None
     names: TrainingNames | None = None
+    held: list[int] = field(default_factory=list)
 
     @property
     def _memory(self) -> int:
@@ -228,7 +231,11 @@ class _Reader:
         with naming_file(path) if path else nullcontext():
             if spec.copies:
                 first = 1 if numbers is None else numbers
-                rows = scaling.apply(rows, first=first, memory=self._memory, copies=spec.copies)
+                needed = scaling.zero_bytes(rows, spec.copies)
+                rows = scaling.apply(
+                    rows, first=first, memory=self._memory, copies=spec.copies, held=sum(self.held)
+                )
+                self.held.append(needed)
             return rows, scaling.apply_labels(labels)
 
     def _final(self, labels: FloatArray) -> FloatArray:

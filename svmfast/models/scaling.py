@@ -320,7 +320,13 @@ class Scaling(Cacheless):
         return _core.ScalingMap(ranges.minimum, ranges.maximum, True, *limits, low, high, digits)
 
     def apply(
-        self, rows: Rows, *, first: int | NDArray[np.int64] = 1, memory: int = MEMORY, copies: float = 1
+        self,
+        rows: Rows,
+        *,
+        first: int | NDArray[np.int64] = 1,
+        memory: int = MEMORY,
+        copies: float = 1,
+        held: int = 0,
     ) -> Rows:
         """Return the scaled rows; zeros are not stored.
 
@@ -333,6 +339,8 @@ class Scaling(Cacheless):
             Limit on the memory for zeros that become values, in bytes.
         copies : float
             How many times the scaled rows will be in memory.
+        held : int
+            How much of the memory other rows take.
 
         Raises
         ------
@@ -342,14 +350,18 @@ class Scaling(Cacheless):
         """
         if self.is_identity:
             return rows
-        more = int(copies * _ENTRY_BYTES * (len(rows) * self.moved_zeros - rows.nnz))
-        if more > memory:
+        more = self.zero_bytes(rows, copies)
+        if more and held + more > memory:
             what = f"scaling {count(len(rows), 'row')}, since 0 moves in {count(self.moved_zeros, 'column')},"
             what += " and working on them" * (copies > 1)
-            raise MemoryLimitError(what, more, memory, "allow more memory, or scale the file before")
+            raise MemoryLimitError(what, held + more, memory, "allow more memory, or scale the file before")
         with _named_overflow(first):
             indptr, indices, values = self.native.apply(rows.indptr, rows.indices, rows.values)
         return Rows.trusted(indptr, indices, values, self.width(rows))
+
+    def zero_bytes(self, rows: Rows, copies: float = 1) -> int:
+        """Return the most bytes of zeros that become values, in `copies` copies of the scaled rows."""
+        return max(0, int(copies * _ENTRY_BYTES * (len(rows) * self.moved_zeros - rows.nnz)))
 
     def width(self, rows: Rows) -> int:
         """Return the number of columns of rows after scaling."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +20,7 @@ from estimators import SVM
 from every_command import COMMAND_OF, RUNS, words
 from program import data, metered, model
 
+from svmfast import approximate
 from svmfast.api import many
 from svmfast.api.plan import Plan
 from svmfast.api.predictor import Predictor
@@ -119,10 +121,10 @@ def test_the_peak_is_in_proportion_to_the_input(
     assert peak < LADDER[hostile] + 100 * (tmp_path / "input").stat().st_size / MB, done.stderr
 
 
-#: Runs that read rows, what makes them quick, the peak in MB without the rows, and what some need beside it.
+#: Runs that read rows, what makes them quick, and the peak in MB without the rows.
 READ = [name for name in RUNS if {"TRAIN", "TEST"} & set(RUNS[name])]
 QUICK = {"train": ["-e", "100"]}
-START, MORE = 200, {"budget-train": 80}  # held-out rows and a sample, beside the working set
+START = 200
 
 
 def filling(name: str, folder: Path, memory: int, count: int) -> tuple[CompletedProcess[bytes], float]:
@@ -147,8 +149,43 @@ def filling(name: str, folder: Path, memory: int, count: int) -> tuple[Completed
 def test_no_command_fills_memory_with_scaled_zeros(name: str, tmp_path: Path) -> None:
     done, peak = filling(name, tmp_path, 50, 20_000)
     assert done.returncode in (0, 1, 2), done.stderr
-    most = START + MORE.get(COMMAND_OF[name], 0) + 50
-    assert peak < most + 100 * (tmp_path / "TRAIN").stat().st_size / MB, done.stderr
+    assert peak < START + 50 + 100 * (tmp_path / "TRAIN").stat().st_size / MB, done.stderr
+
+
+@pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("compress", 3000),
+        ("linear", 8000),
+        ("nystrom from a model", 8000),
+        ("approximate", 6000),
+        ("dcpred from a model", 6000),
+        ("meka", 8000),
+    ],
+)
+def test_an_accepted_run_keeps_to_its_memory(name: str, count: int, tmp_path: Path) -> None:
+    """The least memory that a run accepts is enough for what it makes of the scaled rows."""
+    memory = 1
+    done, peak = filling(name, tmp_path, memory, count)
+    assert b"working on them needs" in done.stderr
+    while done.returncode == 2:
+        needed = re.search(rb"needs ([0-9,]+) bytes, the limit is", done.stderr)
+        assert needed is not None, done.stderr
+        memory = max(memory + 1, -(-int(needed[1].replace(b",", b"")) // MB))
+        done, peak = filling(name, tmp_path, memory, count)
+    assert done.returncode in (0, 1), done.stderr
+    assert peak < START + 50 + memory
+
+
+def test_two_inputs_share_one_allowance() -> None:
+    """Rows to measure and rows to calibrate on fit one by one, but not together."""
+    exact, rows = scaled_model(784), Rows.empty(784)
+    many_rows = Rows.trusted(np.zeros(10_001, np.int64), rows.indices, rows.values, 784)
+    approximate(exact, many_rows, memory=300_000_000, force=True)
+    approximate(exact, calibrate=many_rows, memory=300_000_000, force=True)
+    with pytest.raises(MemoryLimitError, match=r"working on them needs 395,135,999 bytes, the limit is 300,"):
+        approximate(exact, many_rows, calibrate=many_rows, memory=300_000_000, force=True)
 
 
 def test_a_step_that_cannot_be_cut_is_refused() -> None:

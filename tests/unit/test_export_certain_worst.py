@@ -9,18 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 import mpmath
 import numpy as np
 import pytest
+from c_exports import compiled, needs_compiler
 from certain_conversions import CASES, PRECISIONS, made
 from fifty_digits import exactly, mpf
 
 import svmfast.exports.certain as certificate
+from svmfast.api.export_report import Export
 from svmfast.exports import twin
+from svmfast.exports.c import print_c
 from svmfast.exports.certain import bound_of, error_bounds
 from svmfast.exports.computation import Affine, Certificate, Computation, Polynomials, computation_of
+from svmfast.exports.settings import Accuracy, Settings
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, as_rows
 
@@ -300,3 +305,56 @@ def test_the_bounds_own_arithmetic(name: str) -> None:
     share = (ours / plain)[np.isfinite(plain)]
     assert share.min() >= 1
     assert share.max() <= 1.0002
+
+
+def at_the_bound(case: Case, kind: Any, factor: float) -> Computation:
+    """The same with another offset, so that the value is `factor` times its bound."""
+    made_, rho = case.computation, np.zeros(1)
+    assert isinstance(made_.values, Polynomials)
+    for _ in range(60):
+        made_ = replace(made_, values=replace(made_.values, rho=rho))
+        bound = bound_of(made_, kind)
+        assert bound is not None
+        values, cells, squared = twin.values(made_, as_rows(case.row[None]), kind)
+        limit = float(error_bounds(made_, bound, values, cells, squared)[0, 0])
+        rho = rho + np.float64(values[0, 0]) - factor * limit
+    return made_
+
+
+def certain_in_c(computation: Computation, row: FloatArray, kind: Any, folder: Path) -> bool:
+    settings = Settings("model", np.dtype(kind), {}, Accuracy(1, "rows", 0, 0.0, 0.0))
+    export = Export(print_c(computation, settings).data, cast(Any, None))
+    return bool(compiled(export, folder).certain(row[None])[0])
+
+
+#: Cases whose value can be set to about any multiple of the bound.
+MOVED = (*(cases for cases in SHARP if cases not in (of_one_term, of_truncation)), of_underflow)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
+@pytest.mark.parametrize("cases", MOVED, ids=lambda cases: cases.__name__)
+def test_the_c_text_has_the_same_terms(
+    cases: Callable[[float], list[Case]], kind: Any, tmp_path: Path
+) -> None:
+    found = []
+    for case in cases(float(np.finfo(kind).eps) / 2):
+        row = case.row.astype(kind).astype(np.float64)
+        for factor in (0.93, 1.07):
+            made_ = at_the_bound(case._replace(row=row), kind, factor)
+            bound = bound_of(made_, kind)
+            assert bound is not None
+            expected = certificate.certain(
+                made_, bound, *twin.values(made_, as_rows(row[None]), np.dtype(kind))
+            )
+            found.append(bool(expected[0]))
+            assert certain_in_c(made_, row, kind, tmp_path) == found[-1]
+    assert set(found) == {True, False}
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
+def test_the_c_text_claims_nothing_where_the_factor_is_lost(kind: Any, tmp_path: Path) -> None:
+    for case in out_of_range(float(np.finfo(kind).eps) / 2):
+        row = case.row.astype(kind).astype(np.float64)
+        assert not certain_in_c(case.computation, row, kind, tmp_path)

@@ -240,3 +240,29 @@ print(_core.isa())
 @pytest.mark.parametrize("isa", ISAS)
 def test_every_instruction_set(isa: str) -> None:
     assert printed_on(isa, SAMPLE) == []  # the sample's own checks held
+
+
+def proves(sv: Rows, coef: float = 1.0, gamma: float = 1.0) -> bool:
+    """Whether single precision proves the values of the support vectors."""
+    engine = DecisionEngine(Kernel("rbf", gamma=gamma), sv, np.full((1, len(sv)), coef), np.zeros(1), None)
+    return bool(np.isfinite(engine.single_precision_values(sv)[1]).all())
+
+
+def test_the_range_of_the_proof() -> None:
+    """The bound presumes coefficients and features whose products are far from both ends of doubles."""
+    sv = np.array([[0.25, 1.0], [1.25, -0.5], [0.5, 0.75]])
+    for inside, outside in ((2e-200, 5e-201), (5e199, 2e200)):
+        assert proves(Rows.from_dense(sv), coef=inside)
+        assert not proves(Rows.from_dense(sv), coef=outside)
+    for inside, outside, gamma in ((2.0**-331, 2.0**-334, 1.0), (2.0**331, 2.0**334, 2.0**-700)):
+        assert proves(Rows.from_dense(sv * inside), gamma=gamma)
+        assert not proves(Rows.from_dense(sv * outside), gamma=gamma)
+    # Whatever the features are, gamma log2(e) stays below 1e150.
+    small = Rows.from_dense(sv * 2.0**-300)
+    assert proves(small, gamma=0.5e150)
+    assert not proves(small, gamma=1e150)
+
+
+def test_the_most_features_of_the_proof() -> None:
+    for d, proven in ((50_000, True), (50_001, False)):
+        assert proves(Rows.from_dense(np.full((2, d), 1e-3))) == proven

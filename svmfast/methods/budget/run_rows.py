@@ -104,8 +104,13 @@ class RunRows:
         ).astype(np.int32)
         return found
 
+    def _share(self, most: int) -> float:
+        """Return the share that about `most` rows are, at most half a working set: memory has no more."""
+        share = most / self.source.n_rows
+        return share if self.source.n_sets == 1 else min(share, 0.5 / self.source.n_sets)
+
     def _is_held_out(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        share = min(0.2, MOST_HELD_OUT / self.source.n_rows) if self.options.probability else 0.0
+        share = min(0.2, self._share(MOST_HELD_OUT)) if self.options.probability else 0.0
         held = chosen(numbers, self.options.seed + _HOLD_OUT, share)
         if self.options.is_classifier:  # every class keeps a training row
             held &= ~np.isin(numbers, self.source.labels.first)
@@ -127,7 +132,7 @@ class RunRows:
             counts += np.bincount(codes[~out], minlength=len(counts))
             held.append((working.rows.take(out), working.labels[out]))
             if wanted:
-                pick = chosen(working.numbers, options.seed + _PICK, SAMPLE / source.n_rows)
+                pick = chosen(working.numbers, options.seed + _PICK, self._share(SAMPLE))
                 sample.append((working.rows.take(pick), working.labels[pick]))
             del working  # memory holds one working set
         held_out = self._select(held, "held-out rows")

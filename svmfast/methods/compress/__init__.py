@@ -28,7 +28,7 @@ METHOD = Method(
             many=True,
             labels="used",
             most=MOST_ROWS,
-            copies=4.5,
+            copies=3,
         ),
     ),
     options=CompressOptions,

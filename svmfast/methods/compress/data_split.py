@@ -16,6 +16,7 @@ from svmfast.methods.compress.reduced_set import Target
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.intervals import CONFIDENCE
+from svmfast.solvers.training_data import compact, expand, occurring
 
 #: Shares of the rows for choices (early stop, start, size) and for the error statement, with upper limits.
 _CHOOSE_SHARE, MOST_CHOOSING = 0.1, 5000
@@ -125,10 +126,8 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
     """
     n_sv = len(model.sv)
     everything = model.sv if data is None else Rows.concatenate([model.sv, data])
-    columns = np.unique(everything.indices)
-    everything = everything.renumbered(
-        np.searchsorted(columns, everything.indices).astype(np.int32), len(columns)
-    )
+    columns, width = occurring(everything), everything.n_columns
+    everything = compact(everything, columns)
     group, first = groups_of(row_keys(everything))
     own = group if data is None else group[n_sv:]
     times = np.bincount(own, minlength=len(first)).astype(np.float64)
@@ -146,19 +145,18 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
 
     def part(groups: NDArray[np.int64]) -> Part:
         groups = np.sort(groups)
-        rows = everything.take(first[groups])
-        original = rows.renumbered(columns[rows.indices], int(columns[-1]) + 1 if len(columns) else 0)
+        original = expand(everything.take(first[groups]), columns, width)
         exact = model.decision_values(original, threads=threads)
+        del original  # one copy of the rows at a time
         winner = winners(model, exact)
         order = np.argsort(winner, kind="stable")
         groups = groups[order]
-        return Part(
-            rows.take(order), winner[order], exact[order], np.maximum(times[groups], 1.0), frequent[groups]
-        )
+        rows = everything.take(first[groups])
+        return Part(rows, winner[order], exact[order], np.maximum(times[groups], 1.0), frequent[groups])
 
     parts = {name: part(groups) for name, groups in chosen.items()}
     return DataSplit(
-        sv=everything[:n_sv],
+        sv=everything.take(np.arange(n_sv)),  # a slice would keep all rows in memory
         columns=columns,
         **parts,
         rest=times[candidates],
