@@ -179,13 +179,13 @@ class KernelExpansion(Cacheless):
 
         Counts of one-hot columns; integers of a lattice, with four columns in a lane (bytes) or two (words);
         single precision; or double precision, scattered if wide, sparse support vectors are stored by
-        columns. Regression, and kernels other than the Gaussian, use double precision. It depends on the
-        model alone: a processor may lack the instruction for bytes.
+        columns. Regression and linear kernels use double precision. It depends on the model alone: a
+        processor may lack the instruction for bytes.
         """
         engine = self._engine
         if engine.scattered:
             return "scattered"
-        if self.kernel.kind != "rbf" or self.head.is_regression:
+        if self.kernel.kind not in ("rbf", "polynomial", "sigmoid") or self.head.is_regression:
             return "double"
         if engine.one_hot:
             return "one-hot"

@@ -8,6 +8,7 @@
 
 #include "simd/lattice_rows.hpp"
 #include "simd/lattice_tiles.hpp"
+#include "simd/single_bound.hpp"
 #include "simd/single_rows.hpp"
 #include "simd/single_tiles.hpp"
 #include "vote.hpp"
@@ -23,7 +24,7 @@ class LabelDecider {
   public:
     LabelDecider(const SingleBlock &b, const SingleSums &sums)
         : s(b.s), b(b), sums(sums), least(s.e.groups), open(s.e.groups), columns(s.pairs ? s.e.groups * s.e.width : 0),
-          known(columns.size()) {}
+          known(columns.size()), bound(s, RowFacts{}) {}
 
     // One decision function; `second_order` is the polynomial's value, if there is one. The winner, or -1.
     std::int32_t of_one(std::size_t row, double second_order) {
@@ -43,10 +44,10 @@ class LabelDecider {
             value = shrink * (second_order + value);
             reach = 1.01 * shrink * s.second_order->weight * grow * (rest + by_double);
         } else {
-            reach *= relative;
+            reach = bound.of(reach, s.e.coef_l1[0]);
         }
         value -= s.e.rho[0];
-        reach += room(0);
+        reach += bound.room(0);
         if (b.values) b.values[row] = value, b.bounds[row] = reach;
         return side(value, reach);
     }
@@ -91,29 +92,19 @@ class LabelDecider {
     const SinglePack &s;
     const SingleBlock &b;
     const SingleSums &sums;
-    double relative = 0;  // of a sum of terms of one sign, and of magnitudes
-    double libsvm = 0;    // bound on the error of LIBSVM's double arithmetic, per unit of sum |coefficient|
-    double underflow = 0;
     std::vector<int> least, open;
     std::vector<double> columns;  // [class][coefficient row], where `known`
     std::vector<std::uint8_t> known;
+    RowBound bound;
 
     void prepare(std::size_t row) {
-        const RowFacts &facts = b.facts[row];
-        const double far = s.reach + facts.norm, n = static_cast<double>(s.e.n);
-        relative = 1.001 * (0.72 * facts.exponent_error + 1.1 * FUNCTION_ERROR + SUM_ERROR);
-        libsvm =
-            EPSILON * ((static_cast<double>(s.e.active.size()) + facts.entries + 10) * s.e.gamma * far * far + n + 30);
-        underflow = n * 0x1p-118 * s.coef_scale;
+        bound = RowBound(s, b.facts[row]);
     }
 
     double sum(std::size_t row, std::size_t group) const { return sums.total[row * s.e.groups + group]; }
     double magnitude(std::size_t row, std::size_t group) const {
         const auto &of = sums.magnitude.empty() ? sums.total : sums.magnitude;
         return s.coef_scale * std::fabs(of[row * s.e.groups + group]);
-    }
-    double room(std::size_t p) const {
-        return libsvm * s.e.coef_l1[p] + underflow + 2 * EPSILON * std::fabs(s.e.rho[p]);
     }
     static std::int32_t side(double value, double reach) {
         return proves_sign(value, reach) ? (votes_for_first(value) ? 0 : 1) : -1;
@@ -149,8 +140,10 @@ class LabelDecider {
     }
     double pair_reach(std::size_t row, std::size_t i, std::size_t j, const float *kernel) {
         const double one = column(i, j - 1, kernel), other = column(j, i, kernel);
-        const double size = s.mixed ? magnitude(row, i) + magnitude(row, j) : std::fabs(one) + std::fabs(other);
-        return relative * size + room(number(i, j));
+        const double size =
+            s.size.empty() ? std::fabs(one) + std::fabs(other) : magnitude(row, i) + magnitude(row, j);
+        const std::size_t p = number(i, j);
+        return bound.of(size, s.e.coef_l1[p]) + bound.room(p);
     }
 
     bool wins_all(std::size_t row, std::size_t w, const float *kernel) {
@@ -250,9 +243,9 @@ void decide(const SingleBlock &b, const std::uint32_t *which, std::size_t count,
                                     : decider.of_one(which[i], 0);
 }
 
+template <class Function>
 void sparse_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) {
     const SinglePack &s = b.s;
-    const double scale = 2 * s.exponent / s.value_scale;
     in_batches(s, b.sparse, sums, [&](const std::uint32_t *which, std::size_t count) {
         std::vector<std::int32_t> position;
         std::vector<float> value;
@@ -263,14 +256,13 @@ void sparse_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) 
                 const std::int32_t at = s.e.position(b.rows.indices[k]);
                 if (at < 0 || b.rows.values[k] == 0) continue;
                 position.push_back(at);
-                value.push_back(static_cast<float>(b.rows.values[k] * scale));
+                value.push_back(static_cast<float>(b.rows.values[k] * s.row_scale));
             }
-            const auto offset = static_cast<float>(-s.exponent * b.facts[r].norm * b.facts[r].norm);
-            rows.push_back({nullptr, nullptr, r, offset, start, position.size()});
+            rows.push_back({nullptr, nullptr, r, row_offset(s, b.facts[r]), start, position.size()});
         }
         for (SparseRow &row : rows) row.position = position.data(), row.value = value.data();
         Aligned<vf> acc(2 * count), partial(count * NF);
-        for (std::size_t g = 0; g < s.e.groups; ++g) sparse_class(s, sums, rows, g, acc, partial);
+        for (std::size_t g = 0; g < s.e.groups; ++g) sparse_class<Function>(s, sums, rows, g, acc, partial);
         decide(b, which, count, sums, decider);
     });
 }
@@ -299,6 +291,12 @@ void sparse_lattice_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &d
             lattice_class<Step>(s, sums, rows, group_at.data(), value.data(), g, acc);
         decide(b, which, count, sums, decider);
     });
+}
+
+template <class Function>
+void general_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) {
+    in_tiles<Dense<Function>>(b, b.dense, sums, decider);
+    sparse_rows<Function>(b, sums, decider);
 }
 
 template <class Step>
@@ -334,9 +332,12 @@ std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_
     LabelDecider decider(b, sums);
     if (s.second_order)
         in_tiles<Dense<Remainder>>(b, b.dense, sums, decider);
+    else if (s.e.kind == KernelKind::polynomial)
+        general_rows<Power>(b, sums, decider);
+    else if (s.e.kind == KernelKind::sigmoid)
+        general_rows<Sigmoid>(b, sums, decider);
     else
-        in_tiles<Dense<Gaussian>>(b, b.dense, sums, decider);
-    sparse_rows(b, sums, decider);
+        general_rows<Gaussian>(b, sums, decider);
     if (s.lattice && s.lattice->features == 2) lattice_rows<AddWords>(b, sums, decider);
 #if defined(__AVX512VNNI__)
     if (s.lattice && s.lattice->features == 4) lattice_rows<AddBytes>(b, sums, decider);

@@ -22,15 +22,24 @@ constexpr std::size_t TILE_BYTES = 512 * 1024;             // and of kernel valu
 // products of the next (measured).
 constexpr std::size_t TILE_ROWS = W == 8 ? SINGLE_ROWS / 2 : SINGLE_ROWS;
 
-// The function applied to a finished sum: 2^t, or R(t) = exp(t) - 1 - t - t^2 / 2.
+// The function applied to a finished sum: 2^t, R(t) = exp(t) - 1 - t - t^2 / 2, a power, tanh(t); and the magnitude of
+// its value where the bound uses that.
 struct Gaussian {
-    static vf of(vf t) { return exp2(t); }
+    static vf of(vf t, int) { return exp2(t); }
+    static vf magnitude(vf value) { return value; }
 };
-struct Remainder {
-    static vf of(vf t) { return exp_remainder(t); }
+struct Remainder : Gaussian {
+    static vf of(vf t, int) { return exp_remainder(t); }
+};
+struct Power {
+    static vf of(vf t, int degree) { return powi(t, degree); }
+    static vf magnitude(vf value) { return maximum(value, -value); }
+};
+struct Sigmoid : Gaussian {
+    static vf of(vf t, int) { return tanh(t); }
 };
 
-// Sums of coefficients times kernel values, [row][class]; for mixed signs also the sums of magnitudes; and for pairs of
+// Sums of coefficients times kernel values, [row][class]; if there are sizes also the sums of magnitudes; and for pairs of
 // classes the kernel values themselves, which still have to be multiplied by coefficients.
 struct SingleSums {
     const SinglePack &s;
@@ -53,7 +62,7 @@ template <class Function, std::size_t R>
 inline void finish(const SinglePack &s, SingleSums &sums, std::size_t panel, std::size_t first_row, vf (&k)[R][NF],
                    vf *acc) {
     SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = Function::of(k[r][v]);
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = Function::of(k[r][v], s.e.degree);
     const std::size_t at = panel * SINGLE_LANES;
     SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
         const vf c = load(s.coef.data() + at + v * WF);
@@ -62,7 +71,7 @@ inline void finish(const SinglePack &s, SingleSums &sums, std::size_t panel, std
     if (!sums.magnitude.empty()) {
         SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
             const vf c = load(s.size.data() + at + v * WF);
-            SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) acc[2 * r + 1] = fma(c, k[r][v], acc[2 * r + 1]);
+            SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) acc[2 * r + 1] = fma(c, Function::magnitude(k[r][v]), acc[2 * r + 1]);
         }
     }
     if (s.pairs) {
@@ -99,7 +108,8 @@ struct SparseRow {
 };
 
 // Sparse rows with all panels of a class, panel by panel and slice by slice, so that the data read stay in the L1 cache.
-inline void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<SparseRow> &rows, std::size_t group,
+template <class Function>
+void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<SparseRow> &rows, std::size_t group,
                          Aligned<vf> &acc, Aligned<vf> &partial) {
     const std::size_t d = s.e.active.size(), slices = std::max<std::size_t>(1, divide_up(d, SLICE));
     std::vector<std::size_t> begin(rows.size());
@@ -136,7 +146,7 @@ inline void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<Spar
                         continue;
                     }
                     row.from = begin[i];
-                    finish<Gaussian, 1>(s, sums, panel, i, k, acc.data() + 2 * i);
+                    finish<Function, 1>(s, sums, panel, i, k, acc.data() + 2 * i);
                 }
         }
         for (std::size_t i = 0; i < rows.size(); ++i) sums.fold(rows[i].row, group, acc.data() + 2 * i);
