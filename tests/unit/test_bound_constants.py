@@ -20,6 +20,13 @@ def power_of_two(x: float) -> float:
     return float(2.0 ** np.floor(np.log2(x)))
 
 
+def additions(d: int, known: int) -> int:
+    """Return the additions that a product passes: dense rows add in chains of 128, sparse ones in one."""
+    if known * 1.7 < d:
+        return known
+    return d if d <= 128 else 128 - (-d // 128)
+
+
 class SingleTwin:
     """The bounds of single precision for one row, from dense support vectors and without a lattice."""
 
@@ -66,7 +73,7 @@ class SingleTwin:
         away[: len(self.center)] -= self.center
         far = self.reach + (norm := float(np.linalg.norm(away)))
         entries, known = np.count_nonzero(z), np.count_nonzero(z[: self.sv.shape[1]])
-        terms = known if not self.centered and known * 1.7 < d else d
+        terms = additions(d, d if self.centered else known)
         error = 1.01 * U * (terms + 8) * gamma * LOG2E * far**2 if exponent_error is None else exponent_error
         relative = 1.001 * (0.72 * error + 1.1 * 2.0**-21 + 1.01 * 40 * U)
         libsvm = 2.0**-52 * ((d + entries + 10) * gamma * far**2 + self.n + 30)
@@ -114,6 +121,17 @@ def test_single_precision(density: float, classes: int, mixed: bool) -> None:
                 compare(twin, np.r_[sv[3] * stretch, 0.0, 0.01])
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("d", [128, 129, 500])
+def test_single_precision_of_many_features(d: int, classes: int) -> None:
+    rng = np.random.default_rng(d)
+    sv, coef = rng.normal(size=(12, d)), rng.exponential(size=(classes - 1, 12))
+    sizes = [12 - 4 * (classes - 1)] + [4] * (classes - 1)
+    twin = SingleTwin(3 / d, sv, coef, sizes, np.zeros(classes * (classes - 1) // 2))
+    for stretch in (1.0, 3.0):
+        compare(twin, sv[3] * stretch)
+
+
 def test_single_precision_of_a_pair_with_tiny_coefficients() -> None:
     """They underflow beside those of the other pairs."""
     coef = np.array([[1e-46, -1e-46, -1.0], [1.0, 1.0, -1.0]])
@@ -138,7 +156,7 @@ def bound_of_dot_kernel(
     power = kernel.kind == "polynomial"
     unit = power_of_two(gamma * x**2 + coef0) if power and gamma * x**2 + coef0 else 1.0
     known = np.count_nonzero(z[sv.any(axis=0)])
-    error = 1.01 * U * ((known if known * 1.7 < d else d) + 8) * argument + 2.0**-120 * unit
+    error = 1.01 * U * (additions(d, known) + 8) * argument + 2.0**-120 * unit
     stretch = max(1.0, (1.01 * argument + error) / unit) ** degree if power else 1.0
     lost = n * 2.0**-118 * power_of_two(np.abs(coef).max()) * stretch * (unit**degree if power else 1.0)
     t = kernel.gamma * sv @ z + kernel.coef0

@@ -87,7 +87,7 @@ def test_extreme_parameters_and_rows(kernel: Kernel) -> None:
     assert labels.tolist() == np.where(values > 0, 0, 1).tolist()
 
 
-@pytest.mark.parametrize("kind", ["polynomial", "sigmoid"])
+@pytest.mark.parametrize("kind", ["polynomial", "sigmoid", "rbf"])
 @pytest.mark.parametrize("width", [5, 700])
 def test_worst_rows(kind: str, width: int) -> None:
     """Equal features round equally, and signs that alternate cancel: errors of all terms add up."""
@@ -99,6 +99,20 @@ def test_worst_rows(kind: str, width: int) -> None:
     problem.sv[3:] *= signs
     problem.engine = problem.fresh_engine()
     assert check(problem, np.array([x, x * signs, x * 3, x * 1e-3, np.eye(width)[0]])) == 1
+
+
+@pytest.mark.parametrize("kind", ["polynomial", "sigmoid", "rbf"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("width", [127, 128, 129, 256, 300])
+def test_many_features_are_summed_in_chains(kind: str, classes: int, width: int) -> None:
+    """Chains that end with the row and ones that do not; in tiles of every size a row has the same values."""
+    problem = Problem(1, 80, width, classes, 0.0, 1.0, 1.0, False, Kernel(kind, 0.5 / width, 0.1, 3))
+    test = np.vstack([problem.test, problem.test + 0.01])
+    assert check(problem, test) == 1
+    values, bounds = problem.engine.single_precision_values(Rows.from_dense(test))
+    for size in (1, 3, 6, 11, 12, 21):
+        some, reach = problem.engine.single_precision_values(Rows.from_dense(test[:size]))
+        assert (some.tobytes(), reach.tobytes()) == (values[:size].tobytes(), bounds[:size].tobytes())
 
 
 @pytest.mark.parametrize("mixed", [False, True])

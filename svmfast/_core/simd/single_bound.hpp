@@ -12,35 +12,20 @@ namespace svmfast::SVMFAST_ISA {
 class RowBound {
   public:
     RowBound(const SinglePack &s, const RowFacts &facts)
-        : s(&s), error(facts.argument_error), underflow(static_cast<double>(s.e.n) * 0x1p-118 * s.coef_scale * stretch(s, facts)) {
-        const double n = static_cast<double>(s.e.n), entries = facts.entries;
-        switch (s.e.kind) {
-            case KernelKind::polynomial:
-                degree = std::max(s.e.degree, 0);
-                relative = 1.001 * (1.01 * degree * U + SUM_ERROR);
-                break;
-            case KernelKind::sigmoid:
-                fixed = error + 1.001 * (TANH_ERROR + SUM_ERROR) * std::min(1.0, facts.argument);
-                break;
-            default: {
-                const double far = s.reach + facts.norm;
-                relative = 1.001 * (0.72 * error + 1.1 * FUNCTION_ERROR + SUM_ERROR);
-                libsvm = {0, EPSILON * ((static_cast<double>(s.e.active.size()) + entries + 10) * s.e.gamma * far * far + n + 30), 2 * EPSILON, 0};
-                return;
-            }
+        : s(&s), error(facts.argument_error), underflow(static_cast<double>(s.e.n) * 0x1p-118 * s.coef_scale) {
+        if (s.e.kind != KernelKind::rbf) {
+            of_dot_products(facts);
+            return;
         }
-        libsvm = rounding(s.e.kind, s.e.gamma, s.e.coef0, s.e.degree, s.e.n, s.e.max_entries + static_cast<std::size_t>(entries), s.e.max_norm, facts.norm * facts.norm);
+        const double far = s.reach + facts.norm, terms = static_cast<double>(s.e.active.size()) + facts.entries + 10;
+        relative = 1.001 * (0.72 * error + 1.1 * FUNCTION_ERROR + SUM_ERROR);
+        libsvm.sum = EPSILON * (terms * s.e.gamma * far * far + static_cast<double>(s.e.n) + 30);
+        libsvm.rho = 2 * EPSILON;
     }
 
     // Of a sum of kernel values with coefficients of the sum `l1` of magnitudes, where `magnitude` is that of the terms.
     double of(double magnitude, double l1) const {
-        double reach = relative * magnitude + fixed * l1;
-        if (degree > 0 && l1 > 0) {
-            // The mean of the arguments' powers.
-            const double mean = std::pow(1.001 * (magnitude + underflow) / l1, 1.0 / degree);
-            reach += 1.01 * degree * error * std::pow(mean + error, degree - 1) * l1;
-        }
-        return reach;
+        return relative * magnitude + fixed * l1 + (degree > 0 ? of_arguments(magnitude, l1) : 0);
     }
     // What LIBSVM's arithmetic, and underflow, add to decision function p.
     double room(std::size_t p) const { return libsvm.of(s->e.coef_l1[p], s->e.rho[p]) + underflow; }
@@ -49,12 +34,31 @@ class RowBound {
     static constexpr double EPSILON = std::numeric_limits<double>::epsilon();
 
     const SinglePack *s;
-    double error;
+    double error;         // of an argument
     double underflow;
     int degree = 0;       // of a polynomial kernel
     double relative = 0;  // for each unit of magnitude,
     double fixed = 0;     // and of sum |coefficient|
     Rounding libsvm{};
+
+    void of_dot_products(const RowFacts &facts) {
+        const Expansion &e = s->e;
+        underflow *= stretch(*s, facts);
+        if (e.kind == KernelKind::polynomial) {
+            degree = std::max(e.degree, 0);
+            relative = 1.001 * (1.01 * degree * U + SUM_ERROR);
+        } else {
+            fixed = error + 1.001 * (TANH_ERROR + SUM_ERROR) * std::min(1.0, facts.argument);
+        }
+        libsvm = rounding(e.kind, e.gamma, e.coef0, e.degree, e.n, e.max_entries + static_cast<std::size_t>(facts.entries),
+                          e.max_norm, facts.norm * facts.norm);
+    }
+    // What the errors of the arguments change, from the mean of their powers.
+    double of_arguments(double magnitude, double l1) const {
+        if (!(l1 > 0)) return 0;
+        const double mean = std::pow(1.001 * (magnitude + underflow) / l1, 1.0 / degree);
+        return 1.01 * degree * error * std::pow(mean + error, degree - 1) * l1;
+    }
 };
 
 }  // namespace svmfast::SVMFAST_ISA

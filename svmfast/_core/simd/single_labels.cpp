@@ -161,11 +161,19 @@ struct Dense {
 
     static std::size_t terms(const SinglePack &s) { return s.e.active.size(); }
 
+    static bool wide(const SinglePack &s) { return terms(s) > CHAIN; }
+
     template <std::size_t R>
     static void tile(const SinglePack &s, SingleSums &sums, const Tiles<R> &rows, std::size_t t, std::size_t first,
                      std::size_t last, vf *acc) {
         dense_tile<Function, R>(s, sums, rows.values.data() + t * terms(s) * R, rows.offset.data() + t * R, t * R,
                                 first, last, acc);
+    }
+    // All tiles at once, if they are wide.
+    template <std::size_t R>
+    static void all_tiles(const SinglePack &s, SingleSums &sums, const Tiles<R> &rows, std::size_t tiles,
+                          std::size_t first, std::size_t last, vf *partial, vf *acc) {
+        wide_tiles<Function, R>(s, sums, rows.values.data(), rows.offset.data(), tiles, first, last, partial, acc);
     }
 };
 template <class Step>
@@ -174,6 +182,10 @@ struct OnLattice {
     using Tiles = LatticeTiles<R>;
 
     static std::size_t terms(const SinglePack &s) { return s.lattice->groups; }
+    static bool wide(const SinglePack &) { return false; }
+    template <std::size_t R>
+    static void all_tiles(const SinglePack &, SingleSums &, const Tiles<R> &, std::size_t, std::size_t, std::size_t, vf *,
+                          vf *) {}
 
     template <std::size_t R>
     static void tile(const SinglePack &s, SingleSums &sums, const Tiles<R> &rows, std::size_t t, std::size_t first,
@@ -192,24 +204,29 @@ std::size_t tiles_of(const SingleBlock &b, const std::vector<std::uint32_t> &all
     if (!tiles) return from;
     // Panels that stay in the cache while a batch of tiles uses them. With pairs, no more tiles than have their kernel
     // values there as well.
-    const std::size_t block = std::clamp<std::size_t>(PANEL_BYTES / (terms * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
+    const bool wide = Way::wide(s);
+    const std::size_t block =
+        wide ? FOLD_PANELS : std::clamp<std::size_t>(PANEL_BYTES / (terms * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
     const std::size_t batch = s.pairs ? std::clamp<std::size_t>(TILE_BYTES / (4 * R * sums.stride), 1, tiles) : tiles;
     if (s.pairs) sums.kernel.resize(std::max(sums.kernel.size(), batch * R * sums.stride));
     typename Way::template Tiles<R> packed(s, batch);
-    Aligned<vf> acc(2 * R);
+    Aligned<vf> acc(2 * R * (wide ? batch : 1)), partial(wide ? batch * R * NF : 0);
     Pulse pulse;
     for (std::size_t begin = 0; begin < tiles; begin += batch) {
         const std::uint32_t *const which = all.data() + from + begin * R;
         const std::size_t count = std::min(batch, tiles - begin);
         packed.pack(b, which, count);
         for (std::size_t g = 0; g < s.e.groups; ++g)
-            for (std::size_t first = s.group_panels[g]; first < s.group_panels[g + 1]; first += block)
+            for (std::size_t first = s.group_panels[g]; first < s.group_panels[g + 1]; first += block) {
+                const std::size_t last = std::min(first + block, s.group_panels[g + 1]);
+                if (wide) Way::template all_tiles<R>(s, sums, packed, count, first, last, partial.data(), acc.data());
                 for (std::size_t t = 0; t < count; ++t) {
-                    const std::size_t last = std::min(first + block, s.group_panels[g + 1]);
-                    Way::template tile<R>(s, sums, packed, t, first, last, acc.data());
-                    for (std::size_t r = 0; r < R; ++r) sums.fold(which[t * R + r], g, acc.data() + 2 * r);
+                    if (!wide) Way::template tile<R>(s, sums, packed, t, first, last, acc.data());
+                    const vf *const sum = acc.data() + (wide ? t * 2 * R : 0);
+                    for (std::size_t r = 0; r < R; ++r) sums.fold(which[t * R + r], g, sum + 2 * r);
                     pulse.spent((last - first) * SINGLE_LANES * R * (terms + 1));
                 }
+            }
         for (std::size_t i = 0; i < count * R; ++i)
             b.out[which[i]] = s.pairs ? decider.of_pairs(which[i], sums.kernel.data() + i * sums.stride)
                                       : decider.of_one(which[i], s.second_order ? packed.second_order[i] : 0);
@@ -219,7 +236,9 @@ std::size_t tiles_of(const SingleBlock &b, const std::vector<std::uint32_t> &all
 
 template <class Way>
 void in_tiles(const SingleBlock &b, const std::vector<std::uint32_t> &all, SingleSums &sums, LabelDecider &decider) {
-    std::size_t done = tiles_of<Way, TILE_ROWS>(b, all, 0, sums, decider);
+    std::size_t done = 0;
+    if (Way::wide(b.s)) done = tiles_of<Way, SINGLE_ROWS>(b, all, done, sums, decider);
+    done = tiles_of<Way, TILE_ROWS>(b, all, done, sums, decider);
     done = tiles_of<Way, 3>(b, all, done, sums, decider);
     tiles_of<Way, 1>(b, all, done, sums, decider);
 }

@@ -23,7 +23,10 @@ constexpr double LARGEST_REMAINDER = 1;
 // Of arguments, and of powers of them, in units of the largest for rows as long as a support vector.
 constexpr double LARGEST_STRETCH = 0x1p60;
 
-// Bounds |computed - exact| of a sum that starts at minus the squared norms and adds a dot product of `terms` terms,
+// The most additions that a product of a dense row passes.
+inline std::size_t additions(std::size_t d) { return d <= CHAIN ? d : CHAIN + divide_up(d, CHAIN); }
+
+// Bounds |computed - exact| of a sum that starts at minus the squared norms, each of whose products passes `terms` additions,
 // over (||x|| + ||z||)^2; the same of a sum that starts at a constant, over ||x|| ||z|| and the constant.
 inline double dot_error(std::size_t terms) { return 1.01 * U * (static_cast<double>(terms) + 8); }
 
@@ -31,7 +34,7 @@ inline double dot_error(std::size_t terms) { return 1.01 * U * (static_cast<doub
 struct RowFacts {
     double norm = 0;            // ||z - center||
     double entries = 0;         // stored in the row
-    std::size_t terms = 0;      // of its dot products
+    std::size_t terms = 0;      // additions in its dot products
     double argument = 0;        // bound on the kernel function's arguments (other than rbf),
     double argument_error = 0;  // and on the error of those (rbf: of the exponents)
     bool sparse = false, lattice = false;
@@ -104,7 +107,7 @@ inline RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t 
     facts.norm = std::sqrt(squares);
     facts.entries = static_cast<double>(end - begin);
     facts.sparse = !s.centered && static_cast<double>(known) * SPARSE_COST < static_cast<double>(d);
-    facts.terms = facts.sparse ? known : d;
+    facts.terms = facts.sparse ? known : additions(d);
     if (s.e.kind == KernelKind::rbf) {
         const double far = s.reach + facts.norm;
         facts.argument_error = s.exponent * far * far * dot_error(facts.terms);

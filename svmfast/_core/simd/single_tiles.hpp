@@ -14,6 +14,9 @@ namespace svmfast::SVMFAST_ISA {
 // The most terms that a lane sums in single precision before the sum is added to a double.
 constexpr std::size_t FOLD_TERMS = 32;
 constexpr std::size_t FOLD_PANELS = FOLD_TERMS / NF;
+// Features of a dense row whose products are summed in one chain: a panel of them, and the rows of a tile, stay in the L1
+// cache. The sums of several chains are added, which also rounds less often than a single one.
+constexpr std::size_t CHAIN = 128;
 constexpr std::size_t SLICE = 24576 / (SINGLE_LANES * 4);  // features of a panel that stay in the L1 cache
 constexpr std::size_t PANEL_BYTES = 256 * 1024;            // of panels that stay in the L2 cache,
 constexpr std::size_t TILE_BYTES = 512 * 1024;             // and of kernel values
@@ -95,6 +98,34 @@ void dense_tile(const SinglePack &s, SingleSums &sums, const float *z, const flo
         add_products(k, d, [=](std::size_t r, std::size_t f) { return z[f * R + r]; },
                      [=](std::size_t f) { return x + f * SINGLE_LANES; });
         finish<Function, R>(s, sums, panel, first_row, k, acc);
+    }
+}
+
+// The same for `tiles` tiles of more than CHAIN features: acc[tile][2 R], partial[tile][R][NF].
+template <class Function, std::size_t R>
+void wide_tiles(const SinglePack &s, SingleSums &sums, const float *z, const float *offset, std::size_t tiles,
+                std::size_t first, std::size_t last, vf *partial, vf *acc) {
+    const std::size_t d = s.e.active.size();
+    std::fill(acc, acc + tiles * 2 * R, vf{});
+    for (std::size_t panel = first; panel < last; ++panel) {
+        const float *x = s.values.data() + panel * d * SINGLE_LANES, *init = s.init.data() + panel * SINGLE_LANES;
+        for (std::size_t from = 0; from < d; from += CHAIN)
+            for (std::size_t t = 0; t < tiles; ++t) {
+                const float *const row = z + (t * d + from) * R, *const vectors = x + from * SINGLE_LANES;
+                vf *const so_far = partial + t * R * NF;
+                vf k[R][NF] = {};
+                add_products(k, std::min(CHAIN, d - from), [=](std::size_t r, std::size_t f) { return row[f * R + r]; },
+                             [=](std::size_t f) { return vectors + f * SINGLE_LANES; });
+                SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+                        k[r][v] += from ? so_far[r * NF + v] : load(init + v * WF) + offset[t * R + r];
+                if (from + CHAIN >= d) {
+                    finish<Function, R>(s, sums, panel, t * R, k, acc + t * 2 * R);
+                    continue;
+                }
+                SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) so_far[r * NF + v] = k[r][v];
+            }
     }
 }
 
