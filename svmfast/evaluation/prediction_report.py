@@ -217,8 +217,10 @@ class PredictionReport:
             yield not_the_vote(self.differing_from_vote, self.rows)
         if self.outside is not None:
             yield f"{self.outside:,} of {rows} outside the validity bound"
-        if self.single:
-            yield f"{self.single:,} of {rows} answered by single precision"
+        regression = self.model.head.is_regression
+        if self.single or (regression and self.single is not None):
+            tail = ", the others by double precision" if regression and self.single < self.rows else ""
+            yield f"{self.single:,} of {rows} answered by single precision{tail}"
         if self.certified is None:
             return
         yield from self._certified_lines(self.certified)
