@@ -255,7 +255,7 @@ class DecisionEngine:
         -------
         values, bounds : (n, p) float64
             |value - the value in LIBSVM's arithmetic| <= bound. Infinite if single precision proves nothing:
-            for kernels other than the Gaussian, wide sparse models, and numbers that are out of range.
+            for the linear kernel, wide sparse models, and numbers that are out of range.
         """
         if self._sums is None:
             shape = len(rows), self.n_functions

@@ -26,6 +26,8 @@ NORM_ROWS = 1 << 14
 _CHECKED = 1 << 18
 #: LIBSVM's indices are C ints, so a column is at most 2^31 - 2.
 MAX_COLUMNS = 2**31 - 1
+#: Arrays with more numbers are looked at for zeros before their places are listed.
+LARGE_ARRAY = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -190,6 +192,9 @@ class Rows:
             raise OptionError(_too_wide(width))
         # As few NumPy calls as possible, because single rows are converted here too.
         flat = dense.ravel()
+        if flat.size > LARGE_ARRAY and np.count_nonzero(flat) == flat.size:
+            columns = np.tile(np.arange(width, dtype=np.int32), n)
+            return cls.trusted(np.arange(n + 1) * width, columns, flat.copy(), width)
         (at,) = flat.nonzero()
         indptr = at.searchsorted(np.arange(n + 1) * width)
         return cls.trusted(indptr, (at % max(1, width)).astype(np.int32), flat[at], width)

@@ -233,7 +233,7 @@ class DecisionSums {
     std::size_t block_rows(std::size_t n, std::size_t nnz, std::size_t threads) const {
         const std::size_t row_bytes =
             64 + 12 * (nnz / std::max<std::size_t>(1, n)) + 64 * e.width + 8 * e.groups * e.width;
-        const std::size_t fits = std::clamp<std::size_t>((512 * 1024) / row_bytes, 64, 1024);
+        const std::size_t fits = std::clamp<std::size_t>((512 * 1024) / row_bytes, 192, 1024);
         const std::size_t share = divide_up(n, 4 * threads);
         return std::max<std::size_t>(8, std::min(fits, share));
     }

@@ -42,20 +42,21 @@ struct Lattice {
 
 struct SinglePack {
     const Expansion &e;  // classes, functions, columns
-    double exponent;     // gamma log2 e
-    double value_scale;  // features are stored times this
-    double coef_scale;   // coefficients are stored divided by this
-    bool pairs;          // three classes or more: kernel values are kept, and coefficients lie column by column
-    bool mixed;          // some class has coefficients of both signs
-    bool centered;       // the center is subtracted from rows, which are then dense; else it is 0
+    double exponent;        // rbf: gamma log2 e
+    double value_scale;     // features are stored times this
+    double argument_scale;  // the kernel function's arguments are divided by this
+    double row_scale;       // features of rows are multiplied by this: the other factors of a product of features
+    double coef_scale;      // coefficients are stored divided by this (and kernel values, where arguments are)
+    bool pairs;     // three classes or more: kernel values are kept, and coefficients lie column by column
+    bool centered;  // the center is subtracted from rows, which are then dense; else it is 0
     std::vector<double> center;
     double reach;  // largest ||x_i - center||
     std::size_t lanes;
     std::vector<std::size_t> group_panels;
     Aligned<float> values;     // [panel][active][lanes]
-    Aligned<float> init;       // [panel][lanes]: where the exponent of two starts
+    Aligned<float> init;       // [panel][lanes]: where the argument of the kernel function starts
     Aligned<float> coef;       // [panel][lanes]: of one function; of `pairs` 1, for a first guess
-    Aligned<float> size;       // [panel][lanes]: the largest |coefficient|; empty unless `mixed`
+    Aligned<float> size;       // [panel][lanes]: the largest |coefficient|; empty if sums of magnitudes are not needed
     Aligned<float> by_column;  // of `pairs`: [width][panel][lanes]
     std::unique_ptr<SecondOrder> second_order;
     std::unique_ptr<Lattice> lattice;
@@ -66,8 +67,8 @@ struct SinglePack {
     }
 };
 
-// The packed rbf expansion, or null if single precision cannot be used: other kernels, scattered models, numbers
-// outside its range.
+// The packed expansion, or null if single precision cannot be used: other kernels, scattered models, numbers outside its
+// range.
 std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors &);
 // The lattice of an otherwise complete pack, or null if its values are not on a lattice.
 std::unique_ptr<Lattice> pack_lattice(const SinglePack &, const SupportVectors &);

@@ -217,8 +217,10 @@ class PredictionReport:
             yield not_the_vote(self.differing_from_vote, self.rows)
         if self.outside is not None:
             yield f"{self.outside:,} of {rows} outside the validity bound"
-        if self.single:
-            yield f"{self.single:,} of {rows} answered in single precision, the others in double"
+        regression = self.model.head.is_regression
+        if self.single is not None and (self.single or regression):
+            tail = ", the others in double" * (self.single < self.rows)
+            yield f"{self.single:,} of {rows} answered in single precision{tail}"
         if self.certified is None:
             return
         yield from self._certified_lines(self.certified)

@@ -170,7 +170,8 @@ def rounded_values(
     """
     n, p = len(rows), model.head.n_functions
     values, bounds, single = np.zeros((n, p)), np.full((n, p), np.inf), np.zeros(n, dtype=np.bool_)
-    if single_precision:
+    # Where its bounds exceed the tolerance, double precision would do all the work again.
+    if single_precision and (tolerance is None or model.single_precision_serves(tolerance)):
         values, bounds = model.bounded_values(rows, single_precision=True, threads=threads)
         single = certified_rows(model.head, values, bounds, tolerance=tolerance)
     unsure = np.flatnonzero(~single)

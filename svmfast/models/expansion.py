@@ -20,6 +20,8 @@ from svmfast.rows import Rows
 
 __all__ = ["KERNELS", "Kernel", "KernelExpansion", "Tier"]
 
+#: The most support vectors on which single precision is tried.
+TRIED_VECTORS = 64
 #: The arithmetic that computes the labels of an expansion, :attr:`KernelExpansion.tier`.
 Tier = Literal["one-hot", "bytes", "words", "single", "double", "scattered"]
 
@@ -179,13 +181,13 @@ class KernelExpansion(Cacheless):
 
         Counts of one-hot columns; integers of a lattice, with four columns in a lane (bytes) or two (words);
         single precision; or double precision, scattered if wide, sparse support vectors are stored by
-        columns. Regression, and kernels other than the Gaussian, use double precision. It depends on the
-        model alone: a processor may lack the instruction for bytes.
+        columns. Regression and linear kernels use double precision. It depends on the model alone: a
+        processor may lack the instruction for bytes.
         """
         engine = self._engine
         if engine.scattered:
             return "scattered"
-        if self.kernel.kind != "rbf" or self.head.is_regression:
+        if self.kernel.kind not in ("rbf", "polynomial", "sigmoid") or self.head.is_regression:
             return "double"
         if engine.one_hot:
             return "one-hot"
@@ -216,6 +218,23 @@ class KernelExpansion(Cacheless):
             shape = len(rows), self.head.n_functions
             return np.zeros(shape), np.full(shape, np.inf)
         return self._engine.single_precision_values(rows, threads=threads)
+
+    def single_precision_serves(self, tolerance: float) -> bool:
+        """Return whether bounds of single precision are at most `tolerance` in a quarter of a sample.
+
+        The rows that are tried are support vectors, so the answer depends on the model alone.
+        """
+        return self._small_single_bound <= tolerance
+
+    @cached
+    def _small_single_bound(self) -> float:
+        n = len(self.sv)
+        if not n:
+            return 0.0
+        some = self.sv.take(np.arange(0, n, -(-n // TRIED_VECTORS)))
+        _, bounds = self.bounded_values(some, single_precision=True)
+        # A try costs a quarter to a half of what it may save.
+        return float(np.sort(bounds.max(axis=1, initial=0.0))[len(some) // 4])
 
     def libsvm_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
         """Return decision values computed with LIBSVM's operations in LIBSVM's order, ``(n, p)``."""

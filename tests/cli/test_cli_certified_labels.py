@@ -15,7 +15,17 @@ def lines(path: Path) -> list[list[str]]:
     return [line.split() for line in path.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("name", ["photos_c_rbf", "digits_nu_rbf", "normal_one_rbf", "breast_c_poly2"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "photos_c_rbf",
+        "digits_nu_rbf",
+        "normal_one_rbf",
+        "breast_c_poly2",
+        "iris_c_sigmoid",
+        "breast_c_linear",
+    ],
+)
 def test_every_row_has_its_bound(tmp_path: Path, name: str) -> None:
     test, out = data(f"{name.split('_')[0]}.test"), tmp_path / "out"
     done = svmfast("predict", test, model(name), out, "--certify")
@@ -29,7 +39,7 @@ def test_every_row_has_its_bound(tmp_path: Path, name: str) -> None:
     for row, bound in zip(rest, answer.error_bounds, strict=True):
         assert bound <= float(row[2]) <= bound * (1 + 2e-5)
     single = int(answer.single.sum())
-    assert (single > 0) == name.endswith("rbf")
+    assert (single > 0) == (not name.endswith("linear"))
     rows = f"{len(rest):,} rows"
     said = f"{single:,} of {rows} answered in single precision, the others in double".encode() in done.stderr
     assert said == (single > 0)

@@ -147,6 +147,8 @@ def test_the_commands_of_the_readmes_table_run(folder: Path) -> None:
         typed = command.replace("--out-dir OUT", "--out-dir scored")
         if "rows.parquet" in command or "onnx" in command:
             typed = typed.replace("MODEL", "ijcnn1.model")
+        if "--tolerance" in command:
+            typed = typed.replace("DATA MODEL", "diabetes.test diabetes.model")
         for word, place in TABLE_PLACES.items():
             typed = re.sub(rf"(?<![\w.-]){re.escape(word)}(?![\w.])", place, typed)
         if not needed(typed):

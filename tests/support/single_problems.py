@@ -14,7 +14,16 @@ class Problem:
     """A random expansion of `classes` classes (1: a single function), and rows near its support vectors."""
 
     def __init__(
-        self, seed: int, n: int, d: int, classes: int, gamma: float, scale: float, density: float, mixed: bool
+        self,
+        seed: int,
+        n: int,
+        d: int,
+        classes: int,
+        gamma: float,
+        scale: float,
+        density: float,
+        mixed: bool,
+        kernel: Kernel | None = None,
     ) -> None:
         rng = np.random.default_rng(seed)
         center = rng.normal(0, 3 * scale, d) if density == 1 else np.zeros(d)
@@ -34,14 +43,19 @@ class Problem:
             self.coef *= rng.choice([-1.0, 1.0], self.coef.shape)
         self.pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)] or [(0, -1)]
         self.rho = rng.normal(0, np.abs(self.coef).mean(), len(self.pairs))
-        self.kernel = Kernel("rbf", gamma=gamma)
+        self.kernel = kernel or Kernel("rbf", gamma=gamma)
         self.test = np.vstack([rows(6, 1.0), rows(3, 4.0), self.sv[:2]])
-        self.engine = DecisionEngine(
+        self.engine = self.fresh_engine()
+
+    def fresh_engine(self) -> DecisionEngine:
+        """Return an engine of the present numbers."""
+        sizes = np.bincount(self.owner).astype(np.int64)
+        return DecisionEngine(
             self.kernel,
             Rows.from_dense(self.sv),
             self.coef,
             self.rho,
-            sizes.astype(np.int64) if classes > 1 else None,
+            sizes if len(sizes) > 1 else None,
         )
 
     def exactly(self, z: FloatArray) -> list[mpmath.mpf]:

@@ -20,6 +20,13 @@ def power_of_two(x: float) -> float:
     return float(2.0 ** np.floor(np.log2(x)))
 
 
+def additions(d: int, known: int) -> int:
+    """Return the additions that a product passes: dense rows add in chains of 128, sparse ones in one."""
+    if known * 1.7 < d:
+        return known
+    return d if d <= 128 else 128 - (-d // 128)
+
+
 class SingleTwin:
     """The bounds of single precision for one row, from dense support vectors and without a lattice."""
 
@@ -66,7 +73,7 @@ class SingleTwin:
         away[: len(self.center)] -= self.center
         far = self.reach + (norm := float(np.linalg.norm(away)))
         entries, known = np.count_nonzero(z), np.count_nonzero(z[: self.sv.shape[1]])
-        terms = known if not self.centered and known * 1.7 < d else d
+        terms = additions(d, d if self.centered else known)
         error = 1.01 * U * (terms + 8) * gamma * LOG2E * far**2 if exponent_error is None else exponent_error
         relative = 1.001 * (0.72 * error + 1.1 * 2.0**-21 + 1.01 * 40 * U)
         libsvm = 2.0**-52 * ((d + entries + 10) * gamma * far**2 + self.n + 30)
@@ -114,12 +121,98 @@ def test_single_precision(density: float, classes: int, mixed: bool) -> None:
                 compare(twin, np.r_[sv[3] * stretch, 0.0, 0.01])
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("d", [128, 129, 500])
+def test_single_precision_of_many_features(d: int, classes: int) -> None:
+    rng = np.random.default_rng(d)
+    sv, coef = rng.normal(size=(12, d)), rng.exponential(size=(classes - 1, 12))
+    sizes = [12 - 4 * (classes - 1)] + [4] * (classes - 1)
+    twin = SingleTwin(3 / d, sv, coef, sizes, np.zeros(classes * (classes - 1) // 2))
+    for stretch in (1.0, 3.0):
+        compare(twin, sv[3] * stretch)
+
+
 def test_single_precision_of_a_pair_with_tiny_coefficients() -> None:
     """They underflow beside those of the other pairs."""
     coef = np.array([[1e-46, -1e-46, -1.0], [1.0, 1.0, -1.0]])
     twin = SingleTwin(1.0, np.array([[1.0, 0.3], [0.5, 1.0], [0.2, 0.1]]), coef, [1, 1, 1], np.zeros(3))
     bounds = twin.engine.single_precision_values(Rows.from_dense([[0.9, 0.7]]))[1][0]
     assert bounds[0] == pytest.approx(twin.bounds(np.array([0.9, 0.7]))[0], rel=1e-9, abs=0)
+
+
+def bound_of_dot_kernel(
+    kernel: Kernel, sv: FloatArray, coef: FloatArray, rho: float, z: FloatArray
+) -> tuple[float, float]:
+    """Return the bound of single precision for one function, and the engine's."""
+    engine = DecisionEngine(kernel, Rows.from_dense(sv), coef[None], np.array([rho]), None)
+    n, d = len(sv), int(sv.any(axis=0).sum())
+    x, norm, gamma, coef0 = (
+        np.sqrt((sv**2).sum(axis=1)).max(),
+        np.linalg.norm(z),
+        abs(kernel.gamma),
+        abs(kernel.coef0),
+    )
+    argument, degree, l1 = gamma * x * norm + coef0, kernel.degree, np.abs(coef).sum()
+    power = kernel.kind == "polynomial"
+    unit = power_of_two(gamma * x**2 + coef0) if power and gamma * x**2 + coef0 else 1.0
+    known = np.count_nonzero(z[sv.any(axis=0)])
+    error = 1.01 * U * (additions(d, known) + 8) * argument + 2.0**-120 * unit
+    stretch = max(1.0, (1.01 * argument + error) / unit) ** degree if power else 1.0
+    lost = n * 2.0**-118 * power_of_two(np.abs(coef).max()) * stretch * (unit**degree if power else 1.0)
+    t = kernel.gamma * sv @ z + kernel.coef0
+    size = float((np.abs(coef) * np.abs(t) ** degree).sum())
+    if power:
+        mean = (1.001 * (size + lost) / l1) ** (1 / max(degree, 1))
+        found = 1.001 * (1.01 * degree + 1.01 * 40) * U * size
+        found += 1.01 * degree * error * (mean + error) ** max(degree - 1, 0) * l1 * (degree > 0)
+    else:
+        found = (error + 1.001 * (2.0**-19 + 1.01 * 40 * U) * min(1.0, 1.01 * argument + error)) * l1
+    terms, slight = np.count_nonzero(sv, axis=1).max() + np.count_nonzero(z) + 10, 1e-280
+    largest, of_kernel = (
+        ((argument + slight) ** degree, degree * (argument + slight) ** degree)
+        if power
+        else (1.0, argument + slight)
+    )
+    found += (2 * UNIT * terms * of_kernel + 2 * UNIT * (n + 30) * largest) * l1 + 4 * UNIT * rho + lost
+    return found, float(engine.single_precision_values(Rows.from_dense(z[None]))[1][0, 0])
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        *(Kernel("polynomial", 0.3, coef0, degree) for coef0 in (0.0, 0.9) for degree in (0, 1, 2, 3, 9)),
+        *(Kernel("sigmoid", gamma, coef0) for coef0 in (0.0, 0.9) for gamma in (1e-4, 0.01, 1.0)),
+        Kernel("polynomial", 0.0, 0.0, 1),
+        Kernel("sigmoid", 0.0, 0.0),
+    ],
+    ids=lambda k: f"{k.kind}-{k.gamma:g}-{k.coef0:g}-{k.degree}",
+)
+@pytest.mark.parametrize("mixed", [False, True])
+def test_single_precision_of_polynomials_and_sigmoids(kernel: Kernel, mixed: bool) -> None:
+    """Near rows, long ones, orthogonal ones; 600 features are summed in parts."""
+    rng = np.random.default_rng(9)
+    coef = rng.exponential(size=7) * (rng.choice([-1.0, 1.0], 7) if mixed else 1)
+    for d in (5, 600):
+        sv = rng.normal(size=(7, d)) / np.sqrt(d)
+        across = np.zeros(d)
+        across[:2] = 1.0
+        for z in (sv[2], sv[3] * 30, sv[1] * 1e-3, across * 30):
+            for rho in (0.0, 1e12):
+                expected, found = bound_of_dot_kernel(kernel, sv * (across == 0), coef, rho, z)
+                assert found == pytest.approx(expected, rel=1e-4, abs=0)
+
+
+def test_single_precision_of_kernels_ends_where_the_proof_does() -> None:
+    """Arguments, and their powers, are at most 2^60 of what a row as long as a support vector has."""
+    for kernel, power in ((Kernel("polynomial", 1.0, 0.0, 3), 20), (Kernel("sigmoid", 1.0, 0.0), 60)):
+        for factor in (0.98, 1.01):
+            long = np.array([0.0, factor * 2.0**power / 1.01])
+            bound = bound_of_dot_kernel(kernel, np.eye(2)[:1], np.ones(1), 0.0, long)[1]
+            assert np.isfinite(bound) == (factor < 1)
+    for degree in (64, 65):
+        kernel = Kernel("polynomial", 1.0, 0.0, degree)
+        bound = bound_of_dot_kernel(kernel, np.eye(2)[:1], np.ones(1), 0.0, np.array([0.5, 0.0]))[1]
+        assert np.isfinite(bound) == (degree == 64)
 
 
 @pytest.mark.parametrize("t", [1e-5, 0.02, 0.4, 0.99])

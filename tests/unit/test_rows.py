@@ -217,3 +217,16 @@ def test_dense_rows_of_any_shape_come_back(shape: tuple[int, int], order: str) -
     assert np.array_equal(rows.to_dense(), dense)
     assert (rows.indptr.dtype, rows.indices.dtype) == (np.int64, np.int32)
     assert not np.shares_memory(rows.values, dense)
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_a_large_array_with_and_without_zeros(zero: bool) -> None:
+    dense = np.random.default_rng(0).normal(size=(70, 90)) + 10
+    dense[3, 4] *= not zero
+    for array in (dense, np.asfortranarray(dense), dense[::2]):
+        rows = Rows.from_dense(array)
+        assert rows.nnz == array.size - zero * (len(array) == 70)
+        assert rows.to_dense(90).tobytes() == np.ascontiguousarray(array).tobytes()
+    rows, before = Rows.from_dense(dense), dense.copy()
+    dense[:] = 0
+    assert rows.to_dense(90).tobytes() == before.tobytes()

@@ -5,6 +5,7 @@
 
 #include "decision.hpp"
 #include "interrupt.hpp"
+#include "simd/libm_exp.hpp"
 #include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -53,7 +54,8 @@ class LibsvmOrder {
     const Expansion &e;
     std::size_t together, stride;
     std::size_t begin = 0, end = 0;  // the panels of this part
-    Aligned<double> k;               // [row of the batch][lane]: the kernel's arguments
+    Aligned<double> k;               // [row of the batch][lane]: the kernel's arguments, then its values
+    std::vector<std::int64_t> unsure = std::vector<std::int64_t>(stride + W);  // of libm_exp
     Aligned<double> across;          // [lane][row of the batch]: kernel values
     Aligned<double> so_far;          // [function][row of the batch], where there are several parts
     std::vector<Step> walk[BATCH];
@@ -68,8 +70,14 @@ class LibsvmOrder {
             panelled<false>(count);
         const std::size_t lanes = (end - begin) * LANES;
         pulse.spent(BATCH * lanes * (8 + e.width));
-        for (std::size_t b = 0; b < count; ++b)
-            for (std::size_t i = 0; i < lanes; ++i) across[i * BATCH + b] = kernel(k[b * stride + i]);
+        for (std::size_t b = 0; b < count; ++b) {
+            double *const values = k.data() + b * stride;
+            if (e.kind == KernelKind::rbf)
+                libm_exp(values, lanes, -e.gamma, unsure.data());
+            else
+                for (std::size_t i = 0; i < lanes; ++i) values[i] = kernel(values[i]);
+            for (std::size_t i = 0; i < lanes; ++i) across[i * BATCH + b] = values[i];
+        }
         const bool last = end == e.panels();
         each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
             Sums s{};
@@ -88,7 +96,6 @@ class LibsvmOrder {
 
     double kernel(double sum) const {
         switch (e.kind) {
-            case KernelKind::rbf: return std::exp(-e.gamma * sum);
             case KernelKind::polynomial: return powi(e.gamma * sum + e.coef0, e.degree);
             case KernelKind::sigmoid: return std::tanh(e.gamma * sum + e.coef0);
             default: return sum;

@@ -8,6 +8,7 @@
 
 #include "simd/lattice_rows.hpp"
 #include "simd/lattice_tiles.hpp"
+#include "simd/single_bound.hpp"
 #include "simd/single_rows.hpp"
 #include "simd/single_tiles.hpp"
 #include "vote.hpp"
@@ -23,7 +24,7 @@ class LabelDecider {
   public:
     LabelDecider(const SingleBlock &b, const SingleSums &sums)
         : s(b.s), b(b), sums(sums), least(s.e.groups), open(s.e.groups), columns(s.pairs ? s.e.groups * s.e.width : 0),
-          known(columns.size()) {}
+          known(columns.size()), bound(s, RowFacts{}) {}
 
     // One decision function; `second_order` is the polynomial's value, if there is one. The winner, or -1.
     std::int32_t of_one(std::size_t row, double second_order) {
@@ -43,10 +44,10 @@ class LabelDecider {
             value = shrink * (second_order + value);
             reach = 1.01 * shrink * s.second_order->weight * grow * (rest + by_double);
         } else {
-            reach *= relative;
+            reach = bound.of(reach, s.e.coef_l1[0]);
         }
         value -= s.e.rho[0];
-        reach += room(0);
+        reach += bound.room(0);
         if (b.values) b.values[row] = value, b.bounds[row] = reach;
         return side(value, reach);
     }
@@ -91,29 +92,19 @@ class LabelDecider {
     const SinglePack &s;
     const SingleBlock &b;
     const SingleSums &sums;
-    double relative = 0;  // of a sum of terms of one sign, and of magnitudes
-    double libsvm = 0;    // bound on the error of LIBSVM's double arithmetic, per unit of sum |coefficient|
-    double underflow = 0;
     std::vector<int> least, open;
     std::vector<double> columns;  // [class][coefficient row], where `known`
     std::vector<std::uint8_t> known;
+    RowBound bound;
 
     void prepare(std::size_t row) {
-        const RowFacts &facts = b.facts[row];
-        const double far = s.reach + facts.norm, n = static_cast<double>(s.e.n);
-        relative = 1.001 * (0.72 * facts.exponent_error + 1.1 * FUNCTION_ERROR + SUM_ERROR);
-        libsvm =
-            EPSILON * ((static_cast<double>(s.e.active.size()) + facts.entries + 10) * s.e.gamma * far * far + n + 30);
-        underflow = n * 0x1p-118 * s.coef_scale;
+        bound = RowBound(s, b.facts[row]);
     }
 
     double sum(std::size_t row, std::size_t group) const { return sums.total[row * s.e.groups + group]; }
     double magnitude(std::size_t row, std::size_t group) const {
         const auto &of = sums.magnitude.empty() ? sums.total : sums.magnitude;
         return s.coef_scale * std::fabs(of[row * s.e.groups + group]);
-    }
-    double room(std::size_t p) const {
-        return libsvm * s.e.coef_l1[p] + underflow + 2 * EPSILON * std::fabs(s.e.rho[p]);
     }
     static std::int32_t side(double value, double reach) {
         return proves_sign(value, reach) ? (votes_for_first(value) ? 0 : 1) : -1;
@@ -149,8 +140,10 @@ class LabelDecider {
     }
     double pair_reach(std::size_t row, std::size_t i, std::size_t j, const float *kernel) {
         const double one = column(i, j - 1, kernel), other = column(j, i, kernel);
-        const double size = s.mixed ? magnitude(row, i) + magnitude(row, j) : std::fabs(one) + std::fabs(other);
-        return relative * size + room(number(i, j));
+        const double size =
+            s.size.empty() ? std::fabs(one) + std::fabs(other) : magnitude(row, i) + magnitude(row, j);
+        const std::size_t p = number(i, j);
+        return bound.of(size, s.e.coef_l1[p]) + bound.room(p);
     }
 
     bool wins_all(std::size_t row, std::size_t w, const float *kernel) {
@@ -168,11 +161,19 @@ struct Dense {
 
     static std::size_t terms(const SinglePack &s) { return s.e.active.size(); }
 
+    static bool wide(const SinglePack &s) { return terms(s) > CHAIN; }
+
     template <std::size_t R>
     static void tile(const SinglePack &s, SingleSums &sums, const Tiles<R> &rows, std::size_t t, std::size_t first,
                      std::size_t last, vf *acc) {
         dense_tile<Function, R>(s, sums, rows.values.data() + t * terms(s) * R, rows.offset.data() + t * R, t * R,
                                 first, last, acc);
+    }
+    // All tiles at once, if they are wide.
+    template <std::size_t R>
+    static void all_tiles(const SinglePack &s, SingleSums &sums, const Tiles<R> &rows, std::size_t tiles,
+                          std::size_t first, std::size_t last, vf *partial, vf *acc) {
+        wide_tiles<Function, R>(s, sums, rows.values.data(), rows.offset.data(), tiles, first, last, partial, acc);
     }
 };
 template <class Step>
@@ -181,6 +182,10 @@ struct OnLattice {
     using Tiles = LatticeTiles<R>;
 
     static std::size_t terms(const SinglePack &s) { return s.lattice->groups; }
+    static bool wide(const SinglePack &) { return false; }
+    template <std::size_t R>
+    static void all_tiles(const SinglePack &, SingleSums &, const Tiles<R> &, std::size_t, std::size_t, std::size_t, vf *,
+                          vf *) {}
 
     template <std::size_t R>
     static void tile(const SinglePack &s, SingleSums &sums, const Tiles<R> &rows, std::size_t t, std::size_t first,
@@ -199,24 +204,29 @@ std::size_t tiles_of(const SingleBlock &b, const std::vector<std::uint32_t> &all
     if (!tiles) return from;
     // Panels that stay in the cache while a batch of tiles uses them. With pairs, no more tiles than have their kernel
     // values there as well.
-    const std::size_t block = std::clamp<std::size_t>(PANEL_BYTES / (terms * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
+    const bool wide = Way::wide(s);
+    const std::size_t block =
+        wide ? FOLD_PANELS : std::clamp<std::size_t>(PANEL_BYTES / (terms * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
     const std::size_t batch = s.pairs ? std::clamp<std::size_t>(TILE_BYTES / (4 * R * sums.stride), 1, tiles) : tiles;
     if (s.pairs) sums.kernel.resize(std::max(sums.kernel.size(), batch * R * sums.stride));
     typename Way::template Tiles<R> packed(s, batch);
-    Aligned<vf> acc(2 * R);
+    Aligned<vf> acc(2 * R * (wide ? batch : 1)), partial(wide ? batch * R * NF : 0);
     Pulse pulse;
     for (std::size_t begin = 0; begin < tiles; begin += batch) {
         const std::uint32_t *const which = all.data() + from + begin * R;
         const std::size_t count = std::min(batch, tiles - begin);
         packed.pack(b, which, count);
         for (std::size_t g = 0; g < s.e.groups; ++g)
-            for (std::size_t first = s.group_panels[g]; first < s.group_panels[g + 1]; first += block)
+            for (std::size_t first = s.group_panels[g]; first < s.group_panels[g + 1]; first += block) {
+                const std::size_t last = std::min(first + block, s.group_panels[g + 1]);
+                if (wide) Way::template all_tiles<R>(s, sums, packed, count, first, last, partial.data(), acc.data());
                 for (std::size_t t = 0; t < count; ++t) {
-                    const std::size_t last = std::min(first + block, s.group_panels[g + 1]);
-                    Way::template tile<R>(s, sums, packed, t, first, last, acc.data());
-                    for (std::size_t r = 0; r < R; ++r) sums.fold(which[t * R + r], g, acc.data() + 2 * r);
+                    if (!wide) Way::template tile<R>(s, sums, packed, t, first, last, acc.data());
+                    const vf *const sum = acc.data() + (wide ? t * 2 * R : 0);
+                    for (std::size_t r = 0; r < R; ++r) sums.fold(which[t * R + r], g, sum + 2 * r);
                     pulse.spent((last - first) * SINGLE_LANES * R * (terms + 1));
                 }
+            }
         for (std::size_t i = 0; i < count * R; ++i)
             b.out[which[i]] = s.pairs ? decider.of_pairs(which[i], sums.kernel.data() + i * sums.stride)
                                       : decider.of_one(which[i], s.second_order ? packed.second_order[i] : 0);
@@ -226,7 +236,9 @@ std::size_t tiles_of(const SingleBlock &b, const std::vector<std::uint32_t> &all
 
 template <class Way>
 void in_tiles(const SingleBlock &b, const std::vector<std::uint32_t> &all, SingleSums &sums, LabelDecider &decider) {
-    std::size_t done = tiles_of<Way, TILE_ROWS>(b, all, 0, sums, decider);
+    std::size_t done = 0;
+    if (Way::wide(b.s)) done = tiles_of<Way, SINGLE_ROWS>(b, all, done, sums, decider);
+    done = tiles_of<Way, TILE_ROWS>(b, all, done, sums, decider);
     done = tiles_of<Way, 3>(b, all, done, sums, decider);
     tiles_of<Way, 1>(b, all, done, sums, decider);
 }
@@ -250,9 +262,9 @@ void decide(const SingleBlock &b, const std::uint32_t *which, std::size_t count,
                                     : decider.of_one(which[i], 0);
 }
 
+template <class Function>
 void sparse_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) {
     const SinglePack &s = b.s;
-    const double scale = 2 * s.exponent / s.value_scale;
     in_batches(s, b.sparse, sums, [&](const std::uint32_t *which, std::size_t count) {
         std::vector<std::int32_t> position;
         std::vector<float> value;
@@ -263,14 +275,13 @@ void sparse_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) 
                 const std::int32_t at = s.e.position(b.rows.indices[k]);
                 if (at < 0 || b.rows.values[k] == 0) continue;
                 position.push_back(at);
-                value.push_back(static_cast<float>(b.rows.values[k] * scale));
+                value.push_back(static_cast<float>(b.rows.values[k] * s.row_scale));
             }
-            const auto offset = static_cast<float>(-s.exponent * b.facts[r].norm * b.facts[r].norm);
-            rows.push_back({nullptr, nullptr, r, offset, start, position.size()});
+            rows.push_back({nullptr, nullptr, r, row_offset(s, b.facts[r]), start, position.size()});
         }
         for (SparseRow &row : rows) row.position = position.data(), row.value = value.data();
         Aligned<vf> acc(2 * count), partial(count * NF);
-        for (std::size_t g = 0; g < s.e.groups; ++g) sparse_class(s, sums, rows, g, acc, partial);
+        for (std::size_t g = 0; g < s.e.groups; ++g) sparse_class<Function>(s, sums, rows, g, acc, partial);
         decide(b, which, count, sums, decider);
     });
 }
@@ -299,6 +310,12 @@ void sparse_lattice_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &d
             lattice_class<Step>(s, sums, rows, group_at.data(), value.data(), g, acc);
         decide(b, which, count, sums, decider);
     });
+}
+
+template <class Function>
+void general_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) {
+    in_tiles<Dense<Function>>(b, b.dense, sums, decider);
+    sparse_rows<Function>(b, sums, decider);
 }
 
 template <class Step>
@@ -334,9 +351,12 @@ std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_
     LabelDecider decider(b, sums);
     if (s.second_order)
         in_tiles<Dense<Remainder>>(b, b.dense, sums, decider);
+    else if (s.e.kind == KernelKind::polynomial)
+        general_rows<Power>(b, sums, decider);
+    else if (s.e.kind == KernelKind::sigmoid)
+        general_rows<Sigmoid>(b, sums, decider);
     else
-        in_tiles<Dense<Gaussian>>(b, b.dense, sums, decider);
-    sparse_rows(b, sums, decider);
+        general_rows<Gaussian>(b, sums, decider);
     if (s.lattice && s.lattice->features == 2) lattice_rows<AddWords>(b, sums, decider);
 #if defined(__AVX512VNNI__)
     if (s.lattice && s.lattice->features == 4) lattice_rows<AddBytes>(b, sums, decider);

@@ -11,26 +11,32 @@ namespace svmfast::SVMFAST_ISA {
 
 // A dense feature costs NF multiply-adds at two per cycle; a sparse one also a broadcast and an index (measured).
 constexpr double SPARSE_COST = 1.7;
-// Unit roundoff of float, and bounds on the relative errors of the two functions of exp2.hpp.
+// Unit roundoff of float, and bounds on the relative errors of the functions of exp2.hpp.
 constexpr double U = 0x1p-24;
-constexpr double FUNCTION_ERROR = 0x1p-21, REMAINDER_ERROR = 0x1p-20;
+constexpr double FUNCTION_ERROR = 0x1p-21, REMAINDER_ERROR = 0x1p-20, TANH_ERROR = 0x1p-19;
 // Roundings of a term: the additions, the coefficient's rounding, and a product that is not fused.
 constexpr double SUM_ERROR = 1.01 * (FOLD_TERMS + 8) * U;
 // Beyond this error of an exponent the bound is useless; its proof also requires a small error.
 constexpr double LARGEST_EXPONENT_ERROR = 0.05;
 // exp_remainder is valid up to this absolute value of its argument.
 constexpr double LARGEST_REMAINDER = 1;
+// Of arguments, and of powers of them, in units of the largest for rows as long as a support vector.
+constexpr double LARGEST_STRETCH = 0x1p60;
 
-// Bounds |computed - exact| of a sum that starts at minus the squared norms and adds a dot product of `terms` terms,
-// over (||x|| + ||z||)^2.
+// The most additions that a product of a dense row passes.
+inline std::size_t additions(std::size_t d) { return d <= CHAIN ? d : CHAIN + divide_up(d, CHAIN); }
+
+// Bounds |computed - exact| of a sum that starts at minus the squared norms, each of whose products passes `terms` additions,
+// over (||x|| + ||z||)^2; the same of a sum that starts at a constant, over ||x|| ||z|| and the constant.
 inline double dot_error(std::size_t terms) { return 1.01 * U * (static_cast<double>(terms) + 8); }
 
 // The properties of a row that its bound depends on.
 struct RowFacts {
     double norm = 0;            // ||z - center||
     double entries = 0;         // stored in the row
-    std::size_t terms = 0;      // of its dot products
-    double exponent_error = 0;  // bound on the error of the exponents of its kernel values
+    std::size_t terms = 0;      // additions in its dot products
+    double argument = 0;        // bound on the kernel function's arguments (other than rbf),
+    double argument_error = 0;  // and on the error of those (rbf: of the exponents)
     bool sparse = false, lattice = false;
 };
 
@@ -101,17 +107,33 @@ inline RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t 
     facts.norm = std::sqrt(squares);
     facts.entries = static_cast<double>(end - begin);
     facts.sparse = !s.centered && static_cast<double>(known) * SPARSE_COST < static_cast<double>(d);
-    facts.terms = facts.sparse ? known : d;
-    const double far = s.reach + facts.norm;
-    facts.exponent_error = s.exponent * far * far * dot_error(facts.terms);
+    facts.terms = facts.sparse ? known : additions(d);
+    if (s.e.kind == KernelKind::rbf) {
+        const double far = s.reach + facts.norm;
+        facts.argument_error = s.exponent * far * far * dot_error(facts.terms);
+    } else {
+        constexpr double hidden = 1e-150;  // as in rounding.hpp
+        const double argument =
+            std::fabs(s.e.gamma) * (s.reach + hidden) * (facts.norm + hidden) + std::fabs(s.e.coef0);
+        facts.argument_error = dot_error(facts.terms) * argument + 0x1p-120 * s.argument_scale;
+        facts.argument = 1.01 * argument + facts.argument_error;
+    }
     return facts;
+}
+
+// The largest power of the arguments of a polynomial kernel, in the units of the sums; at least 1.
+inline double stretch(const SinglePack &s, const RowFacts &facts) {
+    if (s.e.kind != KernelKind::polynomial) return 1;
+    return powi(std::max(1.0, facts.argument / s.argument_scale), s.e.degree);
 }
 
 // Whether the proof holds for the row at all. (Written so that a nan fails.)
 inline bool in_range(const SinglePack &s, const RowFacts &facts) {
     if (s.second_order)
         return 2 * s.e.gamma * s.reach * facts.norm <= LARGEST_REMAINDER && s.e.gamma * facts.norm * facts.norm <= 50;
-    return facts.exponent_error < LARGEST_EXPONENT_ERROR;
+    if (s.e.kind != KernelKind::rbf)
+        return facts.argument <= LARGEST_STRETCH * s.argument_scale && stretch(s, facts) <= LARGEST_STRETCH;
+    return facts.argument_error < LARGEST_EXPONENT_ERROR;
 }
 
 // The second-order polynomial for SECOND_ROWS rows side by side: z[feature][row] -> out[row].
@@ -130,6 +152,11 @@ inline void second_order_values(const SecondOrder &second, const double *z, std:
     SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i) store(out + i * W, sum[i]);
 }
 
+// Where a row's sums start, beside what its support vectors add.
+inline float row_offset(const SinglePack &s, const RowFacts &facts) {
+    return s.second_order ? 0.0f : static_cast<float>(-s.exponent * facts.norm * facts.norm);
+}
+
 // Dense rows in tiles of R, centered and scaled, with the numbers from which their sums start.
 template <std::size_t R>
 struct DenseTiles {
@@ -145,13 +172,12 @@ struct DenseTiles {
     void pack(const SingleBlock &b, const std::uint32_t *which, std::size_t tiles) {
         const SinglePack &s = b.s;
         const std::size_t d = z.size();
-        const double scale = (s.second_order ? 2 * s.e.gamma : 2 * s.exponent) / s.value_scale;
         for (std::size_t i = 0; i < tiles * R; ++i) {
             const std::size_t r = which[i];
             centered_row(s, b.rows, b.begin(r), b.end(r), z.data());
             float *column = values.data() + (i / R) * d * R + i % R;
-            for (std::size_t f = 0; f < d; ++f) column[f * R] = static_cast<float>(z[f] * scale);
-            offset[i] = s.second_order ? 0.0f : static_cast<float>(-s.exponent * b.facts[r].norm * b.facts[r].norm);
+            for (std::size_t f = 0; f < d; ++f) column[f * R] = static_cast<float>(z[f] * s.row_scale);
+            offset[i] = row_offset(s, b.facts[r]);
             if (!s.second_order) continue;
             for (std::size_t f = 0; f < d; ++f) side_by_side[f * SECOND_ROWS + i % SECOND_ROWS] = z[f];
             if (i % SECOND_ROWS == SECOND_ROWS - 1 || i + 1 == tiles * R)

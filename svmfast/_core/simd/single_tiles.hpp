@@ -14,6 +14,9 @@ namespace svmfast::SVMFAST_ISA {
 // The most terms that a lane sums in single precision before the sum is added to a double.
 constexpr std::size_t FOLD_TERMS = 32;
 constexpr std::size_t FOLD_PANELS = FOLD_TERMS / NF;
+// Features of a dense row whose products are summed in one chain: a panel of them, and the rows of a tile, stay in the L1
+// cache. The sums of several chains are added, which also rounds less often than a single one.
+constexpr std::size_t CHAIN = 128;
 constexpr std::size_t SLICE = 24576 / (SINGLE_LANES * 4);  // features of a panel that stay in the L1 cache
 constexpr std::size_t PANEL_BYTES = 256 * 1024;            // of panels that stay in the L2 cache,
 constexpr std::size_t TILE_BYTES = 512 * 1024;             // and of kernel values
@@ -22,15 +25,24 @@ constexpr std::size_t TILE_BYTES = 512 * 1024;             // and of kernel valu
 // products of the next (measured).
 constexpr std::size_t TILE_ROWS = W == 8 ? SINGLE_ROWS / 2 : SINGLE_ROWS;
 
-// The function applied to a finished sum: 2^t, or R(t) = exp(t) - 1 - t - t^2 / 2.
+// The function applied to a finished sum: 2^t, R(t) = exp(t) - 1 - t - t^2 / 2, a power, tanh(t); and the magnitude of
+// its value where the bound uses that.
 struct Gaussian {
-    static vf of(vf t) { return exp2(t); }
+    static vf of(vf t, int) { return exp2(t); }
+    static vf magnitude(vf value) { return value; }
 };
-struct Remainder {
-    static vf of(vf t) { return exp_remainder(t); }
+struct Remainder : Gaussian {
+    static vf of(vf t, int) { return exp_remainder(t); }
+};
+struct Power {
+    static vf of(vf t, int degree) { return powi(t, degree); }
+    static vf magnitude(vf value) { return maximum(value, -value); }
+};
+struct Sigmoid : Gaussian {
+    static vf of(vf t, int) { return tanh(t); }
 };
 
-// Sums of coefficients times kernel values, [row][class]; for mixed signs also the sums of magnitudes; and for pairs of
+// Sums of coefficients times kernel values, [row][class]; if there are sizes also the sums of magnitudes; and for pairs of
 // classes the kernel values themselves, which still have to be multiplied by coefficients.
 struct SingleSums {
     const SinglePack &s;
@@ -53,7 +65,7 @@ template <class Function, std::size_t R>
 inline void finish(const SinglePack &s, SingleSums &sums, std::size_t panel, std::size_t first_row, vf (&k)[R][NF],
                    vf *acc) {
     SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = Function::of(k[r][v]);
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = Function::of(k[r][v], s.e.degree);
     const std::size_t at = panel * SINGLE_LANES;
     SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
         const vf c = load(s.coef.data() + at + v * WF);
@@ -62,7 +74,7 @@ inline void finish(const SinglePack &s, SingleSums &sums, std::size_t panel, std
     if (!sums.magnitude.empty()) {
         SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
             const vf c = load(s.size.data() + at + v * WF);
-            SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) acc[2 * r + 1] = fma(c, k[r][v], acc[2 * r + 1]);
+            SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) acc[2 * r + 1] = fma(c, Function::magnitude(k[r][v]), acc[2 * r + 1]);
         }
     }
     if (s.pairs) {
@@ -89,6 +101,34 @@ void dense_tile(const SinglePack &s, SingleSums &sums, const float *z, const flo
     }
 }
 
+// The same for `tiles` tiles of more than CHAIN features: acc[tile][2 R], partial[tile][R][NF].
+template <class Function, std::size_t R>
+void wide_tiles(const SinglePack &s, SingleSums &sums, const float *z, const float *offset, std::size_t tiles,
+                std::size_t first, std::size_t last, vf *partial, vf *acc) {
+    const std::size_t d = s.e.active.size();
+    std::fill(acc, acc + tiles * 2 * R, vf{});
+    for (std::size_t panel = first; panel < last; ++panel) {
+        const float *x = s.values.data() + panel * d * SINGLE_LANES, *init = s.init.data() + panel * SINGLE_LANES;
+        for (std::size_t from = 0; from < d; from += CHAIN)
+            for (std::size_t t = 0; t < tiles; ++t) {
+                const float *const row = z + (t * d + from) * R, *const vectors = x + from * SINGLE_LANES;
+                vf *const so_far = partial + t * R * NF;
+                vf k[R][NF] = {};
+                add_products(k, std::min(CHAIN, d - from), [=](std::size_t r, std::size_t f) { return row[f * R + r]; },
+                             [=](std::size_t f) { return vectors + f * SINGLE_LANES; });
+                SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+                        k[r][v] += from ? so_far[r * NF + v] : load(init + v * WF) + offset[t * R + r];
+                if (from + CHAIN >= d) {
+                    finish<Function, R>(s, sums, panel, t * R, k, acc + t * 2 * R);
+                    continue;
+                }
+                SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) so_far[r * NF + v] = k[r][v];
+            }
+    }
+}
+
 // A sparse row of the model's columns: entries [from, to) of a slice of features.
 struct SparseRow {
     const std::int32_t *position;
@@ -99,7 +139,8 @@ struct SparseRow {
 };
 
 // Sparse rows with all panels of a class, panel by panel and slice by slice, so that the data read stay in the L1 cache.
-inline void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<SparseRow> &rows, std::size_t group,
+template <class Function>
+void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<SparseRow> &rows, std::size_t group,
                          Aligned<vf> &acc, Aligned<vf> &partial) {
     const std::size_t d = s.e.active.size(), slices = std::max<std::size_t>(1, divide_up(d, SLICE));
     std::vector<std::size_t> begin(rows.size());
@@ -136,7 +177,7 @@ inline void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<Spar
                         continue;
                     }
                     row.from = begin[i];
-                    finish<Gaussian, 1>(s, sums, panel, i, k, acc.data() + 2 * i);
+                    finish<Function, 1>(s, sums, panel, i, k, acc.data() + 2 * i);
                 }
         }
         for (std::size_t i = 0; i < rows.size(); ++i) sums.fold(rows[i].row, group, acc.data() + 2 * i);

@@ -238,7 +238,10 @@ struct Table {
         SVMFAST_UNROLL for (std::size_t i = 0; i < REGISTERS; ++i) part[i] = load(table + i * W);
     }
     vd at(const std::uint8_t *which) const {
-        const __m512i index = _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(which)));
+        return at((vi)_mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(which))));
+    }
+    vd at(vi which) const {
+        const __m512i index = (__m512i)which;
         const __m512d low = _mm512_permutex2var_pd((__m512d)part[0], index, (__m512d)part[1]);
         if constexpr (REGISTERS == 2) return (vd)low;
         const __m512d high = _mm512_permutex2var_pd((__m512d)part[REGISTERS - 2], index, (__m512d)part[REGISTERS - 1]);
@@ -251,6 +254,7 @@ template <>
 struct Table<0> {
     const double *table;
     explicit Table(const double *table) : table(table) {}
+    vd at(vi which) const { return gather(table, which); }
     vd at(const std::uint8_t *which) const {
 #if defined(__AVX512F__)
         const __m256i index = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(which)));
