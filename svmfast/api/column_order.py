@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from svmfast.display import shell_line
-from svmfast.errors import ColumnOrderError, OptionError, SvmfastError
+from svmfast.errors import OptionError, SvmfastError, TableError
 from svmfast.options import Reading
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class ColumnOrder:
 
         Raises
         ------
-        ColumnOrderError
+        TableError
         """
         if features is None or reading.features is not None or reading.names is not None:
             return
@@ -122,7 +122,7 @@ class ColumnOrder:
             what += f"; {whose} does not name its features"
         if self._earlier:
             hint += f" ({_EARLIER.format(self._of)})"
-        raise ColumnOrderError(path, None, what, None, hint)
+        raise TableError(path, None, what, None, hint)
 
     def key(self, settings: str) -> str:
         """Return a hash of these names and a run's settings."""

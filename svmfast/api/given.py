@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from svmfast.display import count, listed, shown
 from svmfast.errors import (
     ArrayWidthError,
-    MissingColumnError,
+    DataFormatError,
     NotFiniteCellError,
     NotFiniteError,
     OptionError,
-    RowWidthError,
+    TableError,
     WrongTypeError,
 )
 from svmfast.models.memory import MEMORY
@@ -75,7 +75,7 @@ def check_width(
 
     Raises
     ------
-    RowWidthError, MissingColumnError
+    DataFormatError, TableError
         There are too few values.
     """
     if reading.scale is not None:
@@ -84,7 +84,7 @@ def check_width(
         what = f"{count(len(columns), 'column')} of features"
         if len(columns) < model.n_features:
             expected = f"the model has {model.n_features} features"
-            raise MissingColumnError(name, None, what, None, expected)
+            raise TableError(name, None, what, None, expected)
         beyond = listed(columns[model.n_features :])
         warn(
             f"{name}: {what}, the model has {model.n_features} features, and {beyond} beyond them; "
@@ -99,7 +99,7 @@ def check_width(
     )
     if found < wanted:
         expected = f"the model has {wanted} features{other}"
-        raise RowWidthError(name, None, f"{found} values {place}", None, expected)
+        raise DataFormatError(name, None, f"{found} values {place}", None, expected)
     also = "; as many as features after a label, without `unlabelled`" if reading.unlabelled else ""
     warn(
         f"{name}: {found} values {place}, the model has {wanted} features"

@@ -252,7 +252,7 @@ class Predictor:
 
         Raises
         ------
-        ColumnOrderError, MissingColumnError
+        TableError
         """
         how, heard = self._reading, self.listener
         self.column_order.check(IN_MEMORY, columns, how, heard.note, self.model, in_memory=True)

@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 
 from svmfast._core import table_rows
 from svmfast.display import fault_of_name, listed
-from svmfast.errors import (
-    BadValueError,
-    ColumnNameError,
-    ColumnTypeError,
-    DataFormatError,
-    MissingColumnError,
-    NonFiniteError,
-    NullCellError,
-)
+from svmfast.errors import DataFormatError, TableError
 from svmfast.formats._arrow import decoded, numbers, pyarrow
 from svmfast.formats.svmlight import Dataset, Notes
 from svmfast.options import Reading
@@ -59,7 +51,7 @@ class Columns:
 
     Raises
     ------
-    MissingColumnError, ColumnTypeError
+    TableError
     """
 
     def __init__(
@@ -115,9 +107,7 @@ class Columns:
         for name in self.read:
             fault = fault_of_name(name)
             if fault is not None:
-                raise ColumnNameError(
-                    path, self._head, f"a column has {fault}", name, "expected printable text"
-                )
+                raise TableError(path, self._head, f"a column has {fault}", name, "expected printable text")
         self._classes: ClassLabels | TrainingClasses | None = classes
         if reading.class_names is not None:
             self._classes = ClassLabels(reading.class_names)
@@ -129,7 +119,7 @@ class Columns:
 
     def _missing(self, what: str, instead: str = "") -> NoReturn:
         names = f"the columns are {listed(self._schema.names)}{instead}"
-        raise MissingColumnError(self._path, self._head, what, None, names)
+        raise TableError(self._path, self._head, what, None, names)
 
     @property
     def _head(self) -> int | None:
@@ -166,7 +156,7 @@ class Columns:
 
         Raises
         ------
-        NullCellError, NonFiniteError
+        TableError, DataFormatError
             The message names the column and the row, counted from 1.
         """
         n = batch.num_rows
@@ -175,7 +165,7 @@ class Columns:
         if len(found) == 2:
             row, column = found
             name, token = self.features[column], f"{arrays[column][row]}"
-            raise self._fault(NonFiniteError, name, first_row + row, "the value is not finite", token)
+            raise self._fault(DataFormatError, name, first_row + row, "the value is not finite", token)
         rows = Rows.trusted(*found, len(self.features))
         labels = np.full(n, np.nan)
         if self.label is not None:
@@ -184,7 +174,7 @@ class Columns:
             if len(bad):
                 row, token = int(bad[0]), f"{labels[bad[0]]}"
                 raise self._fault(
-                    NonFiniteError, self.label, first_row + row, "the label is not finite", token
+                    DataFormatError, self.label, first_row + row, "the label is not finite", token
                 )
         line = 0 if self._first_line is None else self._first_line + first_row
         kept = self._kept(batch) if self.keep else None
@@ -206,7 +196,7 @@ class Columns:
             what, expected = "not a number", "expected a number, as in the rows before, or only names"
         else:
             what, expected = "a number", "expected a name, as in the rows before, or only numbers"
-        raise self._fault(BadValueError, name, first_row + bad, what, words[places[bad]], expected)
+        raise self._fault(DataFormatError, name, first_row + bad, what, words[places[bad]], expected)
 
     def _filled(self, array: Any, name: str, first_row: int) -> Any:
         """Return a column, decoded if it has a dictionary; refuse it if a value is missing."""
@@ -228,10 +218,10 @@ class Columns:
         return words, places
 
     def _refuse(self, missing: Any, name: str, first_row: int) -> None:
-        """Raise NullCellError if a row is missing; `missing` are (n,) bool."""
+        """Raise TableError if a row is missing; `missing` are (n,) bool."""
         rows = np.flatnonzero(np.asarray(missing))
         if len(rows):
-            raise self._fault(NullCellError, name, first_row + int(rows[0]), "there is no value", None)
+            raise self._fault(TableError, name, first_row + int(rows[0]), "there is no value", None)
 
     def _numbers(self, batch: Any, name: str, first_row: int) -> NDArray[Any]:
         return numbers(self._filled(batch.column(self._index(batch, name)), name, first_row))
@@ -392,4 +382,4 @@ def _check_type(path: str, line: int | None, name: str, kind: Any, *, more: bool
     what = f"column '{name}' holds {'strings' if _holds_strings(kind) else f'values of type {value}'}"
     instead = "; name those that are no features (`exclude`), or the columns of features (`features`)"
     instead = instead if more else ""
-    raise ColumnTypeError(path, line, what, None, f"expected numbers{instead}")
+    raise TableError(path, line, what, None, f"expected numbers{instead}")

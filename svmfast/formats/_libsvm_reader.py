@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmfast import errors
 from svmfast._core import SV_FAULTS, read_sv_section
 from svmfast.errors import ModelFormatError
 from svmfast.formats._libsvm_header import KERNEL_PARAMETERS, LibsvmHeader
@@ -44,7 +43,7 @@ def parse_libsvm_model(
     Raises
     ------
     ModelFormatError
-        A subclass for each kind of fault, with line and token.
+        The message has line and token.
     MemoryLimitError
     """
     header = LibsvmHeader(data, path)
@@ -57,7 +56,7 @@ def parse_libsvm_model(
     if n_sv > (len(data) - begin + 1) // (2 * n_coef):
         what = f"total_sv is impossible: only {len(data) - begin} bytes follow the SV line"
         expected = "a smaller number, unless the file was cut short"
-        raise header.fault(errors.ModelSizeError, header.lines["total_sv"], what, expected, str(n_sv))
+        raise header.fault(header.lines["total_sv"], what, expected, str(n_sv))
     allowance = allowance or Allowance(MEMORY, path)
     # An entry takes at least four bytes of text. Entries are counted only if the largest number that the text
     # could hold would exceed the memory limit.
@@ -73,7 +72,7 @@ def parse_libsvm_model(
     # LIBSVM writes gamma 0 only if the data have no features at all.
     if "gamma" in KERNEL_PARAMETERS[kernel_type] and values["gamma"] == 0 and len(sv_values):
         line = header.lines["gamma"]
-        raise header.fault(errors.ModelRangeError, line, "gamma out of range", "a positive number", "0")
+        raise header.fault(line, "gamma out of range", "a positive number", "0")
     label, nr_sv = (None if v is None else v.astype(np.int64) for v in map(values.get, ("label", "nr_sv")))
     head = Head(svm_type, label, values.get("probA"), values.get("probB"), values.get("prob_density_marks"))
     kernel = Kernel(kernel_type, **{key: values[key] for key in KERNEL_PARAMETERS[kernel_type]})
@@ -98,7 +97,7 @@ def _check_last_line(header: LibsvmHeader, begin: int) -> list[str]:
         # LIBSVM ends every line with a blank; here only the last one lacks it.
         token = rest.split()[-1].decode()
         what, expected = "the last line is cut short", "a blank and a line end, as the other lines have"
-        raise header.fault(errors.TruncatedModelError, line, what, expected, token)
+        raise header.fault(line, what, expected, token)
     return [f"{header.path}:{line}: the last line has no line end; check that the file is complete"]
 
 
@@ -107,42 +106,34 @@ def _sv_fault(header: LibsvmHeader, fault: str, pos: int, begin: int, n_coef: in
     total, line = header.values["total_sv"], header.line(pos)
     token, _, stop = token_at(header.data, pos)
     if stop == len(header.data) and (token.endswith(":") or fault in ("no_colon", "missing_coefficient")):
-        return header.fault(
-            errors.TruncatedModelError,
-            line,
-            "the file ends inside a support vector",
-            "the rest of it",
-            token or None,
-        )
+        return header.fault(line, "the file ends inside a support vector", "the rest of it", token or None)
     if fault == "too_few_lines":
         lines = header.data[begin:pos].rstrip()
         what = f"the file ends after {lines.count(10) + bool(lines)} support vectors"
-        return header.fault(errors.TruncatedModelError, line, what, f"{total} (total_sv)")
+        return header.fault(line, what, f"{total} (total_sv)")
     if fault == "too_many_lines":
         what = f"text after the {total} support vectors that total_sv declares"
-        return header.fault(errors.SurplusModelTextError, line, what, "the end of the file", token)
+        return header.fault(line, what, "the end of the file", token)
     if fault == "empty_line":
         what = "an empty line among the support vectors"
-        return header.fault(
-            errors.EmptySupportVectorError, line, what, f"{n_coef} coefficient(s) and features"
-        )
+        return header.fault(line, what, f"{n_coef} coefficient(s) and features")
     if fault == "missing_coefficient":
         expected = f"{n_coef} before the features (nr_class {header.values['nr_class']})"
         shown = token if ":" in token else None
-        return header.fault(errors.MissingCoefficientError, line, "too few coefficients", expected, shown)
+        return header.fault(line, "too few coefficients", expected, shown)
     if fault == "bad_coefficient":
         return number_fault(header.path, line, token, "a coefficient")
     if fault == "no_colon":
-        return header.fault(errors.MissingColonError, line, "a feature without a colon", "index:value", token)
+        return header.fault(line, "a feature without a colon", "index:value", token)
     if fault == "bad_index":
         expected = "an integer from 1 to 2147483647 before the colon"
-        return header.fault(errors.SupportVectorIndexError, line, "not a feature index", expected, token)
+        return header.fault(line, "not a feature index", expected, token)
     if fault == "index_order":
         what, expected = "a feature index not above the one before it", "ascending indices"
-        return header.fault(errors.SupportVectorOrderError, line, what, expected, token)
+        return header.fault(line, what, expected, token)
     if fault == "bad_serial":
         what = "not a support vector of a precomputed kernel"
         expected = "0:serial-number, from 1 to 2147483647, and nothing else"
-        return header.fault(errors.SerialNumberError, line, what, expected, token or None)
+        return header.fault(line, what, expected, token or None)
     index, _, value = token.partition(":")
     return number_fault(header.path, line, value, f"the value of feature {index}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from svmfast.caches import Cacheless, cached
-from svmfast.errors import EmptyModelError, NotAModelError, WrongTypeError
+from svmfast.errors import ModelFormatError, NotAModelError, WrongTypeError
 from svmfast.formats._whole import KILOBYTE, first_words, read_whole
 from svmfast.formats.container import MAGIC, container_bytes, parse_model
 from svmfast.formats.libsvm_model import is_model_key, libsvm_model_bytes, parse_libsvm_model
@@ -119,7 +119,7 @@ def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
     Raises
     ------
     ModelFormatError, FileAccessError, CompressedDataError
-        A subclass for each kind of fault, with line and token.
+        The message has line and token.
     MemoryLimitError
         The model needs more than `memory`; raised before it is allocated.
     """
@@ -144,7 +144,7 @@ def _kind_of_model(opened: Source) -> FileKind:
     start = first_words(opened)
     kind = file_kind(start)
     if kind == "empty":
-        raise EmptyModelError(opened.name, None, "the file is empty", None, "expected a model")
+        raise ModelFormatError(opened.name, None, "the file is empty", None, "expected a model")
     if kind == "data":
         words = start.split(None, 1)
         token = words[0].decode("utf-8", "backslashreplace") if words else None

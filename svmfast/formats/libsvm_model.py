@@ -44,7 +44,7 @@ def read_libsvm_model(source: SourceLike, *, memory: int = MEMORY) -> KernelExpa
     Raises
     ------
     ModelFormatError, FileAccessError, CompressedDataError
-        A subclass for each kind of fault, with line and token.
+        The message has line and token.
     MemoryLimitError
     """
     with open_source(source) as opened:

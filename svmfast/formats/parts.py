@@ -62,7 +62,7 @@ class Part:
             while left:
                 piece = file.read(min(left, 1 << 20))
                 before, left = before + piece.count(b"\n"), left - len(piece)
-        return type(error)(error.path, error.line + before, error.what, error.token, error.expected)
+        return error.moved(before)
 
 
 def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[Part]:

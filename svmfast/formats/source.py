@@ -16,13 +16,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from svmfast.errors import (
-    CompressedDataError,
-    FileAccessError,
-    OptionError,
-    UnsupportedCompressionError,
-    WrongTypeError,
-)
+from svmfast.errors import CompressedDataError, FileAccessError, OptionError, WrongTypeError
 from svmfast.formats.packing import MAGIC, XZ_MEMORY, Decoder, new_decoder
 from svmfast.formats.target import Writer, write_atomic
 
@@ -192,8 +186,8 @@ class Source:
         self._packing = next((p for p, magic in MAGIC.items() if head.startswith(magic)), None)
         return head
 
-    def _unsupported(self, packing: str, expected: str) -> UnsupportedCompressionError:
-        return UnsupportedCompressionError(self.name, None, f"packed with {packing}", None, expected)
+    def _unsupported(self, packing: str, expected: str) -> CompressedDataError:
+        return CompressedDataError(self.name, None, f"packed with {packing}", None, expected)
 
     def _new_decoder(self) -> Decoder:
         assert self._packing is not None
@@ -214,7 +208,7 @@ class Source:
 
         Raises
         ------
-        FileAccessError, CompressedDataError, UnsupportedCompressionError
+        FileAccessError, CompressedDataError
         """
         if self._ahead:
             count = min(len(self._ahead), len(view))

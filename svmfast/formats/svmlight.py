@@ -12,15 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from svmfast._core import SvmlightTokenizer
-from svmfast.errors import (
-    DataFormatError,
-    EmptyDataError,
-    EncodingError,
-    LineTooLongError,
-    NulByteError,
-    OptionError,
-    RowWidthError,
-)
+from svmfast.errors import DataFormatError, EmptyDataError, OptionError
 from svmfast.formats._dataset import Dataset as Dataset
 from svmfast.formats._dataset import Notes as Notes
 from svmfast.formats._lines import Lines
@@ -125,9 +117,9 @@ class DataStream(Iterator[Dataset]):
             self._error = explain(self.path, fault, self._dialect)
             self._source.verify()  # if the file is damaged, report that instead of the faulty line
         elif lines.binary:
-            self._error = NulByteError(self.path, None, "NUL bytes in a line", None, "expected text")
+            self._error = DataFormatError(self.path, None, "NUL bytes in a line", None, "expected text")
         if lines.line_too_long:
-            self._error = LineTooLongError(
+            self._error = DataFormatError(
                 self.path,
                 fault[2] if fault else None,
                 f"the line is longer than {lines.most:,} bytes",
@@ -140,7 +132,7 @@ class DataStream(Iterator[Dataset]):
         start = bytes(self._lines.buffer[: min(4, self._lines.end)])
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
             self._lines.end = 0
-            self._error = EncodingError(self.path, 1, "UTF-16 text", None, "expected ASCII or UTF-8")
+            self._error = DataFormatError(self.path, 1, "UTF-16 text", None, "expected ASCII or UTF-8")
         elif start.startswith(_BYTE_ORDER_MARK):
             self._pending_mark = 1
             if self._lines.filled == len(_BYTE_ORDER_MARK):
@@ -162,7 +154,7 @@ class DataStream(Iterator[Dataset]):
         if scaling is not None and dialect.dense and block.rows.n_columns < len(scaling):
             place = "after the label" if dialect.labelled else "in a row"
             what = f"{block.rows.n_columns} values {place}"
-            raise RowWidthError(self.path, None, what, None, f"expected {len(scaling)}, as in the scaling")
+            raise DataFormatError(self.path, None, what, None, f"expected {len(scaling)}, as in the scaling")
         return block.scaled(scaling, self.rows_read - len(block) + 1, whole)
 
     def _finish(self) -> Dataset:
@@ -242,8 +234,8 @@ def stream_svmlight(
     Raises
     ------
     DataFormatError
-        A subclass for each rule (:mod:`svmfast.errors`), with the line, the token and what was expected.
-    FileAccessError, CompressedDataError, UnsupportedCompressionError
+        The message has the line, the token and what was expected.
+    FileAccessError, CompressedDataError
         The input cannot be read.
     """
     if dense and (zero_based or precomputed):

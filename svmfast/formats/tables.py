@@ -19,15 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from svmfast.display import count
-from svmfast.errors import (
-    BadValueError,
-    DamagedTableError,
-    EmptyDataError,
-    LineTooLongError,
-    MissingColumnError,
-    RowWidthError,
-    WrongTypeError,
-)
+from svmfast.errors import DataFormatError, EmptyDataError, TableError, WrongTypeError
 from svmfast.foreign import foreign
 from svmfast.formats._arrow import checked, pyarrow
 from svmfast.formats._columns import Columns, label_of, pandas_index
@@ -81,7 +73,7 @@ class TableStream(Iterator[Dataset]):
 
     Raises
     ------
-    MissingPackageError, MissingColumnError, ColumnTypeError, DamagedTableError
+    MissingPackageError, TableError
     """
 
     def __init__(
@@ -202,7 +194,7 @@ class TableStream(Iterator[Dataset]):
         line = self._source.peek_line(_CSV_BLOCK)
         if len(line) == _CSV_BLOCK:  # pyarrow reads no longer lines
             what = f"the line is longer than {_CSV_BLOCK:,} bytes"
-            raise LineTooLongError(self.path, 1, what, None, "expected the names of columns")
+            raise DataFormatError(self.path, 1, what, None, "expected the names of columns")
         following = self._source.peek_line(_CSV_BLOCK, len(line))
         lines = line.removeprefix(b"\xef\xbb\xbf"), following
         first, second = (one.rstrip(b"\r\n").decode("utf-8", "replace") for one in lines)
@@ -234,7 +226,7 @@ class TableStream(Iterator[Dataset]):
         found, wanted = len(self.columns.features), 0 if self._scaling is None else len(self._scaling)
         if found < wanted:
             what = f"{count(found, 'column')} of features"
-            raise MissingColumnError(self.path, None, what, None, f"expected {wanted}, as in the scaling")
+            raise TableError(self.path, None, what, None, f"expected {wanted}, as in the scaling")
 
     def _block_rows(self) -> int:
         return max(1, min(_MAX_ROWS, _CELLS // (1 + len(self.columns.read))))
@@ -300,7 +292,7 @@ class TableStream(Iterator[Dataset]):
     def _reporting(self) -> Iterator[None]:
         """Turn pyarrow's message about a file into one line."""
         expected = "expected a whole Parquet, Arrow or CSV file"
-        with foreign(self.path, "damaged, or of an unknown format", expected, DamagedTableError):
+        with foreign(self.path, "damaged, or of an unknown format", expected, TableError):
             try:
                 yield
             except self._pa.ArrowInvalid as error:
@@ -312,10 +304,10 @@ class TableStream(Iterator[Dataset]):
                     wanted = "expected a finite number"
                     if cell[3].count(",") == 1 and _is_number(cell[3].replace(",", ".")):
                         wanted += " with a decimal point, not a comma"
-                    raise BadValueError(self.path, int(cell[2]), what, cell[3], wanted) from error
+                    raise DataFormatError(self.path, int(cell[2]), what, cell[3], wanted) from error
                 if width := _CSV_WIDTH.match(text):
                     what, wanted = f"{width[3]} fields", f"expected {width[2]}, one per column"
-                    raise RowWidthError(self.path, int(width[1]), what, None, wanted) from error
+                    raise DataFormatError(self.path, int(width[1]), what, None, wanted) from error
                 raise
 
     def close(self) -> None:
@@ -386,7 +378,7 @@ def from_object(data: Any, reading: Reading) -> Dataset:
 
     Raises
     ------
-    MissingPackageError, MissingColumnError, ColumnTypeError, NullCellError, NonFiniteError, WrongTypeError
+    MissingPackageError, TableError, DataFormatError, WrongTypeError
     """
     columns, batches = opened_object(data, reading)
     rows, labels, read = [], [], 0
