@@ -250,12 +250,15 @@ def _check_data(
     if not is_path(data):
         rows = _rows(data, reading)
         return checks.check_data(lambda: [rows], gamma, order=order)
+    from svmfast.formats.data import read_through
     from svmfast.formats.replay import ReplayableInput
 
     with ReplayableInput(os.fspath(data)) as replayable:
 
         def blocks() -> Iterable[Rows]:
-            return (block.rows for block in replayable.datasets(reading, threads, listener.progress))
+            return (
+                block.rows for block in read_through(replayable.source(), reading, threads, listener.progress)
+            )
 
         return checks.check_data(blocks, gamma, order=order)
 
@@ -305,7 +308,7 @@ def _blocks(
         rows = _rows(data, reading, seen.append, see_array)
         yield rows, seen[0] if seen else None
         return
-    from svmfast.formats.replay import read_through
+    from svmfast.formats.data import read_through
 
     for block in read_through(os.fspath(data), reading, threads, listener.progress):
         yield block.rows, block.columns

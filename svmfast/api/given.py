@@ -160,11 +160,11 @@ def with_scaling_of(
     OptionError
         Two scalings differ, or the names of two models.
     """
-    found, where = reading.scale, "`scale`"
-    if is_path(found):
-        from svmfast.formats.ranges import read_scaling
+    if is_path(reading.scale):
+        from svmfast.formats.data import with_scaling
 
-        found = read_scaling(found, memory=memory)
+        reading = with_scaling(reading, memory)
+    found, where = reading.scale, "`scale`"
     for name, model in models:
         own = scaling_of(model)
         if own is None:

@@ -38,7 +38,7 @@ def with_means(reading: Reading, given: Any, threads: int) -> Reading:
         if is_path(given) and not is_replayable(given):
             raise OptionError("`missing`: means need a first pass over the rows, which a pipe does not allow")
         with stream_data(given, plain, threads=threads, labels=False) as stream:
-            means, names = stream.means(), stream.columns.features  # type: ignore[union-attr]
+            means, names = stream.means(), stream.columns.features  # type: ignore[attr-defined]
     elif is_table(given):
         from svmfast.formats.tables import opened_object
 

@@ -30,8 +30,7 @@ from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
     from svmfast.evaluation.prediction_report import PredictionReport
-    from svmfast.formats.svmlight import Dataset, DataStream
-    from svmfast.formats.tables import TableStream
+    from svmfast.formats._dataset import Dataset, RowStream
     from svmfast.models.base import Model
 
 #: Largest number of values held besides the data: it bounds the memory for many classes and short rows.
@@ -381,7 +380,7 @@ class Predictor:
 
     def predict_stream(
         self,
-        stream: DataStream | TableStream,
+        stream: RowStream,
         output: str | os.PathLike[str],
         *,
         reading: Reading,
@@ -395,7 +394,7 @@ class Predictor:
 
         Parameters
         ----------
-        stream : DataStream or TableStream
+        stream : RowStream
         output : path
         reading : Reading
         threads : int

@@ -13,7 +13,7 @@ from svmfast._core import table_rows
 from svmfast.display import fault_of_name, listed
 from svmfast.errors import DataFormatError, TableError
 from svmfast.formats._arrow import decoded, numbers, pyarrow
-from svmfast.formats.svmlight import Dataset, Notes
+from svmfast.formats._dataset import Dataset, Notes
 from svmfast.options import Reading
 from svmfast.rows import Rows
 

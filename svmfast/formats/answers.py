@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 from svmfast.display import repeated, shown
 from svmfast.errors import OptionError
 from svmfast.formats import predictions
+from svmfast.formats.packing import ENDINGS
 from svmfast.formats.target import Writer
 from svmfast.models.answer import Answer, name_places
 from svmfast.models.head import Head
@@ -25,7 +26,6 @@ _FORMS: dict[str, TableForm] = {
     ".csv": "csv",
     ".tsv": "tsv",
 }
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 #: Endings of other formats, which text must not have.
 _FOREIGN = {
     *(".json", ".jsonl", ".ndjson", ".xml", ".html", ".yaml", ".yml"),
@@ -43,7 +43,7 @@ def table_form(path: str | os.PathLike[str]) -> TableForm | None:
         The name promises a format that is not written.
     """
     name = os.fspath(path).lower()
-    end = next((end for end in _PACKED if name.endswith(end)), "")
+    end = next((end for end in ENDINGS if name.endswith(end)), "")
     inner = os.path.splitext(name.removesuffix(end))[1]
     form = _FORMS.get(inner)
     if inner in _FOREIGN or (end and form not in (None, "csv", "tsv")):

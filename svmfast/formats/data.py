@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast.errors import OptionError
+from svmfast.formats._dataset import Dataset, RowStream
+from svmfast.formats.packing import ENDINGS
 from svmfast.formats.source import Source, SourceLike, open_source
-from svmfast.formats.svmlight import CHUNK_BYTES, Dataset, DataStream, stream_svmlight
-from svmfast.options import Reading
+from svmfast.formats.svmlight import CHUNK_BYTES, read_svmlight, stream_svmlight
+from svmfast.options import MEMORY, Reading
+from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from svmfast.formats.tables import TableStream
     from svmfast.formats.training_classes import TrainingClasses
 
 TableKind = Literal["parquet", "arrow", "arrow stream", "csv"]
 
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 _TEXT_TABLES = (".csv", ".tsv")
 _MAGIC: tuple[tuple[bytes, TableKind], ...] = (
     (b"PAR1", "parquet"),
@@ -45,7 +47,7 @@ def stream_data(
     chunk_bytes: int = CHUNK_BYTES,
     labels: bool = True,
     classes: TrainingClasses | None = None,
-) -> DataStream | TableStream:
+) -> RowStream:
     """Read rows block by block, in bounded memory.
 
     Parameters
@@ -63,11 +65,6 @@ def stream_data(
         Accepts names of classes as the labels of a table, and gets them; the datasets then have provisional
         labels.
 
-    Returns
-    -------
-    DataStream or TableStream
-        A context manager that yields datasets.
-
     Raises
     ------
     OptionError
@@ -77,6 +74,7 @@ def stream_data(
     if kind is not None:
         from svmfast.formats.tables import TableStream
 
+        reading = with_scaling(reading)
         return TableStream(opened, kind, reading, threads=threads, keep=keep, labels=labels, classes=classes)
     options = ("label", "features", "exclude")
     named = next((name for name in options if getattr(reading, name) is not None), None)
@@ -84,9 +82,16 @@ def stream_data(
         raise OptionError("`missing` is for tables; in LIBSVM's text a feature that is left out is 0")
     if named is not None or keep:
         raise OptionError(f"`{named or 'keep'}` names columns of a table, but the data are LIBSVM's text")
-    stream = stream_svmlight(opened, chunk_bytes=chunk_bytes, threads=threads, **reading.reader_kwargs())
-    stream.owns = stream.owns or opened is not source
-    return stream
+    return stream_svmlight(opened, chunk_bytes=chunk_bytes, threads=threads, **reading.reader_kwargs())
+
+
+def with_scaling(reading: Reading, memory: int = MEMORY) -> Reading:
+    """Return `reading` with the scaling itself, if it has the path of one."""
+    if not isinstance(reading.scale, str | os.PathLike):
+        return reading
+    from svmfast.formats.ranges import read_scaling
+
+    return replace(reading, scale=read_scaling(reading.scale, memory=memory))
 
 
 def read_data(
@@ -102,11 +107,25 @@ def read_data(
     `precomputed`: the data are LIBSVM's text of kernel values.
     """
     if precomputed:
-        from svmfast.formats.svmlight import read_svmlight
-
         return read_svmlight(source, precomputed=True, threads=threads, **reading.reader_kwargs())
     with stream_data(source, reading, threads=threads, classes=classes) as stream:
         return stream.read_whole()
+
+
+def read_through(
+    source: SourceLike,
+    reading: Reading,
+    threads: int,
+    progress: Progress = silent,
+    *,
+    labels: bool = True,
+    classes: TrainingClasses | None = None,
+) -> Iterator[Dataset]:
+    """Yield the rows and labels of an input, block by block, and report the progress."""
+    with stream_data(source, reading, threads=threads, labels=labels, classes=classes) as stream:
+        for block in stream:
+            yield block
+            progress(stream.bytes_read, stream.bytes_total, "read")
 
 
 def recognized(source: SourceLike, reading: Reading) -> tuple[Any, TableKind | None]:
@@ -152,7 +171,7 @@ def _names_a_column(field: bytes) -> bool:
 
 
 def _unpacked(path: str) -> str:
-    return next((path[: -len(end)] for end in _PACKED if path.lower().endswith(end)), path)
+    return next((path[: -len(end)] for end in ENDINGS if path.lower().endswith(end)), path)
 
 
 def _is_regular(path: str) -> bool:

@@ -8,16 +8,14 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmfast.errors import InputError, SvmfastError
+from svmfast.formats._dataset import RowStream
 from svmfast.formats.data import recognized
-from svmfast.formats.source import open_source
-from svmfast.formats.svmlight import DataStream, stream_svmlight
+from svmfast.formats.source import Source, open_source
+from svmfast.formats.svmlight import stream_svmlight
 from svmfast.options import Reading
-
-if TYPE_CHECKING:
-    from svmfast.formats.tables import TableStream
 
 #: Approximate stored bytes of a part: seconds of work, but not too many parts.
 PART_BYTES = 32 << 20
@@ -137,7 +135,7 @@ def stream_part(
     *,
     threads: int = 1,
     keep: Sequence[str] = (),
-) -> DataStream | TableStream:
+) -> RowStream:
     """Read one of several parts; see :func:`svmfast.formats.data.stream_data`."""
     if part.groups:
         from svmfast.formats.tables import TableStream
@@ -147,9 +145,8 @@ def stream_part(
         )
         stream.rows_read = part.first_row
         return stream
-    text = stream_svmlight(open_source(_Range(part)).plain(), threads=threads, **reading.reader_kwargs())
-    text.owns = True
-    return text
+    source = Source(_Range(part), part.path, owned=True).plain()
+    return stream_svmlight(source, threads=threads, **reading.reader_kwargs())
 
 
 class _Range(io.RawIOBase):
@@ -159,7 +156,6 @@ class _Range(io.RawIOBase):
         self._file: Any = open(part.path, "rb", buffering=0)  # noqa: SIM115 (closed by close())
         self._file.seek(part.begin)
         self._left = part.end - part.begin
-        self.name = part.path
 
     def readable(self) -> bool:
         return True

@@ -1,45 +1,18 @@
-"""Inputs that are read block by block, once or several times."""
+"""Inputs that are read several times."""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from svmfast.errors import DataFormatError
-from svmfast.formats.data import stream_data
-from svmfast.formats.svmlight import Dataset
-from svmfast.options import Reading
-from svmfast.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from svmfast.formats.training_classes import TrainingClasses
 
 #: Bytes of a pipe that are inspected before it is copied to a file.
 _START = 1024
-
-
-def read_through(
-    source: Any,
-    reading: Reading,
-    threads: int,
-    progress: Progress = silent,
-    *,
-    labels: bool = True,
-    classes: TrainingClasses | None = None,
-) -> Iterator[Dataset]:
-    """Yield the rows and labels of an input, block by block, and report the progress.
-
-    If `labels` is false, the labels of a table are not read; `classes` accepts names of classes among them.
-    """
-    with stream_data(source, reading, threads=threads, labels=labels, classes=classes) as stream:
-        for block in stream:
-            yield block
-            progress(stream.bytes_read, stream.bytes_total, "read")
 
 
 class ReplayableInput:
@@ -78,17 +51,6 @@ class ReplayableInput:
         shutil.copyfileobj(pipe, spool, 1 << 20)
         # Messages about the content name the input, not the temporary file.
         return _Named(spool, self.path)
-
-    def datasets(
-        self,
-        reading: Reading,
-        threads: int,
-        progress: Progress = silent,
-        *,
-        classes: TrainingClasses | None = None,
-    ) -> Iterator[Dataset]:
-        """Yield the input's rows and labels, block by block, from the start."""
-        yield from read_through(self.source(), reading, threads, progress, classes=classes)
 
     def __enter__(self) -> ReplayableInput:
         return self

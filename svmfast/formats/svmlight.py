@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from svmfast._core import SvmlightTokenizer
 from svmfast.errors import DataFormatError, EmptyDataError, OptionError
 from svmfast.formats._dataset import Dataset as Dataset
 from svmfast.formats._dataset import Notes as Notes
+from svmfast.formats._dataset import RowStream
 from svmfast.formats._lines import Lines
 from svmfast.formats._svmlight_errors import Dialect, explain
-from svmfast.formats.source import Source, SourceLike, open_source
+from svmfast.formats.source import SourceLike
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
@@ -30,20 +30,8 @@ CHUNK_BYTES = 2 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class DataStream(Iterator[Dataset]):
-    """The datasets of one input, in order; created by :func:`stream_svmlight`. A context manager.
-
-    Attributes
-    ----------
-    path : str
-        Name of the input in messages.
-    notes : Notes
-        Irregularities tolerated so far, including comments after the last row.
-    rows_read : int
-        Number of rows returned so far.
-    owns : bool
-        Whether the stream closes its source.
-    """
+class DataStream(RowStream):
+    """The datasets of LIBSVM data text, in order; created by :func:`stream_svmlight`."""
 
     def __init__(
         self,
@@ -53,39 +41,15 @@ class DataStream(Iterator[Dataset]):
         threads: int,
         scaling: Scaling | None = None,
     ) -> None:
-        self.owns = not isinstance(source, Source)
-        self._source = open_source(source)
-        self.path = self._source.name
-        self.notes = Notes()
-        self.rows_read = 0
-        self._dialect, self._scaling = dialect, scaling
-        self._threads = threads
+        super().__init__(source, scaling)
+        self._dialect, self._threads = dialect, threads
         self._lines = Lines(self._source, chunk_bytes)
         self._tokenizer = SvmlightTokenizer(
             dialect.zero_based, dialect.precomputed, dialect.dense, dialect.lenient, dialect.labelled
         )
-        self._pieces: Iterator[Dataset] = iter(())
         self._started = False
         self._error: DataFormatError | None = None
         self._pending_mark = 0
-
-    @property
-    def bytes_total(self) -> int | None:
-        """Size of the stored input in bytes, if known in advance."""
-        return self._source.size
-
-    @property
-    def bytes_read(self) -> int:
-        """Stored bytes read so far."""
-        return self._source.consumed
-
-    def __next__(self) -> Dataset:
-        """Return the rows that are available; the error of a faulty line follows the rows before it."""
-        piece = next(self._pieces, None)
-        if piece is None:
-            self._pieces = self._scaled(self._next())
-            piece = next(self._pieces)
-        return piece
 
     def _next(self) -> Dataset:
         while self._error is None and self._feed():
@@ -93,8 +57,7 @@ class DataStream(Iterator[Dataset]):
                 return self._take()
         return self._finish()
 
-    def read_whole(self) -> Dataset:
-        """Return all remaining rows as one dataset; a faulty line among them is an error."""
+    def _whole(self) -> Dataset:
         while self._error is None and self._feed(all_at_once=True):
             pass
         try:
@@ -103,7 +66,7 @@ class DataStream(Iterator[Dataset]):
             raise OptionError(f"{self.path}: already read to its end") from None
         if self._error is not None:
             raise self._error
-        return next(self._scaled(dataset, whole=True))
+        return dataset
 
     def _feed(self, all_at_once: bool = False) -> bool:
         if not self._lines.next():
@@ -150,12 +113,12 @@ class DataStream(Iterator[Dataset]):
         return Dataset(rows, labels, self.path, first_line, notes)
 
     def _scaled(self, block: Dataset, whole: bool = False) -> Iterator[Dataset]:
-        scaling, dialect = self._scaling, self._dialect
-        if scaling is not None and dialect.dense and block.rows.n_columns < len(scaling):
-            place = "after the label" if dialect.labelled else "in a row"
+        wanted = 0 if self._scaling is None else len(self._scaling)
+        if self._dialect.dense and block.rows.n_columns < wanted:
+            place = "after the label" if self._dialect.labelled else "in a row"
             what = f"{block.rows.n_columns} values {place}"
-            raise DataFormatError(self.path, None, what, None, f"expected {len(scaling)}, as in the scaling")
-        return block.scaled(scaling, self.rows_read - len(block) + 1, whole)
+            raise DataFormatError(self.path, None, what, None, f"expected {wanted}, as in the scaling")
+        return super()._scaled(block, whole)
 
     def _finish(self) -> Dataset:
         if self._tokenizer.rows:
@@ -170,19 +133,6 @@ class DataStream(Iterator[Dataset]):
                 self.path, None, "there are no rows", None, f"expected '{form}' on each line"
             )
         raise StopIteration
-
-    def close(self) -> None:
-        """Close the input if it was opened here."""
-        if self.owns:
-            self._source.close()
-
-    def __enter__(self) -> DataStream:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def stream_svmlight(

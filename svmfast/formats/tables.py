@@ -11,9 +11,7 @@ import io
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +21,8 @@ from svmfast.errors import DataFormatError, EmptyDataError, TableError, WrongTyp
 from svmfast.foreign import foreign
 from svmfast.formats._arrow import checked, pyarrow
 from svmfast.formats._columns import Columns, label_of, pandas_index
-from svmfast.formats.source import Source, open_source
-from svmfast.formats.svmlight import Dataset, Notes
+from svmfast.formats._dataset import Dataset, Notes, RowStream
+from svmfast.formats.source import Source
 from svmfast.options import Reading
 from svmfast.rows import Rows
 
@@ -42,14 +40,15 @@ _SWITCHES = frozenset(word for one in ("true", "false") for word in (one, one.ti
 _CSV_WIDTH = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
-class TableStream(Iterator[Dataset]):
-    """The datasets of a table, in order. A context manager.
+class TableStream(RowStream):
+    """The datasets of a table, in order.
 
     Parameters
     ----------
     source : path, ``-``, bytes, binary file object or opened Source
     kind : {"parquet", "arrow", "arrow stream", "csv"}
     reading : Reading
+        Its scaling is not a path.
     threads : int
         Number of threads that decode; the results do not depend on it.
     keep : sequence of str
@@ -61,20 +60,12 @@ class TableStream(Iterator[Dataset]):
     classes : TrainingClasses, optional
         Labels for names of classes that no model names yet.
 
-    Attributes
-    ----------
-    path : str
-    notes : Notes
-    rows_read : int
-    columns : Columns
-    bytes_total, bytes_read : int or None
-        Size of the stored table, and how much of it has been read, which for Parquet and Arrow files is an
-        estimate.
-
     Raises
     ------
     MissingPackageError, TableError
     """
+
+    columns: Columns
 
     def __init__(
         self,
@@ -89,16 +80,13 @@ class TableStream(Iterator[Dataset]):
         classes: TrainingClasses | None = None,
     ) -> None:
         self._pa = pyarrow()
-        self._source = open_source(source)
-        self.path, self.notes, self.rows_read = self._source.name, Notes(), 0
+        super().__init__(source, reading.scale)
         self._threads, self._reading, self._keep, self._labels = threads, reading, keep, labels
         self._classes = classes
         self._names = reading.names
-        self._scaling = _loaded(reading.scale)
         self._given, self._groups = source, row_groups
         self._done = self._total = 0
         self._batch: Any = None
-        self._pieces: Iterator[Dataset] = iter(())
         self._spool: IO[bytes] | None = None
         try:
             with self._reporting():
@@ -108,19 +96,12 @@ class TableStream(Iterator[Dataset]):
             self.close()
             raise
 
-    columns: Columns
-
-    @property
-    def bytes_total(self) -> int | None:
-        """Size of the stored table in bytes, if known in advance."""
-        return self._source.size
-
     @property
     def bytes_read(self) -> int:
-        """Stored bytes read so far."""
+        """Stored bytes read so far; of Parquet and Arrow files an estimate."""
         if self._total and self._source.size:
             return self._source.size * self._done // self._total
-        return self._source.consumed
+        return super().bytes_read
 
     def _parquet(self) -> Iterator[Any]:
         from pyarrow import parquet
@@ -256,14 +237,6 @@ class TableStream(Iterator[Dataset]):
             found = next(self._batches, None)
             return None if found is None else checked(found, self.columns.read)
 
-    def __next__(self) -> Dataset:
-        piece = next(self._pieces, None)
-        if piece is None:
-            block = self._next()
-            self._pieces = block.scaled(self._scaling, self.rows_read - len(block) + 1)
-            piece = next(self._pieces)
-        return piece
-
     def _next(self) -> Dataset:
         while self._batch is None or self._batch.num_rows == 0:
             self._batch = self._next_batch()
@@ -278,15 +251,6 @@ class TableStream(Iterator[Dataset]):
         self.rows_read += batch.num_rows
         self._done += batch.num_rows
         return dataset
-
-    def read_whole(self) -> Dataset:
-        """Return all remaining rows as one dataset."""
-        first, scaling, self._scaling = self.rows_read + 1, self._scaling, None
-        blocks = list(self)
-        rows = Rows.concatenate([block.rows for block in blocks])
-        labels = np.concatenate([block.labels for block in blocks])
-        whole = replace(blocks[0], rows=rows, labels=labels, kept=None)
-        return next(whole.scaled(scaling, first, whole=True))
 
     @contextlib.contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -312,17 +276,9 @@ class TableStream(Iterator[Dataset]):
 
     def close(self) -> None:
         """Close the input."""
-        self._source.close()
+        super().close()
         if self._spool is not None:
             self._spool.close()
-
-    def __enter__(self) -> TableStream:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _Unpacked(io.RawIOBase):
@@ -395,15 +351,6 @@ def from_object(data: Any, reading: Reading) -> Dataset:
         Notes(),
         columns=columns.features,
     )
-
-
-def _loaded(scale: Any) -> Any:
-    """Return a scaling, read from its file if it is a path."""
-    if not isinstance(scale, str | os.PathLike):
-        return scale
-    from svmfast.formats.ranges import read_scaling
-
-    return read_scaling(scale)
 
 
 def _is_number(field: str) -> bool:

@@ -372,10 +372,6 @@ class Scaling(Cacheless):
         with _named_overflow():
             return self.native.text(np.ascontiguousarray(labels), rows.indptr, rows.indices, rows.values)
 
-    def with_target(self, target: TargetRange | None) -> Scaling:
-        """Return the same map of columns with another scaling of labels."""
-        return replace(self, target=target)
-
     def apply_labels(self, labels: FloatArray) -> FloatArray:
         """Return the scaled labels of data, ``(n,)``; `labels` themselves if there is no `target`."""
         return labels if self.target is None else self.target.apply(labels)
