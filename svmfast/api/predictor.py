@@ -16,9 +16,9 @@ from svmfast.api.column_order import IN_MEMORY, ColumnOrder
 from svmfast.api.given import check_array, check_width, rows_of
 from svmfast.api.listener import Listener
 from svmfast.api.opened_models import opened_models
-from svmfast.api.output_columns import OutputColumns
 from svmfast.api.prediction_options import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
+from svmfast.formats.answers import OutputColumns
 from svmfast.models.answer import Answer, answer, in_blocks
 from svmfast.models.certified import bounds_its_error
 from svmfast.models.memory import MEMORY

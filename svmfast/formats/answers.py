@@ -1,12 +1,13 @@
-"""Writers of answers: svm-predict's text, or a table."""
+"""The columns of an output of predict, and its writers: svm-predict's text, or a table."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from svmfast.display import repeated, shown
+from svmfast.display import named_labels, repeated, shown
 from svmfast.errors import OptionError
 from svmfast.formats import predictions
 from svmfast.formats.packing import ENDINGS
@@ -54,50 +55,104 @@ def table_form(path: str | os.PathLike[str]) -> TableForm | None:
     return form
 
 
-def check_kept(head: Head, keep: Sequence[str], names: Mapping[float, str] | None = None) -> None:
-    """Raise OptionError if a column to be kept has a name that a column of predictions can have."""
-    own = {"label", "inside", "certified", "error_bound"} if keep else set()
-    own.update(predictions.pair_names(head, names) if keep else (), _outcomes(head, names))
-    for name in keep:
-        if name in own:
-            raise OptionError(f"`keep` names '{name}', which is the name of a column of predictions")
+@dataclass(frozen=True)
+class OutputColumns:
+    """The columns of the outputs of one predictor.
 
+    Attributes
+    ----------
+    head : Head
+        The model's.
+    class_names : mapping of float to str, or None
+        The name of each label, if the model has names.
+    names : bool or None
+        Write them in place of labels; None: in tables only.
+    probability, decision_values, bound, certify : bool
+        As for :class:`svmfast.Predictor`.
 
-def check_columns(
-    head: Head,
-    form: TableForm | None,
-    names: Mapping[float, str] | None,
-    *,
-    probability: bool,
-    decision_values: bool,
-    bound: bool,
-    certify: bool,
-) -> None:
-    """Raise OptionError if the class names would make the output ambiguous.
-
-    They are part of a table's column names, which must differ; in text, spaces separate the columns.
+    Raises
+    ------
+    OptionError
+        `names` without names.
     """
-    if names is None:
-        return
-    written = names if form is not None else {label: shown(name) for label, name in names.items()}
-    if form is None:
-        if probability or decision_values or bound or certify:
-            for name in names.values():
-                if not name or any(map(str.isspace, name)):
-                    raise OptionError(
-                        f"`names`: the class '{shown(name)}' is not a single word, and spaces separate the "
-                        "columns; write a table (.csv, .parquet), or labels"
-                    )
-        again = repeated(written.values())  # escapes can make two names one
-        if again is not None:
+
+    head: Head = field(repr=False)
+    class_names: Mapping[float, str] | None
+    names: bool | None = None
+    probability: bool = False
+    decision_values: bool = False
+    bound: bool = False
+    certify: bool = False
+
+    def __post_init__(self) -> None:
+        if self.names and self.class_names is None:
             raise OptionError(
-                f"two classes would be written as '{again}'; write a table, or labels (`no_names`)"
+                "`names`: the classes of `model` have no names; a model imported from scikit-learn has them "
+                "if its classes are not integers"
             )
-    columns = predictions.pair_names(head, written) if decision_values else []
-    columns += _outcomes(head, written) if probability else []
-    again = repeated(columns)
-    if again is not None:
-        raise OptionError(f"two columns would be called '{shown(again)}'; write labels (`no_names`)")
+
+    def check(self, output: str, keep: Sequence[str], *, many: bool = False) -> None:
+        """Raise OptionError if an output of this name cannot have these columns, and those to keep.
+
+        `many`: the name is an input's name with a suffix.
+        """
+        form = table_form(output)
+        if keep and form is None:
+            add = "; add `suffix` .parquet" if many else ""
+            raise OptionError(f"`keep` needs an output that is a table: .parquet, .arrow, .csv or .tsv{add}")
+        names = self.names_for(output)
+        self._check_kept(keep, names)
+        if names is not None:
+            self._check_names(form, names)
+
+    def _check_kept(self, keep: Sequence[str], names: Mapping[float, str] | None) -> None:
+        """Raise OptionError if a column to be kept has a name that a column of predictions can have."""
+        own = {"label", "inside", "certified", "error_bound"} if keep else set()
+        own.update(predictions.pair_names(self.head, names) if keep else (), _outcomes(self.head, names))
+        for name in keep:
+            if name in own:
+                raise OptionError(f"`keep` names '{name}', which is the name of a column of predictions")
+
+    def _check_names(self, form: TableForm | None, names: Mapping[float, str]) -> None:
+        """Raise OptionError if the class names would make the output ambiguous.
+
+        They are part of a table's column names, which must differ; in text, spaces separate the columns.
+        """
+        written = names if form is not None else {label: shown(name) for label, name in names.items()}
+        if form is None:
+            if self.probability or self.decision_values or self.bound or self.certify:
+                for name in names.values():
+                    if not name or any(map(str.isspace, name)):
+                        raise OptionError(
+                            f"`names`: the class '{shown(name)}' is not a single word, and spaces separate "
+                            "the columns; write a table (.csv, .parquet), or labels"
+                        )
+            again = repeated(written.values())  # escapes can make two names one
+            if again is not None:
+                raise OptionError(
+                    f"two classes would be written as '{again}'; write a table, or labels (`no_names`)"
+                )
+        columns = predictions.pair_names(self.head, written) if self.decision_values else []
+        columns += _outcomes(self.head, written) if self.probability else []
+        again = repeated(columns)
+        if again is not None:
+            raise OptionError(f"two columns would be called '{shown(again)}'; write labels (`no_names`)")
+
+    def names_for(self, output: str) -> Mapping[float, str] | None:
+        """Return the names that replace the labels in an output of this name, if any."""
+        wanted = table_form(output) is not None if self.names is None else self.names
+        return self.class_names if wanted else None
+
+    def meaning_of_labels(self, output: str) -> str | None:
+        """Return a remark on the meaning of labels, if the output has labels and the classes have names."""
+        if self.class_names is None or self.names is not None or self.names_for(output) is not None:
+            return None
+        return f"labels stand for classes: {named_labels(self.class_names)}; `names` writes the names"
+
+    def writer(self, out: Writer, output: str, *, first: bool) -> AnswerWriter:
+        """Return the writer for an output of this name; `first`: the rows are the first of their file."""
+        form, names = table_form(output), self.names_for(output)
+        return TextAnswers(out, self, names, first) if form is None else TableAnswers(out, self, names, form)
 
 
 def _outcomes(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
@@ -124,9 +179,7 @@ class TextAnswers:
     Parameters
     ----------
     out : Writer
-    head : Head
-    probability, decision_values, bound, certify : bool
-        The requested columns.
+    columns : OutputColumns
     names : mapping of float to str, optional
         The name of each label, written instead of the label.
     first : bool
@@ -134,18 +187,9 @@ class TextAnswers:
     """
 
     def __init__(
-        self,
-        out: Writer,
-        head: Head,
-        *,
-        probability: bool,
-        decision_values: bool,
-        bound: bool,
-        certify: bool,
-        names: Mapping[float, str] | None = None,
-        first: bool = True,
+        self, out: Writer, columns: OutputColumns, names: Mapping[float, str] | None, first: bool
     ) -> None:
-        self._out, self._decision_values, self._certify = out, decision_values, certify
+        self._out, self._columns, head = out, columns, columns.head
         # Escaped, so that no name contains a line end.
         self._names = None if names is None else {label: shown(name) for label, name in names.items()}
         # The values that a label can have; regression has no such list.
@@ -156,25 +200,26 @@ class TextAnswers:
             out.write(
                 predictions.header(
                     head,
-                    probability=probability,
-                    decision_values=decision_values,
-                    bound=bound,
-                    certify=certify,
+                    probability=columns.probability,
+                    decision_values=columns.decision_values,
+                    bound=columns.bound,
+                    certify=columns.certify,
                     class_names=self._names,
                 )
             )
 
     def write(self, found: Answer, kept: Any = None) -> None:
         """Append lines."""
+        certify = self._columns.certify
         self._out.write(
             predictions.lines(
                 found.predicted,
                 labels=self._labels,
                 probabilities=found.probabilities,
-                decisions=found.decisions if self._decision_values else None,
+                decisions=found.decisions if self._columns.decision_values else None,
                 inside=found.inside,
-                certified=found.certified if self._certify else None,
-                error_bounds=found.error_bounds if self._certify else None,
+                certified=found.certified if certify else None,
+                error_bounds=found.error_bounds if certify else None,
                 class_names=self._names,
             )
         )
@@ -185,36 +230,16 @@ class TextAnswers:
 
 
 class TableAnswers:
-    """A table with the column ``label``, the other requested columns, and the columns to keep.
-
-    Parameters
-    ----------
-    out : Writer
-    head : Head
-    form : {"parquet", "arrow", "csv", "tsv"}
-    probability, decision_values, bound, certify : bool
-    names : mapping of float to str, optional
-        The name of each label, written instead of the label.
-    """
+    """A table with the column ``label``, the other requested columns, and the columns to keep."""
 
     def __init__(
-        self,
-        out: Writer,
-        head: Head,
-        form: TableForm,
-        *,
-        probability: bool,
-        decision_values: bool,
-        bound: bool,
-        certify: bool,
-        names: Mapping[float, str] | None = None,
+        self, out: Writer, columns: OutputColumns, names: Mapping[float, str] | None, form: TableForm
     ) -> None:
         from svmfast.formats.table_output import TableOutput
 
-        self._head, self._certify = head, certify
-        self._names = names
-        self._values = predictions.pair_names(head, self._names) if decision_values else []
-        self._outcomes = _outcomes(head, self._names) if probability else []
+        self._head, self._certify, self._names = columns.head, columns.certify, names
+        self._values = predictions.pair_names(self._head, names) if columns.decision_values else []
+        self._outcomes = _outcomes(self._head, names) if columns.probability else []
         self._table = TableOutput(out, form)
 
     def write(self, found: Answer, kept: Any = None) -> None:
