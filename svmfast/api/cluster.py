@@ -146,7 +146,6 @@ def run_jobs(
     ------
     ClusterError
         The connection to the scheduler was lost; finished outputs are complete and recorded.
-    WriteError
     """
     package = distributed()
     from svmfast import __version__

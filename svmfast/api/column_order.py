@@ -83,10 +83,6 @@ class ColumnOrder:
             None for training: the first table then decides which feature is which.
         in_memory : bool
             Whether it is a DataFrame, which has no reading options.
-
-        Raises
-        ------
-        TableError
         """
         if features is None or reading.features is not None or reading.names is not None:
             return

@@ -123,12 +123,6 @@ def check_array(
         Number of columns.
     model : Model
         For scaled rows.
-    scaling : Scaling or None
-    warn : callable
-
-    Raises
-    ------
-    ArrayWidthError
     """
     known = model.n_features
     if scaling is not None:
@@ -149,7 +143,6 @@ def with_scaling_of(
 
     Parameters
     ----------
-    reading : Reading
     models : iterable of (name, model)
         A model without a scaling expects scaled rows.
     memory : int

@@ -172,7 +172,6 @@ class _Reader:
         `method.options`.
     stack : ExitStack
         Closes opened files after the run.
-    see : callable
     reference : Model or None
         The model whose width and scale the rows must match.
     names : TrainingNames or None

@@ -42,7 +42,6 @@ def written(
 
     Parameters
     ----------
-    model : KernelExpansion, or ScaledModel of one
     names : sequence of str
         Names of the features, may be empty.
     ranges : bool
@@ -51,8 +50,6 @@ def written(
         Rows on which the text's values are compared with the model's.
     of : str
         Description of these rows for messages.
-    threads : int
-    listener : Listener
     to : str
         The language's name.
 

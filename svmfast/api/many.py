@@ -214,10 +214,6 @@ def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]
         ``-`` is standard input.
     memory : int
         Limit on the memory for the names, in bytes.
-
-    Raises
-    ------
-    CompressedDataError, FileAccessError, MemoryLimitError
     """
     from svmfast.formats._whole import check_unpacked, read_whole
     from svmfast.formats.source import open_source

@@ -17,12 +17,6 @@ from svmfast.rows import as_floats
 def with_means(reading: Reading, given: Any, threads: int) -> Reading:
     """Return `reading` with a scaling that has the means of the rows, which are read once for them.
 
-    Parameters
-    ----------
-    reading : Reading
-    given : path, opened source, DataFrame or array_like
-    threads : int
-
     Raises
     ------
     OptionError

@@ -27,7 +27,6 @@ class TrainingNames:
 
     Parameters
     ----------
-    method : Method
     given : mapping
         Inputs by name, as for :func:`svmfast.api.inputs.opened_inputs`.
     options : object

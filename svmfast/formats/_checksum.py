@@ -17,7 +17,6 @@ def content_checksum(record: Record, embedded: Mapping[str, bytes]) -> str:
 
     Parameters
     ----------
-    record : Record
     embedded : mapping of str to bytes
         The text of each embedded model.
     """

@@ -31,10 +31,8 @@ class Columns:
 
     Parameters
     ----------
-    schema : pyarrow.Schema
     path : str
         Name of the table in messages.
-    reading : Reading
     names : sequence of str, optional
         The names of a model's features.
     keep : sequence of str
@@ -48,10 +46,6 @@ class Columns:
         are named.
     classes : TrainingClasses, optional
         Labels for names of classes that no model names yet.
-
-    Raises
-    ------
-    TableError
     """
 
     def __init__(

@@ -63,7 +63,6 @@ def parse_container(data: bytes, path: str, allowance: Allowance | None = None) 
     ------
     ModelFormatError
         The message has line and token.
-    MemoryLimitError
     """
     reader = _ContainerReader(data, path, allowance)
     container = reader.read()

@@ -44,7 +44,6 @@ def parse_libsvm_model(
     ------
     ModelFormatError
         The message has line and token.
-    MemoryLimitError
     """
     header = LibsvmHeader(data, path)
     values = header.values

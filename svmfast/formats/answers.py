@@ -178,8 +178,6 @@ class TextAnswers:
 
     Parameters
     ----------
-    out : Writer
-    columns : OutputColumns
     names : mapping of float to str, optional
         The name of each label, written instead of the label.
     first : bool

@@ -25,10 +25,6 @@ Arrays = Mapping[str, NDArray[Any]]
 class CheckpointFile:
     """The file in which a training run saves its state; every save replaces the whole file.
 
-    Parameters
-    ----------
-    path : str
-
     Raises
     ------
     OptionError
@@ -54,10 +50,8 @@ def write_checkpoint(path: str | os.PathLike[str], meta: Meta, arrays: Arrays) -
 
     Parameters
     ----------
-    path : str or os.PathLike
     meta : mapping
         Values that JSON can represent. Floats keep every bit.
-    arrays : mapping of str to array
     """
     packed = io.BytesIO()
     text = np.frombuffer(json.dumps(dict(meta), allow_nan=False).encode(), dtype=np.uint8)

@@ -52,9 +52,6 @@ def stream_data(
 
     Parameters
     ----------
-    source : path, ``-``, bytes, binary file object or opened Source
-    reading : Reading
-    threads : int
     keep : sequence of str
         Columns of a table to keep with the rows (``Dataset.kept``).
     chunk_bytes : int

@@ -26,10 +26,8 @@ class LoadedModel(Cacheless):
 
     Attributes
     ----------
-    model : Model
     path : str
         The file as named by the user.
-    format : {"libsvm-model", "svmfast-model"}
     text : bytes
         The whole file, decompressed.
     n_bytes : int
@@ -163,7 +161,6 @@ def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes
 
     Parameters
     ----------
-    model : Model
     provenance : dict, optional
         Provenance in addition to the model's own. LIBSVM's format cannot store it.
     """

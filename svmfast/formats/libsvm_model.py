@@ -45,7 +45,6 @@ def read_libsvm_model(source: SourceLike, *, memory: int = MEMORY) -> KernelExpa
     ------
     ModelFormatError, FileAccessError, CompressedDataError
         The message has line and token.
-    MemoryLimitError
     """
     with open_source(source) as opened:
         allowance = Allowance(memory, opened.name)
@@ -53,12 +52,7 @@ def read_libsvm_model(source: SourceLike, *, memory: int = MEMORY) -> KernelExpa
 
 
 def write_libsvm_model(path: str | os.PathLike[str], model: KernelExpansion) -> int:
-    """Write a LIBSVM model file atomically; return its size in bytes.
-
-    Raises
-    ------
-    UnsupportedError, WriteError
-    """
+    """Write a LIBSVM model file atomically; return its size in bytes."""
     text = libsvm_model_bytes(model)
     with write_atomic(path) as file:
         file.write(text)

@@ -27,7 +27,6 @@ class Part:
 
     Attributes
     ----------
-    path : str
     number, of : int
         The number of the part, from 0, and the number of parts.
     begin, end : int

@@ -83,11 +83,8 @@ def lines(
 
     Parameters
     ----------
-    predicted : (n,) float64
     labels : sequence of float, optional
         The values that `predicted` can take, if they are few; each is formatted only once.
-    probabilities : (n, k) float64, optional
-    decisions : (n, p) float64, optional
     inside : (n,) bool, optional
         Printed as ``inside`` or ``outside``.
     certified : (n,) bool, optional

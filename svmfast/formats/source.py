@@ -205,10 +205,6 @@ class Source:
         -------
         int or None
             Number of bytes copied; 0 at the end of the input; None if `wait` is false and none is available.
-
-        Raises
-        ------
-        FileAccessError, CompressedDataError
         """
         if self._ahead:
             count = min(len(self._ahead), len(view))

@@ -30,13 +30,7 @@ def join_tables(places: Sequence[str], file: Writer, form: str) -> None:
 
 
 class TableOutput:
-    """A table that is written block by block.
-
-    Parameters
-    ----------
-    file : Writer
-    form : {"parquet", "arrow", "csv", "tsv"}
-    """
+    """A table that is written block by block."""
 
     def __init__(self, file: Writer, form: str) -> None:
         self._pa, self._form = pyarrow(), form
@@ -52,7 +46,6 @@ class TableOutput:
         ----------
         columns : mapping of str to (n,) array, pyarrow.Array or None
             The columns by name; None is a column of missing values.
-        n : int
         kept : pyarrow.RecordBatch of n rows, optional
             Additional columns.
         """

@@ -45,8 +45,6 @@ class TableStream(RowStream):
 
     Parameters
     ----------
-    source : path, ``-``, bytes, binary file object or opened Source
-    kind : {"parquet", "arrow", "arrow stream", "csv"}
     reading : Reading
         Its scaling is not a path.
     threads : int
@@ -59,10 +57,6 @@ class TableStream(RowStream):
         Whether labels are needed.
     classes : TrainingClasses, optional
         Labels for names of classes that no model names yet.
-
-    Raises
-    ------
-    MissingPackageError, TableError
     """
 
     columns: Columns
@@ -330,12 +324,7 @@ def opened_object(data: Any, reading: Reading) -> tuple[Columns, Iterator[Any]]:
 
 
 def from_object(data: Any, reading: Reading) -> Dataset:
-    """Return the rows of an object with Arrow's C interface; numeric columns are not copied in between.
-
-    Raises
-    ------
-    MissingPackageError, TableError, DataFormatError, WrongTypeError
-    """
+    """Return the rows of an object with Arrow's C interface; numeric columns are not copied in between."""
     columns, batches = opened_object(data, reading)
     rows, labels, read = [], [], 0
     for batch in batches:

@@ -99,7 +99,6 @@ def _with_steps_before(
         The model of the last step, which may have its own scaling, or one that only holds names.
     before : Affine or None
         The map of the steps before it, if any.
-    features : tuple of str or None
     width : int
         Number of features of the last step.
     called : str

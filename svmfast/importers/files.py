@@ -95,7 +95,6 @@ def model_of_file(
         cannot be converted (:func:`svmfast.from_sklearn`).
     ModelFormatError
         The file is not an estimator, is damaged, or contains types that skops does not trust.
-    FileAccessError, MemoryLimitError
     """
     name = os.fspath(path)
     try:

@@ -66,15 +66,6 @@ def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
 
     Integers that LIBSVM can have as labels, floats included, are kept and get no names. Other classes
     (strings, booleans, fractions) are numbered from 0.
-
-    Parameters
-    ----------
-    classes : (k,) array_like
-
-    Returns
-    -------
-    labels : (k,) int64
-    names : tuple of str or None
     """
     values = np.asarray(classes)
     if values.dtype.kind in "iuf" and bool(((values >= _SMALLEST_LABEL) & (values <= _LARGEST_LABEL)).all()):
@@ -94,7 +85,6 @@ def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[st
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
     called : str
         The estimator's name in messages.
 

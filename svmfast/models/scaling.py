@@ -71,7 +71,6 @@ class ColumnRanges:
     ----------
     minimum, maximum : (d,) float64
         Equal for a column that is dropped; svm-scale drops the columns that its range file does not list.
-    lower, upper : float
     """
 
     minimum: FloatArray
