@@ -17,7 +17,7 @@ from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.ranges import ranges_bytes
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel, scaling_of, unscaled, with_scaling
-from svmfast.models.scaling import ColumnRanges, Scaling
+from svmfast.models.scaling import ColumnRanges, Scaling, identity
 from svmfast.rows import Rows
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _named(scaling: Scaling | None, model: KernelExpansion, names: Sequence[str]
     clips = scaling is not None and scaling.clip is not None and len(names) != len(scaling)
     if len(names) < known or clips:
         raise OptionError(f"{len(names)} feature names for {known} features")
-    return (Scaling(np.zeros(0), np.zeros(0)) if scaling is None else scaling).naming(names)
+    return (identity(0) if scaling is None else scaling).naming(names)
 
 
 def command_for_text(model: Model, path: str) -> str | None:

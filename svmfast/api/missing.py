@@ -9,7 +9,7 @@ import numpy as np
 
 from svmfast.api.given import is_path, is_table
 from svmfast.errors import OptionError
-from svmfast.models.scaling import Scaling
+from svmfast.models.scaling import identity
 from svmfast.options import Reading
 from svmfast.rows import as_floats
 
@@ -43,8 +43,7 @@ def with_means(reading: Reading, given: Any, threads: int) -> Reading:
     scaling = reading.scale
     if scaling is None:
         named = names is not None and not all(name.isdecimal() for name in names)
-        zeros = np.zeros(len(means))
-        scaling = Scaling(zeros, zeros + 1, feature_names=names if named else None)
+        scaling = replace(identity(len(means)), feature_names=names if named else None)
     return replace(reading, scale=replace(scaling, missing=means))
 
 

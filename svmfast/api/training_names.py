@@ -14,7 +14,7 @@ from svmfast.errors import OptionError
 from svmfast.formats._columns import LABEL
 from svmfast.formats.training_classes import TrainingClasses
 from svmfast.methods.method import Method
-from svmfast.models.scaling import Scaling
+from svmfast.models.scaling import Scaling, identity
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, as_array
 
@@ -121,8 +121,7 @@ class TrainingNames:
         if scaling is None and columns is None and classes is None and not fills:
             return None
         if scaling is None:
-            count = width if columns is None else len(columns)
-            scaling = Scaling(np.zeros(count), np.ones(count))
+            scaling = identity(width if columns is None else len(columns))
         if columns is not None:
             scaling = scaling.naming(columns)
         if fills:

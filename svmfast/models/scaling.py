@@ -476,6 +476,11 @@ class Scaling(Cacheless):
         )
 
 
+def identity(width: int) -> Scaling:
+    """Return the scaling that changes no row, with so many columns."""
+    return Scaling(np.zeros(width), np.ones(width))
+
+
 @contextmanager
 def _named_overflow(first: int | NDArray[np.int64] = 1) -> Iterator[None]:
     """Turn the error of the native loops into one that names row and feature."""
