@@ -14,8 +14,8 @@ import numpy as np
 
 from svmfast.errors import ModelChecksumError, ModelContentError, ModelFormatError
 from svmfast.formats._checksum import content_checksum
-from svmfast.formats._libsvm_reader import parse_libsvm_model
 from svmfast.formats._model_numbers import line_of, number_fault, read_numbers, token_at
+from svmfast.formats.libsvm_model import parse_libsvm_model
 from svmfast.models.base import (
     KINDS,
     PROVENANCE,
@@ -77,9 +77,10 @@ def parse_model(data: bytes, path: str, allowance: Allowance | None = None) -> t
 
 def _model_of(reader: _ContainerReader, path: str) -> tuple[Model, Container]:
     container = reader.read()
-    reader.check_source()
+    kind = model_class(container.record.kind)
+    reader.check_source(kind.schema.source)
     try:
-        model = model_class(container.record.kind).from_record(container.record)
+        model = kind.from_record(container.record)
     except ModelContentError as error:
         at = container.lines.get(error.field)
         raise ModelFormatError(path, at, error.what, error.token, f"expected {error.expected}") from error
@@ -104,7 +105,6 @@ class _ContainerReader:
         self.lines: dict[str, int] = {}
         self.warnings: list[str] = []
         self.values: dict[str, Any] = {}
-        self.source_hash: str | None = None
 
     def read(self) -> Container:
         self._read_version()
@@ -126,21 +126,8 @@ class _ContainerReader:
             words, line = self._next_line()
             section = words[0] if words[0] in ("array", "embedded", "end") else ""
             name = words[0] if section in ("", "end") else words[1] if len(words) > 1 else ""
-            found = next((i for i, (s, n, _) in enumerate(order) if (s, n) == (section, name)), None)
-            if found is None:
-                what = f"unknown {section or 'key'}" if name else f"no name after '{section}'"
-                raise self._fault(line, what, f"one of the kind '{kind}'", name or None)
-            if name in self.lines:
-                what = f"was already given on line {self.lines[name]}"
-                raise self._fault(line, what, "every name once", name)
-            if found < at:
-                what = f"comes after '{order[at][1]}'"
-                raise self._fault(line, what, "the order of docs/model-format.md", name)
-            for skipped_section, skipped, needed in order[at + 1 : found]:
-                if needed:
-                    what = f"no {skipped_section or 'key'} '{skipped}' before this line"
-                    raise self._fault(line, what, f"it in a model of kind '{kind}'")
-            at, self.lines[name] = found, line
+            at = self._place(order, at, section, name, line, kind)
+            self.lines[name] = line
             if section == "end":
                 self._check_end(words, line)
                 break
@@ -150,10 +137,6 @@ class _ContainerReader:
                 begin = self.pos
                 self.values[name] = self._read_embedded(words, line, schema)
                 self.embedded_texts[name] = self.data[begin : self.pos]
-                if name == schema.source:
-                    import hashlib  # imported only if a model is embedded, to save start-up time
-
-                    self.source_hash = hashlib.sha256(self.embedded_texts[name]).hexdigest()
             elif name in scalars:
                 self.values[name] = self._read_scalar(scalars[name], words, line)
             else:
@@ -163,6 +146,27 @@ class _ContainerReader:
         )
         self.computed = content_checksum(record, self.embedded_texts)
         return Container(record, self.lines, self.warnings)
+
+    def _place(
+        self, order: list[tuple[str, str, bool]], at: int, section: str, name: str, line: int, kind: str
+    ) -> int:
+        """Return the place in `order` of a line that follows the one at `at`; refuse it elsewhere."""
+        found = next((i for i, (s, n, _) in enumerate(order) if (s, n) == (section, name)), None)
+        if found is None:
+            what = f"unknown {section or 'key'}" if name else f"no name after '{section}'"
+            raise self._fault(line, what, f"one of the kind '{kind}'", name or None)
+        if name in self.lines:
+            what = f"was already given on line {self.lines[name]}"
+            raise self._fault(line, what, "every name once", name)
+        if found < at:
+            raise self._fault(
+                line, f"comes after '{order[at][1]}'", "the order of docs/model-format.md", name
+            )
+        for skipped_section, skipped, needed in order[at + 1 : found]:
+            if needed:
+                what = f"no {skipped_section or 'key'} '{skipped}' before this line"
+                raise self._fault(line, what, f"it in a model of kind '{kind}'")
+        return found
 
     def check_content(self) -> None:
         """Refuse content that does not match its checksum."""
@@ -174,14 +178,16 @@ class _ContainerReader:
             fault.computed = self.computed
             raise fault
 
-    def check_source(self) -> None:
-        """Refuse an embedded model that is not the one named by `source`."""
+    def check_source(self, name: str | None) -> None:
+        """Refuse an embedded model of this name that is not the one of the provenance's `source`."""
         source = self.values.get("source")
-        if self.source_hash is None or source is None or source == f"sha256:{self.source_hash}":
+        if source is None or name is None or name not in self.embedded_texts:
             return
-        line = self.lines["exact"]
-        what = "the embedded model is not the one that 'source' names: their hashes differ"
-        raise self._fault(line, what, "the model that was converted")
+        import hashlib  # imported only if a model is embedded, to save start-up time
+
+        if source != f"sha256:{hashlib.sha256(self.embedded_texts[name]).hexdigest()}":
+            what = "the embedded model is not the one that 'source' names: their hashes differ"
+            raise self._fault(self.lines[name], what, "the model that was converted")
 
     def _part(self, names: Any) -> dict[str, Any]:
         return {name: self.values[name] for name in names if name in self.values}

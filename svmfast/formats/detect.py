@@ -8,9 +8,10 @@ from typing import Literal, cast
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelFormatError, NotAModelError, WrongTypeError
+from svmfast.formats._libsvm_header import is_model_key
 from svmfast.formats._whole import KILOBYTE, first_words, read_whole
 from svmfast.formats.container import MAGIC, container_bytes, parse_model
-from svmfast.formats.libsvm_model import is_model_key, libsvm_model_bytes, parse_libsvm_model
+from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.formats.target import write_atomic
 from svmfast.models.base import Model, RecordModel

@@ -10,7 +10,7 @@ import pytest
 
 from svmfast import errors
 from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_svmlight_rows
-from svmfast.formats import _lines
+from svmfast.formats import svmlight
 from svmfast.formats.svmlight import Notes, read_svmlight, stream_svmlight
 from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.rows import Rows
@@ -185,8 +185,8 @@ def test_endless_lines_end(
             assert self.given < 200_000, "read on without need"
             return count
 
-    monkeypatch.setattr(_lines, "_SUSPICIOUS_LINE", 5_000)
-    monkeypatch.setattr(_lines, "MAX_LINE_BYTES", 10_000)
+    monkeypatch.setattr(svmlight, "_SUSPICIOUS_LINE", 5_000)
+    monkeypatch.setattr(svmlight, "MAX_LINE_BYTES", 10_000)
     with pytest.raises(kind) as caught:
         list(stream_svmlight(Endless(), chunk_bytes=1000, labelled=filler.startswith(b"1 ")))
     assert message in str(caught.value)
