@@ -17,7 +17,7 @@ from svmfast.api.predictor import Predictor
 from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
 from svmfast.formats.done import DoneList, stamp
-from svmfast.formats.parts import PART_BYTES
+from svmfast.formats.parts import PART_BYTES, Part
 from svmfast.models.memory import MEMORY, Allowance
 from svmfast.options import Reading
 from svmfast.threads import thread_count
@@ -253,6 +253,8 @@ class Job:
         The paths of the input and its output, and the output's path relative to the folder.
     made_from : dict
         The record in the list of finished outputs.
+    parts, ended, warnings
+        On a cluster: its parts, the counts of those that have ended by their numbers, and their warnings.
     """
 
     path: str
@@ -261,6 +263,9 @@ class Job:
     made_from: dict[str, Any]
     counted: dict[str, Any] | None = None
     error: str | None = None
+    parts: list[Part] = field(default_factory=list)
+    ended: dict[int, dict[str, Any]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
 
 def _results(
@@ -326,22 +331,17 @@ def _made_by_cluster(
     keep: Sequence[str],
     part_bytes: int,
 ) -> Callable[[list[Job]], Iterator[Job]]:
-    from svmfast.api.cluster import Shared, absolute, run_jobs
+    from svmfast.api.cluster import run_jobs
 
     def made(jobs: list[Job]) -> Iterator[Job]:
         if not jobs:
             return
-        shared = [Shared(**{**vars(job), "place": absolute(job.place)}) for job in jobs]
-        whose = {id(one): job for one, job in zip(shared, jobs, strict=True)}
         order = predictor.column_order
         # Workers take files in any order; which one is the first must not depend on that.
         order.find_first((job.path for job in jobs), reading, keep, predictor)
         key = order.key(settings)
-        running = run_jobs(address, shared, predictor, done, key, reading, keep, part_bytes=part_bytes)
-        for one in running:
-            job = whose[id(one)]
-            job.counted, job.error = one.counted, one.error
-            for text in one.warnings:
+        for job in run_jobs(address, jobs, predictor, done, key, reading, keep, part_bytes=part_bytes):
+            for text in job.warnings:
                 predictor.listener.warn(text)
             yield job
 
