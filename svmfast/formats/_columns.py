@@ -63,9 +63,11 @@ class Columns:
     ) -> None:
         self._path, self._first_line = path, first_line
         self._schema, self.keep = schema, tuple(keep)
+        #: Number of columns of each name.
+        self._number = Counter(schema.names)
         self.label = label_of(schema.names, reading)
         chosen, excluded = reading.features or names, reading.exclude or ()
-        absent = self.label is not None and schema.get_field_index(self.label) < 0
+        absent = self.label is not None and self._number[self.label] != 1
         if self.label is not None and not labels and (not absent or (chosen and reading.label is None)):
             left_out = (*left_out, self.label)
             self.label, absent = None, False
@@ -76,32 +78,10 @@ class Columns:
             )
             self._missing(f"there is no column '{self.label}'", instead)
         if chosen is None:
-            for name in excluded:
-                if schema.get_field_index(name) < 0 and name not in schema.names:  # -1 if there are several
-                    self._missing(f"there is no column '{name}', which is one of `exclude`")
-            others = {self.label, *self.keep, *left_out, *excluded}
-            chosen = [name for name in schema.names if name not in others]
-            if not chosen:
-                self._missing("there is no column of features")
+            chosen = self._others((*left_out, *excluded), excluded)
         self.features = tuple(chosen)
         self._instead = reading.values_for_missing(len(self.features))
-        used = set(self.numbers)
-        for name in excluded:
-            if name in used:
-                self._missing(f"column '{name}' is one of `exclude`, but also a feature or the label")
-        columns = Counter(schema.names)
-        for name in self.read:
-            if columns[name] > 1:
-                self._missing(f"several columns are called '{name}'")
-        for name in (*self.features, *self.keep):
-            if schema.get_field_index(name) < 0:
-                why = "a feature of the model" if chosen is names else "one of `features`"
-                why = "to be kept" if name in self.keep else why
-                self._missing(f"there is no column '{name}', which is {why}")
-        for name in self.read:
-            fault = fault_of_name(name)
-            if fault is not None:
-                raise TableError(path, self._head, f"a column has {fault}", name, "expected printable text")
+        self._check(excluded, "a feature of the model" if chosen is names else "one of `features`")
         self._classes: ClassLabels | TrainingClasses | None = classes
         if reading.class_names is not None:
             self._classes = ClassLabels(reading.class_names)
@@ -110,6 +90,36 @@ class Columns:
             if name == self.label and self._classes is not None and _holds_strings(kind):
                 continue
             _check_type(path, self._head, name, kind, more=chosen is not names and reading.features is None)
+
+    def _others(self, left_out: Sequence[str], excluded: Sequence[str]) -> list[str]:
+        """Return the columns that are features if none are named."""
+        for name in excluded:
+            if not self._number[name]:
+                self._missing(f"there is no column '{name}', which is one of `exclude`")
+        others = {self.label, *self.keep, *left_out}
+        chosen = [name for name in self._schema.names if name not in others]
+        if not chosen:
+            self._missing("there is no column of features")
+        return chosen
+
+    def _check(self, excluded: Sequence[str], why: str) -> None:
+        """Refuse columns that are missing, ambiguous, or of a name that cannot be printed."""
+        used = set(self.numbers)
+        for name in excluded:
+            if name in used:
+                self._missing(f"column '{name}' is one of `exclude`, but also a feature or the label")
+        for name in self.read:
+            if self._number[name] > 1:
+                self._missing(f"several columns are called '{name}'")
+        for name in (*self.features, *self.keep):
+            if not self._number[name]:
+                why = "to be kept" if name in self.keep else why
+                self._missing(f"there is no column '{name}', which is {why}")
+        for name in self.read:
+            fault = fault_of_name(name)
+            if fault is not None:
+                what = f"a column has {fault}"
+                raise TableError(self._path, self._head, what, name, "expected printable text")
 
     def _missing(self, what: str, instead: str = "") -> NoReturn:
         names = f"the columns are {listed(self._schema.names)}{instead}"
