@@ -11,7 +11,6 @@ not read from a file loses digits when it is saved.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 import numpy as np
@@ -21,9 +20,6 @@ from svmfast._core import SV_FAULTS, format_sv_section, read_sv_section
 from svmfast.errors import ModelFormatError, UnsupportedError
 from svmfast.formats._libsvm_header import KERNEL_PARAMETERS, LibsvmHeader
 from svmfast.formats._model_numbers import number_fault, token_at
-from svmfast.formats._whole import read_whole
-from svmfast.formats.source import SourceLike, open_source
-from svmfast.formats.target import write_atomic
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.memory import MEMORY, Allowance
@@ -146,34 +142,6 @@ def _sv_fault(header: LibsvmHeader, fault: str, pos: int, begin: int, n_coef: in
         return header.fault(line, what, expected, token or None)
     index, _, value = token.partition(":")
     return number_fault(header.path, line, value, f"the value of feature {index}")
-
-
-def read_libsvm_model(source: SourceLike, *, memory: int = MEMORY) -> KernelExpansion:
-    """Read a LIBSVM model.
-
-    Parameters
-    ----------
-    source : path, ``-``, bytes or binary file object
-        Plain or compressed (gzip, bzip2, xz) text; ThunderSVM's variant is accepted too.
-    memory : int
-        Maximum number of bytes that the model may take, including its text while it is read.
-
-    Raises
-    ------
-    ModelFormatError, FileAccessError, CompressedDataError
-        The message has line and token.
-    """
-    with open_source(source) as opened:
-        allowance = Allowance(memory, opened.name)
-        return parse_libsvm_model(read_whole(opened, allowance), opened.name, allowance)[0]
-
-
-def write_libsvm_model(path: str | os.PathLike[str], model: KernelExpansion) -> int:
-    """Write a LIBSVM model file atomically; return its size in bytes."""
-    text = libsvm_model_bytes(model)
-    with write_atomic(path) as file:
-        file.write(text)
-    return file.stored
 
 
 def libsvm_model_bytes(model: KernelExpansion) -> bytes:

@@ -291,11 +291,6 @@ class _Unpacked(io.RawIOBase):
 _IN_MEMORY = "the data"
 
 
-def has_stream(data: Any) -> bool:
-    """Return whether an object exports its columns through Arrow's C interface, as pandas and polars do."""
-    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
-
-
 def opened_object(data: Any, reading: Reading) -> tuple[Columns, Iterator[Any]]:
     """Return the columns and the batches of an object with Arrow's C interface."""
     name = _IN_MEMORY
