@@ -154,7 +154,7 @@ def with_scaling_of(
         Two scalings differ, or the names of two models.
     """
     if is_path(reading.scale):
-        from svmfast.formats.data import with_scaling
+        from svmfast.formats._dataset import with_scaling
 
         reading = with_scaling(reading, memory)
     found, where = reading.scale, "`scale`"

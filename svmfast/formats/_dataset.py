@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import DataFormatError, NotFiniteError
 from svmfast.formats.source import SourceLike, open_source
+from svmfast.options import MEMORY, Reading
 from svmfast.rows import Rows
 
 if TYPE_CHECKING:
@@ -121,6 +123,15 @@ class Dataset:
             kept = None if self.kept is None else self.kept.slice(part.start, len(rows))
             one = replace(self, rows=rows, labels=labels, kept=kept)
             yield one if part.start == 0 else replace(one, first_line=0, notes=Notes())
+
+
+def with_scaling(reading: Reading, memory: int = MEMORY) -> Reading:
+    """Return `reading` with the scaling itself, if it has the path of one."""
+    if not isinstance(reading.scale, str | os.PathLike):
+        return reading
+    from svmfast.formats.ranges import read_scaling
+
+    return replace(reading, scale=read_scaling(reading.scale, memory=memory))
 
 
 class RowStream(Iterator[Dataset]):

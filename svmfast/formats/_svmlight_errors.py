@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 from svmfast.display import named_labels, shown
 from svmfast.errors import DataFormatError, ModelAsDataError
+from svmfast.options import Reading
 
 #: rule, status of the number, line, text of the line, token, found, wanted (``_core/svmlight.hpp``: Fault)
 Fault = tuple[str, str, int, bytes, bytes | None, int, int]
 
 _MAX_INDEX = (1 << 31) - 1
 _LONGEST = 60  # maximum length of a corrected token in a message
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """The options of the reader."""
-
-    zero_based: bool = False
-    precomputed: bool = False
-    dense: bool = False
-    lenient: bool = False
-    labelled: bool = True
-    #: The name of each label, if the rows are for a model whose classes have names.
-    class_names: Mapping[float, str] | None = None
-
-    @property
-    def row_form(self) -> str:
-        """The format of a row."""
-        entries = "value value ..." if self.dense else "index:value ..."
-        return f"label {entries}" if self.labelled else entries
 
 
 #: What is wrong with a number, and what is expected.
@@ -71,23 +51,23 @@ _RULES = {
 }
 
 
-def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
+def explain(path: str, fault: Fault, reading: Reading) -> DataFormatError:
     """Return the error for a fault that the tokenizer found."""
     _, _, line, text, token, _, _ = fault
     if line == 1 and _is_a_model(text):
         word = shown(text.split(None, 1)[0])
-        return ModelAsDataError(path, line, "a model, not data", word, f"expected {dialect.row_form}")
-    what, expected = _broken_rule(fault, dialect)
+        return ModelAsDataError(path, line, "a model, not data", word, f"expected {_row_form(reading)}")
+    what, expected = _broken_rule(fault, reading)
     shown_token = None if token is None else token.decode("utf-8", "surrogateescape")
     return DataFormatError(path, line, what, shown_token, expected)
 
 
-def _broken_rule(fault: Fault, dialect: Dialect) -> tuple[str, str]:
+def _broken_rule(fault: Fault, reading: Reading) -> tuple[str, str]:
     """Return what is wrong, and what is expected."""
     rule, why, _, text, token, found, wanted = fault
     raw = token or b""
     if rule == "label":
-        return _label_rule(why, raw, text, dialect)
+        return _label_rule(why, raw, text, reading)
     if why in _NUMBER_RULES:
         what, expected = _NUMBER_RULES[why]
         if rule in ("value", "field"):
@@ -97,11 +77,11 @@ def _broken_rule(fault: Fault, dialect: Dialect) -> tuple[str, str]:
     if rule == "value" and why == "comma":
         return "decimal comma", f"expected a point: {shown(raw.replace(b',', b'.'), _LONGEST)}"
     if rule == "field" and b":" in raw:
-        return "index:value in a dense row", f"expected {dialect.row_form}; drop `dense`"
+        return "index:value in a dense row", f"expected {_row_form(reading)}; drop `dense`"
     if rule == "field" and b";" in raw:
         return "fields separated by ';'", "expected blanks or commas between fields"
     if rule == "no_colon":
-        return _colon_rule(raw, text, dialect)
+        return _colon_rule(raw, text, reading)
     if rule == "unsorted":
         return f"index {found} after {wanted}", "expected ascending indices; `lenient` sorts"
     if rule == "gap":
@@ -109,12 +89,12 @@ def _broken_rule(fault: Fault, dialect: Dialect) -> tuple[str, str]:
     if rule == "row_width":
         values = "1 value" if found == 1 else f"{found} values"
         return f"{values} in the row", f"expected {wanted} as in the first row"
-    if rule == "blank" and not dialect.labelled:
-        return "blank line", f"expected {dialect.row_form} on every line; `lenient` skips blank lines"
+    if rule == "blank" and reading.unlabelled:
+        return "blank line", f"expected {_row_form(reading)} on every line; `lenient` skips blank lines"
     return _RULES[rule]
 
 
-def _label_rule(why: str, token: bytes, text: bytes, dialect: Dialect) -> tuple[str, str]:
+def _label_rule(why: str, token: bytes, text: bytes, reading: Reading) -> tuple[str, str]:
     if token == b"":
         return _RULES["empty_field"]
     if why in _NUMBER_RULES:
@@ -133,21 +113,27 @@ def _label_rule(why: str, token: bytes, text: bytes, dialect: Dialect) -> tuple[
             return f"fields separated by '{separator}'", expected
     if token == b"?":
         return "unknown label", "expected a number; any number will do for rows that are only predicted"
-    names = dialect.class_names
+    names = reading.class_names
     instead = "; map text labels to numbers first" if names is None else f": {named_labels(names)}"
     return "the label is not a number", f"expected a number{instead}"
 
 
-def _colon_rule(token: bytes, text: bytes, dialect: Dialect) -> tuple[str, str]:
+def _colon_rule(token: bytes, text: bytes, reading: Reading) -> tuple[str, str]:
     # Split only at the tokenizer's blanks: bytes.split() would also split at \v and \f.
-    tokens = re.findall(rb"[^ \t\r\n]+", text.split(b"#")[0])[1 if dialect.labelled else 0 :]
+    tokens = re.findall(rb"[^ \t\r\n]+", text.split(b"#")[0])[0 if reading.unlabelled else 1 :]
     entries = [b":" in word for word in tokens]
-    if not dialect.labelled and token == tokens[0] and all(entries[1:]):
+    if reading.unlabelled and token == tokens[0] and all(entries[1:]):
         expected = "expected index:value; rows with labels are read without `unlabelled`"
         return "no ':' in the row's first entry", expected
     if not any(entries):
         return "no ':' in the row", "expected index:value; it looks dense: use `dense`"
     return "no ':' in the entry", "expected index:value"
+
+
+def _row_form(reading: Reading) -> str:
+    """Return the format of a row."""
+    entries = "value value ..." if reading.dense else "index:value ..."
+    return entries if reading.unlabelled else f"label {entries}"
 
 
 def _is_a_model(start: bytes) -> bool:

@@ -10,15 +10,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast.errors import OptionError
-from svmfast.formats._dataset import Dataset, RowStream
+from svmfast.formats._dataset import Dataset, RowStream, with_scaling
 from svmfast.formats.packing import ENDINGS
 from svmfast.formats.source import Source, SourceLike, open_source
-from svmfast.formats.svmlight import CHUNK_BYTES, read_svmlight, stream_svmlight
-from svmfast.options import MEMORY, Reading
+from svmfast.formats.svmlight import CHUNK_BYTES, DataStream
+from svmfast.options import Reading
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -71,24 +70,16 @@ def stream_data(
     if kind is not None:
         from svmfast.formats.tables import TableStream
 
-        reading = with_scaling(reading)
-        return TableStream(opened, kind, reading, threads=threads, keep=keep, labels=labels, classes=classes)
+        return TableStream(
+            opened, kind, with_scaling(reading), threads=threads, keep=keep, labels=labels, classes=classes
+        )
     options = ("label", "features", "exclude")
     named = next((name for name in options if getattr(reading, name) is not None), None)
     if reading.missing is not None:
         raise OptionError("`missing` is for tables; in LIBSVM's text a feature that is left out is 0")
     if named is not None or keep:
         raise OptionError(f"`{named or 'keep'}` names columns of a table, but the data are LIBSVM's text")
-    return stream_svmlight(opened, chunk_bytes=chunk_bytes, threads=threads, **reading.reader_kwargs())
-
-
-def with_scaling(reading: Reading, memory: int = MEMORY) -> Reading:
-    """Return `reading` with the scaling itself, if it has the path of one."""
-    if not isinstance(reading.scale, str | os.PathLike):
-        return reading
-    from svmfast.formats.ranges import read_scaling
-
-    return replace(reading, scale=read_scaling(reading.scale, memory=memory))
+    return DataStream(opened, reading, chunk_bytes=chunk_bytes, threads=threads)
 
 
 def read_data(
@@ -103,9 +94,12 @@ def read_data(
 
     `precomputed`: the data are LIBSVM's text of kernel values.
     """
+    stream: RowStream
     if precomputed:
-        return read_svmlight(source, precomputed=True, threads=threads, **reading.reader_kwargs())
-    with stream_data(source, reading, threads=threads, classes=classes) as stream:
+        stream = DataStream(source, reading, precomputed=True, threads=threads)
+    else:
+        stream = stream_data(source, reading, threads=threads, classes=classes)
+    with stream:
         return stream.read_whole()
 
 

@@ -14,7 +14,7 @@ from svmfast.errors import InputError, SvmfastError
 from svmfast.formats._dataset import RowStream
 from svmfast.formats.data import recognized
 from svmfast.formats.source import Source, open_source
-from svmfast.formats.svmlight import stream_svmlight
+from svmfast.formats.svmlight import DataStream
 from svmfast.options import Reading
 
 #: Approximate stored bytes of a part: seconds of work, but not too many parts.
@@ -145,7 +145,7 @@ def stream_part(
         stream.rows_read = part.first_row
         return stream
     source = Source(_Range(part), part.path, owned=True).plain()
-    return stream_svmlight(source, threads=threads, **reading.reader_kwargs())
+    return DataStream(source, reading, threads=threads)
 
 
 class _Range(io.RawIOBase):

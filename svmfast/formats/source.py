@@ -29,6 +29,7 @@ _PACKED_BYTES = 1 << 17  # compressed bytes passed to a decompressor at a time
 _LINE_BYTES = 1 << 16  # read at a time in search of a line end
 _PIPE_BYTES = 1 << 20  # a larger pipe buffer allows fewer, larger reads
 
+_PLAIN_OR_PACKED = "expected plain text, gzip, bzip2 or xz"
 _FOREIGN_MAGIC = {
     "zip": b"PK\x03\x04",
     "lz4": b"\x04\x22\x4d\x18",
@@ -182,20 +183,19 @@ class Source:
             head += buffer[:count]
         for packing, magic in _FOREIGN_MAGIC.items():
             if head.startswith(magic):
-                raise self._unsupported(packing, "expected plain text, gzip, bzip2 or xz")
+                raise self._damaged(f"packed with {packing}", _PLAIN_OR_PACKED)
         self._packing = next((p for p, magic in MAGIC.items() if head.startswith(magic)), None)
         return head
 
-    def _unsupported(self, packing: str, expected: str) -> CompressedDataError:
-        return CompressedDataError(self.name, None, f"packed with {packing}", None, expected)
+    def _damaged(self, what: str, expected: str = "expected a whole file") -> CompressedDataError:
+        return CompressedDataError(self.name, None, what, None, expected)
 
     def _new_decoder(self) -> Decoder:
         assert self._packing is not None
         decoder = new_decoder(self._packing)
         if decoder is None:
-            raise self._unsupported(
-                self._packing, "expected plain text, gzip, bzip2 or xz; install zstandard to read it"
-            )
+            expected = f"{_PLAIN_OR_PACKED}; install zstandard to read it"
+            raise self._damaged(f"packed with {self._packing}", expected)
         return decoder
 
     def readinto(self, view: memoryview, wait: bool = True) -> int | None:
@@ -278,9 +278,7 @@ class Source:
                 if packed is None:
                     return None
                 if not packed:
-                    raise CompressedDataError(
-                        self.name, None, f"the {self._packing} data ends early", None, "expected a whole file"
-                    )
+                    raise self._damaged(f"the {self._packing} data ends early")
                 data = packed
             else:
                 data = b""
@@ -288,16 +286,10 @@ class Source:
                 out = self._decoder.decompress(data, room)
             except Exception as error:  # zlib.error, LZMAError, ZstdError, OSError of bz2: no common base
                 if self._packing == "xz" and "limit" in str(error):  # lzma has no exception class for this
-                    raise CompressedDataError(
-                        self.name,
-                        None,
-                        f"unpacking the xz data takes more than {XZ_MEMORY >> 20} MiB",
-                        None,
-                        "expected a dictionary of at most 128 MiB (xz -9 has 64)",
-                    ) from error
-                raise CompressedDataError(
-                    self.name, None, f"the {self._packing} data is damaged", None, "expected a whole file"
-                ) from error
+                    what = f"unpacking the xz data takes more than {XZ_MEMORY >> 20} MiB"
+                    expected = "expected a dictionary of at most 128 MiB (xz -9 has 64)"
+                    raise self._damaged(what, expected) from error
+                raise self._damaged(f"the {self._packing} data is damaged") from error
             if out:
                 return out
 
@@ -321,13 +313,7 @@ class Source:
             self._decoder = _Ended()
             return b""
         if not rest.startswith(magic):
-            raise CompressedDataError(
-                self.name,
-                None,
-                f"other bytes after the {self._packing} data",
-                None,
-                "expected nothing there",
-            )
+            raise self._damaged(f"other bytes after the {self._packing} data", "expected nothing there")
         self._decoder = self._new_decoder()
         return rest
 

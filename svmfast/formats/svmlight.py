@@ -6,22 +6,19 @@ The tokenizer is native (``_core/svmlight.cpp``). This module passes it blocks o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmfast._core import TEXT_PADDING, SvmlightTokenizer
 from svmfast.errors import DataFormatError, EmptyDataError, OptionError
 from svmfast.formats._dataset import Dataset as Dataset
 from svmfast.formats._dataset import Notes as Notes
-from svmfast.formats._dataset import RowStream
-from svmfast.formats._svmlight_errors import Dialect, explain
+from svmfast.formats._dataset import RowStream, with_scaling
+from svmfast.formats._svmlight_errors import explain
 from svmfast.formats.source import Source, SourceLike
+from svmfast.options import Reading
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
-
-if TYPE_CHECKING:
-    from svmfast.models.scaling import Scaling
 
 #: Bytes of text passed to the tokenizer at a time; its output has about the same size.
 CHUNK_BYTES = 2 << 20
@@ -99,21 +96,28 @@ class Lines:
 
 
 class DataStream(RowStream):
-    """The datasets of LIBSVM data text, in order; created by :func:`stream_svmlight`."""
+    """The datasets of LIBSVM data text, in order."""
 
     def __init__(
         self,
         source: SourceLike,
-        dialect: Dialect,
-        chunk_bytes: int,
+        reading: Reading,
+        *,
+        precomputed: bool = False,
+        chunk_bytes: int = CHUNK_BYTES,
         threads: int,
-        scaling: Scaling | None = None,
     ) -> None:
-        super().__init__(source, scaling)
-        self._dialect, self._threads = dialect, threads
+        if reading.dense and (reading.zero_based or precomputed):
+            raise OptionError("dense rows have no indices: they cannot be zero_based or precomputed")
+        if reading.scale is not None and precomputed:
+            raise OptionError(
+                "`scale`: rows of a precomputed kernel are kernel values; scale the rows before"
+            )
+        self._reading, self._threads = with_scaling(reading), threads
+        super().__init__(source, self._reading.scale)
         self._lines = Lines(self._source, chunk_bytes)
         self._tokenizer = SvmlightTokenizer(
-            dialect.zero_based, dialect.precomputed, dialect.dense, dialect.lenient, dialect.labelled
+            reading.zero_based, precomputed, reading.dense, reading.lenient, not reading.unlabelled
         )
         self._started = False
         self._error: DataFormatError | None = None
@@ -145,7 +149,7 @@ class DataStream(RowStream):
         to_come = (self._source.size or 0) - self._source.consumed if all_at_once else 0
         fault = self._tokenizer.feed(lines.buffer, begin, lines.end, self._threads, max(0, to_come))
         if fault is not None:
-            self._error = explain(self.path, fault, self._dialect)
+            self._error = explain(self.path, fault, self._reading)
             self._source.verify()  # if the file is damaged, report that instead of the faulty line
         elif lines.binary:
             self._error = DataFormatError(self.path, None, "NUL bytes in a line", None, "expected text")
@@ -182,8 +186,8 @@ class DataStream(RowStream):
 
     def _scaled(self, block: Dataset, whole: bool = False) -> Iterator[Dataset]:
         wanted = 0 if self._scaling is None else len(self._scaling)
-        if self._dialect.dense and block.rows.n_columns < wanted:
-            place = "after the label" if self._dialect.labelled else "in a row"
+        if self._reading.dense and block.rows.n_columns < wanted:
+            place = "in a row" if self._reading.unlabelled else "after the label"
             what = f"{block.rows.n_columns} values {place}"
             raise DataFormatError(self.path, None, what, None, f"expected {wanted}, as in the scaling")
         return super()._scaled(block, whole)
@@ -196,7 +200,7 @@ class DataStream(RowStream):
         if self._error is not None:
             raise self._error
         if self.rows_read == 0:
-            form = "label index:value ..." if self._dialect.labelled else "index:value ..."
+            form = "index:value ..." if self._reading.unlabelled else "label index:value ..."
             raise EmptyDataError(
                 self.path, None, "there are no rows", None, f"expected '{form}' on each line"
             )
@@ -256,17 +260,12 @@ def stream_svmlight(
     FileAccessError, CompressedDataError
         The input cannot be read.
     """
-    if dense and (zero_based or precomputed):
-        raise OptionError("dense rows have no indices: they cannot be zero_based or precomputed")
-    if scaling is not None and precomputed:
-        raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale the rows before")
-    if isinstance(scaling, str | os.PathLike):
-        from svmfast.formats.ranges import read_scaling
-
-        scaling = read_scaling(scaling)
-    names = getattr(scaling, "names_of_labels", None)
-    dialect = Dialect(zero_based, precomputed, dense, lenient, labelled, names)
-    return DataStream(source, dialect, chunk_bytes, thread_count(threads), scaling)
+    reading = Reading(
+        zero_based=zero_based, dense=dense, lenient=lenient, unlabelled=not labelled, scale=scaling
+    )
+    return DataStream(
+        source, reading, precomputed=precomputed, chunk_bytes=chunk_bytes, threads=thread_count(threads)
+    )
 
 
 def read_svmlight(
