@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from svmfast.display import named_labels, repeated, shown
 from svmfast.errors import OptionError
@@ -149,7 +149,27 @@ class OutputColumns:
             return None
         return f"labels stand for classes: {named_labels(self.class_names)}; `names` writes the names"
 
-    def writer(self, out: Writer, output: str, *, first: bool) -> AnswerWriter:
+    def header(self, names: Mapping[float, str] | None) -> bytes:
+        """Return the first line of a text, or nothing if svm-predict writes none.
+
+        With probabilities, the line starts with ``labels 1 -1`` in the model's order, or with
+        ``label normal outlier``; without them, with ``label``. Decision values add the names of
+        :func:`svmfast.formats.predictions.pair_names`, the bound adds ``bound``, and the certificate adds
+        ``certified error_bound``.
+        """
+        head, words = self.head, ["label"]
+        if self.probability and head.labels is not None:
+            words = ["labels", *predictions.class_words(head, names)]
+        elif self.probability and not head.is_regression:
+            words += ["normal", "outlier"]
+        if len(words) == 1 and not (self.decision_values or self.bound or self.certify):
+            return b""
+        words += predictions.pair_names(head, names) if self.decision_values else []
+        words += ["bound"] if self.bound else []
+        words += ["certified", "error_bound"] if self.certify else []
+        return (" ".join(words) + "\n").encode()
+
+    def writer(self, out: Writer, output: str, *, first: bool) -> TextAnswers | TableAnswers:
         """Return the writer for an output of this name; `first`: the rows are the first of their file."""
         form, names = table_form(output), self.names_for(output)
         return TextAnswers(out, self, names, first) if form is None else TableAnswers(out, self, names, form)
@@ -161,16 +181,6 @@ def _outcomes(head: Head, names: Mapping[float, str] | None = None) -> list[str]
         return []
     outcomes = ["normal", "outlier"] if head.labels is None else predictions.class_words(head, names)
     return [f"probability {outcome}" for outcome in outcomes]
-
-
-class AnswerWriter(Protocol):
-    """The interface of writers of answers."""
-
-    def write(self, found: Answer, kept: Any = None) -> None:
-        """Append the answers for some rows, and the columns to keep (a pyarrow.RecordBatch)."""
-
-    def finish(self) -> None:
-        """Write what has not been written yet."""
 
 
 class TextAnswers:
@@ -195,16 +205,7 @@ class TextAnswers:
         if not head.is_regression:
             self._labels = (1.0, -1.0) if head.labels is None else head.labels.tolist()
         if first:
-            out.write(
-                predictions.header(
-                    head,
-                    probability=columns.probability,
-                    decision_values=columns.decision_values,
-                    bound=columns.bound,
-                    certify=columns.certify,
-                    class_names=self._names,
-                )
-            )
+            out.write(columns.header(self._names))
 
     def write(self, found: Answer, kept: Any = None) -> None:
         """Append lines."""

@@ -34,37 +34,6 @@ def pair_names(head: Head, names: Mapping[float, str] | None = None) -> list[str
     return [f"{a}/{b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
 
 
-def header(
-    head: Head,
-    *,
-    probability: bool,
-    decision_values: bool,
-    bound: bool,
-    certify: bool = False,
-    class_names: Mapping[float, str] | None = None,
-) -> bytes:
-    """Return the first line of the output, or nothing if svm-predict writes none.
-
-    With probabilities, the line starts with ``labels 1 -1`` in the model's order, or with
-    ``label normal outlier``; without them, with ``label``. Decision values add the names of
-    :func:`pair_names`, the bound adds ``bound``, and the certificate adds ``certified error_bound``.
-    """
-    names = ["label"]
-    if probability and head.labels is not None:
-        names = ["labels", *class_words(head, class_names)]
-    elif probability and not head.is_regression:
-        names += ["normal", "outlier"]
-    if len(names) == 1 and not (decision_values or bound or certify):
-        return b""
-    if decision_values:
-        names += pair_names(head, class_names)
-    if bound:
-        names.append("bound")
-    if certify:
-        names += ["certified", "error_bound"]
-    return (" ".join(names) + "\n").encode()
-
-
 def lines(
     predicted: FloatArray,
     *,
