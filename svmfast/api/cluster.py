@@ -59,15 +59,7 @@ def absolute(path: str) -> str:
 
 @contextlib.contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Yield a client of the scheduler at ``HOST:PORT``, or of N workers started here (``local:N``).
-
-    Raises
-    ------
-    OptionError
-        The address is neither.
-    ClusterError
-        There is no scheduler at this address, or it has no workers.
-    """
+    """Yield a client of the scheduler at ``HOST:PORT``, or of N workers started here (``local:N``)."""
     package = distributed()
     with contextlib.ExitStack() as stack:
         if address.startswith(_LOCAL):

@@ -115,14 +115,7 @@ def check_array(
     An array has a value for every feature. If the model's features are named or were scaled by offset and
     factor, their number is known. The text of a LIBSVM model and a range file only have the largest index
     that occurs: fewer columns are refused, more cause a warning and count as features that are 0 in all
-    support vectors (a range file drops them).
-
-    Parameters
-    ----------
-    width : int
-        Number of columns.
-    model : Model
-        For scaled rows.
+    support vectors (a range file drops them). The model is that for scaled rows.
     """
     known = model.n_features
     if scaling is not None:
@@ -141,17 +134,8 @@ def with_scaling_of(
 ) -> Reading:
     """Return `reading` with the scaling that applies to all rows: its own, or that of the models.
 
-    Parameters
-    ----------
-    models : iterable of (name, model)
-        A model without a scaling expects scaled rows.
-    memory : int
-        Limit on the memory for a scaling, in bytes.
-
-    Raises
-    ------
-    OptionError
-        Two scalings differ, or the names of two models.
+    The models come with their names in messages; one without a scaling expects scaled rows. Two scalings, or
+    the names of two models, must not differ.
     """
     if is_path(reading.scale):
         from svmfast.formats._dataset import with_scaling
@@ -230,12 +214,7 @@ def is_table(data: Any) -> bool:
 def _row_of_series(data: Any) -> Any:
     """Return a Series with names as its index, such as ``frame.iloc[0]``, as a DataFrame of one row.
 
-    Other data are returned unchanged.
-
-    Raises
-    ------
-    WrongTypeError
-        A Series has no names: it may be a column.
+    Other data are returned unchanged; a Series without names is refused, since it may be a column.
     """
     if not hasattr(data, "to_frame") or len(getattr(data, "shape", ())) != 1:
         return data

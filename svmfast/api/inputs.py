@@ -166,16 +166,8 @@ def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setti
 class _Reader:
     """Reads the rows of a run: open, compare with the model, sample or spool, scale.
 
-    Attributes
-    ----------
-    options : object
-        `method.options`.
-    stack : ExitStack
-        Closes opened files after the run.
-    reference : Model or None
-        The model whose width and scale the rows must match.
-    names : TrainingNames or None
-        Names of classes, for the rows that are trained on.
+    `options` are `method.options`; `stack` closes opened files after the run; the rows must match width and
+    scale of `reference`; `names` is for the rows that are trained on.
     """
 
     options: Any

@@ -40,25 +40,9 @@ def written(
 ) -> Export:
     """Return a model as LIBSVM's text or, with `names`, as an svmfast file that contains this text.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the features, may be empty.
-    ranges : bool
-        Write the scaling as a range file for svm-scale.
-    rows : Rows, optional
-        Rows on which the text's values are compared with the model's.
-    of : str
-        Description of these rows for messages.
-    to : str
-        The language's name.
-
-    Raises
-    ------
-    UnsupportedError
-        The model is of another kind, or has a scaling that svm-scale cannot express.
-    OptionError
-        The model has a scaling, which would be lost.
+    `names`, which may be empty, are those of the features. `ranges` writes the scaling as a range file for
+    svm-scale; without it a scaling, which would be lost, is refused. On `rows`, called `of` in messages, the
+    text's values are compared with the model's. `to` is the language's name.
     """
     inner, scaling = unscaled(model), scaling_of(model)
     if not isinstance(inner, KernelExpansion):

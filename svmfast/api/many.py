@@ -208,12 +208,7 @@ def predict_files(
 def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]:
     """Return the names in a list: one per line or, if it contains a NUL byte, each terminated by one.
 
-    Parameters
-    ----------
-    source : path
-        ``-`` is standard input.
-    memory : int
-        Limit on the memory for the names, in bytes.
+    `memory` limits the bytes of the names.
     """
     from svmfast.formats._whole import check_unpacked, read_whole
     from svmfast.formats.source import open_source
@@ -247,14 +242,8 @@ def _keys(value: Any) -> Any:
 class Job:
     """The prediction of one input.
 
-    Attributes
-    ----------
-    path, place, name : str
-        The paths of the input and its output, and the output's path relative to the folder.
-    made_from : dict
-        The record in the list of finished outputs.
-    parts, ended, warnings
-        On a cluster: its parts, the counts of those that have ended by their numbers, and their warnings.
+    `name` is the output's path relative to the folder, `made_from` its record in the list of finished
+    outputs. On a cluster a job has parts; `ended` are the counts of those that have ended, by their numbers.
     """
 
     path: str

@@ -17,12 +17,7 @@ from svmfast.rows import as_floats
 def with_means(reading: Reading, given: Any, threads: int) -> Reading:
     """Return `reading` with a scaling that has the means of the rows, which are read once for them.
 
-    Raises
-    ------
-    OptionError
-        The rows are a pipe, LIBSVM's text or a sparse matrix.
-    DataFormatError
-        A column has no finite mean.
+    Refuse a pipe, LIBSVM's text, a sparse matrix, and a column without a finite mean.
     """
     plain, names = replace(reading, missing="zero"), None
     if is_path(given) or hasattr(given, "readinto"):

@@ -10,15 +10,10 @@ from svmfast.models.base import PROVENANCE, Record, model_class
 
 
 def content_checksum(record: Record, embedded: Mapping[str, bytes]) -> str:
-    """Return the hash of a record, as ``sha256:...``.
+    """Return the hash of a record, as ``sha256:...``; `embedded` has the text of each embedded model.
 
     Numbers are hashed in binary, so that neither their decimal form nor the line ends matter. Each part is
     hashed with its name and size, so that no part can be mistaken for another.
-
-    Parameters
-    ----------
-    embedded : mapping of str to bytes
-        The text of each embedded model.
     """
     import hashlib
 

@@ -29,23 +29,10 @@ _STRING_BYTES = 1 << 24
 class Columns:
     """The roles of a table's columns (label, feature, kept), and the conversion of batches to rows.
 
-    Parameters
-    ----------
-    path : str
-        Name of the table in messages.
-    names : sequence of str, optional
-        The names of a model's features.
-    keep : sequence of str
-        Columns to copy to the output.
-    first_line : int or None
-        The line number of the first row, for text.
-    left_out : sequence of str
-        Columns that are not features, such as the index of pandas.
-    labels : bool
-        Whether labels are needed. If not, their column is not read, and it may be missing if the features
-        are named.
-    classes : TrainingClasses, optional
-        Labels for names of classes that no model names yet.
+    `names` are those of a model's features, `keep` the columns to copy to the output, `left_out` columns that
+    are not features, such as the index of pandas. `first_line` is the line number of the first row, for text.
+    Unless `labels` are needed, their column is not read, and it may be missing if the features are named.
+    `classes` makes labels for names of classes that no model names yet.
     """
 
     def __init__(

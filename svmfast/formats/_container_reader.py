@@ -48,21 +48,10 @@ class Container:
 
 
 def parse_container(data: bytes, path: str, allowance: Allowance | None = None) -> Container:
-    """Read a container file.
+    """Read a container file, given whole and decompressed; messages call it `path`.
 
-    Parameters
-    ----------
-    data : bytes
-        The whole file, decompressed.
-    path : str
-        The file's name in messages.
-    allowance : Allowance, optional
-        Memory for the arrays; `data` is already counted in it.
-
-    Raises
-    ------
-    ModelFormatError
-        The message has line and token.
+    The arrays are counted in `allowance`, in which `data` is already. Faults are ModelFormatErrors with line
+    and token.
     """
     reader = _ContainerReader(data, path, allowance)
     container = reader.read()

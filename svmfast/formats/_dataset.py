@@ -137,16 +137,8 @@ def with_scaling(reading: Reading, memory: int = MEMORY) -> Reading:
 class RowStream(Iterator[Dataset]):
     """The datasets of one input, in order. A context manager.
 
-    A reader implements :meth:`_next`, and calls :meth:`close` at the end of the input.
-
-    Attributes
-    ----------
-    path : str
-        Name of the input in messages.
-    notes : Notes
-        Irregularities tolerated so far, including comments after the last row.
-    rows_read : int
-        Number of rows returned so far.
+    A reader implements :meth:`_next`, and calls :meth:`close` at the end of the input. `path` is the input's
+    name in messages; `notes` are the irregularities tolerated so far, including comments after the last row.
     """
 
     def __init__(self, source: SourceLike, scaling: Scaling | None) -> None:

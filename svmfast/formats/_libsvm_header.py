@@ -42,12 +42,7 @@ def is_model_key(word: str) -> bool:
 class LibsvmHeader:
     """Reads and checks a header; afterwards, `end` is the position after the word ``SV``.
 
-    Attributes
-    ----------
-    values : dict of str to value
-        Text, int, float or array by key.
-    lines : dict of str to int
-        The line of each key.
+    `values` has text, int, float or array by key; `lines` the line of each key.
     """
 
     def __init__(self, data: bytes, path: str) -> None:

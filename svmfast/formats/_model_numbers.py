@@ -65,14 +65,8 @@ def number_fault(
 
 
 def read_numbers(data: bytes, pos: int, count: int, dtype: str) -> tuple[NDArray[Any], int, int]:
-    """Read up to `count` numbers of `dtype`.
+    """Read up to `count` numbers of `dtype`; return them, how many they are, and where reading ended.
 
-    Returns
-    -------
-    numbers : (n,) array
-    n : int
-        How many were read; fewer than `count` if the token at `stop` is not such a number.
-    stop : int
-        The position where reading ended.
+    They are fewer than `count` if the token there is not such a number.
     """
     return _PARSERS[dtype](data, pos, count)

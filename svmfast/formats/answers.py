@@ -57,23 +57,10 @@ def table_form(path: str | os.PathLike[str]) -> TableForm | None:
 
 @dataclass(frozen=True)
 class OutputColumns:
-    """The columns of the outputs of one predictor.
+    """The columns of the outputs of one predictor, which are as for :class:`svmfast.Predictor`.
 
-    Attributes
-    ----------
-    head : Head
-        The model's.
-    class_names : mapping of float to str, or None
-        The name of each label, if the model has names.
-    names : bool or None
-        Write them in place of labels; None: in tables only.
-    probability, decision_values, bound, certify : bool
-        As for :class:`svmfast.Predictor`.
-
-    Raises
-    ------
-    OptionError
-        `names` without names.
+    `class_names` has the name of each label, if the model has names; `names` writes them in place of labels,
+    None in tables only.
     """
 
     head: Head = field(repr=False)
@@ -184,14 +171,9 @@ def _outcomes(head: Head, names: Mapping[float, str] | None = None) -> list[str]
 
 
 class TextAnswers:
-    """svm-predict's text, written block by block.
+    """svm-predict's text, written block by block, with a header line before the first rows of a file.
 
-    Parameters
-    ----------
-    names : mapping of float to str, optional
-        The name of each label, written instead of the label.
-    first : bool
-        Whether to write the header line, before the first rows.
+    `names`, if any, are written instead of the labels.
     """
 
     def __init__(

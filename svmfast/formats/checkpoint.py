@@ -36,15 +36,7 @@ class CheckpointFile:
         self.path = path
 
     def read(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
-        """Return the saved state, or None if there is no file yet.
-
-        Raises
-        ------
-        FileAccessError
-            The file cannot be read.
-        CheckpointError
-            The file is damaged or not a checkpoint.
-        """
+        """Return the saved state, or None if there is no file yet; CheckpointError if it is damaged."""
         try:
             with open(self.path, "rb") as file:
                 packed = io.BytesIO(file.read())

@@ -49,22 +49,10 @@ def stream_data(
 ) -> RowStream:
     """Read rows block by block, in bounded memory.
 
-    Parameters
-    ----------
-    keep : sequence of str
-        Columns of a table to keep with the rows (``Dataset.kept``).
-    chunk_bytes : int
-        Approximate number of bytes of text per dataset.
-    labels : bool
-        Whether to read the labels of a table. The labels of LIBSVM's text are always read.
-    classes : TrainingClasses, optional
-        Accepts names of classes as the labels of a table, and gets them; the datasets then have provisional
-        labels.
-
-    Raises
-    ------
-    OptionError
-        Columns are named, but the data are LIBSVM's text, which has no column names.
+    `keep` names the columns of a table to keep with the rows (``Dataset.kept``). `chunk_bytes` is about the
+    number of bytes of text per dataset. Without `labels` those of a table are not read; of LIBSVM's text they
+    always are. `classes` accepts names of classes as the labels of a table, and gets them; the datasets then
+    have provisional labels. LIBSVM's text has no column names, so options that name columns are refused.
     """
     opened, kind = recognized(source, reading)
     if kind is not None:

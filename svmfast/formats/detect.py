@@ -25,18 +25,8 @@ FileKind = Literal["libsvm-model", "svmfast-model", "data", "empty"]
 class LoadedModel(Cacheless):
     """A model and the other content of its file.
 
-    Attributes
-    ----------
-    path : str
-        The file as named by the user.
-    text : bytes
-        The whole file, decompressed.
-    n_bytes : int
-        Size of the file as it is stored.
-    provenance : dict of str to str
-        Empty for LIBSVM models.
-    warnings : tuple of str
-        Complete messages.
+    `text` is the whole file, decompressed; `n_bytes` its size as it is stored; the provenance of LIBSVM
+    models is empty; `warnings` are complete messages.
     """
 
     model: Model
@@ -105,22 +95,11 @@ def detect(source: SourceLike) -> FileKind:
 
 
 def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
-    """Read a model of any kind and the other content of its file.
+    """Read a model of any kind, plain or compressed, and the other content of its file.
 
-    Parameters
-    ----------
-    source : path, ``-``, bytes, binary file object or opened Source
-        Plain or compressed text. If the first word is not that of a model, nothing more is read.
-    memory : int
-        Maximum number of bytes that the model may take: its text while it is read, its arrays, and the
-        working memory of a prediction.
-
-    Raises
-    ------
-    ModelFormatError, FileAccessError, CompressedDataError
-        The message has line and token.
-    MemoryLimitError
-        The model needs more than `memory`; raised before it is allocated.
+    If the first word is not that of a model, nothing more is read. `memory` is the maximum number of bytes
+    that the model may take: its text while it is read, its arrays, and the working memory of a prediction;
+    more is refused before it is allocated. A ModelFormatError has line and token.
     """
     with open_source(source) as opened:
         name, kind = opened.name, _kind_of_model(opened)

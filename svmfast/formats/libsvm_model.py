@@ -29,27 +29,10 @@ from svmfast.rows import Rows
 def parse_libsvm_model(
     data: bytes, path: str, allowance: Allowance | None = None
 ) -> tuple[KernelExpansion, list[str]]:
-    """Read a model from its text.
+    """Return a model and warnings, which are complete messages, from its whole text; messages call it `path`.
 
-    Parameters
-    ----------
-    data : bytes
-        The whole file, decompressed.
-    path : str
-        The file's name in messages.
-    allowance : Allowance, optional
-        Memory for the arrays; `data` is already counted in it.
-
-    Returns
-    -------
-    model : KernelExpansion
-    warnings : list of str
-        Complete messages, for example that the last line has no line end.
-
-    Raises
-    ------
-    ModelFormatError
-        The message has line and token.
+    The arrays are counted in `allowance`, in which `data` is already. Faults are ModelFormatErrors with line
+    and token.
     """
     header = LibsvmHeader(data, path)
     values = header.values

@@ -137,12 +137,8 @@ def packing_of(name: str) -> str | None:
 class Packer:
     """Compresses text; the same text gives the same bytes, however it is divided into pieces.
 
-    The output contains neither a time nor a file name.
-
-    Raises
-    ------
-    OptionError
-        The format is zstd and no module for it is installed.
+    The output contains neither a time nor a file name. An OptionError: the format is zstd and no module for
+    it is installed.
     """
 
     def __init__(self, packing: str) -> None:

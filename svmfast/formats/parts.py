@@ -23,18 +23,10 @@ PART_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class Part:
-    """A file, or a part of one.
+    """A file, or a part of one: a range of bytes, which are whole lines, or row groups of a Parquet file.
 
-    Attributes
-    ----------
-    number, of : int
-        The number of the part, from 0, and the number of parts.
-    begin, end : int
-        The part's range of bytes in a text file; it consists of whole lines.
-    groups : tuple of int
-        The part's row groups in a Parquet file.
-    first_row : int
-        Number of rows before the part (Parquet only).
+    `number`, from 0, counts the parts, of which there are `of`; `first_row` is the number of rows before a
+    part of a Parquet file.
     """
 
     path: str

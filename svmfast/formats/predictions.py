@@ -48,20 +48,10 @@ def lines(
     """Return the lines of the rows.
 
     Labels are printed as ``%.17g``; with probabilities, both are printed as ``%g``, six digits, as
-    svm-predict does. Decision values always have 17 digits.
-
-    Parameters
-    ----------
-    labels : sequence of float, optional
-        The values that `predicted` can take, if they are few; each is formatted only once.
-    inside : (n,) bool, optional
-        Printed as ``inside`` or ``outside``.
-    certified : (n,) bool, optional
-        Printed as ``yes`` or ``no``; ``-`` if only the error bounds are given.
-    error_bounds : (n,) float64, optional
-        Printed as ``%.6g``.
-    class_names : mapping of float to str, optional
-        The name of each label, printed instead of the label.
+    svm-predict does. Decision values always have 17 digits. `labels` are the values that `predicted` can
+    take, if they are few; each is formatted only once. The other columns are ``inside`` or ``outside``;
+    ``yes`` or ``no`` for `certified`, ``-`` if only the error bounds are given; and the error bounds with six
+    digits. Names are printed instead of labels.
     """
     n = len(predicted)
     if not n:

@@ -354,16 +354,8 @@ class _Ended:
 def open_source(source: SourceLike) -> Source:
     """Open an input of any form.
 
-    Parameters
-    ----------
-    source : str, os.PathLike, bytes-like or binary file object
-        A path (``-`` is standard input; devices and named pipes are paths too), the content itself, or an
-        object with ``readinto`` or ``read``. A file object is read from its current position and not closed.
-
-    Raises
-    ------
-    FileAccessError
-        The path cannot be opened.
+    It is a path (``-`` is standard input; devices and named pipes are paths too), the content itself, or a
+    binary file object with ``readinto`` or ``read``, which is read from its current position and not closed.
     """
     if isinstance(source, Source):
         return source

@@ -43,14 +43,8 @@ class Spool:
     """Training rows that are moved to a temporary file if they exceed half of `memory`. A context manager.
 
     Add the rows in order, then call :meth:`finish`; afterwards the spool is a
-    :class:`svmfast.solvers.training_data.TrainingSource`. Rows that fit in memory are one working set.
-
-    Parameters
-    ----------
-    memory : int
-        Bytes.
-    digest : bool
-        Keep a hash of all rows and labels, in :attr:`digest`.
+    :class:`svmfast.solvers.training_data.TrainingSource`. Rows that fit in memory are one working set. With
+    `digest`, a hash of all rows and labels is kept.
     """
 
     def __init__(self, memory: int, *, digest: bool = False) -> None:
@@ -109,12 +103,8 @@ class Spool:
     def relabel(self, final: Callable[[FloatArray], FloatArray], names: Sequence[str] | None) -> None:
         """Replace the labels of all rows added so far, when they are read back.
 
-        Parameters
-        ----------
-        final : callable
-            Returns new labels for labels, ``(n,)``; different labels stay different.
-        names : sequence of str or None
-            The names that the labels stand for; they become part of :attr:`digest`.
+        `final` returns new labels for labels; different ones stay different. The `names` for which they stand
+        become part of :attr:`digest`.
         """
         self._final = final
         self.labels.values = final(np.array(self.labels.values)).tolist()

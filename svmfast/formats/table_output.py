@@ -40,15 +40,7 @@ class TableOutput:
         self._rows = 0
 
     def write(self, columns: Mapping[str, Any], n: int, kept: Any = None) -> None:
-        """Append n rows.
-
-        Parameters
-        ----------
-        columns : mapping of str to (n,) array, pyarrow.Array or None
-            The columns by name; None is a column of missing values.
-        kept : pyarrow.RecordBatch of n rows, optional
-            Additional columns.
-        """
+        """Append n rows of columns by name, None a column of missing values, and of the columns to keep."""
         pa = self._pa
         arrays = {
             name: pa.nulls(n, pa.bool_()) if one is None else self._array(one)

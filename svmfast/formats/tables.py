@@ -43,20 +43,9 @@ _CSV_WIDTH = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, g
 class TableStream(RowStream):
     """The datasets of a table, in order.
 
-    Parameters
-    ----------
-    reading : Reading
-        Its scaling is not a path.
-    threads : int
-        Number of threads that decode; the results do not depend on it.
-    keep : sequence of str
-        Columns to keep with the rows.
-    row_groups : sequence of int, optional
-        The row groups of a Parquet file to read; by default all.
-    labels : bool
-        Whether labels are needed.
-    classes : TrainingClasses, optional
-        Labels for names of classes that no model names yet.
+    The scaling of `reading` is not a path. The results do not depend on the threads. `keep` are columns to
+    keep with the rows; `row_groups` those of a Parquet file to read, by default all; `labels` and `classes`
+    as for :class:`Columns`.
     """
 
     columns: Columns

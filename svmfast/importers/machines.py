@@ -83,15 +83,7 @@ def are_boolean(classes: Any) -> bool:
 def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[str, ...] | None]:
     """Return the model of a support vector machine, and the names of its classes if labels replace them.
 
-    Parameters
-    ----------
-    called : str
-        The estimator's name in messages.
-
-    Raises
-    ------
-    UnsupportedError
-        The estimator is not fitted, or LIBSVM has no such model.
+    `called` is the estimator's name in messages; one that is not fitted, or no model of LIBSVM, is refused.
     """
     svm_type = machine_type(estimator)
     assert svm_type is not None
