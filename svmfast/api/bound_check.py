@@ -250,8 +250,7 @@ def _check_data(
     if not is_path(data):
         rows = _rows(data, reading)
         return checks.check_data(lambda: [rows], gamma, order=order)
-    from svmfast.formats.data import read_through
-    from svmfast.formats.replay import ReplayableInput
+    from svmfast.formats.data import ReplayableInput, read_through
 
     with ReplayableInput(os.fspath(data)) as replayable:
 

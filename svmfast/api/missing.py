@@ -21,8 +21,7 @@ def with_means(reading: Reading, given: Any, threads: int) -> Reading:
     """
     plain, names = replace(reading, missing="zero"), None
     if is_path(given) or hasattr(given, "readinto"):
-        from svmfast.formats.data import stream_data
-        from svmfast.formats.replay import is_replayable
+        from svmfast.formats.data import is_replayable, stream_data
 
         if is_path(given) and not is_replayable(given):
             raise OptionError("`missing`: means need a first pass over the rows, which a pipe does not allow")

@@ -13,9 +13,8 @@ import numpy as np
 from svmfast.api.listener import Listener
 from svmfast.display import named_labels
 from svmfast.errors import DataFormatError, NotFiniteError, OptionError
-from svmfast.formats.data import read_through
+from svmfast.formats.data import ReplayableInput, read_through
 from svmfast.formats.ranges import ranges_bytes, read_ranges
-from svmfast.formats.replay import ReplayableInput
 from svmfast.formats.svmlight import Dataset
 from svmfast.formats.target import write_atomic
 from svmfast.formats.training_classes import TrainingClasses

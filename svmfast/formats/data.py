@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from contextlib import ExitStack
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Literal
 
-from svmfast.errors import OptionError
+from svmfast.errors import DataFormatError, OptionError
 from svmfast.formats._dataset import Dataset, RowStream, with_scaling
 from svmfast.formats.packing import ENDINGS
-from svmfast.formats.source import Source, SourceLike, open_source
+from svmfast.formats.source import Source, SourceLike, is_packed, open_source
 from svmfast.formats.svmlight import CHUNK_BYTES, DataStream
 from svmfast.options import Reading
 from svmfast.progress import Progress, silent
@@ -35,6 +38,8 @@ _MAGIC: tuple[tuple[bytes, TableKind], ...] = (
 _LETTERS = frozenset(b'"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz')
 #: Maximum length of the line of column names.
 _MAX_HEADER = 1 << 20
+#: Bytes of a pipe that are inspected before it is copied to a file.
+_START = 1024
 
 
 def stream_data(
@@ -158,3 +163,74 @@ def _is_regular(path: str) -> bool:
         return stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
         return False
+
+
+class ReplayableInput:
+    """An input that can be read from its start several times.
+
+    A file is opened again each time. A pipe is copied to an unnamed temporary file, so that memory stays
+    bounded.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._spool: _Named | None = None
+        self._stack = ExitStack()
+
+    def source(self) -> object:
+        """Return a source for the readers of ``formats``, positioned at the start of the input."""
+        if is_replayable(self.path):
+            return self.path
+        if self._spool is None:
+            self._spool = self._fill()
+        self._spool.seek(0)
+        return self._spool
+
+    def _fill(self) -> _Named:
+        import shutil
+        from tempfile import TemporaryFile
+
+        spool: IO[bytes] = self._stack.enter_context(TemporaryFile())  # noqa: SIM115 (closed by the stack)
+        if self.path == "-":
+            pipe: Any = sys.stdin.buffer
+        else:
+            pipe = self._stack.enter_context(open(self.path, "rb", buffering=0))  # noqa: SIM115
+        start = pipe.read(_START)
+        _refuse_binary(self.path, start)
+        spool.write(start)
+        shutil.copyfileobj(pipe, spool, 1 << 20)
+        # Messages about the content name the input, not the temporary file.
+        return _Named(spool, self.path)
+
+    def __enter__(self) -> ReplayableInput:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+
+def _refuse_binary(path: str, start: bytes) -> None:
+    """Refuse input that begins with NUL bytes and so is not text: an endless device would fill the disk."""
+    if b"\0" in start and not is_packed(start):
+        raise DataFormatError(path, None, "not text: it begins with NUL bytes", None, "expected LIBSVM data")
+
+
+class _Named:
+    """A binary file under another name."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self.name = name
+        self.readinto = file.readinto  # type: ignore[attr-defined]
+        self.seek, self.tell, self.fileno = file.seek, file.tell, file.fileno
+
+
+def is_replayable(path: str | os.PathLike[str]) -> bool:
+    """Return whether an input can be opened again: a file, or a path whose opening reports an error."""
+    if os.fspath(path) == "-":
+        return False
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return True  # opening it reports the error
