@@ -98,13 +98,7 @@ class ModelChecksumError(ModelFormatError):
 class ModelContentError(SvmfastError):
     """The parts of a model contradict each other; readers of files add the line.
 
-    Parameters
-    ----------
-    field : str
-        The name of the offending part in LIBSVM's file or the container.
-    what, expected : str
-    token : str or None
-        The offending text.
+    `field` is the name of the offending part in LIBSVM's file or the container, `token` the offending text.
     """
 
     def __init__(self, field: str, what: str, expected: str, token: str | None = None) -> None:
@@ -129,15 +123,7 @@ class CompressedDataError(InputError):
 
 
 class WriteError(SvmfastError):
-    """An output cannot be written.
-
-    Parameters
-    ----------
-    path : str
-        The output as the user named it (``-`` for standard output).
-    reason : str
-        The system's message.
-    """
+    """The output `path`, as the user named it (``-`` for standard output), cannot be written."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
@@ -155,15 +141,8 @@ class UnsupportedError(SvmfastError):
 class MissingPackageError(UnsupportedError):
     """An optional package is not installed; the message says how to install it.
 
-    Parameters
-    ----------
-    what : str
-        A clause that states what needs the package.
-    package : str
-    extra : str, optional
-        The extra of svmfast that installs it.
-    instead : str, optional
-        What to do if it is not an extra.
+    `what` is a clause that states what needs the package, `extra` the extra of svmfast that installs it;
+    `instead` says what to do if it is not an extra.
     """
 
     def __init__(self, what: str, package: str, extra: str = "", instead: str = "") -> None:
@@ -202,17 +181,7 @@ class NotFiniteError(SvmfastError):
 
 
 class WrongTypeError(OptionError, TypeError):
-    """An argument has the wrong type; the message names the accepted types.
-
-    Parameters
-    ----------
-    name : str
-        The name of the argument.
-    value : object
-        The value that was given.
-    accepted : str
-        The accepted types.
-    """
+    """An argument has the wrong type; the message names the accepted types."""
 
     def __init__(self, name: str, value: object, accepted: str) -> None:
         kind = type(value).__name__
@@ -228,10 +197,7 @@ class NothingFitsError(UnsupportedError):
 class NegativeAnswerError(SvmfastError):
     """A negative answer: no model meets the requirements, or the exact model is the better choice.
 
-    Attributes
-    ----------
-    result : Result or None
-        The report on the plans that were tried.
+    `result` is the report on the plans that were tried, if there is one.
     """
 
     exit_code = 1
@@ -242,15 +208,7 @@ class NegativeAnswerError(SvmfastError):
 
 
 class TrainingRowError(SvmfastError):
-    """A row cannot be used for training; the command line converts its number into a line of the file.
-
-    Parameters
-    ----------
-    row : int
-        Row number from 1.
-    what, token, expected
-        As in :class:`InputError`.
-    """
+    """A row, numbered from 1, cannot be used for training; the command line names the line of the file."""
 
     def __init__(self, row: int, what: str, token: str | None, expected: str) -> None:
         self.row, self.what, self.token, self.expected = row, what, token, expected
@@ -273,17 +231,7 @@ class SingleClassError(SvmfastError):
 
 
 class MemoryLimitError(SvmfastError):
-    """A computation would need more memory than the limit; the message has both numbers.
-
-    Parameters
-    ----------
-    what : str
-        What needs the memory.
-    needed, limit : int
-        Bytes.
-    instead : str
-        What to do.
-    """
+    """A computation would need more memory than the limit; the message has both numbers of bytes."""
 
     def __init__(self, what: str, needed: int, limit: int, instead: str) -> None:
         self.what, self.needed, self.limit, self.instead = what, needed, limit, instead

@@ -7,21 +7,18 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import DataFormatError, NotFiniteError
-from svmfast.formats.source import SourceLike, open_source
+from svmfast.formats.source import Closing, SourceLike, open_source
 from svmfast.options import MEMORY, Reading
 from svmfast.rows import Rows
 
 if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
-
-Stream = TypeVar("Stream", bound="RowStream")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +131,7 @@ def with_scaling(reading: Reading, memory: int = MEMORY) -> Reading:
     return replace(reading, scale=read_scaling(reading.scale, memory=memory))
 
 
-class RowStream(Iterator[Dataset]):
+class RowStream(Closing, Iterator[Dataset]):
     """The datasets of one input, in order. A context manager.
 
     A reader implements :meth:`_next`, and calls :meth:`close` at the end of the input. `path` is the input's
@@ -188,14 +185,6 @@ class RowStream(Iterator[Dataset]):
     def close(self) -> None:
         """Close the input, unless it is a file object of the caller."""
         self._source.close()
-
-    def __enter__(self: Stream) -> Stream:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 @contextmanager

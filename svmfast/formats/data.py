@@ -12,13 +12,12 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from svmfast.errors import DataFormatError, OptionError
 from svmfast.formats._dataset import Dataset, RowStream, with_scaling
 from svmfast.formats.packing import ENDINGS
-from svmfast.formats.source import Source, SourceLike, is_packed, open_source
+from svmfast.formats.source import Closing, Source, SourceLike, is_packed, open_source
 from svmfast.formats.svmlight import CHUNK_BYTES, DataStream
 from svmfast.options import Reading
 from svmfast.progress import Progress, silent
@@ -165,7 +164,7 @@ def _is_regular(path: str) -> bool:
         return False
 
 
-class ReplayableInput:
+class ReplayableInput(Closing):
     """An input that can be read from its start several times.
 
     A file is opened again each time. A pipe is copied to an unnamed temporary file, so that memory stays
@@ -202,12 +201,8 @@ class ReplayableInput:
         # Messages about the content name the input, not the temporary file.
         return _Named(spool, self.path)
 
-    def __enter__(self) -> ReplayableInput:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Delete the copy of a pipe."""
         self._stack.close()
 
 

@@ -12,10 +12,10 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any
 
 from svmfast.errors import OptionError, WriteError
+from svmfast.formats.source import Closing
 from svmfast.formats.target import unfinished
 
 #: The list's name in the folder.
@@ -31,7 +31,7 @@ def stamp(path: str | os.PathLike[str]) -> list[int] | None:
     return [status.st_size, status.st_mtime_ns] if stat.S_ISREG(status.st_mode) else None
 
 
-class DoneList:
+class DoneList(Closing):
     """The record of finished outputs in a folder, for one run at a time. A context manager.
 
     The folder is created if it does not exist; `clear` forgets what is finished.
@@ -154,11 +154,3 @@ class DoneList:
     def close(self) -> None:
         """Close the list and release the lock."""
         os.close(self._file)
-
-    def __enter__(self) -> DoneList:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -13,14 +13,15 @@ import select
 import stat
 import sys
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from svmfast.errors import CompressedDataError, FileAccessError, OptionError, WrongTypeError
 from svmfast.formats.packing import MAGIC, XZ_MEMORY, Decoder, new_decoder
 from svmfast.formats.target import Writer, write_atomic
 
 __all__ = ["Source", "SourceLike", "Writer", "open_source", "write_atomic"]
+
+Self = TypeVar("Self", bound="Closing")
 
 #: Argument of :func:`open_source`: a path, ``-`` for standard input, the bytes themselves, a binary file.
 SourceLike = Any
@@ -129,7 +130,21 @@ def is_packed(start: bytes) -> bool:
     return start.startswith((*MAGIC.values(), *_FOREIGN_MAGIC.values()))
 
 
-class Source:
+class Closing:
+    """A context manager that closes itself."""
+
+    def close(self) -> None:
+        """Release what is open."""
+        raise NotImplementedError
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Source(Closing):
     """An opened input, whose decompressed bytes are read once, in order. A context manager.
 
     Attributes
@@ -330,14 +345,6 @@ class Source:
     def close(self) -> None:
         """Close the file if it was opened here; a file object given by the caller stays open."""
         self._raw.close()
-
-    def __enter__(self) -> Source:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _Ended:

@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, WriteError
+from svmfast.formats.source import Closing
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact, occurring, random_order
 
@@ -39,7 +39,7 @@ class _Part:
     first: int
 
 
-class Spool:
+class Spool(Closing):
     """Training rows that are moved to a temporary file if they exceed half of `memory`. A context manager.
 
     Add the rows in order, then call :meth:`finish`; afterwards the spool is a
@@ -192,14 +192,6 @@ class Spool:
         """Delete the temporary file."""
         if self._file is not None:
             self._file.close()
-
-    def __enter__(self) -> Spool:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _fill(file: IO[Any], array: NDArray[Any]) -> None:
