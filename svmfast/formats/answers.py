@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from svmfast.display import named_labels, repeated, shown
 from svmfast.errors import OptionError
-from svmfast.formats import predictions
 from svmfast.formats.packing import ENDINGS
 from svmfast.formats.target import Writer
 from svmfast.models.answer import Answer, name_places
@@ -95,7 +97,7 @@ class OutputColumns:
     def _check_kept(self, keep: Sequence[str], names: Mapping[float, str] | None) -> None:
         """Raise OptionError if a column to be kept has a name that a column of predictions can have."""
         own = {"label", "inside", "certified", "error_bound"} if keep else set()
-        own.update(predictions.pair_names(self.head, names) if keep else (), _outcomes(self.head, names))
+        own.update(pair_names(self.head, names) if keep else (), _outcomes(self.head, names))
         for name in keep:
             if name in own:
                 raise OptionError(f"`keep` names '{name}', which is the name of a column of predictions")
@@ -119,7 +121,7 @@ class OutputColumns:
                 raise OptionError(
                     f"two classes would be written as '{again}'; write a table, or labels (`no_names`)"
                 )
-        columns = predictions.pair_names(self.head, written) if self.decision_values else []
+        columns = pair_names(self.head, written) if self.decision_values else []
         columns += _outcomes(self.head, written) if self.probability else []
         again = repeated(columns)
         if again is not None:
@@ -141,17 +143,17 @@ class OutputColumns:
 
         With probabilities, the line starts with ``labels 1 -1`` in the model's order, or with
         ``label normal outlier``; without them, with ``label``. Decision values add the names of
-        :func:`svmfast.formats.predictions.pair_names`, the bound adds ``bound``, and the certificate adds
+        :func:`pair_names`, the bound adds ``bound``, and the certificate adds
         ``certified error_bound``.
         """
         head, words = self.head, ["label"]
         if self.probability and head.labels is not None:
-            words = ["labels", *predictions.class_words(head, names)]
+            words = ["labels", *class_words(head, names)]
         elif self.probability and not head.is_regression:
             words += ["normal", "outlier"]
         if len(words) == 1 and not (self.decision_values or self.bound or self.certify):
             return b""
-        words += predictions.pair_names(head, names) if self.decision_values else []
+        words += pair_names(head, names) if self.decision_values else []
         words += ["bound"] if self.bound else []
         words += ["certified", "error_bound"] if self.certify else []
         return (" ".join(words) + "\n").encode()
@@ -166,8 +168,95 @@ def _outcomes(head: Head, names: Mapping[float, str] | None = None) -> list[str]
     """Return the names of the columns of probabilities."""
     if head.is_regression:
         return []
-    outcomes = ["normal", "outlier"] if head.labels is None else predictions.class_words(head, names)
+    outcomes = ["normal", "outlier"] if head.labels is None else class_words(head, names)
     return [f"probability {outcome}" for outcome in outcomes]
+
+
+def class_words(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
+    """Return the names of a classifier's classes, in the model's order; without `names`, the labels."""
+    if head.labels is None:
+        return []
+    labels = head.labels.tolist()
+    return [str(int(label)) for label in labels] if names is None else [names[label] for label in labels]
+
+
+def pair_names(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
+    """Return a name for each decision function: ``1/-1`` (positive means 1), else ``decision``.
+
+    The pairs are in LIBSVM's order: (1,2), (1,3), ..., (2,3), ... over the model's labels. One-vs-rest models
+    have one function for each label instead: ``1/rest``. With `names`: ``setosa/virginica``.
+    """
+    if head.labels is None:
+        return ["decision"]
+    labels = class_words(head, names)
+    if head.one_vs_rest:
+        return [f"{label}/rest" for label in labels]
+    return [f"{a}/{b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
+
+
+def lines(
+    predicted: FloatArray,
+    *,
+    labels: Sequence[float] | None = None,
+    probabilities: FloatArray | None = None,
+    decisions: FloatArray | None = None,
+    inside: NDArray[np.bool_] | None = None,
+    certified: NDArray[np.bool_] | None = None,
+    error_bounds: FloatArray | None = None,
+    class_names: Mapping[float, str] | None = None,
+) -> bytes:
+    """Return the lines of the rows.
+
+    Labels are printed as ``%.17g``; with probabilities, both are printed as ``%g``, six digits, as
+    svm-predict does. Decision values always have 17 digits. `labels` are the values that `predicted` can
+    take, if they are few; each is formatted only once. The other columns are ``inside`` or ``outside``;
+    ``yes`` or ``no`` for `certified`, ``-`` if only the error bounds are given; and the error bounds with six
+    digits. Names are printed instead of labels.
+    """
+    n = len(predicted)
+    if not n:
+        return b""
+    words = None if class_names is None else _names(predicted, class_names)
+    label_format = "%.17g" if probabilities is None else "%g"
+    if probabilities is None and decisions is None and inside is None and error_bounds is None:
+        if words is not None:
+            return ("\n".join(words) + "\n").encode()
+        if labels is not None:
+            return _label_lines(predicted, np.asarray(labels, dtype=np.float64))
+        return ((label_format + "\n") * n % tuple(predicted.tolist())).encode()
+    columns: list[FloatArray] = [predicted[:, None]]
+    formats = [label_format if words is None else "%s"]
+    for block, form in ((probabilities, "%g"), (decisions, "%.17g")):
+        if block is not None:
+            columns.append(block)
+            formats += [form] * block.shape[1]
+    tails: list[list[str]] = []
+    if inside is not None:
+        tails.append(np.where(inside, " inside", " outside").tolist())
+    if error_bounds is not None:
+        tails.append([" -"] * n if certified is None else np.where(certified, " yes", " no").tolist())
+        # Rounded up, so that the printed number is still a bound.
+        tails.append([f" {value:.6g}" for value in (error_bounds * (1 + 1e-5)).tolist()])
+    row = " ".join(formats)
+    values = np.concatenate(columns, axis=1).ravel().tolist()
+    if words is not None:
+        values[:: len(formats)] = words
+    if not tails:
+        return ((row + "\n") * n % tuple(values)).encode()
+    text = "".join([row + "".join(tail) + "\n" for tail in zip(*tails, strict=True)])
+    return (text % tuple(values)).encode()
+
+
+def _names(predicted: FloatArray, class_names: Mapping[float, str]) -> list[str]:
+    known, places = name_places(class_names, predicted)
+    return [known[place] for place in places.tolist()]
+
+
+def _label_lines(predicted: FloatArray, labels: FloatArray) -> bytes:
+    ordered = np.sort(labels)
+    table = np.array([b"%.17g\n" % label for label in ordered.tolist()])
+    # Fixed-width fields padded with NUL, which no number contains: one gather, one pass to remove the NULs.
+    return table[np.searchsorted(ordered, predicted)].tobytes().translate(None, b"\0")
 
 
 class TextAnswers:
@@ -193,7 +282,7 @@ class TextAnswers:
         """Append lines."""
         certify = self._columns.certify
         self._out.write(
-            predictions.lines(
+            lines(
                 found.predicted,
                 labels=self._labels,
                 probabilities=found.probabilities,
@@ -219,7 +308,7 @@ class TableAnswers:
         from svmfast.formats.table_output import TableOutput
 
         self._head, self._certify, self._names = columns.head, columns.certify, names
-        self._values = predictions.pair_names(self._head, names) if columns.decision_values else []
+        self._values = pair_names(self._head, names) if columns.decision_values else []
         self._outcomes = _outcomes(self._head, names) if columns.probability else []
         self._table = TableOutput(out, form)
 
@@ -238,8 +327,6 @@ class TableAnswers:
         self._table.write(columns, len(predicted), kept)
 
     def _labels(self, predicted: FloatArray) -> Any:
-        import numpy as np
-
         if self._names is not None:
             return self._table.words(*name_places(self._names, predicted))
         return predicted if self._head.is_regression else predicted.astype(np.int64)

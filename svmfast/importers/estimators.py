@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from svmfast.errors import UnsupportedError, WrongTypeError
-from svmfast.importers.calibrated import calibrated_estimator, is_calibrated, with_sigmoid
 from svmfast.importers.machines import (
     SVM_TYPES,
     are_boolean,
@@ -141,9 +143,67 @@ def _steps(estimator: Any, called: str) -> Iterator[tuple[str, Any]]:
         for name, step in estimator.steps:
             if step is not None and not (isinstance(step, str) and step == "passthrough"):
                 yield from _steps(step, f"step '{name}' of the pipeline")
-    elif is_calibrated(estimator):
-        *before, (last, machine) = _steps(calibrated_estimator(estimator, called), called)
+    elif _is_calibrated(estimator):
+        *before, (last, machine) = _steps(_calibrated_estimator(estimator, called), called)
         yield from before
-        yield last, with_sigmoid(estimator, machine, last)
+        yield last, _with_sigmoid(estimator, machine, last)
     else:
         yield called, estimator
+
+
+def _is_calibrated(estimator: Any) -> bool:
+    """Return whether an estimator is a CalibratedClassifierCV."""
+    return any(
+        one.__name__ == "CalibratedClassifierCV" and one.__module__.partition(".")[0] == "sklearn"
+        for one in type(estimator).__mro__
+    )
+
+
+def _calibrated_estimator(calibrated: Any, called: str) -> Any:
+    """Return the estimator in a fitted CalibratedClassifierCV.
+
+    Raises
+    ------
+    UnsupportedError
+        It is not fitted, or its probabilities are not a single sigmoid of a decision value.
+    """
+    fitted = getattr(calibrated, "calibrated_classifiers_", None)
+    if not fitted:
+        raise UnsupportedError(f"{called} is not fitted", "call its fit first")
+    if len(fitted) != 1:
+        raise UnsupportedError(
+            f"{called} is an ensemble of {len(fitted)} calibrated estimators", "fit it with ensemble=False"
+        )
+    (one,) = fitted
+    alone = "or import the estimator in it, without probabilities"
+    if one.method != "sigmoid":
+        raise UnsupportedError(
+            f"{called} is calibrated by method='{one.method}'", f"fit it with method='sigmoid', {alone}"
+        )
+    if len(one.calibrators) != 1:
+        raise UnsupportedError(
+            f"{called} has a sigmoid for each of {len(one.calibrators)} classes, but LIBSVM couples one for "
+            "each pair",
+            f"fit SVC with probability=True, {alone}",
+        )
+    return one.estimator
+
+
+def _with_sigmoid(calibrated: Any, machine: Any, called: str) -> Any:
+    """Return a copy of the SVC in a CalibratedClassifierCV whose decision value is the log-odds.
+
+    The estimator predicts the more probable class, not the side of the machine's decision value. Its
+    probability of the second class is 1 / (1 + exp(a T + b)), with T = -f of LIBSVM's value f. So b - a f is
+    the logarithm of the odds of the first class: as a decision value it has that class on its positive side,
+    and LIBSVM's sigmoid 1 / (1 + exp(A f + B)) with A = -1 and B = 0 gives the probability.
+    """
+    if machine_type(machine) not in ("c_svc", "nu_svc") or not hasattr(machine, "_dual_coef_"):
+        raise UnsupportedError(
+            f"{called} is calibrated, but a {type(machine).__name__}", "expected SVC or NuSVC of scikit-learn"
+        )
+    (sigmoid,) = calibrated.calibrated_classifiers_[0].calibrators
+    a, b = float(sigmoid.a_), float(sigmoid.b_)
+    made = copy.copy(machine)
+    made._dual_coef_, made._intercept_ = machine._dual_coef_ * -a, machine._intercept_ * -a + b
+    made._probA, made._probB = np.array([-1.0]), np.array([0.0])
+    return made

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svmfast.formats.answers import OutputColumns
-from svmfast.formats.predictions import lines, pair_names
+from svmfast.formats.answers import OutputColumns, lines, pair_names
 from svmfast.models.head import Head
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
