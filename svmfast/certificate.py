@@ -150,7 +150,7 @@ REST = 5
 # Added to squared distances: an upper bound on what a sum of squares can lose to underflow.
 LEAST_SQUARE = 1e-300
 # Entries that a row may have beyond the model's features; the rounding bound does not cover longer rows.
-SPARE_ENTRIES = 4096
+SPARE_ENTRIES = _core.SPARE_ENTRIES
 
 
 def error_bounds(

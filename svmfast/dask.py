@@ -47,7 +47,7 @@ def predict(model: Model | str | os.PathLike[str], collection: Any, **options: A
         The collection is of another type.
     OptionError
         The array is not two-dimensional.
-    ColumnOrderError
+    TableError
         When it is computed: the model does not name its features, and a table's columns are not those of the
         bag's first table, or a partition's not those of the DataFrame.
     MissingPackageError

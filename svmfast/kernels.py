@@ -26,7 +26,7 @@ _PARAMETERS = {
     "precomputed": (),
     LAPLACIAN: ("gamma",),
 }
-_NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
+NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class DecisionEngine:
             )
         elif self.n_functions:
             self._sums = _core.DecisionSums(
-                _NATIVE_KINDS[kernel.kind],
+                NATIVE_KINDS[kernel.kind],
                 kernel.gamma,
                 kernel.coef0,
                 kernel.degree,

@@ -257,13 +257,3 @@ class Reading:
     def class_names(self) -> Mapping[float, str] | None:
         """The names of the classes in a table, by label, if the scaling comes from a model that has them."""
         return getattr(self.scale, "names_of_labels", None)
-
-    def reader_kwargs(self) -> dict[str, Any]:
-        """Return the keyword arguments of ``read_svmlight`` and ``stream_svmlight``."""
-        return {
-            "scaling": self.scale,
-            "zero_based": self.zero_based,
-            "dense": self.dense,
-            "lenient": self.lenient,
-            "labelled": not self.unlabelled,
-        }

@@ -28,7 +28,7 @@ from figures import save, svg_pyplot
 from measuring import PROGRAM, Finished, machine, place, run
 from pages import put_into
 
-from svmfast.formats.libsvm_model import write_libsvm_model
+from svmfast.formats.detect import save_model
 from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
@@ -85,7 +85,7 @@ class Case:
             sizes,
         )
         self.exact, self.block = folder / "exact", folder / "block"
-        write_libsvm_model(self.exact, expansion)
+        save_model(expansion, self.exact)
         rows = random_rows(BLOCK, d, density, 2)
         labels = rng.integers(0, k, len(rows)).astype(np.float64)
         write_svmlight(self.block, rows, labels)

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from svmfast.errors import SvmfastError
-from svmfast.formats.checkpoint import read_checkpoint
+from svmfast.formats.checkpoint import CheckpointFile
 from svmfast.formats.data import stream_data
 from svmfast.importers.files import model_of_file
 from svmfast.models.scaling import Scaling
@@ -142,7 +142,7 @@ def _use(kind: bytes, text: bytes, place: Path) -> None:
         model, _ = model_of_file(place, memory=200_000_000)
         model.decision_values(ROWS)
     elif kind == CHECKPOINT:
-        read_checkpoint(place)
+        CheckpointFile(str(place)).read()
     else:
         with stream_data(text, Reading(scale=SCALING), keep=("word", "coded", "list")) as stream:
             for block in stream:

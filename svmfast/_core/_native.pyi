@@ -445,6 +445,8 @@ def power_sum_coefficients(
 ) -> Annotated[NDArray[numpy.float64], dict(order="C")]: ...
 def monomials_up_to(d: int, order: int) -> int: ...
 
+SPARE_ENTRIES: int = 4096
+
 class PolynomialValues:
     def __init__(
         self,

@@ -31,7 +31,7 @@ using In3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu
 constexpr double UNIT = 0x1p-53;
 // The value of the vectors' exp2 that stands for zero (simd/exp2.hpp).
 constexpr double VANISHED = 0x1p-1022;
-// Number of entries that a row may have beyond the variables: svmfast.certificate.SPARE_ENTRIES.
+// Number of entries that a row may have beyond the variables; Python takes it from here.
 constexpr std::size_t SPARE_ENTRIES = 4096;
 // At least the loss of a sum of squares by underflow: svmfast.certificate.LEAST_SQUARE.
 constexpr double LEAST_SQUARE = 1e-300;
@@ -445,6 +445,7 @@ class PolynomialValues {
 void register_polynomial_values(nanobind::module_ &m) {
     using namespace svmfast;
     using namespace nb::literals;
+    m.attr("SPARE_ENTRIES") = SPARE_ENTRIES;
     nb::class_<PolynomialValues>(m, "PolynomialValues")
         .def(nb::init<In1<std::int32_t>, double, bool, In2<double>, In2<std::int32_t>, In2<std::int64_t>, In1<double>,
                       In1<double>, std::optional<In3>, std::optional<In3>>(),

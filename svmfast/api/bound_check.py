@@ -226,12 +226,14 @@ def _check_data(
     if not is_path(data):
         rows = rows_of(data, reading=reading)
         return checks.check_data(lambda: _parts(rows, reading), gamma, order=order)
-    from svmfast.formats.replay import ReplayableInput
+    from svmfast.formats.data import ReplayableInput, read_through
 
     with ReplayableInput(os.fspath(data)) as replayable:
 
         def blocks() -> Iterable[Rows]:
-            return (block.rows for block in replayable.datasets(reading, threads, listener.progress))
+            return (
+                block.rows for block in read_through(replayable.source(), reading, threads, listener.progress)
+            )
 
         return checks.check_data(blocks, gamma, order=order)
 
@@ -277,7 +279,7 @@ def _blocks(
         for part in _parts(rows, reading):
             yield part, seen[0] if seen else None
         return
-    from svmfast.formats.replay import read_through
+    from svmfast.formats.data import read_through
 
     for block in read_through(os.fspath(data), reading, threads, listener.progress):
         yield block.rows, block.columns

@@ -13,7 +13,7 @@ import os
 import pickle
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from svmfast.api.listener import Listener
@@ -59,15 +59,7 @@ def absolute(path: str) -> str:
 
 @contextlib.contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Yield a client of the scheduler at ``HOST:PORT``, or of N workers started here (``local:N``).
-
-    Raises
-    ------
-    OptionError
-        The address is neither.
-    ClusterError
-        There is no scheduler at this address, or it has no workers.
-    """
+    """Yield a client of the scheduler at ``HOST:PORT``, or of N workers started here (``local:N``)."""
     package = distributed()
     with contextlib.ExitStack() as stack:
         if address.startswith(_LOCAL):
@@ -90,23 +82,16 @@ def connected(address: str) -> Iterator[Any]:
         yield client
 
 
-@dataclass
-class Shared(Job):
-    """A job that is divided into parts; `place` is an absolute path."""
+def _part_name(job: Job, number: int) -> str:
+    """Return the name of a part's output in the folder: a hidden file next to the whole one."""
+    folder, name = os.path.split(job.name)
+    end = ".arrow" if table_form(job.name) else ""
+    return os.path.join(folder, f".{name}.part-{number:05}{end}")
 
-    parts: list[Part] = field(default_factory=list)
-    ended: dict[int, dict[str, Any]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
 
-    def part_name(self, number: int) -> str:
-        """Return the name of a part's output in the folder: a hidden file next to the whole one."""
-        folder, name = os.path.split(self.name)
-        end = ".arrow" if table_form(self.name) else ""
-        return os.path.join(folder, f".{name}.part-{number:05}{end}")
-
-    def part_made_from(self, part: Part) -> dict[str, Any]:
-        """Return the record of what a part is made from."""
-        return {**self.made_from, "part": [part.begin, part.end, list(part.groups), part.of]}
+def _part_made_from(job: Job, part: Part) -> dict[str, Any]:
+    """Return the record of what a part is made from."""
+    return {**job.made_from, "part": [part.begin, part.end, list(part.groups), part.of]}
 
 
 class Loading:
@@ -131,7 +116,7 @@ class Loading:
 
 def run_jobs(
     address: str,
-    jobs: Sequence[Shared],
+    jobs: Sequence[Job],
     predictor: Predictor,
     done: DoneList,
     key: str,
@@ -139,14 +124,13 @@ def run_jobs(
     keep: Sequence[str],
     *,
     part_bytes: int,
-) -> Iterator[Shared]:
+) -> Iterator[Job]:
     """Yield the jobs as they end, each with its counts or an error.
 
     Raises
     ------
     ClusterError
         The connection to the scheduler was lost; finished outputs are complete and recorded.
-    WriteError
     """
     package = distributed()
     from svmfast import __version__
@@ -154,7 +138,7 @@ def run_jobs(
     with _not_lost(package, address), connected(address) as client:
         loading = _plugin(package, Loading(key, __version__, pickle.dumps(predictor)))
         client.register_plugin(loading)
-        futures: dict[Any, tuple[Shared, Part]] = {}
+        futures: dict[Any, tuple[Job, Part]] = {}
         for job in jobs:
             job.parts = parts_of(absolute(job.path), reading, part_bytes)
             for part, output in _left_to_do(job, done):
@@ -187,21 +171,21 @@ def _not_lost(package: Any, address: str) -> Iterator[None]:
         raise _gone(address) from error
 
 
-def _left_to_do(job: Shared, done: DoneList) -> Iterator[tuple[Part, str]]:
+def _left_to_do(job: Job, done: DoneList) -> Iterator[tuple[Part, str]]:
     """Yield the parts of a job that are not finished, with their outputs; count those that are."""
     for part in job.parts:
         if part.of == 1:
-            yield part, job.place
+            yield part, absolute(job.place)
             continue
-        name = job.part_name(part.number)
-        known = done.find(name, job.part_made_from(part))
+        name = _part_name(job, part.number)
+        known = done.find(name, _part_made_from(job, part))
         if known is None:
             yield part, os.path.join(absolute(done.folder), name)
         else:
             job.ended[part.number] = known
 
 
-def _take(job: Shared, part: Part, found: dict[str, Any] | str, done: DoneList) -> None:
+def _take(job: Job, part: Part, found: dict[str, Any] | str, done: DoneList) -> None:
     """Add a worker's counts or error for a part to the job, and a finished part to the list of outputs."""
     if isinstance(found, str):
         job.error = job.error or found
@@ -210,7 +194,7 @@ def _take(job: Shared, part: Part, found: dict[str, Any] | str, done: DoneList) 
     job.ended[part.number] = found["counted"]
     job.warnings += found["warnings"]
     if part.of > 1:
-        done.add(job.part_name(part.number), job.part_made_from(part), found["counted"])
+        done.add(_part_name(job, part.number), _part_made_from(job, part), found["counted"])
 
 
 def _plugin(package: Any, loading: Loading) -> Any:
@@ -270,17 +254,17 @@ def _gone(address: str) -> ClusterError:
     return ClusterError(f"the scheduler '{address}' was lost; run again to continue where this run stopped")
 
 
-def _places_of_parts(job: Shared, done: DoneList) -> list[str]:
-    return [os.path.join(done.folder, job.part_name(part.number)) for part in job.parts]
+def _places_of_parts(job: Job, done: DoneList) -> list[str]:
+    return [os.path.join(done.folder, _part_name(job, part.number)) for part in job.parts]
 
 
-def _remove_parts(job: Shared, done: DoneList) -> None:
+def _remove_parts(job: Job, done: DoneList) -> None:
     for place in _places_of_parts(job, done):
         with contextlib.suppress(OSError):
             os.unlink(place)
 
 
-def _joined(job: Shared, done: DoneList, predictor: Predictor) -> Shared:
+def _joined(job: Job, done: DoneList, predictor: Predictor) -> Job:
     """Join the parts of an output and delete them."""
     places = _places_of_parts(job, done)
     rows = sum(counted["rows"] for counted in job.ended.values())
@@ -289,7 +273,7 @@ def _joined(job: Shared, done: DoneList, predictor: Predictor) -> Shared:
         _remove_parts(job, done)
         return job
     form = table_form(job.place)
-    with write_atomic(job.place) as out:
+    with write_atomic(absolute(job.place)) as out:
         if form is None:
             for place in places:
                 with open(place, "rb") as file:

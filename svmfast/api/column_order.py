@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from svmfast.display import shell_line
-from svmfast.errors import ColumnOrderError, OptionError, SvmfastError
+from svmfast.errors import OptionError, SvmfastError, TableError
 from svmfast.options import Reading
 
 if TYPE_CHECKING:
@@ -33,19 +33,8 @@ _EARLIER = "an earlier run wrote outputs by the order of {}; `overwrite` starts 
 class ColumnOrder:
     """The feature columns of the first table; later tables must have the same.
 
-    Parameters
-    ----------
-    names : sequence of str, optional
-        Column names of a table that an earlier run read.
-    of : str
-        Name of that table.
-    on_first : callable, optional
-        Called with the names and the path of the first table.
-
-    Attributes
-    ----------
-    names : tuple of str or None
-        None before the first table.
+    `names` are the columns of a table `of` that an earlier run read, None before the first table; `on_first`
+    is called with the names and the path of the first table.
     """
 
     def __init__(
@@ -69,24 +58,11 @@ class ColumnOrder:
     ) -> None:
         """Compare a table with the first one; if there is none yet, this becomes it.
 
-        Parameters
-        ----------
-        path : str
-            Its name in messages.
-        features : sequence of str or None
-            The names of its feature columns in their order; None for LIBSVM's text, which has no columns.
-        reading : Reading
-            Contains the scaling of the rows, whose names find the columns.
-        note : callable
-            Receives a remark on the first table if it has names but the model's features have none.
-        model : Model, optional
-            None for training: the first table then decides which feature is which.
-        in_memory : bool
-            Whether it is a DataFrame, which has no reading options.
-
-        Raises
-        ------
-        ColumnOrderError
+        `features` are the names of its feature columns in their order, None for LIBSVM's text, which has no
+        columns. `reading` has the scaling of the rows, whose names find the columns. `note` receives a remark
+        on the first table if it has names but the model's features have none. Without a `model`, for
+        training, the first table decides which feature is which. A table `in_memory` is a DataFrame, which
+        has no reading options.
         """
         if features is None or reading.features is not None or reading.names is not None:
             return
@@ -122,7 +98,7 @@ class ColumnOrder:
             what += f"; {whose} does not name its features"
         if self._earlier:
             hint += f" ({_EARLIER.format(self._of)})"
-        raise ColumnOrderError(path, None, what, None, hint)
+        raise TableError(path, None, what, None, hint)
 
     def key(self, settings: str) -> str:
         """Return a hash of these names and a run's settings."""

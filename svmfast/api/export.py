@@ -317,7 +317,7 @@ class _RowSource:
         return rows_of(given, reading=named, see=see, see_array=see_array), of
 
     def _of_file(self, path: str, named: Reading) -> Rows:
-        from svmfast.formats.replay import read_through
+        from svmfast.formats.data import read_through
 
         listener = self.listener
         blocks: list[Rows] = []

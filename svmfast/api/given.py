@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from svmfast.display import count, listed, shown
 from svmfast.errors import (
     ArrayWidthError,
-    MissingColumnError,
+    DataFormatError,
     NotFiniteCellError,
     NotFiniteError,
     OptionError,
-    RowWidthError,
+    TableError,
     WrongTypeError,
 )
 from svmfast.models.memory import MEMORY
@@ -75,7 +75,7 @@ def check_width(
 
     Raises
     ------
-    RowWidthError, MissingColumnError
+    DataFormatError, TableError
         There are too few values.
     """
     if reading.scale is not None:
@@ -84,7 +84,7 @@ def check_width(
         what = f"{count(len(columns), 'column')} of features"
         if len(columns) < model.n_features:
             expected = f"the model has {model.n_features} features"
-            raise MissingColumnError(name, None, what, None, expected)
+            raise TableError(name, None, what, None, expected)
         beyond = listed(columns[model.n_features :])
         warn(
             f"{name}: {what}, the model has {model.n_features} features, and {beyond} beyond them; "
@@ -99,7 +99,7 @@ def check_width(
     )
     if found < wanted:
         expected = f"the model has {wanted} features{other}"
-        raise RowWidthError(name, None, f"{found} values {place}", None, expected)
+        raise DataFormatError(name, None, f"{found} values {place}", None, expected)
     also = "; as many as features after a label, without `unlabelled`" if reading.unlabelled else ""
     warn(
         f"{name}: {found} values {place}, the model has {wanted} features"
@@ -115,20 +115,7 @@ def check_array(
     An array has a value for every feature. If the model's features are named or were scaled by offset and
     factor, their number is known. The text of a LIBSVM model and a range file only have the largest index
     that occurs: fewer columns are refused, more cause a warning and count as features that are 0 in all
-    support vectors (a range file drops them).
-
-    Parameters
-    ----------
-    width : int
-        Number of columns.
-    model : Model
-        For scaled rows.
-    scaling : Scaling or None
-    warn : callable
-
-    Raises
-    ------
-    ArrayWidthError
+    support vectors (a range file drops them). The model is that for scaled rows.
     """
     known = model.n_features
     if scaling is not None:
@@ -147,24 +134,14 @@ def with_scaling_of(
 ) -> Reading:
     """Return `reading` with the scaling that applies to all rows: its own, or that of the models.
 
-    Parameters
-    ----------
-    reading : Reading
-    models : iterable of (name, model)
-        A model without a scaling expects scaled rows.
-    memory : int
-        Limit on the memory for a scaling, in bytes.
-
-    Raises
-    ------
-    OptionError
-        Two scalings differ, or the names of two models.
+    The models come with their names in messages; one without a scaling expects scaled rows. Two scalings, or
+    the names of two models, must not differ.
     """
-    found, where = reading.scale, "`scale`"
-    if is_path(found):
-        from svmfast.formats.ranges import read_scaling
+    if is_path(reading.scale):
+        from svmfast.formats._dataset import with_scaling
 
-        found = read_scaling(found, memory=memory)
+        reading = with_scaling(reading, memory)
+    found, where = reading.scale, "`scale`"
     for name, model in models:
         own = scaling_of(model)
         if own is None:
@@ -237,12 +214,7 @@ def is_table(data: Any) -> bool:
 def _row_of_series(data: Any) -> Any:
     """Return a Series with names as its index, such as ``frame.iloc[0]``, as a DataFrame of one row.
 
-    Other data are returned unchanged.
-
-    Raises
-    ------
-    WrongTypeError
-        A Series has no names: it may be a column.
+    Other data are returned unchanged; a Series without names is refused, since it may be a column.
     """
     if not hasattr(data, "to_frame") or len(getattr(data, "shape", ())) != 1:
         return data

@@ -87,8 +87,8 @@ def info(
         return Description({"format": "model", **_of_model(source, "MODEL")})
     if not isinstance(source, str | os.PathLike):
         raise WrongTypeError("the source", source, "a model, or the path of a model or of data")
+    from svmfast.formats.data import read_through
     from svmfast.formats.detect import detect
-    from svmfast.formats.replay import read_through
     from svmfast.formats.source import open_source
 
     listener, path = listener or Listener(), os.fspath(source)

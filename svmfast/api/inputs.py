@@ -49,7 +49,8 @@ from svmfast.options import Reading
 from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
 
 if TYPE_CHECKING:
-    from svmfast.formats.svmlight import Notes
+    from svmfast.formats._dataset import Notes
+    from svmfast.formats.spool import Spool
     from svmfast.formats.training_classes import TrainingClasses
 
 _PARSED_AT_ONCE = 4 << 20
@@ -64,17 +65,9 @@ def opened_inputs(
 ) -> Iterator[Inputs]:  # fmt: skip
     """Read the inputs of a run; errors of rows raised inside the block name the line of the file.
 
-    Parameters
-    ----------
-    method : Method
-    given : mapping
-        Inputs by name: each a path, an object or None, or a sequence of these where several are allowed.
-    labels : (n,) array_like or None
-        Labels of the first rows whose labels are used.
-    options : object
-        `method.options`; ``memory``, ``seed`` and ``rows`` (the size limit of a sample) matter here.
-    reading : Reading
-    setting : Setting
+    `given` are the inputs by name: each a path, an object or None, or a sequence of these where several are
+    allowed; `labels` those of the first rows whose labels are used. Of the method's `options`, ``memory``,
+    ``seed`` and ``rows`` (the size limit of a sample) matter here.
     """
     inputs = Inputs()
     for spec in method.inputs:
@@ -171,23 +164,11 @@ def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setti
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Reads the rows of a run.
+    """Reads the rows of a run: open, compare with the model, sample or spool, scale.
 
-    Attributes
-    ----------
-    options : object
-        `method.options`.
-    reading : Reading
-    setting : Setting
-    stack : ExitStack
-        Closes opened files after the run.
-    see : callable
-    reference : Model or None
-        The model whose width and scale the rows must match.
-    names : TrainingNames or None
-        Names of classes, for the rows that are trained on.
-    held : list of int
-        The memory that the scaled rows of each input take: one allowance serves them all.
+    `options` are `method.options`; `stack` closes opened files after the run; the rows must match width and
+    scale of `reference`; `names` is for the rows that are trained on; `held`:
+    the memory of the scaled rows of each input, since one allowance serves them all.
     """
 
     options: Any
@@ -200,18 +181,176 @@ class _Reader:
     held: list[int] = field(default_factory=list)
 
     @property
-    def _memory(self) -> int:
-        return getattr(self.options, "memory", MEMORY)
-
-    @property
     def _classes(self) -> TrainingClasses | None:
         return None if self.names is None else self.names.classes
 
-    def _labels(self, rows: Rows, labels: ArrayLike) -> FloatArray:
-        """Return labels that were passed in memory, as numbers."""
-        if self._classes is not None and self.names is not None:
+    def rows(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows | None:
+        """Return rows that are read at once; None if none are given."""
+        if _is_empty(given) and not spec.required:
+            return None
+        paths = spec.many and isinstance(given, list | tuple) and all(map(is_path, given))
+        several = given if paths else [given]
+        if self.reading.unlabelled and spec.labels == "needed":
+            raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
+        if spec.most is not None and is_path(several[0]):
+            return self._sampled_files(several, spec)
+        if len(several) != 1:
+            raise OptionError(f"`{spec.name}` takes one object, or several paths")
+        if is_path(several[0]):
+            return self._file(several[0], spec)
+        return self._in_memory(several[0], labels, spec)
+
+    def _file(self, path: Any, spec: Input) -> GivenRows:
+        """Return all rows of a file."""
+        from svmfast.formats.data import read_data
+
+        setting = self.setting
+        setting.progress(0, None, "read")
+        dataset = read_data(
+            path,
+            self.reading.as_read,
+            threads=setting.threads,
+            precomputed=getattr(self.options, "precomputed", False),
+            classes=self._classes,
+        )
+        self._note(dataset.path, dataset.notes)
+        self.see(dataset.path, dataset.columns)
+        self._check_width(dataset.path, dataset.rows, dataset.columns)
+        self._check_scale(dataset.path, dataset.rows)
+        if spec.required:  # only rows that are trained on; other rows are checked against the model
+            self.stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
+        rows, labels = self._scaled(spec, dataset.rows, dataset.labels, dataset.path)
+        own = None if self.reading.unlabelled or spec.labels == "ignored" else self._final(labels)
+        return GivenRows(rows, own, dataset.path, len(rows))
+
+    def _sampled_files(self, paths: Sequence[Any], spec: Input) -> GivenRows:
+        """Return a sample of the rows of all files; the reference is compared with the first of each."""
+        from svmfast.formats.data import stream_data
+
+        sample = RowSample(self._most(spec), getattr(self.options, "seed", 0))
+        for path in paths:
+            name, first = os.fspath(path), True
+            with stream_data(path, self.reading.as_read, threads=self.setting.threads) as stream:
+                for block in stream:
+                    if first and len(block.rows):
+                        self.see(name, block.columns)
+                        self._check_width(name, block.rows, block.columns)
+                        first = False
+                    self._note(name, block.notes)
+                    sample.add(block.rows, block.labels)
+                    self.setting.progress(stream.bytes_read, stream.bytes_total, "read")
+        rows, labels = sample.result()
+        self._check_scale(f"`{spec.name}`", rows)
+        self._note_sample(sample, spec)
+        name = f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0])
+        rows, labels = self._scaled(spec, rows, labels, name, sample.numbers)
+        own = None if self.reading.unlabelled or spec.labels == "ignored" else labels
+        return GivenRows(rows, own, name, sample.seen)
+
+    def _in_memory(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows:
+        """Return the rows of an object, or a sample of them."""
+        if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
+            given, labels = given
+        precomputed, name = getattr(self.options, "precomputed", False), f"`{spec.name}`"
+        if precomputed and self.reading.scale is not None:
+            raise OptionError(
+                "`scale`: rows of a precomputed kernel are kernel values; scale the rows before"
+            )
+
+        def see_array(width: int) -> None:
+            if self.reference is not None:
+                check_array(width, self.reference, self.reading.scale, self.setting.warn)
+
+        form = with_zeros if precomputed else as_rows
+        rows = rows_of(given, form, self.reading, partial(self.see, name, in_memory=True), see_array)
+        values = self._labels(given, rows, labels, spec)
+        self._check_width(name, rows)
+        self._check_scale(name, rows)
+        kept, numbers, seen = np.zeros(len(rows)) if values is None else self._final(values), None, len(rows)
+        if seen > self._most(spec):
+            sample = RowSample(self._most(spec), getattr(self.options, "seed", 0))
+            sample.add(rows, kept)
+            self._note_sample(sample, spec)
+            rows, kept = sample.result()
+            numbers = sample.numbers
+        rows, kept = self._scaled(spec, rows, kept, numbers=numbers)
+        return GivenRows(rows, None if values is None else kept, name, seen)
+
+    def stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
+        """Return a stream of rows that is parsed once, into memory or a temporary file."""
+        from svmfast.formats.spool import Spool
+
+        digest = self.setting.checkpoint is not None
+        spool = self.stack.enter_context(Spool(self.options.memory, digest=digest))
+        if is_path(given):
+            name = os.fspath(given)
+            self._spool_file(name, spool)
+        else:
+            name = f"`{spec.name}`"
+            rows = rows_of(given, reading=self.reading, see=partial(self.see, name, in_memory=True))
+            values = self._labels(given, rows, labels, spec)
+            assert values is not None, "they are needed"
+            spool.add(*self._scaled(spec, rows, values))
+        if self._classes is not None:
+            spool.relabel(self._classes.final, self._classes.names)
+        spool.finish()
+        return GivenStream(spool, name, spool.in_memory, spool.digest if digest else "")
+
+    def _spool_file(self, path: str, spool: Spool) -> None:
+        """Add all rows of a file, which are scaled while they are read."""
+        from svmfast.formats.data import stream_data
+        from svmfast.formats.spool import PARTS_PER_SET
+
+        # Each part is a fraction of a working set; a row's text is about as long as its numbers.
+        piece = max(1 << 16, min(_PARSED_AT_ONCE, self.options.memory // 2 // PARTS_PER_SET))
+        first_line, threads = 0, self.setting.threads
+        with stream_data(
+            path, self.reading, chunk_bytes=piece, threads=threads, classes=self._classes
+        ) as stream:
+            for block in stream:
+                if not first_line:
+                    self.see(path, block.columns)
+                first_line = first_line or block.first_line
+                spool.add(block.rows, block.labels)
+                self.setting.progress(stream.bytes_read, stream.bytes_total, "read")
+        self._note(path, stream.notes)
+        self.stack.enter_context(naming_lines(path, stream.notes, first_line))
+
+    def _labels(self, given: Any, rows: Rows, labels: ArrayLike | None, spec: Input) -> FloatArray | None:
+        """Return the labels of rows in memory as numbers, provisional ones of names."""
+        labels = getattr(given, "labels", None) if labels is None else labels
+        if labels is None and spec.labels == "needed":
+            raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
+        if labels is None or spec.labels == "ignored":
+            return None
+        if self.names is not None and self.names.classes is not None:
             labels = self.names.labels(labels)
         return checked_labels(rows, labels, self.reading.class_names)
+
+    def _final(self, labels: FloatArray) -> FloatArray:
+        return labels if self._classes is None else self._classes.final(labels)
+
+    def _note(self, path: str, notes: Notes) -> None:
+        for note in notes.messages():
+            self.setting.note(f"{path}: {note}")
+
+    def _check_width(self, name: str, rows: Rows, columns: Sequence[str] | None = None) -> None:
+        if self.reference is not None:
+            check_width(self.reading, name, self.reference, rows, self.setting.warn, columns)
+
+    def _check_scale(self, name: str, rows: Rows) -> None:
+        if self.reference is not None:
+            check_scale(self.reading, name, self.reference, rows, self.setting.warn)
+
+    def _most(self, spec: Input) -> int:
+        """Return how many rows of an input are used at most: the option `rows`, or the declared limit."""
+        most: int | None = getattr(self.options, "rows", spec.most)
+        return sys.maxsize if most is None or spec.most is None else most
+
+    def _note_sample(self, sample: RowSample, spec: Input) -> None:
+        if sample.seen > sample.limit:
+            how = " (`rows`)" if hasattr(self.options, "rows") else ""
+            self.setting.note(f"{sample.limit:,} of {sample.seen:,} rows of `{spec.name}` are used{how}")
 
     def _scaled(
         self,
@@ -231,165 +370,13 @@ class _Reader:
         with naming_file(path) if path else nullcontext():
             if spec.copies:
                 first = 1 if numbers is None else numbers
+                memory = getattr(self.options, "memory", MEMORY)
                 needed = scaling.zero_bytes(rows, spec.copies)
                 rows = scaling.apply(
-                    rows, first=first, memory=self._memory, copies=spec.copies, held=sum(self.held)
+                    rows, first=first, memory=memory, copies=spec.copies, held=sum(self.held)
                 )
                 self.held.append(needed)
             return rows, scaling.apply_labels(labels)
-
-    def _final(self, labels: FloatArray) -> FloatArray:
-        return labels if self._classes is None else self._classes.final(labels)
-
-    def rows(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows | None:
-        """Return rows that are read at once; None if none are given."""
-        options, reading, reference, setting = self.options, self.reading, self.reference, self.setting
-        if _is_empty(given) and not spec.required:
-            return None
-        paths = spec.many and isinstance(given, list | tuple) and all(map(is_path, given))
-        several = given if paths else [given]
-        if reading.unlabelled and spec.labels == "needed":
-            raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
-        if spec.most is not None and is_path(several[0]):
-            return self._sample(several, spec)
-        if len(several) != 1:
-            raise OptionError(f"`{spec.name}` takes one object, or several paths")
-        precomputed = getattr(options, "precomputed", False)
-        if is_path(given := several[0]):
-            from svmfast.formats.data import read_data
-
-            setting.progress(0, None, "read")
-            dataset = read_data(
-                given,
-                reading.as_read,
-                threads=setting.threads,
-                precomputed=precomputed,
-                classes=self._classes,
-            )
-            for note in dataset.notes.messages():
-                setting.note(f"{dataset.path}: {note}")
-            self.see(dataset.path, dataset.columns)
-            if reference is not None:
-                check_width(reading, dataset.path, reference, dataset.rows, setting.warn, dataset.columns)
-                check_scale(reading, dataset.path, reference, dataset.rows, setting.warn)
-            if spec.required:  # only rows that are trained on; other rows are checked against the model
-                self.stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
-            rows, labels = self._scaled(spec, dataset.rows, dataset.labels, dataset.path)
-            own = None if reading.unlabelled or spec.labels == "ignored" else self._final(labels)
-            return GivenRows(rows, own, dataset.path, len(rows))
-        if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
-            given, labels = given
-        if precomputed and reading.scale is not None:
-            raise OptionError(
-                "`scale`: rows of a precomputed kernel are kernel values; scale the rows before"
-            )
-        frame = partial(self.see, f"`{spec.name}`", in_memory=True)
-
-        def see_array(width: int) -> None:
-            if reference is not None:
-                check_array(width, reference, reading.scale, setting.warn)
-
-        form = with_zeros if precomputed else as_rows
-        rows = rows_of(given, form, reading, frame, see_array)
-        if labels is None:
-            labels = getattr(given, "labels", None)
-        if labels is None and spec.labels == "needed":
-            raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
-        values = (
-            None if labels is None or spec.labels == "ignored" else self._final(self._labels(rows, labels))
-        )
-        if reference is not None:
-            check_width(reading, f"`{spec.name}`", reference, rows, setting.warn)
-            check_scale(reading, f"`{spec.name}`", reference, rows, setting.warn)
-        kept, numbers, seen = np.zeros(len(rows)) if values is None else values, None, len(rows)
-        if seen > _most(spec, options):
-            sample = RowSample(_most(spec, options), getattr(options, "seed", 0))
-            sample.add(rows, kept)
-            _note_sample(sample, spec, options, setting)
-            rows, kept = sample.result()
-            numbers = sample.numbers
-        rows, kept = self._scaled(spec, rows, kept, numbers=numbers)
-        return GivenRows(rows, None if values is None else kept, f"`{spec.name}`", seen)
-
-    def stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
-        """Return a stream of rows that is parsed once, into memory or a temporary file."""
-        reading, setting = self.reading, self.setting
-        from svmfast.formats.data import stream_data
-        from svmfast.formats.spool import PARTS_PER_SET, Spool
-
-        memory: int = self.options.memory
-        spool = self.stack.enter_context(Spool(memory, digest=setting.checkpoint is not None))
-        name = os.fspath(given) if is_path(given) else f"`{spec.name}`"
-        if is_path(given):
-            # Each part is a fraction of a working set; a row's text is about as long as its numbers.
-            piece = max(1 << 16, min(_PARSED_AT_ONCE, memory // 2 // PARTS_PER_SET))
-            first_line = 0
-            with stream_data(
-                given, reading, chunk_bytes=piece, threads=setting.threads, classes=self._classes
-            ) as stream:
-                for block in stream:
-                    if not first_line:
-                        self.see(name, block.columns)
-                    first_line = first_line or block.first_line
-                    spool.add(block.rows, block.labels)
-                    setting.progress(stream.bytes_read, stream.bytes_total, "read")
-                notes = stream.notes
-            for note in notes.messages():
-                setting.note(f"{name}: {note}")
-            self.stack.enter_context(naming_lines(name, notes, first_line))
-        else:
-            rows = rows_of(given, reading=reading, see=partial(self.see, name, in_memory=True))
-            labels = getattr(given, "labels", None) if labels is None else labels
-            if labels is None:
-                raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
-            spool.add(*self._scaled(spec, rows, self._labels(rows, labels)))
-        if self._classes is not None:
-            spool.relabel(self._classes.final, self._classes.names)
-        spool.finish()
-        return GivenStream(
-            spool, name, spool.in_memory, spool.digest if setting.checkpoint is not None else ""
-        )
-
-    def _sample(self, paths: Sequence[Any], spec: Input) -> GivenRows:
-        """Return a sample of the rows of all files; the reference is compared with the first of each."""
-        from svmfast.formats.data import stream_data
-
-        options, reading, reference, setting = self.options, self.reading, self.reference, self.setting
-
-        sample = RowSample(_most(spec, options), getattr(options, "seed", 0))
-        for path in paths:
-            name, first = os.fspath(path), True
-            with stream_data(path, reading.as_read, threads=setting.threads) as stream:
-                for block in stream:
-                    if first and len(block.rows):
-                        self.see(name, block.columns)
-                        if reference is not None:
-                            check_width(reading, name, reference, block.rows, setting.warn, block.columns)
-                        first = False
-                    for note in block.notes.messages():
-                        setting.note(f"{name}: {note}")
-                    sample.add(block.rows, block.labels)
-                    setting.progress(stream.bytes_read, stream.bytes_total, "read")
-        rows, labels = sample.result()
-        if reference is not None:
-            check_scale(reading, f"`{spec.name}`", reference, rows, setting.warn)
-        _note_sample(sample, spec, options, setting)
-        name = f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0])
-        rows, labels = self._scaled(spec, rows, labels, name, sample.numbers)
-        own = None if reading.unlabelled or spec.labels == "ignored" else labels
-        return GivenRows(rows, own, name, sample.seen)
-
-
-def _note_sample(sample: RowSample, spec: Input, options: Any, setting: Setting) -> None:
-    if sample.seen > sample.limit:
-        how = " (`rows`)" if hasattr(options, "rows") else ""
-        setting.note(f"{sample.limit:,} of {sample.seen:,} rows of `{spec.name}` are used{how}")
-
-
-def _most(spec: Input, options: Any) -> int:
-    """Return how many rows of an input are used at most: the option `rows`, or the declared limit."""
-    most: int | None = getattr(options, "rows", spec.most)
-    return sys.maxsize if most is None or spec.most is None else most
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.ranges import ranges_bytes
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel, scaling_of, unscaled, with_scaling
-from svmfast.models.scaling import ColumnRanges, Scaling
+from svmfast.models.scaling import ColumnRanges, Scaling, identity
 from svmfast.rows import Rows
 
 if TYPE_CHECKING:
@@ -40,28 +40,9 @@ def written(
 ) -> Export:
     """Return a model as LIBSVM's text or, with `names`, as an svmfast file that contains this text.
 
-    Parameters
-    ----------
-    model : KernelExpansion, or ScaledModel of one
-    names : sequence of str
-        Names of the features, may be empty.
-    ranges : bool
-        Write the scaling as a range file for svm-scale.
-    rows : Rows, optional
-        Rows on which the text's values are compared with the model's.
-    of : str
-        Description of these rows for messages.
-    threads : int
-    listener : Listener
-    to : str
-        The language's name.
-
-    Raises
-    ------
-    UnsupportedError
-        The model is of another kind, or has a scaling that svm-scale cannot express.
-    OptionError
-        The model has a scaling, which would be lost.
+    `names`, which may be empty, are those of the features. `ranges` writes the scaling as a range file for
+    svm-scale; without it a scaling, which would be lost, is refused. On `rows`, called `of` in messages, the
+    text's values are compared with the model's. `to` is the language's name.
     """
     inner, scaling = unscaled(model), scaling_of(model)
     if not isinstance(inner, KernelExpansion):
@@ -110,7 +91,7 @@ def _named(scaling: Scaling | None, model: KernelExpansion, names: Sequence[str]
     clips = scaling is not None and scaling.clip is not None and len(names) != len(scaling)
     if len(names) < known or clips:
         raise OptionError(f"{len(names)} feature names for {known} features")
-    return (Scaling(np.zeros(0), np.zeros(0)) if scaling is None else scaling).naming(names)
+    return (identity(0) if scaling is None else scaling).naming(names)
 
 
 def command_for_text(model: Model, path: str) -> str | None:

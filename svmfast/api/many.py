@@ -17,7 +17,7 @@ from svmfast.api.predictor import Predictor
 from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
 from svmfast.formats.done import DoneList, stamp
-from svmfast.formats.parts import PART_BYTES
+from svmfast.formats.parts import PART_BYTES, Part
 from svmfast.models.memory import MEMORY, Allowance
 from svmfast.options import Reading
 from svmfast.threads import thread_count
@@ -208,16 +208,7 @@ def predict_files(
 def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]:
     """Return the names in a list: one per line or, if it contains a NUL byte, each terminated by one.
 
-    Parameters
-    ----------
-    source : path
-        ``-`` is standard input.
-    memory : int
-        Limit on the memory for the names, in bytes.
-
-    Raises
-    ------
-    CompressedDataError, FileAccessError, MemoryLimitError
+    `memory` limits the bytes of the names.
     """
     from svmfast.formats._whole import check_unpacked, read_whole
     from svmfast.formats.source import open_source
@@ -251,12 +242,8 @@ def _keys(value: Any) -> Any:
 class Job:
     """The prediction of one input.
 
-    Attributes
-    ----------
-    path, place, name : str
-        The paths of the input and its output, and the output's path relative to the folder.
-    made_from : dict
-        The record in the list of finished outputs.
+    `name` is the output's path relative to the folder, `made_from` its record in the list of finished
+    outputs. On a cluster a job has parts; `ended` are the counts of those that have ended, by their numbers.
     """
 
     path: str
@@ -265,6 +252,9 @@ class Job:
     made_from: dict[str, Any]
     counted: dict[str, Any] | None = None
     error: str | None = None
+    parts: list[Part] = field(default_factory=list)
+    ended: dict[int, dict[str, Any]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
 
 def _results(
@@ -330,22 +320,17 @@ def _made_by_cluster(
     keep: Sequence[str],
     part_bytes: int,
 ) -> Callable[[list[Job]], Iterator[Job]]:
-    from svmfast.api.cluster import Shared, absolute, run_jobs
+    from svmfast.api.cluster import run_jobs
 
     def made(jobs: list[Job]) -> Iterator[Job]:
         if not jobs:
             return
-        shared = [Shared(**{**vars(job), "place": absolute(job.place)}) for job in jobs]
-        whose = {id(one): job for one, job in zip(shared, jobs, strict=True)}
         order = predictor.column_order
         # Workers take files in any order; which one is the first must not depend on that.
         order.find_first((job.path for job in jobs), reading, keep, predictor)
         key = order.key(settings)
-        running = run_jobs(address, shared, predictor, done, key, reading, keep, part_bytes=part_bytes)
-        for one in running:
-            job = whose[id(one)]
-            job.counted, job.error = one.counted, one.error
-            for text in one.warnings:
+        for job in run_jobs(address, jobs, predictor, done, key, reading, keep, part_bytes=part_bytes):
+            for text in job.warnings:
                 predictor.listener.warn(text)
             yield job
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from svmfast.api.given import is_path, is_table
 from svmfast.errors import OptionError
-from svmfast.models.scaling import Scaling
+from svmfast.models.scaling import identity
 from svmfast.options import Reading
 from svmfast.rows import as_floats
 
@@ -17,28 +17,16 @@ from svmfast.rows import as_floats
 def with_means(reading: Reading, given: Any, threads: int) -> Reading:
     """Return `reading` with a scaling that has the means of the rows, which are read once for them.
 
-    Parameters
-    ----------
-    reading : Reading
-    given : path, opened source, DataFrame or array_like
-    threads : int
-
-    Raises
-    ------
-    OptionError
-        The rows are a pipe, LIBSVM's text or a sparse matrix.
-    DataFormatError
-        A column has no finite mean.
+    Refuse a pipe, LIBSVM's text, a sparse matrix, and a column without a finite mean.
     """
     plain, names = replace(reading, missing="zero"), None
     if is_path(given) or hasattr(given, "readinto"):
-        from svmfast.formats.data import stream_data
-        from svmfast.formats.replay import is_replayable
+        from svmfast.formats.data import is_replayable, stream_data
 
         if is_path(given) and not is_replayable(given):
             raise OptionError("`missing`: means need a first pass over the rows, which a pipe does not allow")
         with stream_data(given, plain, threads=threads, labels=False) as stream:
-            means, names = stream.means(), stream.columns.features  # type: ignore[union-attr]
+            means, names = stream.means(), stream.columns.features  # type: ignore[attr-defined]
     elif is_table(given):
         from svmfast.formats.tables import opened_object
 
@@ -49,8 +37,7 @@ def with_means(reading: Reading, given: Any, threads: int) -> Reading:
     scaling = reading.scale
     if scaling is None:
         named = names is not None and not all(name.isdecimal() for name in names)
-        zeros = np.zeros(len(means))
-        scaling = Scaling(zeros, zeros + 1, feature_names=names if named else None)
+        scaling = replace(identity(len(means)), feature_names=names if named else None)
     return replace(reading, scale=replace(scaling, missing=means))
 
 

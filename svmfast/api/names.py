@@ -14,13 +14,14 @@ from svmfast.models.memory import Allowance
 _MOST_BYTES = 1 << 26
 
 
-def read_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
+def read_names(source: str | os.PathLike[str], *, distinct: bool = False) -> tuple[str, ...]:
     """Return the names in a file, stripped of surrounding blanks.
 
     Raises
     ------
     DataFormatError
-        The file is empty or not UTF-8, or a line is blank or has control characters.
+        The file is empty or not UTF-8, or a line is blank, has control characters, or repeats a name that
+        must be `distinct`.
     """
     path = os.fspath(source)
     with open_source(path) as opened:
@@ -36,15 +37,9 @@ def read_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
         fault = fault_of_name(name) if name else "no name"
         if fault is not None:
             raise DataFormatError(path, number, fault, name or None, "expected the name of a feature")
-    return names
-
-
-def read_distinct_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the names in a file as :func:`read_names` does; raise DataFormatError for a repeated name."""
     first: dict[str, int] = {}
-    names = read_names(source)
-    for number, name in enumerate(names, 1):
+    for number, name in enumerate(names if distinct else (), 1):
         if first.setdefault(name, number) != number:
             what = f"repeats the name in line {first[name]}"
-            raise DataFormatError(os.fspath(source), number, what, name, "expected distinct names")
+            raise DataFormatError(path, number, what, name, "expected distinct names")
     return names

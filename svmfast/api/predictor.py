@@ -17,9 +17,9 @@ from svmfast.api.declared import takes
 from svmfast.api.given import check_array, check_width, rows_of
 from svmfast.api.listener import Listener
 from svmfast.api.opened_models import opened_models
-from svmfast.api.output_columns import OutputColumns
 from svmfast.api.verb_options import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
+from svmfast.formats.answers import OutputColumns
 from svmfast.models.answer import Answer, answer, in_blocks
 from svmfast.models.certified import bounds_its_error
 from svmfast.models.polynomial import PolynomialModel
@@ -30,8 +30,7 @@ from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
     from svmfast.evaluation.prediction_report import PredictionReport
-    from svmfast.formats.svmlight import Dataset, DataStream
-    from svmfast.formats.tables import TableStream
+    from svmfast.formats._dataset import Dataset, RowStream
     from svmfast.models.base import Model
 
 #: Largest number of values held besides the data: it bounds the memory for many classes and short rows.
@@ -198,7 +197,7 @@ class Predictor:
 
         Raises
         ------
-        ColumnOrderError, MissingColumnError
+        TableError
         """
         how, heard = self._reading, self.listener
         self.column_order.check(IN_MEMORY, columns, how, heard.note, self.model, in_memory=True)
@@ -327,7 +326,7 @@ class Predictor:
 
     def predict_stream(
         self,
-        stream: DataStream | TableStream,
+        stream: RowStream,
         output: str | os.PathLike[str],
         *,
         reading: Reading,
@@ -341,7 +340,7 @@ class Predictor:
 
         Parameters
         ----------
-        stream : DataStream or TableStream
+        stream : RowStream
         output : path
         reading : Reading
         threads : int

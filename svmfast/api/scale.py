@@ -13,13 +13,13 @@ import numpy as np
 from svmfast.api.listener import Listener
 from svmfast.display import named_labels
 from svmfast.errors import DataFormatError, NotFiniteError, OptionError
+from svmfast.formats.data import ReplayableInput, read_through
 from svmfast.formats.ranges import ranges_bytes, read_ranges
-from svmfast.formats.replay import ReplayableInput, read_through
 from svmfast.formats.svmlight import Dataset
 from svmfast.formats.target import write_atomic
 from svmfast.formats.training_classes import TrainingClasses
 from svmfast.models.memory import MEMORY
-from svmfast.models.scaling import Scaling, TargetRange
+from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
 from svmfast.options import Reading
 from svmfast.prefetch import prefetch
 from svmfast.rows import Rows
@@ -136,67 +136,65 @@ def scale(
         raise OptionError(f"`labels` are {labels[0]:g} and {labels[1]:g}; expected the lower one first")
     if save is not None and restore is not None:
         raise OptionError("`save` and `restore` exclude each other")
-    listener, reading, cores, path = (
-        listener or Listener(),
-        reading or Reading(),
-        thread_count(threads),
-        os.fspath(data),
-    )
+    listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
+    path, seen = os.fspath(data), ColumnExtremes(memory)
     given = None if restore is None else read_ranges(restore, memory=memory)
     # Names of classes become labels when all of them are known: not in one pass, and not to be scaled.
     classes = TrainingClasses() if labels is None and given is None else None
-    labels_of_data = labels is not None and (given is None or given.target is None)
-    seen = ColumnExtremes(memory)
+    twice = given is None or (labels is not None and given.target is None)
     with ReplayableInput(path) as replayable:
         if given is None and reading.missing == "mean":
             from svmfast.api.missing import with_means
 
             reading = with_means(reading, replayable.source(), cores)
-        if given is None or labels_of_data:
-            least, greatest = np.inf, -np.inf
-            for block in prefetch(
-                _in_order(
-                    replayable.datasets(reading, cores, listener.progress, classes=classes),
-                    given,
-                    reading,
-                    listener,
-                )
-            ):
-                seen.add(block.rows)
-                least, greatest = min(least, block.labels.min()), max(greatest, block.labels.max())
-            ranges = seen.result()
-            target = None if labels is None else TargetRange(*labels, float(least), float(greatest))
-            if given is None:
-                given = Scaling.from_ranges(*ranges, lower, upper, target=target)
-            else:
-                given = given.with_target(target)
-            blocks: Iterable[Dataset] = replayable.datasets(reading, cores, classes=classes)
+        source = replayable.source() if twice else path
+        blocks = read_through(source, reading, cores, listener.progress, classes=classes)
+        blocks = _in_order(blocks, given, reading, listener)
+        if twice:
+            given = _scaling_of(blocks, given, seen, (lower, upper), labels)
+            blocks = read_through(replayable.source(), reading, cores, classes=classes)
             if classes is not None and classes.names is not None:
                 meaning = named_labels({float(label): name for label, name in enumerate(classes.names)})
                 listener.note(f"{path}: labels stand for classes: {meaning}")
                 blocks = (replace(block, labels=classes.final(block.labels)) for block in blocks)
-            seen_before = True
-        else:
-            blocks = _in_order(
-                read_through(path, reading, cores, listener.progress), given, reading, listener
-            )
-            seen_before = False
+        assert given is not None
+        assert given.ranges is not None
         if save is not None:
-            assert given.ranges is not None, "it was computed from the data"
             with write_atomic(save) as file:
                 file.write(ranges_bytes(given.ranges, given.target))
-        written = _write(prefetch(blocks), given, output, cores, None if seen_before else seen, listener)
-    unseen: tuple[int, ...] = ()
-    if restore is not None:
-        low, high = seen.result()
-        missing = low != high
-        assert given.ranges is not None, "it was read from a range file"
-        known = len(given)
-        missing[:known] &= (given.ranges.minimum == given.ranges.maximum)[: len(missing)]
-        unseen = tuple((np.flatnonzero(missing) + 1).tolist())
+        texts = _texts(prefetch(blocks), given, cores, None if twice else seen, listener)
+        written = _write(texts, output)
+    unseen = () if restore is None else _unseen(given.ranges, seen)
     name = None if restore is None else os.fspath(restore)
     width = max(seen.width, len(given))
     return ScaleReport(given, seen.rows, width, seen.values, written, unseen, path, name)
+
+
+def _scaling_of(
+    blocks: Iterable[Dataset],
+    given: Scaling | None,
+    seen: ColumnExtremes,
+    limits: tuple[float, float],
+    labels: tuple[float, float] | None,
+) -> Scaling:
+    """Return the scaling of the rows, which are added to `seen`; a given one gets that of their labels."""
+    least, greatest = np.inf, -np.inf
+    for block in prefetch(blocks):
+        seen.add(block.rows)
+        least, greatest = min(least, block.labels.min()), max(greatest, block.labels.max())
+    ranges = seen.result()
+    target = None if labels is None else TargetRange(*labels, float(least), float(greatest))
+    if given is None:
+        return Scaling.from_ranges(*ranges, *limits, target=target)
+    return replace(given, target=target)
+
+
+def _unseen(ranges: ColumnRanges, seen: ColumnExtremes) -> tuple[int, ...]:
+    """Return the indices, from 1, of the columns that vary in the data but are not in a range file."""
+    low, high = seen.result()
+    missing = low != high
+    missing[: len(ranges.minimum)] &= (ranges.minimum == ranges.maximum)[: len(missing)]
+    return tuple((np.flatnonzero(missing) + 1).tolist())
 
 
 def _in_order(
@@ -212,19 +210,11 @@ def _in_order(
         yield block
 
 
-def _write(
-    blocks: Iterable[Dataset],
-    scaling: Scaling,
-    output: str | os.PathLike[str],
-    threads: int,
-    seen: ColumnExtremes | None,
-    listener: Listener,
-) -> int:
-    """Write the scaled rows, add them to `seen` if it is given, and return their number of values."""
+def _write(texts: Iterator[list[tuple[bytes, int]]], output: str | os.PathLike[str]) -> int:
+    """Write the scaled rows, and return their number of values."""
     total = 0
-    texts = _texts(blocks, scaling, threads, seen, listener)
     # The first block is read and scaled before the output is touched.
-    first: list[tuple[bytes, int]] = next(texts, [])
+    first = next(texts, [])
     with write_atomic(output) as out:
         for pieces in chain([first], texts):
             for text, count in pieces:
@@ -241,6 +231,7 @@ def _texts(
     seen: ColumnExtremes | None,
     listener: Listener,
 ) -> Iterator[list[tuple[bytes, int]]]:
+    """Yield the text of scaled rows with its number of values, and add the rows to `seen` if it is given."""
     for block in blocks:
         for note in block.notes.messages():
             listener.note(f"{block.path}: {note}")
@@ -259,6 +250,5 @@ def _texts(
                 end = min(begin + size * threads, len(block))
                 yield map_in_threads(text, range(begin, end, size), threads)
         except NotFiniteError as error:
-            raise DataFormatError(
-                block.path, None, str(error), None, "expected values closer to the ranges"
-            ) from error
+            expected = "expected values closer to the ranges"
+            raise DataFormatError(block.path, None, str(error), None, expected) from error

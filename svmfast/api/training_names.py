@@ -14,7 +14,7 @@ from svmfast.errors import OptionError
 from svmfast.formats._columns import LABEL
 from svmfast.formats.training_classes import TrainingClasses
 from svmfast.methods.method import Method
-from svmfast.models.scaling import Scaling
+from svmfast.models.scaling import Scaling, identity
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, as_array
 
@@ -23,22 +23,9 @@ class TrainingNames:
     """The names that a run reads from its training rows.
 
     Columns are named if the rows are a table with a header, classes if its labels are words. A run that
-    converts a model takes both from that model.
-
-    Parameters
-    ----------
-    method : Method
-    given : mapping
-        Inputs by name, as for :func:`svmfast.api.inputs.opened_inputs`.
-    options : object
-        `method.options`.
-    reading : Reading
-        With the scaling of the run's models, which may have names of classes.
-
-    Attributes
-    ----------
-    classes : TrainingClasses or None
-        None if labels are numbers: of regression, or of a model whose classes have names.
+    converts a model takes both from that model. `reading` has the scaling of the run's models, which may have
+    names of classes. `classes` is None if labels are numbers: of regression, or of a model whose classes have
+    names.
     """
 
     def __init__(self, method: Method, given: Mapping[str, Any], options: Any, reading: Reading) -> None:
@@ -102,15 +89,7 @@ class TrainingNames:
         return None if names is None else {float(label): name for label, name in enumerate(names)}
 
     def on(self, scaling: Scaling | None, width: int) -> Scaling | None:
-        """Return the scaling of the rows with these names; None if there is neither.
-
-        Parameters
-        ----------
-        scaling : Scaling or None
-            None: the identity.
-        width : int
-            Number of columns of the training rows.
-        """
+        """Return the scaling of `width` columns with these names; None if there is neither."""
         classes = self.of_classes
         columns = self._columns if self._keeps else None
         if scaling is not None and columns is not None:
@@ -122,8 +101,7 @@ class TrainingNames:
         if scaling is None and columns is None and classes is None and not fills:
             return None
         if scaling is None:
-            count = width if columns is None else len(columns)
-            scaling = Scaling(np.zeros(count), np.ones(count))
+            scaling = identity(width if columns is None else len(columns))
         if columns is not None:
             scaling = scaling.naming(columns)
         if fills:

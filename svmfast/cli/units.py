@@ -45,9 +45,9 @@ class NamesOrFile(Typed):
             return super().convert(value, param, ctx)
         if value in ("@", "@-"):
             self.fail(f"'{value}' names no file; expected @FILE, a file with a name per line", param, ctx)
-        from svmfast.api.names import read_distinct_names
+        from svmfast.api.names import read_names
 
-        return read_distinct_names(value[1:])
+        return read_names(value[1:], distinct=True)
 
 
 class WeightOfClass(Typed):

@@ -11,17 +11,9 @@ from numpy.typing import NDArray
 
 from svmfast._core import table_rows
 from svmfast.display import fault_of_name, listed
-from svmfast.errors import (
-    BadValueError,
-    ColumnNameError,
-    ColumnTypeError,
-    DataFormatError,
-    MissingColumnError,
-    NonFiniteError,
-    NullCellError,
-)
+from svmfast.errors import DataFormatError, TableError
 from svmfast.formats._arrow import decoded, numbers, pyarrow
-from svmfast.formats.svmlight import Dataset, Notes
+from svmfast.formats._dataset import Dataset, Notes
 from svmfast.options import Reading
 from svmfast.rows import Rows
 
@@ -37,29 +29,10 @@ _STRING_BYTES = 1 << 24
 class Columns:
     """The roles of a table's columns (label, feature, kept), and the conversion of batches to rows.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-    path : str
-        Name of the table in messages.
-    reading : Reading
-    names : sequence of str, optional
-        The names of a model's features.
-    keep : sequence of str
-        Columns to copy to the output.
-    first_line : int or None
-        The line number of the first row, for text.
-    left_out : sequence of str
-        Columns that are not features, such as the index of pandas.
-    labels : bool
-        Whether labels are needed. If not, their column is not read, and it may be missing if the features
-        are named.
-    classes : TrainingClasses, optional
-        Labels for names of classes that no model names yet.
-
-    Raises
-    ------
-    MissingColumnError, ColumnTypeError
+    `names` are those of a model's features, `keep` the columns to copy to the output, `left_out` columns that
+    are not features, such as the index of pandas. `first_line` is the line number of the first row, for text.
+    Unless `labels` are needed, their column is not read, and it may be missing if the features are named.
+    `classes` makes labels for names of classes that no model names yet.
     """
 
     def __init__(
@@ -77,9 +50,11 @@ class Columns:
     ) -> None:
         self._path, self._first_line = path, first_line
         self._schema, self.keep = schema, tuple(keep)
+        #: Number of columns of each name.
+        self._number = Counter(schema.names)
         self.label = label_of(schema.names, reading)
         chosen, excluded = reading.features or names, reading.exclude or ()
-        absent = self.label is not None and schema.get_field_index(self.label) < 0
+        absent = self.label is not None and self._number[self.label] != 1
         if self.label is not None and not labels and (not absent or (chosen and reading.label is None)):
             left_out = (*left_out, self.label)
             self.label, absent = None, False
@@ -90,34 +65,10 @@ class Columns:
             )
             self._missing(f"there is no column '{self.label}'", instead)
         if chosen is None:
-            for name in excluded:
-                if schema.get_field_index(name) < 0 and name not in schema.names:  # -1 if there are several
-                    self._missing(f"there is no column '{name}', which is one of `exclude`")
-            others = {self.label, *self.keep, *left_out, *excluded}
-            chosen = [name for name in schema.names if name not in others]
-            if not chosen:
-                self._missing("there is no column of features")
+            chosen = self._others((*left_out, *excluded), excluded)
         self.features = tuple(chosen)
         self._instead = reading.values_for_missing(len(self.features))
-        used = set(self.numbers)
-        for name in excluded:
-            if name in used:
-                self._missing(f"column '{name}' is one of `exclude`, but also a feature or the label")
-        columns = Counter(schema.names)
-        for name in self.read:
-            if columns[name] > 1:
-                self._missing(f"several columns are called '{name}'")
-        for name in (*self.features, *self.keep):
-            if schema.get_field_index(name) < 0:
-                why = "a feature of the model" if chosen is names else "one of `features`"
-                why = "to be kept" if name in self.keep else why
-                self._missing(f"there is no column '{name}', which is {why}")
-        for name in self.read:
-            fault = fault_of_name(name)
-            if fault is not None:
-                raise ColumnNameError(
-                    path, self._head, f"a column has {fault}", name, "expected printable text"
-                )
+        self._check(excluded, "a feature of the model" if chosen is names else "one of `features`")
         self._classes: ClassLabels | TrainingClasses | None = classes
         if reading.class_names is not None:
             self._classes = ClassLabels(reading.class_names)
@@ -127,9 +78,39 @@ class Columns:
                 continue
             _check_type(path, self._head, name, kind, more=chosen is not names and reading.features is None)
 
+    def _others(self, left_out: Sequence[str], excluded: Sequence[str]) -> list[str]:
+        """Return the columns that are features if none are named."""
+        for name in excluded:
+            if not self._number[name]:
+                self._missing(f"there is no column '{name}', which is one of `exclude`")
+        others = {self.label, *self.keep, *left_out}
+        chosen = [name for name in self._schema.names if name not in others]
+        if not chosen:
+            self._missing("there is no column of features")
+        return chosen
+
+    def _check(self, excluded: Sequence[str], why: str) -> None:
+        """Refuse columns that are missing, ambiguous, or of a name that cannot be printed."""
+        used = set(self.numbers)
+        for name in excluded:
+            if name in used:
+                self._missing(f"column '{name}' is one of `exclude`, but also a feature or the label")
+        for name in self.read:
+            if self._number[name] > 1:
+                self._missing(f"several columns are called '{name}'")
+        for name in (*self.features, *self.keep):
+            if not self._number[name]:
+                why = "to be kept" if name in self.keep else why
+                self._missing(f"there is no column '{name}', which is {why}")
+        for name in self.read:
+            fault = fault_of_name(name)
+            if fault is not None:
+                what = f"a column has {fault}"
+                raise TableError(self._path, self._head, what, name, "expected printable text")
+
     def _missing(self, what: str, instead: str = "") -> NoReturn:
         names = f"the columns are {listed(self._schema.names)}{instead}"
-        raise MissingColumnError(self._path, self._head, what, None, names)
+        raise TableError(self._path, self._head, what, None, names)
 
     @property
     def _head(self) -> int | None:
@@ -166,7 +147,7 @@ class Columns:
 
         Raises
         ------
-        NullCellError, NonFiniteError
+        TableError, DataFormatError
             The message names the column and the row, counted from 1.
         """
         n = batch.num_rows
@@ -175,7 +156,7 @@ class Columns:
         if len(found) == 2:
             row, column = found
             name, token = self.features[column], f"{arrays[column][row]}"
-            raise self._fault(NonFiniteError, name, first_row + row, "the value is not finite", token)
+            raise self._fault(DataFormatError, name, first_row + row, "the value is not finite", token)
         rows = Rows.trusted(*found, len(self.features))
         labels = np.full(n, np.nan)
         if self.label is not None:
@@ -184,7 +165,7 @@ class Columns:
             if len(bad):
                 row, token = int(bad[0]), f"{labels[bad[0]]}"
                 raise self._fault(
-                    NonFiniteError, self.label, first_row + row, "the label is not finite", token
+                    DataFormatError, self.label, first_row + row, "the label is not finite", token
                 )
         line = 0 if self._first_line is None else self._first_line + first_row
         kept = self._kept(batch) if self.keep else None
@@ -206,7 +187,7 @@ class Columns:
             what, expected = "not a number", "expected a number, as in the rows before, or only names"
         else:
             what, expected = "a number", "expected a name, as in the rows before, or only numbers"
-        raise self._fault(BadValueError, name, first_row + bad, what, words[places[bad]], expected)
+        raise self._fault(DataFormatError, name, first_row + bad, what, words[places[bad]], expected)
 
     def _filled(self, array: Any, name: str, first_row: int) -> Any:
         """Return a column, decoded if it has a dictionary; refuse it if a value is missing."""
@@ -228,10 +209,10 @@ class Columns:
         return words, places
 
     def _refuse(self, missing: Any, name: str, first_row: int) -> None:
-        """Raise NullCellError if a row is missing; `missing` are (n,) bool."""
+        """Raise TableError if a row is missing; `missing` are (n,) bool."""
         rows = np.flatnonzero(np.asarray(missing))
         if len(rows):
-            raise self._fault(NullCellError, name, first_row + int(rows[0]), "there is no value", None)
+            raise self._fault(TableError, name, first_row + int(rows[0]), "there is no value", None)
 
     def _numbers(self, batch: Any, name: str, first_row: int) -> NDArray[Any]:
         return numbers(self._filled(batch.column(self._index(batch, name)), name, first_row))
@@ -392,4 +373,4 @@ def _check_type(path: str, line: int | None, name: str, kind: Any, *, more: bool
     what = f"column '{name}' holds {'strings' if _holds_strings(kind) else f'values of type {value}'}"
     instead = "; name those that are no features (`exclude`), or the columns of features (`features`)"
     instead = instead if more else ""
-    raise ColumnTypeError(path, line, what, None, f"expected numbers{instead}")
+    raise TableError(path, line, what, None, f"expected numbers{instead}")

@@ -1,9 +1,11 @@
-"""Blocks of rows with their labels, as all readers give them."""
+"""Rows with their labels, block by block: what every reader gives, scaled in one place."""
 
 from __future__ import annotations
 
+import os
+from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import DataFormatError, NotFiniteError
+from svmfast.formats.source import Closing, SourceLike, open_source
+from svmfast.options import MEMORY, Reading
 from svmfast.rows import Rows
 
 if TYPE_CHECKING:
@@ -104,13 +108,7 @@ class Dataset:
     def scaled(self, scaling: Scaling | None, first: int, whole: bool = False) -> Iterator[Dataset]:
         """Yield the scaled rows, in blocks that stay small if a scaling turns zeros into values.
 
-        Parameters
-        ----------
-        scaling : Scaling or None
-        first : int
-            The number of the first row, for messages.
-        whole : bool
-            Yield one block.
+        `first` is the number of the first row, for messages; `whole` yields one block.
         """
         if scaling is None:
             yield self
@@ -122,6 +120,71 @@ class Dataset:
             kept = None if self.kept is None else self.kept.slice(part.start, len(rows))
             one = replace(self, rows=rows, labels=labels, kept=kept)
             yield one if part.start == 0 else replace(one, first_line=0, notes=Notes())
+
+
+def with_scaling(reading: Reading, memory: int = MEMORY) -> Reading:
+    """Return `reading` with the scaling itself, if it has the path of one."""
+    if not isinstance(reading.scale, str | os.PathLike):
+        return reading
+    from svmfast.formats.ranges import read_scaling
+
+    return replace(reading, scale=read_scaling(reading.scale, memory=memory))
+
+
+class RowStream(Closing, Iterator[Dataset]):
+    """The datasets of one input, in order. A context manager.
+
+    A reader implements :meth:`_next`, and calls :meth:`close` at the end of the input. `path` is the input's
+    name in messages; `notes` are the irregularities tolerated so far, including comments after the last row.
+    """
+
+    def __init__(self, source: SourceLike, scaling: Scaling | None) -> None:
+        self._source = open_source(source)
+        self.path, self.notes, self.rows_read = self._source.name, Notes(), 0
+        self._scaling = scaling
+        self._pieces: Iterator[Dataset] = iter(())
+
+    @property
+    def bytes_total(self) -> int | None:
+        """Size of the stored input in bytes, if known in advance."""
+        return self._source.size
+
+    @property
+    def bytes_read(self) -> int:
+        """Stored bytes read so far."""
+        return self._source.consumed
+
+    @abstractmethod
+    def _next(self) -> Dataset:
+        """Return the next rows as they are stored; raise StopIteration after the last ones."""
+
+    def __next__(self) -> Dataset:
+        """Return the rows that are available; the error of a faulty line follows the rows before it."""
+        piece = next(self._pieces, None)
+        if piece is None:
+            self._pieces = self._scaled(self._next())
+            piece = next(self._pieces)
+        return piece
+
+    def _scaled(self, block: Dataset, whole: bool = False) -> Iterator[Dataset]:
+        return block.scaled(self._scaling, self.rows_read - len(block) + 1, whole)
+
+    def read_whole(self) -> Dataset:
+        """Return all remaining rows as one dataset; a faulty line among them is an error."""
+        return next(self._scaled(self._whole(), whole=True))
+
+    def _whole(self) -> Dataset:
+        blocks = []
+        with suppress(StopIteration):
+            while True:
+                blocks.append(self._next())
+        rows = Rows.concatenate([block.rows for block in blocks])
+        labels = np.concatenate([block.labels for block in blocks])
+        return replace(blocks[0], rows=rows, labels=labels, kept=None)
+
+    def close(self) -> None:
+        """Close the input, unless it is a file object of the caller."""
+        self._source.close()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast import errors
+from svmfast.errors import ModelFormatError
 from svmfast.formats._model_numbers import line_of, number_fault, read_numbers, token_at
 from svmfast.models.expansion import KERNELS
 from svmfast.models.head import DENSITY_MARKS, SVM_TYPES
@@ -42,12 +42,7 @@ def is_model_key(word: str) -> bool:
 class LibsvmHeader:
     """Reads and checks a header; afterwards, `end` is the position after the word ``SV``.
 
-    Attributes
-    ----------
-    values : dict of str to value
-        Text, int, float or array by key.
-    lines : dict of str to int
-        The line of each key.
+    `values` has text, int, float or array by key; `lines` the line of each key.
     """
 
     def __init__(self, data: bytes, path: str) -> None:
@@ -62,63 +57,56 @@ class LibsvmHeader:
         """Return the line number of a position."""
         return line_of(self.data, pos)
 
-    def fault(
-        self,
-        way: type[errors.ModelFormatError],
-        line: int | None,
-        what: str,
-        expected: str,
-        token: str | None = None,
-    ) -> errors.ModelFormatError:
+    def fault(self, line: int | None, what: str, expected: str, token: str | None = None) -> ModelFormatError:
         """Return an error about this file."""
-        return way(self.path, line, what, token, f"expected {expected}")
+        return ModelFormatError(self.path, line, what, token, f"expected {expected}")
 
     # --- reading ---
 
     def _read(self) -> None:
         values, lines = self.values, self.lines
         if not token_at(self.data, 0)[0]:
-            raise self.fault(errors.EmptyModelError, None, "the file is empty", "a LIBSVM model")
+            raise self.fault(None, "the file is empty", "a LIBSVM model")
         while "SV" not in values:
             key, start, self.end = token_at(self.data, self.end)
             line = self.line(start)
             if not key:
-                raise self.fault(errors.TruncatedModelError, line, _CUT, _MORE)
+                raise self.fault(line, _CUT, _MORE)
             if key not in _KEYS:
                 raise self._unknown(key, line)
             if key in values:
                 what = f"the key was already given on line {lines[key]}"
-                raise self.fault(errors.RepeatedModelKeyError, line, what, "every key once", key)
+                raise self.fault(line, what, "every key once", key)
             lines[key] = line
             values[key] = None if key == "SV" else self._list(key) if key in _LISTS else self._value(key)
             self._check_rest_of_line(key)
 
-    def _unknown(self, key: str, line: int) -> errors.ModelFormatError:
+    def _unknown(self, key: str, line: int) -> ModelFormatError:
         what, expected = "unknown key", "a key of a LIBSVM model"
         if key.startswith("\ufeff"):
             what, expected = "a byte order mark before the first key", "a file saved without it"
-            return self.fault(errors.UnknownModelKeyError, line, what, expected)
+            return self.fault(line, what, expected)
         if self.end == len(self.data):
-            return self.fault(errors.TruncatedModelError, line, _CUT, _MORE, key)
+            return self.fault(line, _CUT, _MORE, key)
         if key.startswith("#"):
             what, expected = "a comment", "none: LIBSVM models have no comments"
         elif key == "coef":
             what = "a line that ThunderSVM adds to linear models and LIBSVM cannot read"
             expected = "the file without it: the support vectors hold the same information"
-        return self.fault(errors.UnknownModelKeyError, line, what, expected, key)
+        return self.fault(line, what, expected, key)
 
     def _value(self, key: str) -> str | int | float:
         token, start, stop = token_at(self.data, self.end)
         line = self.line(start)
         if not token:
             what = f"the file ends after '{key}'"
-            raise self.fault(errors.TruncatedModelError, self.lines[key], what, "its value")
+            raise self.fault(self.lines[key], what, "its value")
         if line != self.lines[key] and token in _KEYS:
-            raise self.fault(errors.ModelCountError, self.lines[key], f"'{key}' has no value", "one")
+            raise self.fault(self.lines[key], f"'{key}' has no value", "one")
         if key in _NAMES:
             if token not in _NAMES[key]:
                 expected = f"one of {' '.join(_NAMES[key])}"
-                raise self.fault(errors.ModelValueError, line, f"unknown {key}", expected, token)
+                raise self.fault(line, f"unknown {key}", expected, token)
             self.end = stop
             return token
         dtype = "int32" if key in _INTEGERS else "float64"
@@ -127,13 +115,11 @@ class LibsvmHeader:
             raise number_fault(self.path, line, token, key, dtype)
         value: int | float = numbers[0].item()
         if value < _MIN.get(key, value):
-            raise self.fault(
-                errors.ModelRangeError, line, f"{key} out of range", f"at least {_MIN[key]}", token
-            )
+            raise self.fault(line, f"{key} out of range", f"at least {_MIN[key]}", token)
         # rho alone has k(k-1)/2 numbers of at least two bytes each.
         if key == "nr_class" and value * (value - 1) > len(self.data):
             what = f"nr_class is impossible in a file of {len(self.data)} bytes"
-            raise self.fault(errors.ModelSizeError, line, what, "a smaller number", token)
+            raise self.fault(line, what, "a smaller number", token)
         return value
 
     def _list(self, key: str) -> NDArray[Any]:
@@ -146,16 +132,16 @@ class LibsvmHeader:
             expected = f"{count} as nr_class is {k}"
         else:
             what = "the key comes before nr_class, which sets its number of values"
-            raise self.fault(errors.ModelKeyOrderError, line, what, "nr_class first", key)
+            raise self.fault(line, what, "nr_class first", key)
         dtype = "int32" if integer else "float64"
         numbers, n, stop = read_numbers(self.data, self.end, count, dtype)
         if n < count:
             token, start, _ = token_at(self.data, stop)
             if not token:
                 what = f"the file ends after {n} values of '{key}'"
-                raise self.fault(errors.TruncatedModelError, line, what, expected)
+                raise self.fault(line, what, expected)
             if self.line(start) != line and token in _KEYS:
-                raise self.fault(errors.ModelCountError, line, f"'{key}' has {n} values", expected)
+                raise self.fault(line, f"'{key}' has {n} values", expected)
             finite = _FINITE_RHO if key == "rho" else "a finite number"
             of = f"value {n + 1} of {key}"
             raise number_fault(self.path, self.line(start), token, of, dtype, finite=finite)
@@ -163,7 +149,7 @@ class LibsvmHeader:
         token, start, _ = token_at(self.data, stop)
         if token and token not in _KEYS and self.line(start) == line:
             what = f"'{key}' has more than {count} values"
-            raise self.fault(errors.ModelCountError, line, what, expected, token)
+            raise self.fault(line, what, expected, token)
         return numbers
 
     def _check_rest_of_line(self, key: str) -> None:
@@ -173,12 +159,12 @@ class LibsvmHeader:
             b"",
         ):
             what = "a carriage return alone ends the line"
-            raise self.fault(errors.ModelValueError, self.lines[key], what, "line ends of LF or CR LF")
+            raise self.fault(self.lines[key], what, "line ends of LF or CR LF")
         token, start, _ = token_at(self.data, self.end)
         if not token or self.line(start) != self.lines[key] or (token in _KEYS and key != "SV"):
             return
         what = f"text after '{key}'" if key == "SV" else f"text after the value of '{key}'"
-        raise self.fault(errors.ModelCountError, self.lines[key], what, "a line end", token)
+        raise self.fault(self.lines[key], what, "a line end", token)
 
     # --- required parts of a model ---
 
@@ -202,20 +188,16 @@ class LibsvmHeader:
             if values["nr_class"] != 2:
                 what = f"wrong nr_class where svm_type is {svm_type}"
                 expected, token = "2, as LIBSVM writes it", str(values["nr_class"])
-                raise self.fault(
-                    errors.ModelContradictionError, self.lines["nr_class"], what, expected, token
-                )
+                raise self.fault(self.lines["nr_class"], what, expected, token)
         if values["nr_class"] == 1 and values["total_sv"] != 0:
             what, token = "support vectors in a model of one class", str(values["total_sv"])
-            raise self.fault(
-                errors.ModelContradictionError, self.lines["total_sv"], what, "total_sv 0", token
-            )
+            raise self.fault(self.lines["total_sv"], what, "total_sv 0", token)
 
     def _need(self, where: str, *keys: str) -> None:
         for key in keys:
             if key not in self.values:
                 what = f"no '{key}' before the support vectors"
-                raise self.fault(errors.MissingModelKeyError, self.lines["SV"], what, f"one{where}")
+                raise self.fault(self.lines["SV"], what, f"one{where}")
 
     def _refuse(self, *keys: str) -> None:
         for key in keys:
@@ -224,22 +206,20 @@ class LibsvmHeader:
                     "a key of another svm_type",
                     f"none where svm_type is {self.values['svm_type']}",
                 )
-                raise self.fault(errors.ModelContradictionError, self.lines[key], what, expected, key)
+                raise self.fault(self.lines[key], what, expected, key)
 
     def _check_labels(self) -> None:
         labels, counts = np.unique(self.values["label"], return_counts=True)
         if len(labels) != self.values["nr_class"]:
             what, twice = "the same label twice", str(labels[counts > 1][0])
-            raise self.fault(
-                errors.ModelContradictionError, self.lines["label"], what, "labels that differ", twice
-            )
+            raise self.fault(self.lines["label"], what, "labels that differ", twice)
 
     def _check_nr_sv(self) -> None:
         counts, total, line = self.values["nr_sv"], self.values["total_sv"], self.lines["nr_sv"]
         if (counts < 0).any():
             token = str(counts[counts < 0][0])
-            raise self.fault(errors.ModelRangeError, line, "a negative count in nr_sv", "at least 0", token)
+            raise self.fault(line, "a negative count in nr_sv", "at least 0", token)
         found = int(counts.sum(dtype=np.int64))
         if found != total:
             what = "the counts of nr_sv do not sum to total_sv"
-            raise self.fault(errors.ModelContradictionError, line, what, f"a sum of {total}", str(found))
+            raise self.fault(line, what, f"a sum of {total}", str(found))

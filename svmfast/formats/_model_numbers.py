@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from svmfast._core import parse_float64, parse_int32, parse_int64
-from svmfast.errors import ModelFormatError, ModelNotFiniteError, ModelValueError
+from svmfast.errors import ModelFormatError
 
 _TOKEN = re.compile(rb"[^ \t\r\n]+")
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
@@ -46,33 +46,27 @@ def number_fault(
     `of` names the value; `finite` is what the message expects in place of nan or infinity.
     """
     if not token:
-        return ModelValueError(path, line, f"{of} is missing", None, "expected a number")
+        return ModelFormatError(path, line, f"{of} is missing", None, "expected a number")
     if _NOT_FINITE.match(token):
-        return ModelNotFiniteError(path, line, f"{of} is not finite", token, f"expected {finite}")
+        return ModelFormatError(path, line, f"{of} is not finite", token, f"expected {finite}")
     if _COMMA.fullmatch(token):
-        return ModelValueError(path, line, f"{of} has a decimal comma", token, "expected a decimal point")
+        return ModelFormatError(path, line, f"{of} has a decimal comma", token, "expected a decimal point")
     if _HEXADECIMAL.match(token):
-        return ModelValueError(path, line, f"{of} is hexadecimal", token, "expected a decimal number")
+        return ModelFormatError(path, line, f"{of} is hexadecimal", token, "expected a decimal number")
     if dtype != "float64":
         if _INTEGER.fullmatch(token):
-            return ModelValueError(
+            return ModelFormatError(
                 path, line, f"{of} is out of range", token, f"expected a {dtype[3:]}-bit integer"
             )
-        return ModelValueError(path, line, f"{of} is not an integer", token, "expected an integer")
+        return ModelFormatError(path, line, f"{of} is not an integer", token, "expected an integer")
     if _DECIMAL.fullmatch(token):
-        return ModelNotFiniteError(path, line, f"{of} is too large", token, "expected at most 1.8e308")
-    return ModelValueError(path, line, f"{of} is not a number", token, "expected a decimal number")
+        return ModelFormatError(path, line, f"{of} is too large", token, "expected at most 1.8e308")
+    return ModelFormatError(path, line, f"{of} is not a number", token, "expected a decimal number")
 
 
 def read_numbers(data: bytes, pos: int, count: int, dtype: str) -> tuple[NDArray[Any], int, int]:
-    """Read up to `count` numbers of `dtype`.
+    """Read up to `count` numbers of `dtype`; return them, how many they are, and where reading ended.
 
-    Returns
-    -------
-    numbers : (n,) array
-    n : int
-        How many were read; fewer than `count` if the token at `stop` is not such a number.
-    stop : int
-        The position where reading ended.
+    They are fewer than `count` if the token there is not such a number.
     """
     return _PARSERS[dtype](data, pos, count)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 
-from svmfast import errors as e
 from svmfast.display import named_labels, shown
-from svmfast.errors import DataFormatError
+from svmfast.errors import DataFormatError, ModelAsDataError
+from svmfast.options import Reading
 
 #: rule, status of the number, line, text of the line, token, found, wanted (``_core/svmlight.hpp``: Fault)
 Fault = tuple[str, str, int, bytes, bytes | None, int, int]
@@ -17,180 +15,125 @@ _MAX_INDEX = (1 << 31) - 1
 _LONGEST = 60  # maximum length of a corrected token in a message
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """The options of the reader."""
-
-    zero_based: bool = False
-    precomputed: bool = False
-    dense: bool = False
-    lenient: bool = False
-    labelled: bool = True
-    #: The name of each label, if the rows are for a model whose classes have names.
-    class_names: Mapping[float, str] | None = None
-
-    @property
-    def row_form(self) -> str:
-        """The format of a row."""
-        entries = "value value ..." if self.dense else "index:value ..."
-        return f"label {entries}" if self.labelled else entries
-
-
-_NUMBER_RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
-    "overflow": (
-        e.NumberOverflowError,
-        "{what} is out of the range of float64",
-        "expected a magnitude below 1.8e308",
-    ),
-    "not_finite": (e.NonFiniteError, "{what} is not finite", "expected a finite number"),
-    "hexadecimal": (e.HexadecimalError, "{what} is hexadecimal", "expected a decimal number"),
+#: What is wrong with a number, and what is expected.
+_NUMBER_RULES = {
+    "overflow": ("{what} is out of the range of float64", "expected a magnitude below 1.8e308"),
+    "not_finite": ("{what} is not finite", "expected a finite number"),
+    "hexadecimal": ("{what} is hexadecimal", "expected a decimal number"),
 }
 
-# rule: class, what is wrong, what is expected
-_RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
-    "blank": (e.BlankLineError, "blank line", "expected a label on every line; `lenient` skips blank lines"),
+#: For each rule, what is wrong and what is expected.
+_RULES = {
+    "blank": ("blank line", "expected a label on every line; `lenient` skips blank lines"),
     "carriage_return": (
-        e.CarriageReturnError,
         "carriage return inside a line",
         r"expected \n or \r\n at line ends; fix with tr '\r' '\n'",
     ),
-    "nul": (e.NulByteError, "NUL byte", "expected text, not a binary file"),
-    "no_index": (e.MissingIndexError, "no index before ':'", "expected index:value without blanks"),
-    "no_value": (e.MissingValueError, "no value after ':'", "expected index:value without blanks"),
-    "index": (e.BadIndexError, "the index is not an integer", "expected index:value with an integer from 1"),
-    "negative_index": (e.NegativeIndexError, "negative index", "expected integers from 1"),
-    "zero_index": (
-        e.ZeroIndexError,
-        "index 0",
-        "expected integers from 1; for indices from 0 use `zero_based`",
-    ),
-    "large_index": (e.IndexTooLargeError, "index too large", f"expected at most {_MAX_INDEX}"),
-    "duplicate": (e.DuplicateIndexError, "index twice in the row", "expected every index once"),
-    "qid": (e.QidError, "the qid is not an integer", "expected qid:number"),
-    "qid_place": (e.QidError, "qid: after an entry", "expected it directly after the label"),
-    "no_serial": (
-        e.PrecomputedRowError,
-        "no 0:serial at the start of the row",
-        "expected 0:serial 1:value 2:value ...",
-    ),
-    "value": (e.BadValueError, "the value is not a number", "expected a decimal number"),
-    "field": (e.BadValueError, "the value is not a number", "expected a decimal number"),
-    "no_values": (e.EmptyFieldError, "no values after the label", "expected label value value ..."),
-    "empty_field": (
-        e.EmptyFieldError,
-        "empty field",
-        "expected a number between any two separators, 0 for zero",
-    ),
+    "nul": ("NUL byte", "expected text, not a binary file"),
+    "no_index": ("no index before ':'", "expected index:value without blanks"),
+    "no_value": ("no value after ':'", "expected index:value without blanks"),
+    "index": ("the index is not an integer", "expected index:value with an integer from 1"),
+    "negative_index": ("negative index", "expected integers from 1"),
+    "zero_index": ("index 0", "expected integers from 1; for indices from 0 use `zero_based`"),
+    "large_index": ("index too large", f"expected at most {_MAX_INDEX}"),
+    "duplicate": ("index twice in the row", "expected every index once"),
+    "qid": ("the qid is not an integer", "expected qid:number"),
+    "qid_place": ("qid: after an entry", "expected it directly after the label"),
+    "no_serial": ("no 0:serial at the start of the row", "expected 0:serial 1:value 2:value ..."),
+    "value": ("the value is not a number", "expected a decimal number"),
+    "field": ("the value is not a number", "expected a decimal number"),
+    "no_values": ("no values after the label", "expected label value value ..."),
+    "empty_field": ("empty field", "expected a number between any two separators, 0 for zero"),
     "mixed_separators": (
-        e.MixedSeparatorsError,
         "commas and blanks both separate fields",
         "expected one of them, and a point in decimals",
     ),
 }
 
 
-def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
+def explain(path: str, fault: Fault, reading: Reading) -> DataFormatError:
     """Return the error for a fault that the tokenizer found."""
-    rule, why, line, text, raw_token, found, wanted = fault
-    raw = raw_token or b""
-    token = None if raw_token is None else raw_token.decode("utf-8", "surrogateescape")
-
-    def error(kind: type[DataFormatError], what: str, expected: str) -> DataFormatError:
-        return kind(path, line, what, token, expected)
-
+    _, _, line, text, token, _, _ = fault
     if line == 1 and _is_a_model(text):
-        token = shown(text.split(None, 1)[0])
-        return error(e.ModelAsDataError, "a model, not data", f"expected {dialect.row_form}")
+        word = shown(text.split(None, 1)[0])
+        return ModelAsDataError(path, line, "a model, not data", word, f"expected {_row_form(reading)}")
+    what, expected = _broken_rule(fault, reading)
+    shown_token = None if token is None else token.decode("utf-8", "surrogateescape")
+    return DataFormatError(path, line, what, shown_token, expected)
+
+
+def _broken_rule(fault: Fault, reading: Reading) -> tuple[str, str]:
+    """Return what is wrong, and what is expected."""
+    rule, why, _, text, token, found, wanted = fault
+    raw = token or b""
     if rule == "label":
-        return error(*_label_rule(why, raw, text, dialect))
+        return _label_rule(why, raw, text, reading)
     if why in _NUMBER_RULES:
-        kind, what, expected = _NUMBER_RULES[why]
+        what, expected = _NUMBER_RULES[why]
         if rule in ("value", "field"):
-            return error(kind, what.format(what="the value"), expected)
+            return what.format(what="the value"), expected
         if rule == "index" and why == "hexadecimal":
-            return error(kind, what.format(what="the index"), expected)
+            return what.format(what="the index"), expected
     if rule == "value" and why == "comma":
-        fixed = shown(raw.replace(b",", b"."), _LONGEST)
-        return error(e.DecimalCommaError, "decimal comma", f"expected a point: {fixed}")
+        return "decimal comma", f"expected a point: {shown(raw.replace(b',', b'.'), _LONGEST)}"
     if rule == "field" and b":" in raw:
-        expected = f"expected {dialect.row_form}; drop `dense`"
-        return error(e.SparseLookingError, "index:value in a dense row", expected)
+        return "index:value in a dense row", f"expected {_row_form(reading)}; drop `dense`"
     if rule == "field" and b";" in raw:
-        return error(
-            e.CommaSeparatedError, "fields separated by ';'", "expected blanks or commas between fields"
-        )
+        return "fields separated by ';'", "expected blanks or commas between fields"
     if rule == "no_colon":
-        return error(*_colon_rule(raw, text, dialect))
+        return _colon_rule(raw, text, reading)
     if rule == "unsorted":
-        return error(
-            e.UnsortedIndexError,
-            f"index {found} after {wanted}",
-            "expected ascending indices; `lenient` sorts",
-        )
+        return f"index {found} after {wanted}", "expected ascending indices; `lenient` sorts"
     if rule == "gap":
-        return error(
-            e.PrecomputedRowError, f"index {found} in the row", f"expected {wanted} there, without gaps"
-        )
+        return f"index {found} in the row", f"expected {wanted} there, without gaps"
     if rule == "row_width":
-        kind = e.PrecomputedRowError if dialect.precomputed else e.RowWidthError
         values = "1 value" if found == 1 else f"{found} values"
-        return error(kind, f"{values} in the row", f"expected {wanted} as in the first row")
-    if rule == "blank" and not dialect.labelled:
-        return error(
-            e.BlankLineError,
-            "blank line",
-            f"expected {dialect.row_form} on every line; `lenient` skips blank lines",
-        )
-    return error(*_RULES[rule])
+        return f"{values} in the row", f"expected {wanted} as in the first row"
+    if rule == "blank" and reading.unlabelled:
+        return "blank line", f"expected {_row_form(reading)} on every line; `lenient` skips blank lines"
+    return _RULES[rule]
 
 
-def _label_rule(
-    why: str, token: bytes, text: bytes, dialect: Dialect
-) -> tuple[type[DataFormatError], str, str]:
+def _label_rule(why: str, token: bytes, text: bytes, reading: Reading) -> tuple[str, str]:
     if token == b"":
         return _RULES["empty_field"]
     if why in _NUMBER_RULES:
-        kind, what, expected = _NUMBER_RULES[why]
-        return kind, what.format(what="the label"), expected
+        what, expected = _NUMBER_RULES[why]
+        return what.format(what="the label"), expected
     if b":" in token:
         return (
-            e.MissingLabelError,
             "no label before the first entry",
             "expected label index:value ...; rows without labels need `unlabelled`, if the command has it",
         )
     if why == "comma" and re.search(rb"[ \t][^ \t#]+:", text):
-        return e.DecimalCommaError, "comma in the label", "expected one number, decimals with a point"
+        return "comma in the label", "expected one number, decimals with a point"
     for separator in (";", ","):
         if separator.encode() in token:
-            return (
-                e.CommaSeparatedError,
-                f"fields separated by '{separator}'",
-                "expected label index:value ...; for dense rows use `dense`",
-            )
+            expected = "expected label index:value ...; for dense rows use `dense`"
+            return f"fields separated by '{separator}'", expected
     if token == b"?":
-        return (
-            e.BadLabelError,
-            "unknown label",
-            "expected a number; any number will do for rows that are only predicted",
-        )
-    names = dialect.class_names
+        return "unknown label", "expected a number; any number will do for rows that are only predicted"
+    names = reading.class_names
     instead = "; map text labels to numbers first" if names is None else f": {named_labels(names)}"
-    return e.BadLabelError, "the label is not a number", f"expected a number{instead}"
+    return "the label is not a number", f"expected a number{instead}"
 
 
-def _colon_rule(token: bytes, text: bytes, dialect: Dialect) -> tuple[type[DataFormatError], str, str]:
+def _colon_rule(token: bytes, text: bytes, reading: Reading) -> tuple[str, str]:
     # Split only at the tokenizer's blanks: bytes.split() would also split at \v and \f.
-    tokens = re.findall(rb"[^ \t\r\n]+", text.split(b"#")[0])[1 if dialect.labelled else 0 :]
+    tokens = re.findall(rb"[^ \t\r\n]+", text.split(b"#")[0])[0 if reading.unlabelled else 1 :]
     entries = [b":" in word for word in tokens]
-    if not dialect.labelled and token == tokens[0] and all(entries[1:]):
-        return (
-            e.EntryColonError,
-            "no ':' in the row's first entry",
-            "expected index:value; rows with labels are read without `unlabelled`",
-        )
+    if reading.unlabelled and token == tokens[0] and all(entries[1:]):
+        expected = "expected index:value; rows with labels are read without `unlabelled`"
+        return "no ':' in the row's first entry", expected
     if not any(entries):
-        return e.DenseLookingError, "no ':' in the row", "expected index:value; it looks dense: use `dense`"
-    return e.EntryColonError, "no ':' in the entry", "expected index:value"
+        return "no ':' in the row", "expected index:value; it looks dense: use `dense`"
+    return "no ':' in the entry", "expected index:value"
+
+
+def _row_form(reading: Reading) -> str:
+    """Return the format of a row."""
+    entries = "value value ..." if reading.dense else "index:value ..."
+    return entries if reading.unlabelled else f"label {entries}"
 
 
 def _is_a_model(start: bytes) -> bool:

@@ -38,14 +38,8 @@ def check_unpacked(opened: Source, size: int, least: int = _UNPACKED_BYTES) -> N
 def read_whole(opened: Source, allowance: Allowance, least: int = _UNPACKED_BYTES) -> bytes:
     """Return the rest of an input, decompressed; its length is added to the memory that `allowance` holds.
 
-    Up to `least` bytes, compressed data may unpack to any multiple of their size.
-
-    Raises
-    ------
-    MemoryLimitError
-        The text does not fit; it is in memory twice while it is being read.
-    CompressedDataError
-        The data unpacks to more than a model could be.
+    The text must fit twice, while it is being read. Up to `least` bytes, compressed data may unpack to any
+    multiple of their size, beyond them to no more than a model could be.
     """
     known = None if opened.packing else opened.size
     if known is not None:

@@ -1,14 +1,18 @@
-"""Writers of answers: svm-predict's text, or a table."""
+"""The columns of an output of predict, and its writers: svm-predict's text, or a table."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from svmfast.display import repeated, shown
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.display import named_labels, repeated, shown
 from svmfast.errors import OptionError
-from svmfast.formats import predictions
+from svmfast.formats.packing import ENDINGS
 from svmfast.formats.target import Writer
 from svmfast.models.answer import Answer, name_places
 from svmfast.models.head import Head
@@ -25,7 +29,6 @@ _FORMS: dict[str, TableForm] = {
     ".csv": "csv",
     ".tsv": "tsv",
 }
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 #: Endings of other formats, which text must not have.
 _FOREIGN = {
     *(".json", ".jsonl", ".ndjson", ".xml", ".html", ".yaml", ".yml"),
@@ -43,7 +46,7 @@ def table_form(path: str | os.PathLike[str]) -> TableForm | None:
         The name promises a format that is not written.
     """
     name = os.fspath(path).lower()
-    end = next((end for end in _PACKED if name.endswith(end)), "")
+    end = next((end for end in ENDINGS if name.endswith(end)), "")
     inner = os.path.splitext(name.removesuffix(end))[1]
     form = _FORMS.get(inner)
     if inner in _FOREIGN or (end and form not in (None, "csv", "tsv")):
@@ -54,98 +57,218 @@ def table_form(path: str | os.PathLike[str]) -> TableForm | None:
     return form
 
 
-def check_kept(head: Head, keep: Sequence[str], names: Mapping[float, str] | None = None) -> None:
-    """Raise OptionError if a column to be kept has a name that a column of predictions can have."""
-    own = {"label", "inside", "certified", "error_bound"} if keep else set()
-    own.update(predictions.pair_names(head, names) if keep else (), _outcomes(head, names))
-    for name in keep:
-        if name in own:
-            raise OptionError(f"`keep` names '{name}', which is the name of a column of predictions")
+@dataclass(frozen=True)
+class OutputColumns:
+    """The columns of the outputs of one predictor, which are as for :class:`svmfast.Predictor`.
 
-
-def check_columns(
-    head: Head,
-    form: TableForm | None,
-    names: Mapping[float, str] | None,
-    *,
-    probability: bool,
-    decision_values: bool,
-    bound: bool,
-    certify: bool,
-) -> None:
-    """Raise OptionError if the class names would make the output ambiguous.
-
-    They are part of a table's column names, which must differ; in text, spaces separate the columns.
+    `class_names` has the name of each label, if the model has names; `names` writes them in place of labels,
+    None in tables only.
     """
-    if names is None:
-        return
-    written = names if form is not None else {label: shown(name) for label, name in names.items()}
-    if form is None:
-        if probability or decision_values or bound or certify:
-            for name in names.values():
-                if not name or any(map(str.isspace, name)):
-                    raise OptionError(
-                        f"`names`: the class '{shown(name)}' is not a single word, and spaces separate the "
-                        "columns; write a table (.csv, .parquet), or labels"
-                    )
-        again = repeated(written.values())  # escapes can make two names one
-        if again is not None:
+
+    head: Head = field(repr=False)
+    class_names: Mapping[float, str] | None
+    names: bool | None = None
+    probability: bool = False
+    decision_values: bool = False
+    bound: bool = False
+    certify: bool = False
+
+    def __post_init__(self) -> None:
+        if self.names and self.class_names is None:
             raise OptionError(
-                f"two classes would be written as '{again}'; write a table, or labels (`no_names`)"
+                "`names`: the classes of `model` have no names; a model imported from scikit-learn has them "
+                "if its classes are not integers"
             )
-    columns = predictions.pair_names(head, written) if decision_values else []
-    columns += _outcomes(head, written) if probability else []
-    again = repeated(columns)
-    if again is not None:
-        raise OptionError(f"two columns would be called '{shown(again)}'; write labels (`no_names`)")
+
+    def check(self, output: str, keep: Sequence[str], *, many: bool = False) -> None:
+        """Raise OptionError if an output of this name cannot have these columns, and those to keep.
+
+        `many`: the name is an input's name with a suffix.
+        """
+        form = table_form(output)
+        if keep and form is None:
+            add = "; add `suffix` .parquet" if many else ""
+            raise OptionError(f"`keep` needs an output that is a table: .parquet, .arrow, .csv or .tsv{add}")
+        names = self.names_for(output)
+        self._check_kept(keep, names)
+        if names is not None:
+            self._check_names(form, names)
+
+    def _check_kept(self, keep: Sequence[str], names: Mapping[float, str] | None) -> None:
+        """Raise OptionError if a column to be kept has a name that a column of predictions can have."""
+        own = {"label", "inside", "certified", "error_bound"} if keep else set()
+        own.update(pair_names(self.head, names) if keep else (), _outcomes(self.head, names))
+        for name in keep:
+            if name in own:
+                raise OptionError(f"`keep` names '{name}', which is the name of a column of predictions")
+
+    def _check_names(self, form: TableForm | None, names: Mapping[float, str]) -> None:
+        """Raise OptionError if the class names would make the output ambiguous.
+
+        They are part of a table's column names, which must differ; in text, spaces separate the columns.
+        """
+        written = names if form is not None else {label: shown(name) for label, name in names.items()}
+        if form is None:
+            if self.probability or self.decision_values or self.bound or self.certify:
+                for name in names.values():
+                    if not name or any(map(str.isspace, name)):
+                        raise OptionError(
+                            f"`names`: the class '{shown(name)}' is not a single word, and spaces separate "
+                            "the columns; write a table (.csv, .parquet), or labels"
+                        )
+            again = repeated(written.values())  # escapes can make two names one
+            if again is not None:
+                raise OptionError(
+                    f"two classes would be written as '{again}'; write a table, or labels (`no_names`)"
+                )
+        columns = pair_names(self.head, written) if self.decision_values else []
+        columns += _outcomes(self.head, written) if self.probability else []
+        again = repeated(columns)
+        if again is not None:
+            raise OptionError(f"two columns would be called '{shown(again)}'; write labels (`no_names`)")
+
+    def names_for(self, output: str) -> Mapping[float, str] | None:
+        """Return the names that replace the labels in an output of this name, if any."""
+        wanted = table_form(output) is not None if self.names is None else self.names
+        return self.class_names if wanted else None
+
+    def meaning_of_labels(self, output: str) -> str | None:
+        """Return a remark on the meaning of labels, if the output has labels and the classes have names."""
+        if self.class_names is None or self.names is not None or self.names_for(output) is not None:
+            return None
+        return f"labels stand for classes: {named_labels(self.class_names)}; `names` writes the names"
+
+    def header(self, names: Mapping[float, str] | None) -> bytes:
+        """Return the first line of a text, or nothing if svm-predict writes none.
+
+        With probabilities, the line starts with ``labels 1 -1`` in the model's order, or with
+        ``label normal outlier``; without them, with ``label``. Decision values add the names of
+        :func:`pair_names`, the bound adds ``bound``, and the certificate adds
+        ``certified error_bound``.
+        """
+        head, words = self.head, ["label"]
+        if self.probability and head.labels is not None:
+            words = ["labels", *class_words(head, names)]
+        elif self.probability and not head.is_regression:
+            words += ["normal", "outlier"]
+        if len(words) == 1 and not (self.decision_values or self.bound or self.certify):
+            return b""
+        words += pair_names(head, names) if self.decision_values else []
+        words += ["bound"] if self.bound else []
+        words += ["certified", "error_bound"] if self.certify else []
+        return (" ".join(words) + "\n").encode()
+
+    def writer(self, out: Writer, output: str, *, first: bool) -> TextAnswers | TableAnswers:
+        """Return the writer for an output of this name; `first`: the rows are the first of their file."""
+        form, names = table_form(output), self.names_for(output)
+        return TextAnswers(out, self, names, first) if form is None else TableAnswers(out, self, names, form)
 
 
 def _outcomes(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
     """Return the names of the columns of probabilities."""
     if head.is_regression:
         return []
-    outcomes = ["normal", "outlier"] if head.labels is None else predictions.class_words(head, names)
+    outcomes = ["normal", "outlier"] if head.labels is None else class_words(head, names)
     return [f"probability {outcome}" for outcome in outcomes]
 
 
-class AnswerWriter(Protocol):
-    """The interface of writers of answers."""
+def class_words(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
+    """Return the names of a classifier's classes, in the model's order; without `names`, the labels."""
+    if head.labels is None:
+        return []
+    labels = head.labels.tolist()
+    return [str(int(label)) for label in labels] if names is None else [names[label] for label in labels]
 
-    def write(self, found: Answer, kept: Any = None) -> None:
-        """Append the answers for some rows, and the columns to keep (a pyarrow.RecordBatch)."""
 
-    def finish(self) -> None:
-        """Write what has not been written yet."""
+def pair_names(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
+    """Return a name for each decision function: ``1/-1`` (positive means 1), else ``decision``.
+
+    The pairs are in LIBSVM's order: (1,2), (1,3), ..., (2,3), ... over the model's labels. One-vs-rest models
+    have one function for each label instead: ``1/rest``. With `names`: ``setosa/virginica``.
+    """
+    if head.labels is None:
+        return ["decision"]
+    labels = class_words(head, names)
+    if head.one_vs_rest:
+        return [f"{label}/rest" for label in labels]
+    return [f"{a}/{b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
+
+
+def lines(
+    predicted: FloatArray,
+    *,
+    labels: Sequence[float] | None = None,
+    probabilities: FloatArray | None = None,
+    decisions: FloatArray | None = None,
+    inside: NDArray[np.bool_] | None = None,
+    certified: NDArray[np.bool_] | None = None,
+    error_bounds: FloatArray | None = None,
+    class_names: Mapping[float, str] | None = None,
+) -> bytes:
+    """Return the lines of the rows.
+
+    Labels are printed as ``%.17g``; with probabilities, both are printed as ``%g``, six digits, as
+    svm-predict does. Decision values always have 17 digits. `labels` are the values that `predicted` can
+    take, if they are few; each is formatted only once. The other columns are ``inside`` or ``outside``;
+    ``yes`` or ``no`` for `certified`, ``-`` if only the error bounds are given; and the error bounds with six
+    digits. Names are printed instead of labels.
+    """
+    n = len(predicted)
+    if not n:
+        return b""
+    words = None if class_names is None else _names(predicted, class_names)
+    label_format = "%.17g" if probabilities is None else "%g"
+    if probabilities is None and decisions is None and inside is None and error_bounds is None:
+        if words is not None:
+            return ("\n".join(words) + "\n").encode()
+        if labels is not None:
+            return _label_lines(predicted, np.asarray(labels, dtype=np.float64))
+        return ((label_format + "\n") * n % tuple(predicted.tolist())).encode()
+    columns: list[FloatArray] = [predicted[:, None]]
+    formats = [label_format if words is None else "%s"]
+    for block, form in ((probabilities, "%g"), (decisions, "%.17g")):
+        if block is not None:
+            columns.append(block)
+            formats += [form] * block.shape[1]
+    tails: list[list[str]] = []
+    if inside is not None:
+        tails.append(np.where(inside, " inside", " outside").tolist())
+    if error_bounds is not None:
+        tails.append([" -"] * n if certified is None else np.where(certified, " yes", " no").tolist())
+        # Rounded up, so that the printed number is still a bound.
+        tails.append([f" {value:.6g}" for value in (error_bounds * (1 + 1e-5)).tolist()])
+    row = " ".join(formats)
+    values = np.concatenate(columns, axis=1).ravel().tolist()
+    if words is not None:
+        values[:: len(formats)] = words
+    if not tails:
+        return ((row + "\n") * n % tuple(values)).encode()
+    text = "".join([row + "".join(tail) + "\n" for tail in zip(*tails, strict=True)])
+    return (text % tuple(values)).encode()
+
+
+def _names(predicted: FloatArray, class_names: Mapping[float, str]) -> list[str]:
+    known, places = name_places(class_names, predicted)
+    return [known[place] for place in places.tolist()]
+
+
+def _label_lines(predicted: FloatArray, labels: FloatArray) -> bytes:
+    ordered = np.sort(labels)
+    table = np.array([b"%.17g\n" % label for label in ordered.tolist()])
+    # Fixed-width fields padded with NUL, which no number contains: one gather, one pass to remove the NULs.
+    return table[np.searchsorted(ordered, predicted)].tobytes().translate(None, b"\0")
 
 
 class TextAnswers:
-    """svm-predict's text, written block by block.
+    """svm-predict's text, written block by block, with a header line before the first rows of a file.
 
-    Parameters
-    ----------
-    out : Writer
-    head : Head
-    probability, decision_values, bound, certify : bool
-        The requested columns.
-    names : mapping of float to str, optional
-        The name of each label, written instead of the label.
-    first : bool
-        Whether to write the header line, before the first rows.
+    `names`, if any, are written instead of the labels.
     """
 
     def __init__(
-        self,
-        out: Writer,
-        head: Head,
-        *,
-        probability: bool,
-        decision_values: bool,
-        bound: bool,
-        certify: bool,
-        names: Mapping[float, str] | None = None,
-        first: bool = True,
+        self, out: Writer, columns: OutputColumns, names: Mapping[float, str] | None, first: bool
     ) -> None:
-        self._out, self._decision_values, self._certify = out, decision_values, certify
+        self._out, self._columns, head = out, columns, columns.head
         # Escaped, so that no name contains a line end.
         self._names = None if names is None else {label: shown(name) for label, name in names.items()}
         # The values that a label can have; regression has no such list.
@@ -153,28 +276,20 @@ class TextAnswers:
         if not head.is_regression:
             self._labels = (1.0, -1.0) if head.labels is None else head.labels.tolist()
         if first:
-            out.write(
-                predictions.header(
-                    head,
-                    probability=probability,
-                    decision_values=decision_values,
-                    bound=bound,
-                    certify=certify,
-                    class_names=self._names,
-                )
-            )
+            out.write(columns.header(self._names))
 
     def write(self, found: Answer, kept: Any = None) -> None:
         """Append lines."""
+        certify = self._columns.certify
         self._out.write(
-            predictions.lines(
+            lines(
                 found.predicted,
                 labels=self._labels,
                 probabilities=found.probabilities,
-                decisions=found.decisions if self._decision_values else None,
+                decisions=found.decisions if self._columns.decision_values else None,
                 inside=found.inside,
-                certified=found.certified if self._certify else None,
-                error_bounds=found.error_bounds if self._certify else None,
+                certified=found.certified if certify else None,
+                error_bounds=found.error_bounds if certify else None,
                 class_names=self._names,
             )
         )
@@ -185,36 +300,16 @@ class TextAnswers:
 
 
 class TableAnswers:
-    """A table with the column ``label``, the other requested columns, and the columns to keep.
-
-    Parameters
-    ----------
-    out : Writer
-    head : Head
-    form : {"parquet", "arrow", "csv", "tsv"}
-    probability, decision_values, bound, certify : bool
-    names : mapping of float to str, optional
-        The name of each label, written instead of the label.
-    """
+    """A table with the column ``label``, the other requested columns, and the columns to keep."""
 
     def __init__(
-        self,
-        out: Writer,
-        head: Head,
-        form: TableForm,
-        *,
-        probability: bool,
-        decision_values: bool,
-        bound: bool,
-        certify: bool,
-        names: Mapping[float, str] | None = None,
+        self, out: Writer, columns: OutputColumns, names: Mapping[float, str] | None, form: TableForm
     ) -> None:
         from svmfast.formats.table_output import TableOutput
 
-        self._head, self._certify = head, certify
-        self._names = names
-        self._values = predictions.pair_names(head, self._names) if decision_values else []
-        self._outcomes = _outcomes(head, self._names) if probability else []
+        self._head, self._certify, self._names = columns.head, columns.certify, names
+        self._values = pair_names(self._head, names) if columns.decision_values else []
+        self._outcomes = _outcomes(self._head, names) if columns.probability else []
         self._table = TableOutput(out, form)
 
     def write(self, found: Answer, kept: Any = None) -> None:
@@ -232,8 +327,6 @@ class TableAnswers:
         self._table.write(columns, len(predicted), kept)
 
     def _labels(self, predicted: FloatArray) -> Any:
-        import numpy as np
-
         if self._names is not None:
             return self._table.words(*name_places(self._names, predicted))
         return predicted if self._head.is_regression else predicted.astype(np.int64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import zipfile
 from collections.abc import Mapping
 from typing import Any
@@ -25,10 +24,6 @@ Arrays = Mapping[str, NDArray[Any]]
 class CheckpointFile:
     """The file in which a training run saves its state; every save replaces the whole file.
 
-    Parameters
-    ----------
-    path : str
-
     Raises
     ------
     OptionError
@@ -41,29 +36,38 @@ class CheckpointFile:
         self.path = path
 
     def read(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
-        """Return the saved state, or None if there is no file yet."""
-        return read_checkpoint(self.path) if os.path.exists(self.path) else None
+        """Return the saved state, or None if there is no file yet; CheckpointError if it is damaged."""
+        try:
+            with open(self.path, "rb") as file:
+                packed = io.BytesIO(file.read())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise FileAccessError(self.path, None, f"cannot be read: {reason}") from error
+        expected = "expected a file that `checkpoint` wrote"
+        with foreign(self.path, "not a complete checkpoint", expected, CheckpointError):
+            with zipfile.ZipFile(packed) as content:
+                entries = content.infolist()
+                # Entries of a crafted file may share their bytes, so the sum of the sizes is limited too.
+                if sum(entry.file_size for entry in entries) > len(packed.getbuffer()):
+                    raise ValueError("entries larger than the file")
+                arrays = {entry.filename.removesuffix(".npy"): _array(content, entry) for entry in entries}
+            meta = json.loads(arrays.pop(_META).tobytes())
+            if not isinstance(meta, dict):
+                raise ValueError("no object")
+        return meta, arrays
 
     def write(self, meta: Meta, arrays: Arrays) -> None:
-        """Save the state."""
-        write_checkpoint(self.path, meta, arrays)
+        """Save the state; if the run dies while writing, the previous one remains.
 
-
-def write_checkpoint(path: str | os.PathLike[str], meta: Meta, arrays: Arrays) -> None:
-    """Write a checkpoint; if the run dies while writing, the previous checkpoint remains.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-    meta : mapping
-        Values that JSON can represent. Floats keep every bit.
-    arrays : mapping of str to array
-    """
-    packed = io.BytesIO()
-    text = np.frombuffer(json.dumps(dict(meta), allow_nan=False).encode(), dtype=np.uint8)
-    np.savez(packed, **{_META: text}, **dict(arrays))  # type: ignore[arg-type]
-    with write_atomic(path, pack=False) as out:
-        out.write(packed.getbuffer())
+        `meta` are values that JSON can represent. Floats keep every bit.
+        """
+        packed = io.BytesIO()
+        text = np.frombuffer(json.dumps(dict(meta), allow_nan=False).encode(), dtype=np.uint8)
+        np.savez(packed, **{_META: text}, **dict(arrays))  # type: ignore[arg-type]
+        with write_atomic(self.path, pack=False) as out:
+            out.write(packed.getbuffer())
 
 
 def _array(content: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
@@ -79,35 +83,3 @@ def _array(content: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
         raise ValueError("numbers that do not match the checkpoint's declaration")
     values: NDArray[Any] = np.frombuffer(raw, dtype, offset=header.tell()).copy()
     return values.reshape(shape[::-1]).T if transposed else values.reshape(shape)
-
-
-def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read a checkpoint written by :func:`write_checkpoint`.
-
-    Raises
-    ------
-    FileAccessError
-        The file cannot be read.
-    CheckpointError
-        The file is damaged or not a checkpoint.
-    """
-    shown = os.fspath(path)
-    try:
-        with open(path, "rb") as file:
-            packed = io.BytesIO(file.read())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileAccessError(shown, None, f"cannot be read: {reason}") from error
-    expected = "expected a file that `checkpoint` wrote"
-    with foreign(shown, "not a complete checkpoint", expected, CheckpointError):
-        with zipfile.ZipFile(packed) as content:
-            # Entries of a crafted file may share their bytes, so the sum of the sizes is limited too.
-            if sum(entry.file_size for entry in content.infolist()) > len(packed.getbuffer()):
-                raise ValueError("entries larger than the file")
-            arrays = {
-                entry.filename.removesuffix(".npy"): _array(content, entry) for entry in content.infolist()
-            }
-        meta = json.loads(arrays.pop(_META).tobytes())
-        if not isinstance(meta, dict):
-            raise ValueError("no object")
-    return meta, arrays

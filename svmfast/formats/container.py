@@ -12,8 +12,15 @@ import numpy as np
 
 from svmfast import errors
 from svmfast._core import format_float64, format_int32, format_int64
-from svmfast.formats._checksum import content_checksum
-from svmfast.formats._container_reader import MAGIC, MAJOR, MINOR, Container, parse_container, parse_model
+from svmfast.formats._container_reader import (
+    MAGIC,
+    MAJOR,
+    MINOR,
+    Container,
+    content_checksum,
+    parse_container,
+    parse_model,
+)
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.models.base import (
     PROVENANCE,

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, Any, Literal
 
-from svmfast.errors import OptionError
-from svmfast.formats.source import Source, SourceLike, open_source
-from svmfast.formats.svmlight import CHUNK_BYTES, Dataset, DataStream, stream_svmlight
+from svmfast.errors import DataFormatError, OptionError
+from svmfast.formats._dataset import Dataset, RowStream, with_scaling
+from svmfast.formats.packing import ENDINGS
+from svmfast.formats.source import Closing, Source, SourceLike, is_packed, open_source
+from svmfast.formats.svmlight import CHUNK_BYTES, DataStream
 from svmfast.options import Reading
+from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from svmfast.formats.tables import TableStream
     from svmfast.formats.training_classes import TrainingClasses
 
 TableKind = Literal["parquet", "arrow", "arrow stream", "csv"]
 
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 _TEXT_TABLES = (".csv", ".tsv")
 _MAGIC: tuple[tuple[bytes, TableKind], ...] = (
     (b"PAR1", "parquet"),
@@ -34,6 +37,8 @@ _MAGIC: tuple[tuple[bytes, TableKind], ...] = (
 _LETTERS = frozenset(b'"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz')
 #: Maximum length of the line of column names.
 _MAX_HEADER = 1 << 20
+#: Bytes of a pipe that are inspected before it is copied to a file.
+_START = 1024
 
 
 def stream_data(
@@ -45,48 +50,28 @@ def stream_data(
     chunk_bytes: int = CHUNK_BYTES,
     labels: bool = True,
     classes: TrainingClasses | None = None,
-) -> DataStream | TableStream:
+) -> RowStream:
     """Read rows block by block, in bounded memory.
 
-    Parameters
-    ----------
-    source : path, ``-``, bytes, binary file object or opened Source
-    reading : Reading
-    threads : int
-    keep : sequence of str
-        Columns of a table to keep with the rows (``Dataset.kept``).
-    chunk_bytes : int
-        Approximate number of bytes of text per dataset.
-    labels : bool
-        Whether to read the labels of a table. The labels of LIBSVM's text are always read.
-    classes : TrainingClasses, optional
-        Accepts names of classes as the labels of a table, and gets them; the datasets then have provisional
-        labels.
-
-    Returns
-    -------
-    DataStream or TableStream
-        A context manager that yields datasets.
-
-    Raises
-    ------
-    OptionError
-        Columns are named, but the data are LIBSVM's text, which has no column names.
+    `keep` names the columns of a table to keep with the rows (``Dataset.kept``). `chunk_bytes` is about the
+    number of bytes of text per dataset. Without `labels` those of a table are not read; of LIBSVM's text they
+    always are. `classes` accepts names of classes as the labels of a table, and gets them; the datasets then
+    have provisional labels. LIBSVM's text has no column names, so options that name columns are refused.
     """
     opened, kind = recognized(source, reading)
     if kind is not None:
         from svmfast.formats.tables import TableStream
 
-        return TableStream(opened, kind, reading, threads=threads, keep=keep, labels=labels, classes=classes)
+        return TableStream(
+            opened, kind, with_scaling(reading), threads=threads, keep=keep, labels=labels, classes=classes
+        )
     options = ("label", "features", "exclude")
     named = next((name for name in options if getattr(reading, name) is not None), None)
     if reading.missing is not None:
         raise OptionError("`missing` is for tables; in LIBSVM's text a feature that is left out is 0")
     if named is not None or keep:
         raise OptionError(f"`{named or 'keep'}` names columns of a table, but the data are LIBSVM's text")
-    stream = stream_svmlight(opened, chunk_bytes=chunk_bytes, threads=threads, **reading.reader_kwargs())
-    stream.owns = stream.owns or opened is not source
-    return stream
+    return DataStream(opened, reading, chunk_bytes=chunk_bytes, threads=threads)
 
 
 def read_data(
@@ -101,12 +86,29 @@ def read_data(
 
     `precomputed`: the data are LIBSVM's text of kernel values.
     """
+    stream: RowStream
     if precomputed:
-        from svmfast.formats.svmlight import read_svmlight
-
-        return read_svmlight(source, precomputed=True, threads=threads, **reading.reader_kwargs())
-    with stream_data(source, reading, threads=threads, classes=classes) as stream:
+        stream = DataStream(source, reading, precomputed=True, threads=threads)
+    else:
+        stream = stream_data(source, reading, threads=threads, classes=classes)
+    with stream:
         return stream.read_whole()
+
+
+def read_through(
+    source: SourceLike,
+    reading: Reading,
+    threads: int,
+    progress: Progress = silent,
+    *,
+    labels: bool = True,
+    classes: TrainingClasses | None = None,
+) -> Iterator[Dataset]:
+    """Yield the rows and labels of an input, block by block, and report the progress."""
+    with stream_data(source, reading, threads=threads, labels=labels, classes=classes) as stream:
+        for block in stream:
+            yield block
+            progress(stream.bytes_read, stream.bytes_total, "read")
 
 
 def recognized(source: SourceLike, reading: Reading) -> tuple[Any, TableKind | None]:
@@ -152,7 +154,7 @@ def _names_a_column(field: bytes) -> bool:
 
 
 def _unpacked(path: str) -> str:
-    return next((path[: -len(end)] for end in _PACKED if path.lower().endswith(end)), path)
+    return next((path[: -len(end)] for end in ENDINGS if path.lower().endswith(end)), path)
 
 
 def _is_regular(path: str) -> bool:
@@ -160,3 +162,70 @@ def _is_regular(path: str) -> bool:
         return stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
         return False
+
+
+class ReplayableInput(Closing):
+    """An input that can be read from its start several times.
+
+    A file is opened again each time. A pipe is copied to an unnamed temporary file, so that memory stays
+    bounded.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._spool: _Named | None = None
+        self._stack = ExitStack()
+
+    def source(self) -> object:
+        """Return a source for the readers of ``formats``, positioned at the start of the input."""
+        if is_replayable(self.path):
+            return self.path
+        if self._spool is None:
+            self._spool = self._fill()
+        self._spool.seek(0)
+        return self._spool
+
+    def _fill(self) -> _Named:
+        import shutil
+        from tempfile import TemporaryFile
+
+        spool: IO[bytes] = self._stack.enter_context(TemporaryFile())  # noqa: SIM115 (closed by the stack)
+        if self.path == "-":
+            pipe: Any = sys.stdin.buffer
+        else:
+            pipe = self._stack.enter_context(open(self.path, "rb", buffering=0))  # noqa: SIM115
+        start = pipe.read(_START)
+        _refuse_binary(self.path, start)
+        spool.write(start)
+        shutil.copyfileobj(pipe, spool, 1 << 20)
+        # Messages about the content name the input, not the temporary file.
+        return _Named(spool, self.path)
+
+    def close(self) -> None:
+        """Delete the copy of a pipe."""
+        self._stack.close()
+
+
+def _refuse_binary(path: str, start: bytes) -> None:
+    """Refuse input that begins with NUL bytes and so is not text: an endless device would fill the disk."""
+    if b"\0" in start and not is_packed(start):
+        raise DataFormatError(path, None, "not text: it begins with NUL bytes", None, "expected LIBSVM data")
+
+
+class _Named:
+    """A binary file under another name."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self.name = name
+        self.readinto = file.readinto  # type: ignore[attr-defined]
+        self.seek, self.tell, self.fileno = file.seek, file.tell, file.fileno
+
+
+def is_replayable(path: str | os.PathLike[str]) -> bool:
+    """Return whether an input can be opened again: a file, or a path whose opening reports an error."""
+    if os.fspath(path) == "-":
+        return False
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return True  # opening it reports the error

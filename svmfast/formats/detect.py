@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from svmfast.caches import Cacheless, cached
-from svmfast.errors import EmptyModelError, NotAModelError, WrongTypeError
+from svmfast.errors import ModelFormatError, NotAModelError, WrongTypeError
+from svmfast.formats._libsvm_header import is_model_key
 from svmfast.formats._whole import KILOBYTE, first_words, read_whole
 from svmfast.formats.container import MAGIC, container_bytes, parse_model
-from svmfast.formats.libsvm_model import is_model_key, libsvm_model_bytes, parse_libsvm_model
+from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.formats.target import write_atomic
 from svmfast.models.base import Model, RecordModel
@@ -24,20 +25,8 @@ FileKind = Literal["libsvm-model", "svmfast-model", "data", "empty"]
 class LoadedModel(Cacheless):
     """A model and the other content of its file.
 
-    Attributes
-    ----------
-    model : Model
-    path : str
-        The file as named by the user.
-    format : {"libsvm-model", "svmfast-model"}
-    text : bytes
-        The whole file, decompressed.
-    n_bytes : int
-        Size of the file as it is stored.
-    provenance : dict of str to str
-        Empty for LIBSVM models.
-    warnings : tuple of str
-        Complete messages.
+    `text` is the whole file, decompressed; `n_bytes` its size as it is stored; the provenance of LIBSVM
+    models is empty; `warnings` are complete messages.
     """
 
     model: Model
@@ -106,22 +95,11 @@ def detect(source: SourceLike) -> FileKind:
 
 
 def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
-    """Read a model of any kind and the other content of its file.
+    """Read a model of any kind, plain or compressed, and the other content of its file.
 
-    Parameters
-    ----------
-    source : path, ``-``, bytes, binary file object or opened Source
-        Plain or compressed text. If the first word is not that of a model, nothing more is read.
-    memory : int
-        Maximum number of bytes that the model may take: its text while it is read, its arrays, and the
-        working memory of a prediction.
-
-    Raises
-    ------
-    ModelFormatError, FileAccessError, CompressedDataError
-        A subclass for each kind of fault, with line and token.
-    MemoryLimitError
-        The model needs more than `memory`; raised before it is allocated.
+    If the first word is not that of a model, nothing more is read. `memory` is the maximum number of bytes
+    that the model may take: its text while it is read, its arrays, and the working memory of a prediction;
+    more is refused before it is allocated. A ModelFormatError has line and token.
     """
     with open_source(source) as opened:
         name, kind = opened.name, _kind_of_model(opened)
@@ -144,7 +122,7 @@ def _kind_of_model(opened: Source) -> FileKind:
     start = first_words(opened)
     kind = file_kind(start)
     if kind == "empty":
-        raise EmptyModelError(opened.name, None, "the file is empty", None, "expected a model")
+        raise ModelFormatError(opened.name, None, "the file is empty", None, "expected a model")
     if kind == "data":
         words = start.split(None, 1)
         token = words[0].decode("utf-8", "backslashreplace") if words else None
@@ -163,7 +141,6 @@ def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes
 
     Parameters
     ----------
-    model : Model
     provenance : dict, optional
         Provenance in addition to the model's own. LIBSVM's format cannot store it.
     """

@@ -12,10 +12,10 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any
 
 from svmfast.errors import OptionError, WriteError
+from svmfast.formats.source import Closing
 from svmfast.formats.target import unfinished
 
 #: The list's name in the folder.
@@ -31,22 +31,10 @@ def stamp(path: str | os.PathLike[str]) -> list[int] | None:
     return [status.st_size, status.st_mtime_ns] if stat.S_ISREG(status.st_mode) else None
 
 
-class DoneList:
+class DoneList(Closing):
     """The record of finished outputs in a folder, for one run at a time. A context manager.
 
-    Parameters
-    ----------
-    folder : str
-        Created if it does not exist.
-    clear : bool
-        Clear the list.
-
-    Raises
-    ------
-    WriteError
-        The folder cannot be created or written.
-    OptionError
-        Another run writes into the folder.
+    The folder is created if it does not exist; `clear` forgets what is finished.
     """
 
     def __init__(self, folder: str, *, clear: bool = False) -> None:
@@ -101,12 +89,8 @@ class DoneList:
     def find(self, name: str, made_from: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the record of an output; None if the output is missing, changed, or made from other inputs.
 
-        Parameters
-        ----------
-        name : str
-            The output's path, relative to the folder.
-        made_from : mapping
-            The inputs of the output, as given to :meth:`add`.
+        `name` is the output's path, relative to the folder; `made_from` are its inputs, as given to
+        :meth:`add`.
         """
         entry = self._known.get(name)
         if entry is None or entry.get("made_from") != made_from:
@@ -137,14 +121,8 @@ class DoneList:
     def columns(self, settings: str, ignored: Iterable[str]) -> tuple[list[str], str] | None:
         """Return the column order in which tables were read, and the first table, which set it.
 
-        None if no existing output was made with these settings: there is no order to agree with.
-
-        Parameters
-        ----------
-        settings : str
-            A hash of the settings of the outputs.
-        ignored : iterable of str
-            Names of outputs to ignore, because they are about to be made again.
+        None if no existing output was made with these settings: there is no order to agree with. Outputs in
+        `ignored` are about to be made again.
         """
         found = self._columns.get(settings)
         skipped = {*ignored}
@@ -176,11 +154,3 @@ class DoneList:
     def close(self) -> None:
         """Close the list and release the lock."""
         os.close(self._file)
-
-    def __enter__(self) -> DoneList:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

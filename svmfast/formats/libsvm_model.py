@@ -1,4 +1,9 @@
-"""LIBSVM model text, for every svm_type and kernel: checked when read, written byte for byte as by LIBSVM.
+"""LIBSVM model text: checked count by count on reading, written byte for byte as by LIBSVM.
+
+All variants that ``svm_load_model`` of LIBSVM 3.37 reads correctly are accepted: keys in any order as long as
+nr_class comes before the lists and SV comes last, several keys on a line, CRLF, no line end after the last
+line. Text that would crash ``svm_load_model``, or that it would silently misread, is refused with line and
+token.
 
 Like LIBSVM, we write 17 digits for coefficients but 8 for the values of support vectors, so a model that was
 not read from a file loses digits when it is saved.
@@ -6,63 +11,120 @@ not read from a file loses digits when it is saved.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast._core import format_sv_section
-from svmfast.errors import UnsupportedError
-from svmfast.formats._libsvm_header import KERNEL_PARAMETERS, is_model_key
-from svmfast.formats._libsvm_reader import parse_libsvm_model
-from svmfast.formats._whole import read_whole
-from svmfast.formats.source import SourceLike, open_source
-from svmfast.formats.target import write_atomic
-from svmfast.models.expansion import KernelExpansion
+from svmfast._core import SV_FAULTS, format_sv_section, read_sv_section
+from svmfast.errors import ModelFormatError, UnsupportedError
+from svmfast.formats._libsvm_header import KERNEL_PARAMETERS, LibsvmHeader
+from svmfast.formats._model_numbers import number_fault, token_at
+from svmfast.models.expansion import Kernel, KernelExpansion
+from svmfast.models.head import Head
 from svmfast.models.memory import MEMORY, Allowance
-
-__all__ = [
-    "is_model_key",
-    "libsvm_model_bytes",
-    "parse_libsvm_model",
-    "read_libsvm_model",
-    "write_libsvm_model",
-]
+from svmfast.rows import Rows
 
 
-def read_libsvm_model(source: SourceLike, *, memory: int = MEMORY) -> KernelExpansion:
-    """Read a LIBSVM model.
+def parse_libsvm_model(
+    data: bytes, path: str, allowance: Allowance | None = None
+) -> tuple[KernelExpansion, list[str]]:
+    """Return a model and warnings, which are complete messages, from its whole text; messages call it `path`.
 
-    Parameters
-    ----------
-    source : path, ``-``, bytes or binary file object
-        Plain or compressed (gzip, bzip2, xz) text; ThunderSVM's variant is accepted too.
-    memory : int
-        Maximum number of bytes that the model may take, including its text while it is read.
-
-    Raises
-    ------
-    ModelFormatError, FileAccessError, CompressedDataError
-        A subclass for each kind of fault, with line and token.
-    MemoryLimitError
+    The arrays are counted in `allowance`, in which `data` is already. Faults are ModelFormatErrors with line
+    and token.
     """
-    with open_source(source) as opened:
-        allowance = Allowance(memory, opened.name)
-        return parse_libsvm_model(read_whole(opened, allowance), opened.name, allowance)[0]
+    header = LibsvmHeader(data, path)
+    values = header.values
+    svm_type, kernel_type = values["svm_type"], values["kernel_type"]
+    n_sv, n_coef = values["total_sv"], max(values["nr_class"] - 1, 1)
+    begin = data.find(b"\n", header.end) + 1 or len(data)
+    if n_sv > 0 and not token_at(data, begin)[0]:
+        raise _sv_fault(header, "too_few_lines", len(data), begin, n_coef)
+    if n_sv > (len(data) - begin + 1) // (2 * n_coef):
+        what = f"total_sv is impossible: only {len(data) - begin} bytes follow the SV line"
+        expected = "a smaller number, unless the file was cut short"
+        raise header.fault(header.lines["total_sv"], what, expected, str(n_sv))
+    allowance = allowance or Allowance(MEMORY, path)
+    # An entry takes at least four bytes of text. Entries are counted only if the largest number that the text
+    # could hold would exceed the memory limit.
+    if not allowance.has_room(8 * n_sv * (n_coef + 1) + 3 * (len(data) - begin)):
+        allowance.check(8 * n_sv * (n_coef + 1) + 12 * data.count(b":", begin))
+    fault, pos, coef, indptr, indices, sv_values, n_columns = read_sv_section(
+        data, begin, n_sv, n_coef, kernel_type == "precomputed"
+    )
+    allowance.take(coef.nbytes + indptr.nbytes + indices.nbytes + sv_values.nbytes)
+    if fault:
+        raise _sv_fault(header, SV_FAULTS[fault], pos, begin, n_coef)
+    warnings = _check_last_line(header, begin)
+    # LIBSVM writes gamma 0 only if the data have no features at all.
+    if "gamma" in KERNEL_PARAMETERS[kernel_type] and values["gamma"] == 0 and len(sv_values):
+        line = header.lines["gamma"]
+        raise header.fault(line, "gamma out of range", "a positive number", "0")
+    label, nr_sv = (None if v is None else v.astype(np.int64) for v in map(values.get, ("label", "nr_sv")))
+    head = Head(svm_type, label, values.get("probA"), values.get("probB"), values.get("prob_density_marks"))
+    kernel = Kernel(kernel_type, **{key: values[key] for key in KERNEL_PARAMETERS[kernel_type]})
+    rows = Rows.trusted(indptr, indices, sv_values, n_columns)
+    return KernelExpansion(head, kernel, rows, coef, values["rho"], nr_sv), warnings
 
 
-def write_libsvm_model(path: str | os.PathLike[str], model: KernelExpansion) -> int:
-    """Write a LIBSVM model file atomically; return its size in bytes.
+def _check_last_line(header: LibsvmHeader, begin: int) -> list[str]:
+    """Detect a last line that is cut short, which no count reveals; return warnings."""
+    data = header.data
+    if len(data) == begin or data.endswith(b"\n"):
+        return []
+    last = data.rfind(b"\n") + 1
+    line = header.line(len(data))
+    rest = data[last:].rstrip(b"\r")  # half of a line end
+    if (
+        last > begin
+        and data[:last].rstrip(b"\r\n").endswith((b" ", b"\t"))
+        and rest
+        and not rest.endswith((b" ", b"\t"))
+    ):
+        # LIBSVM ends every line with a blank; here only the last one lacks it.
+        token = rest.split()[-1].decode()
+        what, expected = "the last line is cut short", "a blank and a line end, as the other lines have"
+        raise header.fault(line, what, expected, token)
+    return [f"{header.path}:{line}: the last line has no line end; check that the file is complete"]
 
-    Raises
-    ------
-    UnsupportedError, WriteError
-    """
-    text = libsvm_model_bytes(model)
-    with write_atomic(path) as file:
-        file.write(text)
-    return file.stored
+
+def _sv_fault(header: LibsvmHeader, fault: str, pos: int, begin: int, n_coef: int) -> ModelFormatError:
+    """Return the error for a fault that the native reader found at `pos`."""
+    total, line = header.values["total_sv"], header.line(pos)
+    token, _, stop = token_at(header.data, pos)
+    if stop == len(header.data) and (token.endswith(":") or fault in ("no_colon", "missing_coefficient")):
+        return header.fault(line, "the file ends inside a support vector", "the rest of it", token or None)
+    if fault == "too_few_lines":
+        lines = header.data[begin:pos].rstrip()
+        what = f"the file ends after {lines.count(10) + bool(lines)} support vectors"
+        return header.fault(line, what, f"{total} (total_sv)")
+    if fault == "too_many_lines":
+        what = f"text after the {total} support vectors that total_sv declares"
+        return header.fault(line, what, "the end of the file", token)
+    if fault == "empty_line":
+        what = "an empty line among the support vectors"
+        return header.fault(line, what, f"{n_coef} coefficient(s) and features")
+    if fault == "missing_coefficient":
+        expected = f"{n_coef} before the features (nr_class {header.values['nr_class']})"
+        shown = token if ":" in token else None
+        return header.fault(line, "too few coefficients", expected, shown)
+    if fault == "bad_coefficient":
+        return number_fault(header.path, line, token, "a coefficient")
+    if fault == "no_colon":
+        return header.fault(line, "a feature without a colon", "index:value", token)
+    if fault == "bad_index":
+        expected = "an integer from 1 to 2147483647 before the colon"
+        return header.fault(line, "not a feature index", expected, token)
+    if fault == "index_order":
+        what, expected = "a feature index not above the one before it", "ascending indices"
+        return header.fault(line, what, expected, token)
+    if fault == "bad_serial":
+        what = "not a support vector of a precomputed kernel"
+        expected = "0:serial-number, from 1 to 2147483647, and nothing else"
+        return header.fault(line, what, expected, token or None)
+    index, _, value = token.partition(":")
+    return number_fault(header.path, line, value, f"the value of feature {index}")
 
 
 def libsvm_model_bytes(model: KernelExpansion) -> bytes:

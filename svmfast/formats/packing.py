@@ -134,20 +134,11 @@ def packing_of(name: str) -> str | None:
     return ENDINGS.get(os.path.splitext(name)[1])
 
 
-def without_ending(name: str) -> str:
-    """Return `name` without the extension of a compressed file."""
-    return os.path.splitext(name)[0] if packing_of(name) else name
-
-
 class Packer:
     """Compresses text; the same text gives the same bytes, however it is divided into pieces.
 
-    The output contains neither a time nor a file name.
-
-    Raises
-    ------
-    OptionError
-        The format is zstd and no module for it is installed.
+    The output contains neither a time nor a file name. An OptionError: the format is zstd and no module for
+    it is installed.
     """
 
     def __init__(self, packing: str) -> None:

@@ -8,16 +8,14 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmfast.errors import InputError, SvmfastError
+from svmfast.formats._dataset import RowStream
 from svmfast.formats.data import recognized
-from svmfast.formats.source import open_source
-from svmfast.formats.svmlight import DataStream, stream_svmlight
+from svmfast.formats.source import Source, open_source
+from svmfast.formats.svmlight import DataStream
 from svmfast.options import Reading
-
-if TYPE_CHECKING:
-    from svmfast.formats.tables import TableStream
 
 #: Approximate stored bytes of a part: seconds of work, but not too many parts.
 PART_BYTES = 32 << 20
@@ -25,19 +23,10 @@ PART_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class Part:
-    """A file, or a part of one.
+    """A file, or a part of one: a range of bytes, which are whole lines, or row groups of a Parquet file.
 
-    Attributes
-    ----------
-    path : str
-    number, of : int
-        The number of the part, from 0, and the number of parts.
-    begin, end : int
-        The part's range of bytes in a text file; it consists of whole lines.
-    groups : tuple of int
-        The part's row groups in a Parquet file.
-    first_row : int
-        Number of rows before the part (Parquet only).
+    `number`, from 0, counts the parts, of which there are `of`; `first_row` is the number of rows before a
+    part of a Parquet file.
     """
 
     path: str
@@ -62,7 +51,7 @@ class Part:
             while left:
                 piece = file.read(min(left, 1 << 20))
                 before, left = before + piece.count(b"\n"), left - len(piece)
-        return type(error)(error.path, error.line + before, error.what, error.token, error.expected)
+        return error.moved(before)
 
 
 def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[Part]:
@@ -137,7 +126,7 @@ def stream_part(
     *,
     threads: int = 1,
     keep: Sequence[str] = (),
-) -> DataStream | TableStream:
+) -> RowStream:
     """Read one of several parts; see :func:`svmfast.formats.data.stream_data`."""
     if part.groups:
         from svmfast.formats.tables import TableStream
@@ -147,9 +136,8 @@ def stream_part(
         )
         stream.rows_read = part.first_row
         return stream
-    text = stream_svmlight(open_source(_Range(part)).plain(), threads=threads, **reading.reader_kwargs())
-    text.owns = True
-    return text
+    source = Source(_Range(part), part.path, owned=True).plain()
+    return DataStream(source, reading, threads=threads)
 
 
 class _Range(io.RawIOBase):
@@ -159,7 +147,6 @@ class _Range(io.RawIOBase):
         self._file: Any = open(part.path, "rb", buffering=0)  # noqa: SIM115 (closed by close())
         self._file.seek(part.begin)
         self._left = part.end - part.begin
-        self.name = part.path
 
     def readable(self) -> bool:
         return True

@@ -86,7 +86,6 @@ def read_scaling(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     ------
     UnsupportedError
         The model has no scaling.
-    DataFormatError, ModelFormatError, FileAccessError, CompressedDataError, MemoryLimitError
     """
     from svmfast.formats.detect import file_kind, open_model
 

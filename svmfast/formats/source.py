@@ -13,20 +13,15 @@ import select
 import stat
 import sys
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
-from svmfast.errors import (
-    CompressedDataError,
-    FileAccessError,
-    OptionError,
-    UnsupportedCompressionError,
-    WrongTypeError,
-)
+from svmfast.errors import CompressedDataError, FileAccessError, OptionError, WrongTypeError
 from svmfast.formats.packing import MAGIC, XZ_MEMORY, Decoder, new_decoder
 from svmfast.formats.target import Writer, write_atomic
 
 __all__ = ["Source", "SourceLike", "Writer", "open_source", "write_atomic"]
+
+Self = TypeVar("Self", bound="Closing")
 
 #: Argument of :func:`open_source`: a path, ``-`` for standard input, the bytes themselves, a binary file.
 SourceLike = Any
@@ -35,6 +30,7 @@ _PACKED_BYTES = 1 << 17  # compressed bytes passed to a decompressor at a time
 _LINE_BYTES = 1 << 16  # read at a time in search of a line end
 _PIPE_BYTES = 1 << 20  # a larger pipe buffer allows fewer, larger reads
 
+_PLAIN_OR_PACKED = "expected plain text, gzip, bzip2 or xz"
 _FOREIGN_MAGIC = {
     "zip": b"PK\x03\x04",
     "lz4": b"\x04\x22\x4d\x18",
@@ -134,7 +130,21 @@ def is_packed(start: bytes) -> bool:
     return start.startswith((*MAGIC.values(), *_FOREIGN_MAGIC.values()))
 
 
-class Source:
+class Closing:
+    """A context manager that closes itself."""
+
+    def close(self) -> None:
+        """Release what is open."""
+        raise NotImplementedError
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Source(Closing):
     """An opened input, whose decompressed bytes are read once, in order. A context manager.
 
     Attributes
@@ -188,20 +198,19 @@ class Source:
             head += buffer[:count]
         for packing, magic in _FOREIGN_MAGIC.items():
             if head.startswith(magic):
-                raise self._unsupported(packing, "expected plain text, gzip, bzip2 or xz")
+                raise self._damaged(f"packed with {packing}", _PLAIN_OR_PACKED)
         self._packing = next((p for p, magic in MAGIC.items() if head.startswith(magic)), None)
         return head
 
-    def _unsupported(self, packing: str, expected: str) -> UnsupportedCompressionError:
-        return UnsupportedCompressionError(self.name, None, f"packed with {packing}", None, expected)
+    def _damaged(self, what: str, expected: str = "expected a whole file") -> CompressedDataError:
+        return CompressedDataError(self.name, None, what, None, expected)
 
     def _new_decoder(self) -> Decoder:
         assert self._packing is not None
         decoder = new_decoder(self._packing)
         if decoder is None:
-            raise self._unsupported(
-                self._packing, "expected plain text, gzip, bzip2 or xz; install zstandard to read it"
-            )
+            expected = f"{_PLAIN_OR_PACKED}; install zstandard to read it"
+            raise self._damaged(f"packed with {self._packing}", expected)
         return decoder
 
     def readinto(self, view: memoryview, wait: bool = True) -> int | None:
@@ -211,10 +220,6 @@ class Source:
         -------
         int or None
             Number of bytes copied; 0 at the end of the input; None if `wait` is false and none is available.
-
-        Raises
-        ------
-        FileAccessError, CompressedDataError, UnsupportedCompressionError
         """
         if self._ahead:
             count = min(len(self._ahead), len(view))
@@ -288,9 +293,7 @@ class Source:
                 if packed is None:
                     return None
                 if not packed:
-                    raise CompressedDataError(
-                        self.name, None, f"the {self._packing} data ends early", None, "expected a whole file"
-                    )
+                    raise self._damaged(f"the {self._packing} data ends early")
                 data = packed
             else:
                 data = b""
@@ -298,16 +301,10 @@ class Source:
                 out = self._decoder.decompress(data, room)
             except Exception as error:  # zlib.error, LZMAError, ZstdError, OSError of bz2: no common base
                 if self._packing == "xz" and "limit" in str(error):  # lzma has no exception class for this
-                    raise CompressedDataError(
-                        self.name,
-                        None,
-                        f"unpacking the xz data takes more than {XZ_MEMORY >> 20} MiB",
-                        None,
-                        "expected a dictionary of at most 128 MiB (xz -9 has 64)",
-                    ) from error
-                raise CompressedDataError(
-                    self.name, None, f"the {self._packing} data is damaged", None, "expected a whole file"
-                ) from error
+                    what = f"unpacking the xz data takes more than {XZ_MEMORY >> 20} MiB"
+                    expected = "expected a dictionary of at most 128 MiB (xz -9 has 64)"
+                    raise self._damaged(what, expected) from error
+                raise self._damaged(f"the {self._packing} data is damaged") from error
             if out:
                 return out
 
@@ -331,13 +328,7 @@ class Source:
             self._decoder = _Ended()
             return b""
         if not rest.startswith(magic):
-            raise CompressedDataError(
-                self.name,
-                None,
-                f"other bytes after the {self._packing} data",
-                None,
-                "expected nothing there",
-            )
+            raise self._damaged(f"other bytes after the {self._packing} data", "expected nothing there")
         self._decoder = self._new_decoder()
         return rest
 
@@ -355,14 +346,6 @@ class Source:
         """Close the file if it was opened here; a file object given by the caller stays open."""
         self._raw.close()
 
-    def __enter__(self) -> Source:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 class _Ended:
     """Placeholder for a decoder between two members, when the unused bytes have already been taken."""
@@ -378,16 +361,8 @@ class _Ended:
 def open_source(source: SourceLike) -> Source:
     """Open an input of any form.
 
-    Parameters
-    ----------
-    source : str, os.PathLike, bytes-like or binary file object
-        A path (``-`` is standard input; devices and named pipes are paths too), the content itself, or an
-        object with ``readinto`` or ``read``. A file object is read from its current position and not closed.
-
-    Raises
-    ------
-    FileAccessError
-        The path cannot be opened.
+    It is a path (``-`` is standard input; devices and named pipes are paths too), the content itself, or a
+    binary file object with ``readinto`` or ``read``, which is read from its current position and not closed.
     """
     if isinstance(source, Source):
         return source

@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, WriteError
+from svmfast.formats.source import Closing
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact, occurring, random_order
 
@@ -39,18 +39,12 @@ class _Part:
     first: int
 
 
-class Spool:
+class Spool(Closing):
     """Training rows that are moved to a temporary file if they exceed half of `memory`. A context manager.
 
     Add the rows in order, then call :meth:`finish`; afterwards the spool is a
-    :class:`svmfast.solvers.training_data.TrainingSource`. Rows that fit in memory are one working set.
-
-    Parameters
-    ----------
-    memory : int
-        Bytes.
-    digest : bool
-        Keep a hash of all rows and labels, in :attr:`digest`.
+    :class:`svmfast.solvers.training_data.TrainingSource`. Rows that fit in memory are one working set. With
+    `digest`, a hash of all rows and labels is kept.
     """
 
     def __init__(self, memory: int, *, digest: bool = False) -> None:
@@ -109,12 +103,8 @@ class Spool:
     def relabel(self, final: Callable[[FloatArray], FloatArray], names: Sequence[str] | None) -> None:
         """Replace the labels of all rows added so far, when they are read back.
 
-        Parameters
-        ----------
-        final : callable
-            Returns new labels for labels, ``(n,)``; different labels stay different.
-        names : sequence of str or None
-            The names that the labels stand for; they become part of :attr:`digest`.
+        `final` returns new labels for labels; different ones stay different. The `names` for which they stand
+        become part of :attr:`digest`.
         """
         self._final = final
         self.labels.values = final(np.array(self.labels.values)).tolist()
@@ -202,14 +192,6 @@ class Spool:
         """Delete the temporary file."""
         if self._file is not None:
             self._file.close()
-
-    def __enter__(self) -> Spool:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _fill(file: IO[Any], array: NDArray[Any]) -> None:

@@ -6,94 +6,122 @@ The tokenizer is native (``_core/svmlight.cpp``). This module passes it blocks o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from svmfast._core import SvmlightTokenizer
-from svmfast.errors import (
-    DataFormatError,
-    EmptyDataError,
-    EncodingError,
-    LineTooLongError,
-    NulByteError,
-    OptionError,
-    RowWidthError,
-)
+from svmfast._core import TEXT_PADDING, SvmlightTokenizer
+from svmfast.errors import DataFormatError, EmptyDataError, OptionError
 from svmfast.formats._dataset import Dataset as Dataset
 from svmfast.formats._dataset import Notes as Notes
-from svmfast.formats._lines import Lines
-from svmfast.formats._svmlight_errors import Dialect, explain
-from svmfast.formats.source import Source, SourceLike, open_source
+from svmfast.formats._dataset import RowStream, with_scaling
+from svmfast.formats._svmlight_errors import explain
+from svmfast.formats.source import Source, SourceLike
+from svmfast.options import Reading
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
-
-if TYPE_CHECKING:
-    from svmfast.models.scaling import Scaling
 
 #: Bytes of text passed to the tokenizer at a time; its output has about the same size.
 CHUNK_BYTES = 2 << 20
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+#: Longer lines are refused: they are unlikely to be data, or need a larger machine.
+MAX_LINE_BYTES = 1 << 30
+#: Lines from this length on are checked for signs of a binary file before more memory is allocated for them.
+_SUSPICIOUS_LINE = 1 << 20
+#: Length from which a line of compressed data is refused if it is more than 100 times the data's size.
+_UNPACKED_LINE = 1 << 24
+_BEHIND = TEXT_PADDING + 1  # room for a missing last line end, and for what the tokenizer reads ahead
 
 
-class DataStream(Iterator[Dataset]):
-    """The datasets of one input, in order; created by :func:`stream_svmlight`. A context manager.
+class Lines:
+    """Whole lines of a source, block by block, in one reused buffer: a tokenizer sees no part of a line."""
 
-    Attributes
-    ----------
-    path : str
-        Name of the input in messages.
-    notes : Notes
-        Irregularities tolerated so far, including comments after the last row.
-    rows_read : int
-        Number of rows returned so far.
-    owns : bool
-        Whether the stream closes its source.
-    """
+    def __init__(self, source: Source, chunk_bytes: int) -> None:
+        self.source = source
+        self.chunk_bytes = max(1, chunk_bytes)
+        self.buffer = bytearray(self.chunk_bytes + _BEHIND)
+        self.begin = self.end = 0  # the block: whole lines
+        self.filled = 0  # the end of the text; what follows the block belongs to the next one
+        self.ended = False
+        self.most = MAX_LINE_BYTES  # bytes of a line
+        self.line_too_long = self.binary = False  # why reading stopped early
+
+    def next(self) -> bool:
+        """Move to the next block of lines; return False at the end.
+
+        A block is all lines that are available without waiting, up to about `chunk_bytes`, but at least one.
+        """
+        if self.ended:
+            return False
+        rest = self.filled - self.end
+        self.buffer[:rest] = self.buffer[self.end : self.filled]
+        self.begin = self.end = 0
+        self.filled = rest
+        while True:
+            capacity = len(self.buffer) - _BEHIND
+            if self.filled == capacity:
+                if self.end:
+                    return True
+                if self._is_hopeless():
+                    break
+                self.buffer.extend(bytes(min(capacity, MAX_LINE_BYTES)))
+                continue
+            with memoryview(self.buffer) as view, view[self.filled : capacity] as room:
+                count = self.source.readinto(room, wait=not self.end)
+            if count is None:
+                return True
+            if count == 0:
+                break
+            newline = self.buffer.rfind(b"\n", self.filled, self.filled + count)
+            self.filled += count
+            if newline >= 0:
+                self.end = newline + 1
+        self.ended = True
+        self.end = self.filled
+        if self.filled and self.buffer[self.filled - 1] != 0x0A:
+            self.buffer[self.filled] = 0x0A
+            self.end += 1
+        return self.end > 0
+
+    def _is_hopeless(self) -> bool:
+        """Return whether a line that fills the buffer cannot be valid; parsing its start gives the reason."""
+        if self.filled < _SUSPICIOUS_LINE:
+            return False
+        self.most = MAX_LINE_BYTES
+        if self.source.packing:  # a line of gigabytes packs into a few kilobytes
+            self.most = min(self.most, max(_UNPACKED_LINE, 100 * self.source.consumed))
+        self.line_too_long = self.filled >= self.most
+        self.binary = self.buffer.find(b"\0", 0, self.filled) >= 0
+        return self.line_too_long or self.binary or self.buffer.find(b"\r", 0, self.filled - 1) >= 0
+
+
+class DataStream(RowStream):
+    """The datasets of LIBSVM data text, in order."""
 
     def __init__(
         self,
         source: SourceLike,
-        dialect: Dialect,
-        chunk_bytes: int,
+        reading: Reading,
+        *,
+        precomputed: bool = False,
+        chunk_bytes: int = CHUNK_BYTES,
         threads: int,
-        scaling: Scaling | None = None,
     ) -> None:
-        self.owns = not isinstance(source, Source)
-        self._source = open_source(source)
-        self.path = self._source.name
-        self.notes = Notes()
-        self.rows_read = 0
-        self._dialect, self._scaling = dialect, scaling
-        self._threads = threads
+        if reading.dense and (reading.zero_based or precomputed):
+            raise OptionError("dense rows have no indices: they cannot be zero_based or precomputed")
+        if reading.scale is not None and precomputed:
+            raise OptionError(
+                "`scale`: rows of a precomputed kernel are kernel values; scale the rows before"
+            )
+        self._reading, self._threads = with_scaling(reading), threads
+        super().__init__(source, self._reading.scale)
         self._lines = Lines(self._source, chunk_bytes)
         self._tokenizer = SvmlightTokenizer(
-            dialect.zero_based, dialect.precomputed, dialect.dense, dialect.lenient, dialect.labelled
+            reading.zero_based, precomputed, reading.dense, reading.lenient, not reading.unlabelled
         )
-        self._pieces: Iterator[Dataset] = iter(())
         self._started = False
         self._error: DataFormatError | None = None
         self._pending_mark = 0
-
-    @property
-    def bytes_total(self) -> int | None:
-        """Size of the stored input in bytes, if known in advance."""
-        return self._source.size
-
-    @property
-    def bytes_read(self) -> int:
-        """Stored bytes read so far."""
-        return self._source.consumed
-
-    def __next__(self) -> Dataset:
-        """Return the rows that are available; the error of a faulty line follows the rows before it."""
-        piece = next(self._pieces, None)
-        if piece is None:
-            self._pieces = self._scaled(self._next())
-            piece = next(self._pieces)
-        return piece
 
     def _next(self) -> Dataset:
         while self._error is None and self._feed():
@@ -101,8 +129,7 @@ class DataStream(Iterator[Dataset]):
                 return self._take()
         return self._finish()
 
-    def read_whole(self) -> Dataset:
-        """Return all remaining rows as one dataset; a faulty line among them is an error."""
+    def _whole(self) -> Dataset:
         while self._error is None and self._feed(all_at_once=True):
             pass
         try:
@@ -111,7 +138,7 @@ class DataStream(Iterator[Dataset]):
             raise OptionError(f"{self.path}: already read to its end") from None
         if self._error is not None:
             raise self._error
-        return next(self._scaled(dataset, whole=True))
+        return dataset
 
     def _feed(self, all_at_once: bool = False) -> bool:
         if not self._lines.next():
@@ -122,12 +149,12 @@ class DataStream(Iterator[Dataset]):
         to_come = (self._source.size or 0) - self._source.consumed if all_at_once else 0
         fault = self._tokenizer.feed(lines.buffer, begin, lines.end, self._threads, max(0, to_come))
         if fault is not None:
-            self._error = explain(self.path, fault, self._dialect)
+            self._error = explain(self.path, fault, self._reading)
             self._source.verify()  # if the file is damaged, report that instead of the faulty line
         elif lines.binary:
-            self._error = NulByteError(self.path, None, "NUL bytes in a line", None, "expected text")
+            self._error = DataFormatError(self.path, None, "NUL bytes in a line", None, "expected text")
         if lines.line_too_long:
-            self._error = LineTooLongError(
+            self._error = DataFormatError(
                 self.path,
                 fault[2] if fault else None,
                 f"the line is longer than {lines.most:,} bytes",
@@ -140,7 +167,7 @@ class DataStream(Iterator[Dataset]):
         start = bytes(self._lines.buffer[: min(4, self._lines.end)])
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
             self._lines.end = 0
-            self._error = EncodingError(self.path, 1, "UTF-16 text", None, "expected ASCII or UTF-8")
+            self._error = DataFormatError(self.path, 1, "UTF-16 text", None, "expected ASCII or UTF-8")
         elif start.startswith(_BYTE_ORDER_MARK):
             self._pending_mark = 1
             if self._lines.filled == len(_BYTE_ORDER_MARK):
@@ -158,12 +185,12 @@ class DataStream(Iterator[Dataset]):
         return Dataset(rows, labels, self.path, first_line, notes)
 
     def _scaled(self, block: Dataset, whole: bool = False) -> Iterator[Dataset]:
-        scaling, dialect = self._scaling, self._dialect
-        if scaling is not None and dialect.dense and block.rows.n_columns < len(scaling):
-            place = "after the label" if dialect.labelled else "in a row"
+        wanted = 0 if self._scaling is None else len(self._scaling)
+        if self._reading.dense and block.rows.n_columns < wanted:
+            place = "in a row" if self._reading.unlabelled else "after the label"
             what = f"{block.rows.n_columns} values {place}"
-            raise RowWidthError(self.path, None, what, None, f"expected {len(scaling)}, as in the scaling")
-        return block.scaled(scaling, self.rows_read - len(block) + 1, whole)
+            raise DataFormatError(self.path, None, what, None, f"expected {wanted}, as in the scaling")
+        return super()._scaled(block, whole)
 
     def _finish(self) -> Dataset:
         if self._tokenizer.rows:
@@ -173,24 +200,11 @@ class DataStream(Iterator[Dataset]):
         if self._error is not None:
             raise self._error
         if self.rows_read == 0:
-            form = "label index:value ..." if self._dialect.labelled else "index:value ..."
+            form = "index:value ..." if self._reading.unlabelled else "label index:value ..."
             raise EmptyDataError(
                 self.path, None, "there are no rows", None, f"expected '{form}' on each line"
             )
         raise StopIteration
-
-    def close(self) -> None:
-        """Close the input if it was opened here."""
-        if self.owns:
-            self._source.close()
-
-    def __enter__(self) -> DataStream:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def stream_svmlight(
@@ -242,21 +256,16 @@ def stream_svmlight(
     Raises
     ------
     DataFormatError
-        A subclass for each rule (:mod:`svmfast.errors`), with the line, the token and what was expected.
-    FileAccessError, CompressedDataError, UnsupportedCompressionError
+        The message has the line, the token and what was expected.
+    FileAccessError, CompressedDataError
         The input cannot be read.
     """
-    if dense and (zero_based or precomputed):
-        raise OptionError("dense rows have no indices: they cannot be zero_based or precomputed")
-    if scaling is not None and precomputed:
-        raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale the rows before")
-    if isinstance(scaling, str | os.PathLike):
-        from svmfast.formats.ranges import read_scaling
-
-        scaling = read_scaling(scaling)
-    names = getattr(scaling, "names_of_labels", None)
-    dialect = Dialect(zero_based, precomputed, dense, lenient, labelled, names)
-    return DataStream(source, dialect, chunk_bytes, thread_count(threads), scaling)
+    reading = Reading(
+        zero_based=zero_based, dense=dense, lenient=lenient, unlabelled=not labelled, scale=scaling
+    )
+    return DataStream(
+        source, reading, precomputed=precomputed, chunk_bytes=chunk_bytes, threads=thread_count(threads)
+    )
 
 
 def read_svmlight(

@@ -30,13 +30,7 @@ def join_tables(places: Sequence[str], file: Writer, form: str) -> None:
 
 
 class TableOutput:
-    """A table that is written block by block.
-
-    Parameters
-    ----------
-    file : Writer
-    form : {"parquet", "arrow", "csv", "tsv"}
-    """
+    """A table that is written block by block."""
 
     def __init__(self, file: Writer, form: str) -> None:
         self._pa, self._form = pyarrow(), form
@@ -46,16 +40,7 @@ class TableOutput:
         self._rows = 0
 
     def write(self, columns: Mapping[str, Any], n: int, kept: Any = None) -> None:
-        """Append n rows.
-
-        Parameters
-        ----------
-        columns : mapping of str to (n,) array, pyarrow.Array or None
-            The columns by name; None is a column of missing values.
-        n : int
-        kept : pyarrow.RecordBatch of n rows, optional
-            Additional columns.
-        """
+        """Append n rows of columns by name, None a column of missing values, and of the columns to keep."""
         pa = self._pa
         arrays = {
             name: pa.nulls(n, pa.bool_()) if one is None else self._array(one)

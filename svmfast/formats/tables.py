@@ -11,28 +11,18 @@ import io
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from svmfast.display import count
-from svmfast.errors import (
-    BadValueError,
-    DamagedTableError,
-    EmptyDataError,
-    LineTooLongError,
-    MissingColumnError,
-    RowWidthError,
-    WrongTypeError,
-)
+from svmfast.errors import DataFormatError, EmptyDataError, TableError, WrongTypeError
 from svmfast.foreign import foreign
 from svmfast.formats._arrow import checked, pyarrow
 from svmfast.formats._columns import Columns, label_of, pandas_index
-from svmfast.formats.source import Source, open_source
-from svmfast.formats.svmlight import Dataset, Notes
+from svmfast.formats._dataset import Dataset, Notes, RowStream
+from svmfast.formats.source import Source
 from svmfast.options import Reading
 from svmfast.rows import Rows
 
@@ -50,39 +40,15 @@ _SWITCHES = frozenset(word for one in ("true", "false") for word in (one, one.ti
 _CSV_WIDTH = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
-class TableStream(Iterator[Dataset]):
-    """The datasets of a table, in order. A context manager.
+class TableStream(RowStream):
+    """The datasets of a table, in order.
 
-    Parameters
-    ----------
-    source : path, ``-``, bytes, binary file object or opened Source
-    kind : {"parquet", "arrow", "arrow stream", "csv"}
-    reading : Reading
-    threads : int
-        Number of threads that decode; the results do not depend on it.
-    keep : sequence of str
-        Columns to keep with the rows.
-    row_groups : sequence of int, optional
-        The row groups of a Parquet file to read; by default all.
-    labels : bool
-        Whether labels are needed.
-    classes : TrainingClasses, optional
-        Labels for names of classes that no model names yet.
-
-    Attributes
-    ----------
-    path : str
-    notes : Notes
-    rows_read : int
-    columns : Columns
-    bytes_total, bytes_read : int or None
-        Size of the stored table, and how much of it has been read, which for Parquet and Arrow files is an
-        estimate.
-
-    Raises
-    ------
-    MissingPackageError, MissingColumnError, ColumnTypeError, DamagedTableError
+    The scaling of `reading` is not a path. The results do not depend on the threads. `keep` are columns to
+    keep with the rows; `row_groups` those of a Parquet file to read, by default all; `labels` and `classes`
+    as for :class:`Columns`.
     """
+
+    columns: Columns
 
     def __init__(
         self,
@@ -97,16 +63,13 @@ class TableStream(Iterator[Dataset]):
         classes: TrainingClasses | None = None,
     ) -> None:
         self._pa = pyarrow()
-        self._source = open_source(source)
-        self.path, self.notes, self.rows_read = self._source.name, Notes(), 0
+        super().__init__(source, reading.scale)
         self._threads, self._reading, self._keep, self._labels = threads, reading, keep, labels
         self._classes = classes
         self._names = reading.names
-        self._scaling = _loaded(reading.scale)
         self._given, self._groups = source, row_groups
         self._done = self._total = 0
         self._batch: Any = None
-        self._pieces: Iterator[Dataset] = iter(())
         self._spool: IO[bytes] | None = None
         try:
             with self._reporting():
@@ -116,19 +79,12 @@ class TableStream(Iterator[Dataset]):
             self.close()
             raise
 
-    columns: Columns
-
-    @property
-    def bytes_total(self) -> int | None:
-        """Size of the stored table in bytes, if known in advance."""
-        return self._source.size
-
     @property
     def bytes_read(self) -> int:
-        """Stored bytes read so far."""
+        """Stored bytes read so far; of Parquet and Arrow files an estimate."""
         if self._total and self._source.size:
             return self._source.size * self._done // self._total
-        return self._source.consumed
+        return super().bytes_read
 
     def _parquet(self) -> Iterator[Any]:
         from pyarrow import parquet
@@ -202,7 +158,7 @@ class TableStream(Iterator[Dataset]):
         line = self._source.peek_line(_CSV_BLOCK)
         if len(line) == _CSV_BLOCK:  # pyarrow reads no longer lines
             what = f"the line is longer than {_CSV_BLOCK:,} bytes"
-            raise LineTooLongError(self.path, 1, what, None, "expected the names of columns")
+            raise DataFormatError(self.path, 1, what, None, "expected the names of columns")
         following = self._source.peek_line(_CSV_BLOCK, len(line))
         lines = line.removeprefix(b"\xef\xbb\xbf"), following
         first, second = (one.rstrip(b"\r\n").decode("utf-8", "replace") for one in lines)
@@ -234,7 +190,7 @@ class TableStream(Iterator[Dataset]):
         found, wanted = len(self.columns.features), 0 if self._scaling is None else len(self._scaling)
         if found < wanted:
             what = f"{count(found, 'column')} of features"
-            raise MissingColumnError(self.path, None, what, None, f"expected {wanted}, as in the scaling")
+            raise TableError(self.path, None, what, None, f"expected {wanted}, as in the scaling")
 
     def _block_rows(self) -> int:
         return max(1, min(_MAX_ROWS, _CELLS // (1 + len(self.columns.read))))
@@ -264,14 +220,6 @@ class TableStream(Iterator[Dataset]):
             found = next(self._batches, None)
             return None if found is None else checked(found, self.columns.read)
 
-    def __next__(self) -> Dataset:
-        piece = next(self._pieces, None)
-        if piece is None:
-            block = self._next()
-            self._pieces = block.scaled(self._scaling, self.rows_read - len(block) + 1)
-            piece = next(self._pieces)
-        return piece
-
     def _next(self) -> Dataset:
         while self._batch is None or self._batch.num_rows == 0:
             self._batch = self._next_batch()
@@ -287,20 +235,11 @@ class TableStream(Iterator[Dataset]):
         self._done += batch.num_rows
         return dataset
 
-    def read_whole(self) -> Dataset:
-        """Return all remaining rows as one dataset."""
-        first, scaling, self._scaling = self.rows_read + 1, self._scaling, None
-        blocks = list(self)
-        rows = Rows.concatenate([block.rows for block in blocks])
-        labels = np.concatenate([block.labels for block in blocks])
-        whole = replace(blocks[0], rows=rows, labels=labels, kept=None)
-        return next(whole.scaled(scaling, first, whole=True))
-
     @contextlib.contextmanager
     def _reporting(self) -> Iterator[None]:
         """Turn pyarrow's message about a file into one line."""
         expected = "expected a whole Parquet, Arrow or CSV file"
-        with foreign(self.path, "damaged, or of an unknown format", expected, DamagedTableError):
+        with foreign(self.path, "damaged, or of an unknown format", expected, TableError):
             try:
                 yield
             except self._pa.ArrowInvalid as error:
@@ -312,25 +251,17 @@ class TableStream(Iterator[Dataset]):
                     wanted = "expected a finite number"
                     if cell[3].count(",") == 1 and _is_number(cell[3].replace(",", ".")):
                         wanted += " with a decimal point, not a comma"
-                    raise BadValueError(self.path, int(cell[2]), what, cell[3], wanted) from error
+                    raise DataFormatError(self.path, int(cell[2]), what, cell[3], wanted) from error
                 if width := _CSV_WIDTH.match(text):
                     what, wanted = f"{width[3]} fields", f"expected {width[2]}, one per column"
-                    raise RowWidthError(self.path, int(width[1]), what, None, wanted) from error
+                    raise DataFormatError(self.path, int(width[1]), what, None, wanted) from error
                 raise
 
     def close(self) -> None:
         """Close the input."""
-        self._source.close()
+        super().close()
         if self._spool is not None:
             self._spool.close()
-
-    def __enter__(self) -> TableStream:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _Unpacked(io.RawIOBase):
@@ -347,11 +278,6 @@ class _Unpacked(io.RawIOBase):
 
 
 _IN_MEMORY = "the data"
-
-
-def has_stream(data: Any) -> bool:
-    """Return whether an object exports its columns through Arrow's C interface, as pandas and polars do."""
-    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
 
 
 def opened_object(data: Any, reading: Reading) -> tuple[Columns, Iterator[Any]]:
@@ -382,12 +308,7 @@ def opened_object(data: Any, reading: Reading) -> tuple[Columns, Iterator[Any]]:
 
 
 def from_object(data: Any, reading: Reading) -> Dataset:
-    """Return the rows of an object with Arrow's C interface; numeric columns are not copied in between.
-
-    Raises
-    ------
-    MissingPackageError, MissingColumnError, ColumnTypeError, NullCellError, NonFiniteError, WrongTypeError
-    """
+    """Return the rows of an object with Arrow's C interface; numeric columns are not copied in between."""
     columns, batches = opened_object(data, reading)
     rows, labels, read = [], [], 0
     for batch in batches:
@@ -403,15 +324,6 @@ def from_object(data: Any, reading: Reading) -> Dataset:
         Notes(),
         columns=columns.features,
     )
-
-
-def _loaded(scale: Any) -> Any:
-    """Return a scaling, read from its file if it is a path."""
-    if not isinstance(scale, str | os.PathLike):
-        return scale
-    from svmfast.formats.ranges import read_scaling
-
-    return read_scaling(scale)
 
 
 def _is_number(field: str) -> bool:

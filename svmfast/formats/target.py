@@ -118,24 +118,12 @@ def _reported(shown: str) -> Iterator[None]:
 def write_atomic(path: str | os.PathLike[str], *, pack: bool = True) -> Iterator[Output]:
     """Open an output that appears complete or not at all.
 
-    A regular file is written in the same folder under a hidden name, and renamed if the block ends without
-    an exception; otherwise it is removed, and an existing file is not changed. ``-`` is standard output.
-    Devices, named pipes and the process's own descriptors (``/dev/stdout``, ``/dev/fd/3``) are written
-    directly.
-
-    Parameters
-    ----------
-    path : str or os.PathLike
-        The output. A symbolic link is followed: the file it points to is replaced, and the link remains. The
-        permissions of an existing file are kept.
-    pack : bool
-        Whether to compress the file if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``. The same
-        content gives the same bytes.
-
-    Yields
-    ------
-    Output
-        ``write(bytes)``, ``flush()``, ``stored``.
+    A regular file is written in the same folder under a hidden name, and renamed if the block ends without an
+    exception; otherwise it is removed, and an existing file is not changed. A symbolic link is followed: the
+    file it points to is replaced, and the link remains. The permissions of an existing file are kept. ``-``
+    is standard output. Devices, named pipes and the process's own descriptors (``/dev/stdout``,
+    ``/dev/fd/3``) are written directly. With `pack`, a file whose name ends in ``.gz``, ``.bz2``, ``.xz`` or
+    ``.zst`` is compressed; the same content gives the same bytes.
 
     Raises
     ------

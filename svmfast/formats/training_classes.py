@@ -48,11 +48,6 @@ class TrainingClasses:
     def of_words(self, words: list[str], places: NDArray[Any]) -> tuple[FloatArray, int | None]:
         """Return provisional labels of rows ``words[places]``, and the first row with a word of another sort.
 
-        Returns
-        -------
-        labels : (n,) float64
-        bad : int or None
-
         Raises
         ------
         OptionError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from svmfast.errors import UnsupportedError, WrongTypeError
-from svmfast.importers.calibrated import calibrated_estimator, is_calibrated, with_sigmoid
 from svmfast.importers.machines import (
     SVM_TYPES,
     are_boolean,
@@ -18,12 +18,18 @@ from svmfast.importers.machines import (
     machine_type,
     own_model,
 )
-from svmfast.importers.scalers import SCALERS, Affine, affine_of, is_imputer, is_scaler, values_for_missing
+from svmfast.importers.scalers import (
+    SCALERS,
+    composed,
+    is_imputer,
+    is_scaler,
+    scaling_from,
+    values_for_missing,
+)
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
-from svmfast.models.scaling import Scaling
-from svmfast.rows import FloatArray
+from svmfast.models.scaling import Scaling, identity
 
 _MACHINES = ", ".join(SVM_TYPES) + " or an estimator of svmfast.sklearn"
 
@@ -34,46 +40,41 @@ def model_of(estimator: Any) -> Model:
         raise WrongTypeError(
             "the estimator", estimator, f"a fitted {_MACHINES}, or a pipeline that ends in one"
         )
-    affine: Affine | None = None
     steps = list(_steps(estimator, "the estimator"))
-    before = steps[:-1]
-    missing = None
-    if before and is_imputer(before[0][1]):
-        called, imputer = before.pop(0)
-        missing = values_for_missing(imputer, called)
-    for called, step in before:
-        affine = _next(affine, step, called)
-    if missing is not None and affine is None:
-        affine = Affine(np.zeros(len(missing)), np.ones(len(missing)))
     if not steps:
         raise UnsupportedError(
             "every step of the pipeline is passthrough", f"expected {_MACHINES} as the last step"
         )
-    called, last = steps[-1]
+    *before, (called, last) = steps
+    missing = None
+    if before and is_imputer(before[0][1]):
+        name, imputer = before.pop(0)
+        missing = values_for_missing(imputer, name)
+    scaling = None
+    for name, step in before:
+        scaling = _next(scaling, step, name)
+    if missing is not None and scaling is None:
+        scaling = identity(len(missing))
     columns = getattr(steps[0][1], "feature_names_in_", None)
     features = None if columns is None else tuple(map(str, columns))
+    model: Model
     if is_own_type(type(last)):
-        found = _with_steps_before(own_model(last, called), affine, features, last.n_features_in_, called)
-        return _with_missing(found, missing, called)
-    if machine_type(last) is None:
+        model, width = own_model(last, called), last.n_features_in_
+    elif machine_type(last) is not None:
+        model, classes = expansion_of(last, called)
+        width = model.n_features
+        if classes is not None:
+            boolean = are_boolean(last.classes_)
+            named = replace(identity(width), class_names=classes, boolean_classes=boolean)
+            model = ScaledModel(model, named)
+    else:
         raise UnsupportedError(
             f"{called} is a {type(last).__name__}", f"expected {_MACHINES} as the last step"
         )
-    expansion, classes = expansion_of(last, called)
-    model: Model = expansion
-    if classes is not None:
-        d = expansion.n_features
-        boolean = are_boolean(last.classes_)
-        scaling = Scaling(np.zeros(d), np.ones(d), class_names=classes, boolean_classes=boolean)
-        model = ScaledModel(expansion, scaling)
-    model = _with_steps_before(model, affine, features, expansion.n_features, called)
-    return _with_missing(model, missing, called)
-
-
-def _with_missing(model: Model, missing: FloatArray | None, called: str) -> Model:
+    model = _with_steps_before(model, scaling, features, width, called)
     if missing is None:
         return model
-    assert isinstance(model, ScaledModel), "there is an Affine before it"
+    assert isinstance(model, ScaledModel), "there is a scaling before it"
     if model.n_features != len(missing):
         raise UnsupportedError(
             f"{called} has {model.n_features} features, the imputer {len(missing)}",
@@ -89,55 +90,44 @@ def holds_own_model(estimator: Any) -> bool:
 
 
 def _with_steps_before(
-    model: Model, before: Affine | None, features: tuple[str, ...] | None, width: int, called: str
+    model: Model, before: Scaling | None, features: tuple[str, ...] | None, width: int, called: str
 ) -> Model:
     """Return a model of the rows that the whole pipeline takes, with the names of its features.
 
-    Parameters
-    ----------
-    model : Model
-        The model of the last step, which may have its own scaling, or one that only holds names.
-    before : Affine or None
-        The map of the steps before it, if any.
-    features : tuple of str or None
-    width : int
-        Number of features of the last step.
-    called : str
-        The last step's name in messages.
+    `model` is that of the last step, with `width` features, which may have its own scaling, or one that only
+    holds names; `before` is the map of the steps before it.
     """
     own = scaling_of(model)
-    if before is not None and len(before.offset) != width:
+    if before is not None and len(before) != width:
         what = "support vectors of " if isinstance(unscaled(model), KernelExpansion) else ""
         raise UnsupportedError(
-            f"{called} has {what}{width} features, the step before it {len(before.offset)}",
+            f"{called} has {what}{width} features, the step before it {len(before)}",
             "fit the pipeline as a whole",
         )
-    if before is None and own is None:
-        # LIBSVM's text has no place for names, and svm-predict can read it without them.
-        if features is None or isinstance(model, KernelExpansion):
-            return model
-        before = Affine(np.zeros(width), np.ones(width))
     if own is None:
-        assert before is not None
-        return ScaledModel(model, Scaling(before.offset, before.factor, before.clip, features))
-    if before is not None and own.is_identity:
-        own = replace(own, offset=before.offset, factor=before.factor, clip=before.clip)
-    elif before is not None:
-        both = before.then(Affine(own.offset, own.factor, own.clip), called)
-        own = replace(own, offset=both.offset, factor=both.factor, clip=both.clip)
+        # LIBSVM's text has no place for names, and svm-predict can read it without them.
+        if before is None and (features is None or isinstance(model, KernelExpansion)):
+            return model
+        return ScaledModel(model, replace(before or identity(width), feature_names=features))
+    if before is not None:
+        own = composed(before, own, called) if not own.is_identity else _with_map_of(before, own)
     assert isinstance(model, ScaledModel)
     return replace(model, scaling=replace(own, feature_names=features or own.feature_names))
 
 
-def _next(before: Affine | None, step: Any, called: str) -> Affine:
+def _with_map_of(scaling: Scaling, named: Scaling) -> Scaling:
+    return replace(named, offset=scaling.offset, factor=scaling.factor, clip=scaling.clip)
+
+
+def _next(before: Scaling | None, step: Any, called: str) -> Scaling:
     """Return the composition of the map of the steps before, if any, and of `step`."""
     if not is_scaler(step):
         raise UnsupportedError(
             f"{called} is a {type(step).__name__}",
             f"only {', '.join(SCALERS)} can precede the machine, and a SimpleImputer as the first step",
         )
-    affine = affine_of(step, called)
-    return affine if before is None else before.then(affine, called)
+    scaling = scaling_from(step, called)
+    return scaling if before is None else composed(before, scaling, called)
 
 
 def _steps(estimator: Any, called: str) -> Iterator[tuple[str, Any]]:
@@ -153,9 +143,67 @@ def _steps(estimator: Any, called: str) -> Iterator[tuple[str, Any]]:
         for name, step in estimator.steps:
             if step is not None and not (isinstance(step, str) and step == "passthrough"):
                 yield from _steps(step, f"step '{name}' of the pipeline")
-    elif is_calibrated(estimator):
-        *before, (last, machine) = _steps(calibrated_estimator(estimator, called), called)
+    elif _is_calibrated(estimator):
+        *before, (last, machine) = _steps(_calibrated_estimator(estimator, called), called)
         yield from before
-        yield last, with_sigmoid(estimator, machine, last)
+        yield last, _with_sigmoid(estimator, machine, last)
     else:
         yield called, estimator
+
+
+def _is_calibrated(estimator: Any) -> bool:
+    """Return whether an estimator is a CalibratedClassifierCV."""
+    return any(
+        one.__name__ == "CalibratedClassifierCV" and one.__module__.partition(".")[0] == "sklearn"
+        for one in type(estimator).__mro__
+    )
+
+
+def _calibrated_estimator(calibrated: Any, called: str) -> Any:
+    """Return the estimator in a fitted CalibratedClassifierCV.
+
+    Raises
+    ------
+    UnsupportedError
+        It is not fitted, or its probabilities are not a single sigmoid of a decision value.
+    """
+    fitted = getattr(calibrated, "calibrated_classifiers_", None)
+    if not fitted:
+        raise UnsupportedError(f"{called} is not fitted", "call its fit first")
+    if len(fitted) != 1:
+        raise UnsupportedError(
+            f"{called} is an ensemble of {len(fitted)} calibrated estimators", "fit it with ensemble=False"
+        )
+    (one,) = fitted
+    alone = "or import the estimator in it, without probabilities"
+    if one.method != "sigmoid":
+        raise UnsupportedError(
+            f"{called} is calibrated by method='{one.method}'", f"fit it with method='sigmoid', {alone}"
+        )
+    if len(one.calibrators) != 1:
+        raise UnsupportedError(
+            f"{called} has a sigmoid for each of {len(one.calibrators)} classes, but LIBSVM couples one for "
+            "each pair",
+            f"fit SVC with probability=True, {alone}",
+        )
+    return one.estimator
+
+
+def _with_sigmoid(calibrated: Any, machine: Any, called: str) -> Any:
+    """Return a copy of the SVC in a CalibratedClassifierCV whose decision value is the log-odds.
+
+    The estimator predicts the more probable class, not the side of the machine's decision value. Its
+    probability of the second class is 1 / (1 + exp(a T + b)), with T = -f of LIBSVM's value f. So b - a f is
+    the logarithm of the odds of the first class: as a decision value it has that class on its positive side,
+    and LIBSVM's sigmoid 1 / (1 + exp(A f + B)) with A = -1 and B = 0 gives the probability.
+    """
+    if machine_type(machine) not in ("c_svc", "nu_svc") or not hasattr(machine, "_dual_coef_"):
+        raise UnsupportedError(
+            f"{called} is calibrated, but a {type(machine).__name__}", "expected SVC or NuSVC of scikit-learn"
+        )
+    (sigmoid,) = calibrated.calibrated_classifiers_[0].calibrators
+    a, b = float(sigmoid.a_), float(sigmoid.b_)
+    made = copy.copy(machine)
+    made._dual_coef_, made._intercept_ = machine._dual_coef_ * -a, machine._intercept_ * -a + b
+    made._probA, made._probB = np.array([-1.0]), np.array([0.0])
+    return made

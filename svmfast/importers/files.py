@@ -70,23 +70,9 @@ def model_of_file(
 ) -> tuple[Model, tuple[str, ...]]:
     """Return the model of an estimator in a file, and the warnings of the library that read it.
 
-    Parameters
-    ----------
-    path : str or path
-        A file of ``skops.io.dump``, or of ``pickle`` or ``joblib`` if `trust_pickle`.
-    trust_pickle : bool
-        Whether to load pickles; loading a pickle can run any code.
-    memory : int
-        Limit on the memory for the content of a skops file, in bytes.
-    check : callable
-        Returns a model of an svmfast estimator, checked as a model file is; raises an error if its parts are
-        inconsistent.
-
-    Returns
-    -------
-    model : Model
-    remarks : tuple of str
-        For example that another version of scikit-learn wrote the file.
+    The file is one of ``skops.io.dump``, or if `trust_pickle`, of ``pickle`` or ``joblib``; loading a pickle
+    can run any code. `memory` limits the content of a skops file. `check` returns a model of an svmfast
+    estimator, checked as a model file is.
 
     Raises
     ------
@@ -95,7 +81,6 @@ def model_of_file(
         cannot be converted (:func:`svmfast.from_sklearn`).
     ModelFormatError
         The file is not an estimator, is damaged, or contains types that skops does not trust.
-    FileAccessError, MemoryLimitError
     """
     name = os.fspath(path)
     try:

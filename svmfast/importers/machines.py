@@ -66,15 +66,6 @@ def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
 
     Integers that LIBSVM can have as labels, floats included, are kept and get no names. Other classes
     (strings, booleans, fractions) are numbered from 0.
-
-    Parameters
-    ----------
-    classes : (k,) array_like
-
-    Returns
-    -------
-    labels : (k,) int64
-    names : tuple of str or None
     """
     values = np.asarray(classes)
     if values.dtype.kind in "iuf" and bool(((values >= _SMALLEST_LABEL) & (values <= _LARGEST_LABEL)).all()):
@@ -92,16 +83,7 @@ def are_boolean(classes: Any) -> bool:
 def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[str, ...] | None]:
     """Return the model of a support vector machine, and the names of its classes if labels replace them.
 
-    Parameters
-    ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
-    called : str
-        The estimator's name in messages.
-
-    Raises
-    ------
-    UnsupportedError
-        The estimator is not fitted, or LIBSVM has no such model.
+    `called` is the estimator's name in messages; one that is not fitted, or no model of LIBSVM, is refused.
     """
     svm_type = machine_type(estimator)
     assert svm_type is not None

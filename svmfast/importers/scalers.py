@@ -3,45 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from svmfast.errors import UnsupportedError
+from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray
 
 #: The class names of the supported scalers.
 SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 
 
-@dataclass(frozen=True, eq=False)
-class Affine:
-    """``(x - offset) * factor``, then clipped to the interval `clip` if there is one."""
+def composed(first: Scaling, later: Scaling, called: str) -> Scaling:
+    """Return the map `first` and then `later`, which is the step `called`, with the names of `later`.
 
-    offset: FloatArray
-    factor: FloatArray
-    clip: tuple[float, float] | None = None
-
-    def then(self, later: Affine, called: str) -> Affine:
-        """Return the composition of this map and then `later`.
-
-        Raises
-        ------
-        UnsupportedError
-            This map clips, so that the composition does not have this form.
-        """
-        if self.clip is not None:
-            raise UnsupportedError(
-                f"{called} follows a scaler that clips", "clip in the last scaler only, or scale once"
-            )
-        if len(later.offset) != len(self.offset):
-            raise UnsupportedError(
-                f"{called} scales {len(later.offset)} features, the step before it {len(self.offset)}",
-                "fit the pipeline as a whole",
-            )
-        # ((x - a) f - b) g = (x - (a + b / f)) f g
-        return Affine(self.offset + later.offset / self.factor, self.factor * later.factor, later.clip)
+    Raises
+    ------
+    UnsupportedError
+        The first map clips, so that the composition is not a Scaling.
+    """
+    if first.clip is not None:
+        raise UnsupportedError(
+            f"{called} follows a scaler that clips", "clip in the last scaler only, or scale once"
+        )
+    if len(later) != len(first):
+        raise UnsupportedError(
+            f"{called} scales {len(later)} features, the step before it {len(first)}",
+            "fit the pipeline as a whole",
+        )
+    # ((x - a) f - b) g = (x - (a + b / f)) f g
+    offset = first.offset + later.offset / first.factor
+    return replace(later, offset=offset, factor=first.factor * later.factor)
 
 
 def is_scaler(step: Any) -> bool:
@@ -85,7 +79,7 @@ def values_for_missing(imputer: Any, called: str) -> FloatArray:
     return values
 
 
-def affine_of(scaler: Any, called: str) -> Affine:
+def scaling_from(scaler: Any, called: str) -> Scaling:
     """Return the map of a fitted scaler.
 
     Raises
@@ -117,4 +111,4 @@ def affine_of(scaler: Any, called: str) -> Affine:
         raise UnsupportedError(
             f"{called} does not have a finite offset and scale for each of {d} features", "fit it again"
         )
-    return Affine(offset, factor, clip)
+    return Scaling(offset, factor, clip)

@@ -71,7 +71,6 @@ class ColumnRanges:
     ----------
     minimum, maximum : (d,) float64
         Equal for a column that is dropped; svm-scale drops the columns that its range file does not list.
-    lower, upper : float
     """
 
     minimum: FloatArray
@@ -384,10 +383,6 @@ class Scaling(Cacheless):
         with _named_overflow():
             return self.native.text(np.ascontiguousarray(labels), rows.indptr, rows.indices, rows.values)
 
-    def with_target(self, target: TargetRange | None) -> Scaling:
-        """Return the same map of columns with another scaling of labels."""
-        return replace(self, target=target)
-
     def apply_labels(self, labels: FloatArray) -> FloatArray:
         """Return the scaled labels of data, ``(n,)``; `labels` themselves if there is no `target`."""
         return labels if self.target is None else self.target.apply(labels)
@@ -491,6 +486,11 @@ class Scaling(Cacheless):
             boolean_classes=bool(scalars.get("boolean_classes", 0)),
             missing=arrays.get("missing"),
         )
+
+
+def identity(width: int) -> Scaling:
+    """Return the scaling that changes no row, with so many columns."""
+    return Scaling(np.zeros(width), np.ones(width))
 
 
 @contextmanager

@@ -46,9 +46,9 @@ class Value(ABC):
     def read(self, text: str) -> Any:
         """Return the value that `text` spells, ignoring blanks at its ends; None if it is not allowed."""
 
-    @abstractmethod
     def expected(self) -> str:
         """Return a description of the allowed values, to follow the word "expected"."""
+        return self.type_expected
 
     @abstractmethod
     def accept(self, value: Any) -> Any:
@@ -69,6 +69,19 @@ class Value(ABC):
     def hint(self, text: str) -> str | None:
         """Return a message for `text` that is not allowed; None if the usual message will do."""
         return None
+
+
+class Worded(Value):
+    """A kind of value that is text as it is."""
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str)
+
+    def read(self, text: str) -> str | None:
+        return text
+
+    def accept(self, value: Any) -> Any:
+        return self.read(value) if isinstance(value, str) else None
 
 
 def read_decimal(text: str) -> float | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from svmfast.display import shown
-from svmfast.values.base import MOST, Value
+from svmfast.values.base import MOST, Value, Worded
 from svmfast.values.numbers import Real, Whole
 
 #: The word for class weights that are inversely proportional to the number of rows of a class.
@@ -26,9 +26,6 @@ class Switch(Value):
 
     def read(self, text: str) -> bool | None:
         return {"True": True, "False": False}.get(text)
-
-    def expected(self) -> str:
-        return "True or False"
 
     def accept(self, value: Any) -> bool | None:
         return value if isinstance(value, bool) else None
@@ -61,21 +58,13 @@ class OnOff(Switch):
         return int(value)
 
 
-class Choice(Value):
-    """One of a few words."""
+class Listed(Worded):
+    """A kind of value of which all words are known."""
 
     type_expected = "a word"
 
     def __init__(self, *words: str) -> None:
         self.words = words
-
-    def has_type(self, value: Any) -> bool:
-        return isinstance(value, str)
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The words, as help shows them."""
-        return "|".join(self.words)
 
     def read(self, text: str) -> str | None:
         return text if text in self.words else None
@@ -83,11 +72,17 @@ class Choice(Value):
     def expected(self) -> str:
         return f"{', '.join(self.words[:-1])} or {self.words[-1]}"
 
-    def accept(self, value: Any) -> str | None:
-        return self.read(value) if isinstance(value, str) else None
+
+class Choice(Listed):
+    """One of a few words."""
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The words, as help shows them."""
+        return "|".join(self.words)
 
 
-class Numbered(Value):
+class Numbered(Listed):
     """One of a list of LIBSVM's words; on the command line, its position in the list.
 
     Parameters
@@ -99,27 +94,20 @@ class Numbered(Value):
     """
 
     name = "N"
-    type_expected = "a word"
 
     def __init__(self, all_words: Sequence[str], allowed: Sequence[str] | None = None) -> None:
+        super().__init__(*(allowed or all_words))
         self._numbers = {word: str(number) for number, word in enumerate(all_words)}
-        self._allowed = tuple(allowed or all_words)
-
-    def has_type(self, value: Any) -> bool:
-        return isinstance(value, str)
 
     def read(self, text: str) -> str | None:
-        return next((word for word in self._allowed if self._numbers[word] == text), None)
-
-    def expected(self) -> str:
-        return f"{', '.join(self._allowed[:-1])} or {self._allowed[-1]}"
+        return next((word for word in self.words if self._numbers[word] == text), None)
 
     def hint(self, text: str) -> str | None:
-        numbers = [self._numbers[word] for word in self._allowed]
+        numbers = [self._numbers[word] for word in self.words]
         return f"'{shown(text, 60)}' is not {', '.join(numbers[:-1])} or {numbers[-1]}"
 
     def accept(self, value: Any) -> str | None:
-        return value if value in self._allowed else None
+        return value if value in self.words else None
 
     def text(self, value: Any) -> str:
         return self._numbers[value]
@@ -183,26 +171,14 @@ class Weights(Value):
         return [word for label, weight in value for word in (f"{flags[0]}{label}", repr(weight))]
 
 
-class Text(Value):
+class Text(Worded):
     """Any text."""
 
     name = "TEXT"
     type_expected = "text"
 
-    def has_type(self, value: Any) -> bool:
-        return isinstance(value, str)
 
-    def read(self, text: str) -> str:
-        return text
-
-    def expected(self) -> str:
-        return "text"
-
-    def accept(self, value: Any) -> str | None:
-        return value if isinstance(value, str) else None
-
-
-class ScalingFile(Value):
+class ScalingFile(Worded):
     """The path of a file from which a scaling is read; in Python also the scaling itself."""
 
     name = "RANGES"
@@ -211,17 +187,11 @@ class ScalingFile(Value):
     def has_type(self, value: Any) -> bool:
         return isinstance(value, str | os.PathLike) or hasattr(value, "apply_labels")
 
-    def read(self, text: str) -> str:
-        return text
-
-    def expected(self) -> str:
-        return self.type_expected
-
     def accept(self, value: Any) -> Any:
         return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
-class ModelFile(Value):
+class ModelFile(Worded):
     """The path of a model; in Python also the model itself."""
 
     name = "MODEL"
@@ -229,12 +199,6 @@ class ModelFile(Value):
 
     def has_type(self, value: Any) -> bool:
         return isinstance(value, str | os.PathLike) or hasattr(value, "decision_values")
-
-    def read(self, text: str) -> str:
-        return text
-
-    def expected(self) -> str:
-        return self.type_expected
 
     def accept(self, value: Any) -> Any:
         return value

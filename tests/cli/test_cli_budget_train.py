@@ -15,7 +15,7 @@ from program import PATIENCE, PROGRAM, cli_runner, data, started, svmfast
 
 from svmfast.cli.main import program
 from svmfast.errors import CheckpointError, FileAccessError
-from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
+from svmfast.formats.checkpoint import CheckpointFile
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.formats.svmlight_writer import write_svmlight
@@ -340,8 +340,8 @@ def test_an_unwritable_output_is_refused_before_training(tmp_path):
 def test_checkpoint_files_keep_every_bit_and_detect_damage(tmp_path):
     path = tmp_path / "c"
     arrays = {"x": np.array([0.1, -0.0, np.inf, np.nan]), "empty": np.zeros((0, 3))}
-    write_checkpoint(path, {"a": 1, "b": 0.1 + 0.2}, arrays)
-    meta, back = read_checkpoint(path)
+    CheckpointFile(str(path)).write({"a": 1, "b": 0.1 + 0.2}, arrays)
+    meta, back = CheckpointFile(str(path)).read()
     assert meta == {"a": 1, "b": 0.1 + 0.2}
     for name, array in arrays.items():
         assert back[name].tobytes() == array.tobytes()
@@ -350,10 +350,10 @@ def test_checkpoint_files_keep_every_bit_and_detect_damage(tmp_path):
     for broken in (b"", b"not a zip", whole[: len(whole) // 2], whole[:-30]):
         path.write_bytes(broken)
         with pytest.raises(CheckpointError, match="not a complete checkpoint"):
-            read_checkpoint(path)
+            CheckpointFile(str(path)).read()
     with path.open("wb") as file:
         np.savez(file, x=np.zeros(3))
     with pytest.raises(CheckpointError, match="not a complete checkpoint"):
-        read_checkpoint(path)
-    with pytest.raises(FileAccessError, match="No such file"):
-        read_checkpoint(tmp_path / "absent")
+        CheckpointFile(str(path)).read()
+    with pytest.raises(FileAccessError, match="Is a directory"):
+        CheckpointFile(str(tmp_path)).read()

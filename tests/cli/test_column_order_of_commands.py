@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 import svmfast as package
 from svmfast.api.listener import Listener
-from svmfast.errors import ColumnOrderError, MissingColumnError
+from svmfast.errors import TableError
 
 EXACT = model("iris_c_rbf_prob")
 NAMES = ("w", "x", "y", "z")
@@ -170,10 +170,10 @@ def test_data_frames(form: Callable[[pa.Table], Any], named: Path) -> None:
     np.testing.assert_array_equal(package.predict(named, second).predicted, answer.predicted)
     predictor = package.Predictor(EXACT)
     predictor.answer(first)
-    with pytest.raises(ColumnOrderError, match="in another order: feature 1 is 'z', there 'w'"):
+    with pytest.raises(TableError, match="in another order: feature 1 is 'z', there 'w'"):
         predictor.answer(second)
     fewer = form(frame(NAMES[:3], labels=False))
-    with pytest.raises(MissingColumnError, match="3 columns of features; the model has 4 features"):
+    with pytest.raises(TableError, match="3 columns of features; the model has 4 features"):
         package.predict(EXACT, fewer)
     assert package.predict(EXACT, first.to_numpy() if form is _pandas else np.zeros((1, 4))).notes == ()
     heard = Listener()
@@ -183,14 +183,14 @@ def test_data_frames(form: Callable[[pa.Table], Any], named: Path) -> None:
     assert heard.notes.count(REMARK.format("the data")) == 3
     made = package.approximate(EXACT, data=first, order=2)
     assert REMARK.format("`data`") in made.notes
-    with pytest.raises(ColumnOrderError, match="`calibrate`: its columns are those of `data` in another"):
+    with pytest.raises(TableError, match="`calibrate`: its columns are those of `data` in another"):
         package.approximate(EXACT, data=first, calibrate=second, order=2)
 
 
 def test_files_in_python(tables: tuple[Path, Path], tmp_path: Path) -> None:
     assert package.predict(EXACT, tables[0]).notes == (REMARK.format(tables[0]),)
     parquet.write_table(frame(NAMES[:3]), tmp_path / "fewer.parquet")
-    with pytest.raises(MissingColumnError, match="3 columns of features; the model has 4 features"):
+    with pytest.raises(TableError, match="3 columns of features; the model has 4 features"):
         package.predict(EXACT, tmp_path / "fewer.parquet")
 
 
@@ -209,7 +209,7 @@ def test_a_bag_of_files(tables: tuple[Path, Path], named: Path) -> None:
     np.testing.assert_array_equal(labels(EXACT, text, tables[0], tables[0]), [wanted] * 3)
     np.testing.assert_array_equal(labels(named, *tables), [wanted] * 2)
     for paths in (tables, (text, *tables)):
-        with pytest.raises(ColumnOrderError) as caught:
+        with pytest.raises(TableError) as caught:
             labels(EXACT, *paths)
         assert str(caught.value).startswith(ORDER.format(tables[1], tables[0]))
 

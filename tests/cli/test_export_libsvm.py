@@ -13,7 +13,8 @@ from program import FIXTURES, data, model, svmfast
 import svmfast as package
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.formats.libsvm_model import libsvm_model_bytes, read_libsvm_model
+from svmfast.formats.detect import load_model
+from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading
@@ -38,7 +39,7 @@ def test_text_and_range_file_predict_as_the_scaled_model(tmp_path: Path) -> None
     """The oracle is svm-scale, then svm-predict."""
     scaled = FIXTURES / "golden" / "iris_train.scaled"
     svmfast("train", "-q", scaled, tmp_path / "inner")
-    inner = read_libsvm_model(tmp_path / "inner")
+    inner = load_model(tmp_path / "inner")
     package.save_model(ScaledModel(inner, package.read_ranges(RANGES)), tmp_path / "carries")
     text, ranges = tmp_path / "text", tmp_path / "ranges"
     exported(tmp_path / "carries", "-o", text, "--ranges", ranges)
@@ -53,7 +54,7 @@ def test_text_and_range_file_predict_as_the_scaled_model(tmp_path: Path) -> None
 @needs_libsvm
 def test_a_scaler_becomes_a_range_file(tmp_path: Path) -> None:
     """svm-scale's numbers agree with the scaler's to six digits; a column with factor 0 is dropped."""
-    exact = read_libsvm_model(EXACT)
+    exact = load_model(EXACT)
     scaling = Scaling(np.array([5.8, 3.0, 3.7, 1.0]), np.array([1.2, 2.3, 0.57, 0.0]))
     made = package.export(ScaledModel(exact, scaling), "libsvm", ranges=True)
     assert made.data == libsvm_model_bytes(exact)
@@ -98,7 +99,7 @@ def test_a_model_with_names_finds_the_columns_of_a_table(tmp_path: Path) -> None
 
 
 def test_names_keep_the_scaling_and_widen_it() -> None:
-    exact = read_libsvm_model(EXACT)
+    exact = load_model(EXACT)
     rows = np.array([[5.1, 3.5, 1.4, 0.2, 7.0]])
     for scaling in (
         package.read_ranges(RANGES),
@@ -145,7 +146,7 @@ def test_models_without_libsvm_text_are_refused_in_one_line(tmp_path: Path) -> N
         "svmfast: feature_names: the same name twice; expected distinct names\n"
     )
     assert not out.exists()
-    exact = read_libsvm_model(EXACT)
+    exact = load_model(EXACT)
     clipped = ScaledModel(exact, Scaling(np.zeros(4), np.ones(4), clip=(0.0, 1.0)))
     with pytest.raises(UnsupportedError, match="clips, which svm-scale does not"):
         package.export(clipped, "libsvm", ranges=True)
@@ -163,7 +164,7 @@ def test_names_of_classes_become_a_remark() -> None:
     scaling = Scaling(np.zeros(4), np.ones(4), class_names=("two", "three", "one"))
     heard: list[str] = []
     made = package.export(
-        ScaledModel(read_libsvm_model(EXACT), scaling), "libsvm", listener=Listener(on_note=heard.append)
+        ScaledModel(load_model(EXACT), scaling), "libsvm", listener=Listener(on_note=heard.append)
     )
     assert made.data == EXACT.read_bytes()
     assert heard == ["labels stand for classes: 2 is 'two', 3 is 'three', 1 is 'one'"]

@@ -25,7 +25,6 @@ import pytest
 from program import PATIENCE, PROGRAM, ROOT, data, model, svmfast
 
 from svmfast.formats.detect import load_model, model_bytes
-from svmfast.formats.libsvm_model import read_libsvm_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.folder import RESULTS
@@ -256,7 +255,7 @@ def test_approximate_itself_embeds_the_exact_model_in_the_copy(tmp_path: Path) -
     for name, more in (("plain", ()), ("both", ("--embed-exact",))):
         words = ("approximate", str(model("digits_c_rbf_prob")), "--order", "2", "-o", name, *more)
         assert svmfast(*words, cwd=tmp_path).returncode == 0
-    exact = read_libsvm_model(model("digits_c_rbf_prob"))
+    exact = load_model(model("digits_c_rbf_prob"))
     assert (
         model_bytes(replace(load_model(tmp_path / "plain"), embedded_exact=exact))
         == (tmp_path / "both").read_bytes()
@@ -805,7 +804,7 @@ def test_time_is_shared() -> None:
     "name", ["breast_c_rbf", "digits_c_rbf_prob", "diabetes_eps_rbf", "breast_c_sigmoid"]
 )
 def test_the_plan(name: str) -> None:
-    exact = read_libsvm_model(model(name))
+    exact = load_model(model(name))
     given = Grid(exact, 3, 5000, lambda made: len(model_bytes(made)), exact.n_features)
     found, _ = plan(given, tried_methods(), reading=("--lenient",))
     assert len({one.name for one in found}) == len(found)

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svmfast import errors
-from svmfast.formats import _libsvm_header, _libsvm_reader, _model_numbers
 from svmfast.formats.detect import load_model
 from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
 
@@ -23,29 +22,16 @@ def table() -> list[list[str]]:
         return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
 
 
-@pytest.mark.parametrize(("name", "error", "message"), table(), ids=lambda cell: cell.split(".")[0])
-def test_a_broken_model_is_refused_with_its_own_message(name: str, error: str, message: str) -> None:
+@pytest.mark.parametrize(("name", "message"), table(), ids=lambda cell: cell.split(".")[0])
+def test_a_broken_model_is_refused_with_its_own_message(name: str, message: str) -> None:
     with pytest.raises(errors.ModelFormatError) as caught:
         load_model(BAD / name)
-    assert type(caught.value).__name__ == error
     assert str(caught.value) == f"{BAD}/{message}"
     assert caught.value.exit_code == 2
 
 
 def test_the_table_lists_every_file() -> None:
     assert sorted(row[0] for row in table()) == sorted(p.name for p in BAD.glob("*.model"))
-
-
-def test_every_error_has_a_file() -> None:
-    sources = [Path(m.__file__).read_text() for m in (_libsvm_header, _libsvm_reader, _model_numbers)]
-    ways = {
-        name
-        for name, value in vars(errors).items()
-        if isinstance(value, type)
-        and issubclass(value, errors.ModelFormatError)
-        and any(name in s for s in sources)
-    }
-    assert ways - {"ModelFormatError"} == {row[1] for row in table()} - {"NotAModelError"}
 
 
 NAMES = ["iris_c_rbf_prob", "tie_one_class", "iris_precomputed", "diabetes_eps_rbf_prob", "single_class"]

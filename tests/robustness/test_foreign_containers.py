@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmfast
-from svmfast.errors import DamagedTableError, ModelFormatError, OptionError, RowWidthError, SvmfastError
+from svmfast.errors import DataFormatError, ModelFormatError, OptionError, SvmfastError, TableError
 from svmfast.formats.data import read_data, stream_data
 from svmfast.formats.detect import model_bytes
 from svmfast.importers.files import model_of_file
@@ -187,7 +187,7 @@ def test_offsets_of_an_arrow_file_are_checked(
     with stream_data(whole, reading, keep=keep) as stream:
         assert next(stream).labels.tolist() == [0, 1, 2]
     damaged = replaced(whole, "<4i", (0, 7, 14, 21), offsets)
-    with stream_data(damaged, reading, keep=keep) as stream, pytest.raises(DamagedTableError):
+    with stream_data(damaged, reading, keep=keep) as stream, pytest.raises(TableError):
         next(stream).kept.to_pylist()
 
 
@@ -215,14 +215,14 @@ TABLES = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_damaged_table_is_refused(name: str) -> None:
-    with pytest.raises(DamagedTableError, match=r"^<bytes>: damaged, or of an unknown format"):
+    with pytest.raises(TableError, match=r"^<bytes>: damaged, or of an unknown format"):
         read_data(TABLES[name], Reading())
 
 
 @pytest.mark.parametrize("column", ["column #99: Row #3", "column #0"])
 def test_text_that_quotes_a_message_is_no_message(column: str) -> None:
     line = f"1,2,In CSV {column}: CSV conversion error to double: invalid value 'x'"
-    with pytest.raises(RowWidthError, match=r":3: 3 fields; expected 2, one per column$"):
+    with pytest.raises(DataFormatError, match=r":3: 3 fields; expected 2, one per column$"):
         read_data(f"label,a\n1,2\n{line}\n".encode(), Reading())
 
 

@@ -27,7 +27,7 @@ from svmfast.api.predictor import Predictor
 from svmfast.api.scale import scale
 from svmfast.cli import main
 from svmfast.errors import CompressedDataError, MemoryLimitError, SvmfastError
-from svmfast.formats.answers import check_columns, check_kept
+from svmfast.formats.answers import OutputColumns
 from svmfast.formats.data import read_data, stream_data
 from svmfast.formats.detect import load_model, save_model
 from svmfast.formats.training_classes import TrainingClasses
@@ -286,14 +286,10 @@ def pairs_of_classes(n: int) -> Callable[[], object]:
     k = next(k for k in range(n) if k * k > 2 * n)
     head = Head("c_svc", np.arange(k))
     names = {float(i): f"c{i}" for i in range(k)}
-    wanted = {"probability": False, "bound": False, "certify": False, "decision_values": True}
+    columns = OutputColumns(head, names, decision_values=True)
     keep = [f"{a} or {b}" for a, b in combinations("abcd", 2)]
 
-    def check() -> None:
-        check_columns(head, "csv", names, **wanted)
-        check_kept(head, keep, names)
-
-    return check
+    return lambda: columns.check("out.csv", keep)
 
 
 def labels_of_classes(n: int) -> Callable[[], object]:

@@ -13,7 +13,7 @@ from program import data, model
 from random_models import random_model
 
 import svmfast
-from svmfast.formats.libsvm_model import read_libsvm_model
+from svmfast.formats.detect import load_model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray
@@ -50,7 +50,7 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
 @cache
 def made(name: str) -> tuple[KernelExpansion, PolynomialModel]:
     source, options = CASES[name]
-    exact = ROUNDED[source] if source in ROUNDED else read_libsvm_model(model(source))
+    exact = ROUNDED[source] if source in ROUNDED else load_model(model(source))
     if "cells" in options:
         options = {**options, "data": svmfast.read_svmlight(data(f"{source.split('_')[0]}.train")).rows}
     return exact, approximate(exact, **options)[0]

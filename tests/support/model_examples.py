@@ -10,7 +10,6 @@ from approximations import approximate
 from routed_models import routed
 
 from svmfast.formats.detect import load_model
-from svmfast.formats.libsvm_model import read_libsvm_model
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.head import Head
@@ -22,11 +21,11 @@ MODELS = Path(__file__).parents[2] / "fixtures" / "models"
 
 
 def polynomial(name: str, order: int) -> Model:
-    return approximate(read_libsvm_model(MODELS / f"{name}.model"), order=order, provenance={"seed": "3"})[0]
+    return approximate(load_model(MODELS / f"{name}.model"), order=order, provenance={"seed": "3"})[0]
 
 
 def cascade(fast: str, exact: str) -> Model:
-    return CascadeModel(EXAMPLES[fast](), read_libsvm_model(MODELS / f"{exact}.model"), 0.25)
+    return CascadeModel(EXAMPLES[fast](), load_model(MODELS / f"{exact}.model"), 0.25)
 
 
 EXAMPLES: dict[str, Callable[[], Model]] = {

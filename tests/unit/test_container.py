@@ -174,10 +174,8 @@ def table() -> list[list[str]]:
 BROKEN = table()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "error", "message"), BROKEN, ids=[f"{o!r}-{n!r}" for o, n, _, _ in BROKEN]
-)
-def test_a_broken_file_is_refused_with_its_own_message(old: str, new: str, error: str, message: str) -> None:
+@pytest.mark.parametrize(("old", "new", "message"), BROKEN, ids=[f"{o!r}-{n!r}" for o, n, _ in BROKEN])
+def test_a_broken_file_is_refused_with_its_own_message(old: str, new: str, message: str) -> None:
     assert old.encode() in TEXT
     text = TEXT.replace(old.encode(), new.encode("utf-8", "surrogateescape"), 1)
     with pytest.raises(errors.ModelFormatError) as caught:
@@ -189,7 +187,6 @@ def test_a_broken_file_is_refused_with_its_own_message(old: str, new: str, error
         "current": CURRENT,
     }  # fmt: skip
     assert str(caught.value) == message.format(**facts)
-    assert type(caught.value).__name__ == error
 
 
 class NamedBytes:
@@ -203,11 +200,6 @@ class NamedBytes:
     def read(self, size: int) -> bytes:
         head, self.data = self.data[:size], self.data[size:]
         return head
-
-
-def test_every_error_is_in_the_table() -> None:
-    used = set(re.findall(r"errors\.(\w+Error)", Path(_container_reader.__file__).read_text()))
-    assert used - {"ModelFormatError"} <= {row[2] for row in BROKEN}
 
 
 @pytest.mark.parametrize("kind", sorted(base.KINDS))

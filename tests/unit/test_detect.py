@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from svmfast.errors import EmptyModelError, FileAccessError, NotAModelError
+from svmfast.errors import FileAccessError, ModelFormatError, NotAModelError
 from svmfast.formats.detect import detect, file_kind, load_model, open_model, save_model
 from svmfast.models.expansion import KernelExpansion
 
@@ -87,7 +87,7 @@ def test_files_that_are_not_models_are_refused(tmp_path: Path) -> None:
         str(caught.value)
         == f"{data}:1: not a model ('{word}'); expected it to begin with 'svm_type' or 'svmfast-model'"
     )
-    with pytest.raises(EmptyModelError):
+    with pytest.raises(ModelFormatError, match="the file is empty"):
         load_model(b"\n")
     with pytest.raises(FileAccessError):
         load_model(tmp_path / "none")

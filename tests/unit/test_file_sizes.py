@@ -9,8 +9,7 @@ import pytest
 from program import data, model
 
 from svmfast.api.run import run_method
-from svmfast.formats.detect import model_bytes
-from svmfast.formats.libsvm_model import read_libsvm_model
+from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.grid import FULL, PROSPECTS, SHORTEST, CandidateCommand, enlarged, plan, tried_methods
 from svmfast.methods.common.file_sizes import FileSizes
@@ -33,7 +32,7 @@ def size_of(one: Model) -> int:
 
 def grid(name: str, max_bytes: int | None, **more: Any) -> Grid:
     rows = read_svmlight(data(f"{name.split('_')[0]}.train")).rows
-    return Grid(read_libsvm_model(model(name)), 0, max_bytes, size_of, rows.n_columns, **more)
+    return Grid(load_model(model(name)), 0, max_bytes, size_of, rows.n_columns, **more)
 
 
 def candidates(given: Grid) -> dict[str, list[Candidate]]:

@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.errors import UnsupportedError
-from svmfast.formats.detect import load_model, open_model
+from svmfast.formats.detect import load_model, open_model, save_model
 from svmfast.formats.libsvm_model import (
     libsvm_model_bytes,
     parse_libsvm_model,
-    read_libsvm_model,
-    write_libsvm_model,
 )
 from svmfast.kernels import Kernel
 from svmfast.models.expansion import KernelExpansion
@@ -291,6 +289,6 @@ def test_the_largest_labels_fit() -> None:
 
 
 def test_reading_and_writing_files(tmp_path: Path) -> None:
-    model = read_libsvm_model(MODELS / "wine_c_rbf_prob.model")
-    assert write_libsvm_model(tmp_path / "m", model) == (tmp_path / "m").stat().st_size
+    model = load_model(MODELS / "wine_c_rbf_prob.model")
+    assert save_model(model, tmp_path / "m") == (tmp_path / "m").stat().st_size
     assert (tmp_path / "m").read_bytes() == (MODELS / "wine_c_rbf_prob.model").read_bytes()

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmfast
-from svmfast.errors import NullCellError, OptionError, SvmfastError
+from svmfast.errors import OptionError, SvmfastError, TableError
 from svmfast.models.scaled import scaling_of
 
 RNG = np.random.default_rng(3)
@@ -108,7 +108,7 @@ def test_what_cannot_be_replaced(tmp_path: Path) -> None:
         svmfast.train(data("breast.train"), missing="mean")
     text = f"label,a\n{'1,2'}\n,3\n-1,4\n"
     (tmp_path / "labels.csv").write_text(text)
-    with pytest.raises(NullCellError, match="column 'label': there is no value"):
+    with pytest.raises(TableError, match="column 'label': there is no value"):
         svmfast.train(tmp_path / "labels.csv", missing="zero")
 
 

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 import svmfast as package
 from svmfast import display
 from svmfast.api.names import read_names
-from svmfast.errors import ColumnNameError, DataFormatError, SvmfastError
+from svmfast.errors import DataFormatError, SvmfastError, TableError
 from svmfast.formats.detect import load_model
 from svmfast.models.scaled import with_scaling
 from svmfast.models.scaling import Scaling
@@ -49,7 +49,7 @@ def test_names_that_no_source_may_have(name: str, kind: str, tmp_path: Path) -> 
         package.train(X, y)
     if kind == CONTROL:  # UTF-8 has no surrogates
         parquet.write_table(pa.table({name: [0.5], "label": [1.0]}), tmp_path / "table.parquet")
-        with pytest.raises(ColumnNameError, match=re.escape(f"a column has a name with {kind} ('{shown}')")):
+        with pytest.raises(TableError, match=re.escape(f"a column has a name with {kind} ('{shown}')")):
             package.predict(path, tmp_path / "table.parquet")
         (tmp_path / "list").write_text(name)
         if "\n" not in name:

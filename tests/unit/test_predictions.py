@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svmfast.formats.predictions import header, lines, pair_names
+from svmfast.formats.answers import OutputColumns, lines, pair_names
 from svmfast.models.head import Head
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -75,8 +75,8 @@ def test_no_rows_give_no_lines() -> None:
     ],
 )
 def test_header(head: Head, flags: str, expected: bytes) -> None:
-    found = header(head, probability="p" in flags, decision_values="d" in flags, bound="b" in flags)
-    assert found == expected
+    asked = {"probability": "p" in flags, "decision_values": "d" in flags, "bound": "b" in flags}
+    assert OutputColumns(head, None, **asked).header(None) == expected
 
 
 def test_pairs_are_in_libsvms_order() -> None:

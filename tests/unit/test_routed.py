@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from routed_models import routed
 from scipy.spatial.distance import cdist
 
-from svmfast.errors import ModelContentError, ModelContradictionError, UnsupportedError
+from svmfast.errors import ModelContentError, ModelFormatError, UnsupportedError
 from svmfast.evaluation.compare import ComparedModel, compare
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
@@ -276,9 +276,9 @@ def test_pseudo_landmarks_that_contradict_their_cells(
 
 def test_pseudo_landmarks_and_their_type_go_together() -> None:
     text = model_bytes(routed(pseudo="poly"))
-    with pytest.raises(ModelContradictionError, match="pseudo landmarks without pseudo_type"):
+    with pytest.raises(ModelFormatError, match="pseudo landmarks without pseudo_type"):
         load_model(text.replace(b"pseudo_type poly\n", b""))
-    with pytest.raises(ModelContradictionError, match="triangle without pseudo_distance"):
+    with pytest.raises(ModelFormatError, match="triangle without pseudo_distance"):
         load_model(text.replace(b"pseudo_type poly\n", b"pseudo_type triangle\n"))
 
 
@@ -300,7 +300,7 @@ def test_landmarks_that_are_no_rows(name: str, value: object, message: str) -> N
 
 def test_a_contradiction_names_its_line() -> None:
     text = model_bytes(routed(tree=False)).replace(b"kernel_type rbf", b"kernel_type sigmoid")
-    with pytest.raises(ModelContradictionError, match=r"<bytes>:\d+: unknown kernel \('sigmoid'\)"):
+    with pytest.raises(ModelFormatError, match=r"<bytes>:\d+: unknown kernel \('sigmoid'\)"):
         load_model(text)
 
 

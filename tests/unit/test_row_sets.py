@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from program import data, model
 
 from svmfast.errors import UnsupportedError
-from svmfast.formats.detect import model_bytes
-from svmfast.formats.libsvm_model import read_libsvm_model
+from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.entries import Entries
 from svmfast.frontiers.folder import Record
@@ -75,7 +74,7 @@ def test_rows_that_are_all_equal_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("backed", [True, False])
 def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backed: bool) -> None:
     """The certified share of the choosing rows decides; the report states that of the confirming rows."""
-    exact = read_libsvm_model(model("breast_c_rbf"))
+    exact = load_model(model("breast_c_rbf"))
     fast, _ = approximate(exact, ApproximateOptions(order=2))
     (tmp_path / "fast").write_bytes(model_bytes(fast))
     near = read_svmlight(data("breast.test"))
@@ -96,7 +95,7 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
 
 
 def test_copies_narrow_no_interval() -> None:
-    exact = read_libsvm_model(model("digits_c_rbf_prob"))
+    exact = load_model(model("digits_c_rbf_prob"))
     fast, _ = approximate(exact, ApproximateOptions(order=1))
     rows = read_svmlight(data("digits.test"))
     once, three = (rows.rows.take(np.tile(np.arange(300), times)) for times in (1, 3))

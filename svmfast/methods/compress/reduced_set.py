@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.errors import OptionError
-from svmfast.kernels import Kernel
+from svmfast.kernels import NATIVE_KINDS, Kernel
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.ridge import solve_with_ridge
 from svmfast.threads import interruptible, map_in_threads, one_blas_thread
 
-_NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
 #: Number of parts of the rows that are summed separately; fixed, so that sums do not depend on the threads.
 _SHARES = 16
 #: Tikhonov term of the least squares problem, relative to the mean of the diagonal. It keeps coefficients
@@ -92,7 +91,7 @@ class Target:
         *,
         threads: int = 1,
     ) -> None:
-        if kernel.kind not in _NATIVE_KINDS:
+        if kernel.kind not in NATIVE_KINDS:
             raise OptionError(f"no gradient for a {kernel.kind} kernel")
         self.kernel, self.rows, self.n_columns, self.threads = kernel, rows, n_columns, threads
         self.winner = np.ascontiguousarray(winner, dtype=np.int64)
@@ -108,7 +107,7 @@ class Target:
             self.values,
             self.weight,
         )
-        self._parameters = (_NATIVE_KINDS[kernel.kind], kernel.gamma, kernel.coef0, kernel.degree)
+        self._parameters = (NATIVE_KINDS[kernel.kind], kernel.gamma, kernel.coef0, kernel.degree)
 
     def __len__(self) -> int:
         return len(self.rows)
