@@ -8,6 +8,7 @@ from typing import Any
 from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import MOST_ROWS, CascadeOptions
 from svmfast.methods.cascade.threshold import least_rows
+from svmfast.methods.given import Setting
 from svmfast.methods.grid import Joining
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
@@ -31,12 +32,6 @@ class CascadeJoiner:
 
     The guarantee has a higher confidence than the command's default: the model must be within the limit on
     other rows too, by the upper end of an interval.
-
-    Attributes
-    ----------
-    max_percent : float
-    options : mapping
-        The command's options that differ from their defaults.
     """
 
     def __init__(self, given: Joining, max_percent: float) -> None:
@@ -57,9 +52,9 @@ class CascadeJoiner:
             given.exact,
             given.rows,
             CascadeOptions(**self.options),
+            Setting(given.threads),
             scaling=given.scaling,
             labels=given.labels,
             source=given.source,
-            threads=given.threads,
         )
         return model if report.cheaper and report.error else None

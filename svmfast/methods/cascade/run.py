@@ -1,6 +1,8 @@
-"""cascade on what the front end has read."""
+"""A run of ``cascade``."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from svmfast.errors import OptionError
 from svmfast.methods.cascade.join import join
@@ -26,12 +28,10 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
         exact.model,
         data.rows,
         options,
+        replace(setting, race=None) if options.force else setting,
         scaling=inputs.scaling,
         targets=data.labels,
         source=exact.identity,
-        race=None if options.force else setting.race,
-        threads=setting.threads,
-        progress=setting.progress,
     )
     remark_on_classes(report.quality, setting)
     if not report.cheaper and not options.force:

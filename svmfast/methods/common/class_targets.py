@@ -60,11 +60,3 @@ def numbered_classes(labels: FloatArray, *, pairs: bool) -> tuple[Head, IntArray
     position = np.empty(k, dtype=np.int64)
     position[order] = np.arange(k)
     return head, position[which]
-
-
-def labels_of(head: Head, targets: FloatArray) -> FloatArray:
-    """Return the labels for targets of +1 and -1, ``(n,)``."""
-    assert head.labels is not None
-    which = (targets[:, 0] <= 0).astype(np.int64) if targets.shape[1] == 1 else np.argmax(targets, axis=1)
-    labels: FloatArray = head.labels[which].astype(np.float64)
-    return labels

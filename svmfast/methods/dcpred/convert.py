@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods.common.equal_rows import row_keys
-from svmfast.methods.common.execution import Execution
 from svmfast.methods.common.hold_out import rows_aside
-from svmfast.methods.common.kernel_width import kernel_width
+from svmfast.methods.common.problem import Problem
 from svmfast.methods.common.refit_probabilities import probabilities_after
 from svmfast.methods.common.stopwatch import Stopwatch
 from svmfast.methods.dcpred.fit import fit_tree, reported_pairs
@@ -19,69 +17,49 @@ from svmfast.methods.dcpred.held_out import as_held_out, held_out
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.pairs import affordable, check_pairs, fit_pairs
 from svmfast.methods.dcpred.report import DcpredReport
-from svmfast.methods.dcpred.tree_training import ExactVectors, Training
+from svmfast.methods.given import ALONE, Setting
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
-from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
 
 def fit_exact(
-    rows: Rows,
-    exact: Model,
-    options: DcpredOptions,
-    *,
-    threads: int = 1,
-    provenance: Mapping[str, str] | None = None,
-    progress: Progress = silent,
+    rows: Rows, exact: Model, options: DcpredOptions, setting: Setting = ALONE, source: str | None = None
 ) -> tuple[RoutedModel, DcpredReport]:
-    """Convert a model of any svm_type, on rows that need no labels.
+    """Convert a model of any svm_type, on rows like those to be predicted, which need no labels.
 
-    Parameters
-    ----------
-    rows : Rows
-        n rows like those to be predicted. A LIBSVM model's support vectors are added.
-    exact : Model
-    options : DcpredOptions
-        One `gamma`. `fit` values fits the exact decision values of all functions with one `lambda_`, and
-        keeps the exact head with its probabilities (LIBSVM's coupling of the pairs, with the same probA and
-        probB). labels fits the exact model's labels with one `C` and one function per class, without
-        probabilities. auto means labels for three or more classes, whose many pairs would have to share each
-        leaf's landmarks, and otherwise values. pairs fits the values in one cluster, where each landmark is
-        only used for the pairs of its class.
-
-    Raises
-    ------
-    OptionError, UnsupportedError, MemoryLimitError
+    A LIBSVM model's support vectors are added to the rows. `fit` values fits the exact decision values of all
+    functions with one `lambda_`, and keeps the exact head with its probabilities (LIBSVM's coupling of the
+    pairs, with the same probA and probB). labels fits the exact model's labels with one `C` and one function
+    per class, without probabilities. auto means labels for three or more classes, whose many pairs would have
+    to share each leaf's landmarks, and otherwise values. pairs fits the values in one cluster, where each
+    landmark is only used for the pairs of its class.
     """
-    gamma = None if options.gamma is not None else kernel_width(rows.n_columns, exact, "rbf")
-    options = options.resolved(len(rows), gamma, converts=True)
-    head = exact.head
-    fit = what_is_fitted(head, options.fit)
-    _check(options, head, fit)
-    how = Execution(threads, provenance or {}, progress)
-    progress(0, None, "exact model on the rows")
+    options = options.resolved(rows, exact)
+    fit = what_is_fitted(exact.head, options.fit)
+    _check(options, exact.head, fit)
+    setting.progress(0, None, "exact model on the rows")
     if fit == "pairs":
-        return _fit_pairs(rows, exact, options, how)
-    keys = row_keys(rows)
-    aside = rows_aside(keys, None, (options.seed, 13), copies_agree=True)
-    inside = rows.take(aside.fitted)
-    vectors, trained_on = None, False
-    if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
-        inside, vectors, trained_on = _with_vectors(inside, exact, keys, {keys[i] for i in aside.held})
-    values = exact.decision_values(inside, threads=threads)
-    if fit == "values":
-        training = Training(inside, values, head, "squares", vectors)
+        model, report, found = _fit_pairs(rows, exact, options, setting, source)
     else:
-        training = _labelled(inside, head, values, vectors)
-    model, report = fit_tree(fit, training, options, how)
-    progress(0, None, "error on held-out rows")
-    found = held_out(exact, model, rows, aside, values_fitted=fit == "values", threads=threads)
-    if found is not None and trained_on:
-        found["trained_on"] = 1.0
-    return model, replace(report, held_out=found, probabilities=probabilities_after(head, model.head))
+        keys = row_keys(rows)
+        aside = rows_aside(keys, None, (options.seed, 13), copies_agree=True)
+        inside, vectors, trained_on = rows.take(aside.fitted), None, False
+        if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
+            inside, vectors, trained_on = _with_vectors(inside, exact, keys, {keys[i] for i in aside.held})
+        values = exact.decision_values(inside, threads=setting.threads)
+        if fit == "values":
+            problem = Problem(inside, values, exact.head, "squares")
+        else:
+            problem = _labelled(inside, exact.head, values)
+        model, report = fit_tree(fit, replace(problem, vectors=vectors), options, setting, source)
+        setting.progress(0, None, "error on held-out rows")
+        found = held_out(exact, model, rows, aside, values_fitted=fit == "values", threads=setting.threads)
+        if found is not None and trained_on:
+            found["trained_on"] = 1.0
+    return model, replace(report, held_out=found, probabilities=probabilities_after(exact.head, model.head))
 
 
 def what_is_fitted(head: Head, fit: str) -> str:
@@ -108,25 +86,11 @@ def _check(options: DcpredOptions, head: Head, fit: str) -> None:
 
 def _with_vectors(
     inside: Rows, exact: KernelExpansion, keys: list[bytes], aside: set[bytes]
-) -> tuple[Rows, ExactVectors, bool]:
-    """Add the support vectors to the rows.
+) -> tuple[Rows, tuple[Rows, FloatArray], bool]:
+    """Add the support vectors to the rows to fit.
 
-    Parameters
-    ----------
-    inside : Rows
-        Rows to fit.
-    exact : KernelExpansion
-    keys : list of bytes
-        Hashes of all rows.
-    aside : set of bytes
-        Hashes of the held-out rows.
-
-    Returns
-    -------
-    rows : Rows
-    vectors : ExactVectors
-    trained_on : bool
-        Whether most of the support vectors are among the rows.
+    `keys` are the hashes of all rows, `aside` those of the held-out ones. Return the rows, the added vectors
+    with their squared coefficients, and whether most of the support vectors are among the rows.
     """
     width = max(inside.n_columns, exact.sv.n_columns)
     sv = exact.sv.renumbered(exact.sv.indices, width)
@@ -135,24 +99,23 @@ def _with_vectors(
     # Support vectors are often rows of the data; those that equal held-out rows are not added.
     new = np.array([i for i, key in enumerate(vectors) if key not in aside], dtype=np.int64)
     sv = sv.take(new)
-    found = ExactVectors(sv, (exact.sv_coef[:, new] ** 2).sum(axis=0))
-    return Rows.concatenate([inside.renumbered(inside.indices, width), sv]), found, trained_on
+    squares = (exact.sv_coef[:, new] ** 2).sum(axis=0)
+    return Rows.concatenate([inside.renumbered(inside.indices, width), sv]), (sv, squares), trained_on
 
 
 def _fit_pairs(
-    rows: Rows, exact: Model, options: DcpredOptions, how: Execution
-) -> tuple[RoutedModel, DcpredReport]:
-    training = _labelled(rows, exact.head, exact.decision_values(rows, threads=how.threads), None)
+    rows: Rows, exact: Model, options: DcpredOptions, setting: Setting, source: str | None
+) -> tuple[RoutedModel, DcpredReport, dict[str, float] | None]:
+    problem = _labelled(rows, exact.head, exact.decision_values(rows, threads=setting.threads))
     seconds = Stopwatch()
     options = affordable(exact, rows, options)
-    made, statement = fit_pairs(exact, rows, options, threads=how.threads, progress=how.progress)
+    made, statement = fit_pairs(exact, rows, options, setting)
     seconds.lap("landmarks")
-    model, report = reported_pairs(training, made, options, None, how, seconds)
     found = None if statement is None else as_held_out(statement)
-    return model, replace(report, held_out=found, probabilities=probabilities_after(exact.head, model.head))
+    return (*reported_pairs(problem, made, options, None, setting, seconds, source), found)
 
 
-def _labelled(rows: Rows, exact: Head, values: FloatArray, vectors: ExactVectors | None) -> Training:
+def _labelled(rows: Rows, exact: Head, values: FloatArray) -> Problem:
     """Return the problem whose targets are the exact model's labels, with its order of classes."""
     assert exact.labels is not None
     labels = exact.predict(values)
@@ -163,4 +126,4 @@ def _labelled(rows: Rows, exact: Head, values: FloatArray, vectors: ExactVectors
     head = Head(exact.svm_type, exact.labels, one_vs_rest=len(exact.labels) > 2)
     if not head.one_vs_rest:
         targets = np.ascontiguousarray(targets[:, :1])
-    return Training(rows, targets, head, "squared_hinge", vectors)
+    return Problem(rows, targets, head, "squared_hinge")

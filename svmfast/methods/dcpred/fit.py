@@ -8,33 +8,27 @@ classes of its own rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import OptionError
-from svmfast.methods.common.class_targets import svc_targets
-from svmfast.methods.common.class_weights import row_weights
-from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds, fold_numbers
-from svmfast.methods.common.execution import Execution
-from svmfast.methods.common.head_score import MOST_SCORED, HeadScore
-from svmfast.methods.common.kernel_width import kernel_width
+from svmfast.errors import MemoryLimitError, OptionError
+from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds, cross_validate
+from svmfast.methods.common.head_score import MOST_SCORED
 from svmfast.methods.common.landmark_report import linear_functions
+from svmfast.methods.common.problem import Problem
 from svmfast.methods.common.stopwatch import Stopwatch
-from svmfast.methods.dcpred.memory import check_width
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.pairs import affordable, check_pairs, fit_pairs
 from svmfast.methods.dcpred.report import DcpredReport, Trial
 from svmfast.methods.dcpred.search import choose
-from svmfast.methods.dcpred.tree_training import Training, build_tree, train_tree
+from svmfast.methods.dcpred.tree_training import build_tree, train_tree
+from svmfast.methods.given import ALONE, Setting
 from svmfast.methods.train.training import TrainOptions, train
-from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
-from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.arithmetic import arithmetic
+from svmfast.solvers.arithmetic import provenance
 from svmfast.solvers.kernel_clusters import load_kmeans
 from svmfast.threads import one_blas_thread
 
@@ -43,169 +37,127 @@ CACHE_MEGABYTES = 400.0
 
 
 def fit_svc(
-    rows: Rows,
-    labels: FloatArray,
-    options: DcpredOptions,
-    *,
-    threads: int = 1,
-    provenance: Mapping[str, str] | None = None,
-    progress: Progress = silent,
+    rows: Rows, labels: FloatArray, options: DcpredOptions, setting: Setting = ALONE
 ) -> tuple[RoutedModel, DcpredReport]:
     """Train a classifier with the squared hinge loss; three or more classes are trained one-vs-rest.
 
-    Parameters
-    ----------
-    rows : Rows
-        n rows.
-    labels : (n,) float64
-        Integers.
-    options : DcpredOptions
-        With several `gamma` or `C`, `folds` must be set, and the best pair is used. With `fit` pairs, for
-        three or more classes, LIBSVM trains on all rows, and its decision values are fitted in one cluster as
-        by compress; `max_operations` then limits the number of landmarks.
-
-    Raises
-    ------
-    OptionError, TrainingRowError, UnsupportedError, MemoryLimitError
+    With several `gamma` or `C`, `folds` must be set, and the best pair is used. With `fit` pairs, for three
+    or more classes, LIBSVM trains on all rows, and its decision values are fitted in one cluster as by
+    compress; `max_operations` then limits the number of landmarks.
     """
-    training = _svc(rows, labels, options)
-    options = options.resolved(len(rows), kernel_width(rows.n_columns, None, "rbf"))
-    how = Execution(threads, provenance or {}, progress)
+    problem = Problem.of_classes(rows, labels, options.weights)
+    options = options.resolved(rows)
     if options.fit == "values":
         raise OptionError("`fit` values needs `exact`")
-    if options.fit == "pairs":
-        check_pairs(options)
-        seconds = Stopwatch()
-        trained = TrainOptions(
-            gamma=options.gamma[0], C=options.C[0], weights=options.weights, cache_size=CACHE_MEGABYTES
-        )
-        exact = train(rows, labels, trained, threads=threads)
-        seconds.lap("exact model")
-        options = affordable(exact, rows, options)
-        made, _ = fit_pairs(exact, rows, options, threads=threads, progress=progress)
-        seconds.lap("landmarks")
-        return reported_pairs(training, made, options, options.C[0], how, seconds)
-    return fit_tree("svc", training, options, how)
+    if options.fit != "pairs":
+        return fit_tree("svc", problem, options, setting)
+    check_pairs(options)
+    seconds, cost = Stopwatch(), options.C[0]
+    trained = TrainOptions(
+        gamma=options.gamma[0], C=cost, weights=options.weights, cache_size=CACHE_MEGABYTES
+    )
+    exact = train(rows, labels, trained, threads=setting.threads)
+    seconds.lap("exact model")
+    options = affordable(exact, rows, options)
+    made, _ = fit_pairs(exact, rows, options, setting)
+    seconds.lap("landmarks")
+    return reported_pairs(problem, made, options, cost, setting, seconds)
 
 
 def fit_ridge(
-    rows: Rows,
-    targets: FloatArray,
-    options: DcpredOptions,
-    *,
-    threads: int = 1,
-    provenance: Mapping[str, str] | None = None,
-    progress: Progress = silent,
+    rows: Rows, targets: FloatArray, options: DcpredOptions, setting: Setting = ALONE
 ) -> tuple[RoutedModel, DcpredReport]:
-    """Fit kernel ridge regression: minimize sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf.
-
-    Parameters
-    ----------
-    rows : Rows
-        n rows.
-    targets : (n,) float64
-    options : DcpredOptions
-
-    Raises
-    ------
-    OptionError, MemoryLimitError
-    """
-    options = options.resolved(len(rows), kernel_width(rows.n_columns, None, "rbf"))
-    return fit_tree("ridge", _ridge(rows, targets), options, Execution(threads, provenance or {}, progress))
+    """Fit kernel ridge regression: minimize sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf."""
+    return fit_tree("ridge", Problem.of_values(rows, targets), options.resolved(rows), setting)
 
 
 def cross_validate_dcpred(
-    rows: Rows,
-    targets: FloatArray,
-    options: DcpredOptions,
-    *,
-    threads: int = 1,
-    progress: Progress = silent,
+    rows: Rows, targets: FloatArray, options: DcpredOptions, setting: Setting = ALONE
 ) -> tuple[CrossValidation, ...]:
-    """Return the score of each pair of gamma and regularization, without training a model on all rows.
-
-    Parameters
-    ----------
-    rows : Rows
-        n rows.
-    targets : (n,) float64
-        Labels or values.
-    options : DcpredOptions
-        With `folds`; `task` is svc or ridge.
-    """
-    training = _svc(rows, targets, options) if options.task == "svc" else _ridge(rows, targets)
-    options = options.resolved(len(rows), kernel_width(rows.n_columns, None, "rbf"))
+    """Return the score of each pair of gamma and regularization, without training a model on all rows."""
+    if options.task == "svc":
+        problem = Problem.of_classes(rows, targets, options.weights)
+    else:
+        problem = Problem.of_values(rows, targets)
+    options = options.resolved(rows)
     check_folds(options.folds, 1, len(rows))
-    check_width(rows, options)
+    _check_width(rows, options)
     with one_blas_thread():
-        return _cross_validate(training, options, threads, progress)
+        return _scores(problem, options, setting)
+
+
+def _scores(problem: Problem, options: DcpredOptions, setting: Setting) -> tuple[CrossValidation, ...]:
+    """Score each pair of parameters; all pairs share the tree of a fold."""
+    regularizations = options.regularizations(problem.loss)
+    pairs = [(gamma, regularization) for gamma in options.gamma for regularization in regularizations]
+    quiet = Setting(setting.threads)
+    assert options.folds is not None
+    return cross_validate(
+        problem,
+        pairs,
+        options.folds,
+        options.seed,
+        setting,
+        lambda inside: (
+            train_tree(inside, tree, options, *pair, quiet)
+            for tree in [build_tree(inside.rows, options, setting.threads)]
+            for pair in pairs
+        ),
+    )
 
 
 def fit_tree(
-    task: str, training: Training, options: DcpredOptions, how: Execution
+    task: str, problem: Problem, options: DcpredOptions, setting: Setting, source: str | None = None
 ) -> tuple[RoutedModel, DcpredReport]:
     """Train the tree for a problem; `options` must be resolved."""
-    if not len(training.rows):
+    if not len(problem.rows):
         raise OptionError("no rows to train on")
-    regularizations = options.regularizations(training.loss)
-    check_folds(options.folds, len(options.gamma) * len(regularizations), len(training.rows))
-    check_width(training.rows, options)
+    regularizations = options.regularizations(problem.loss)
+    check_folds(options.folds, len(options.gamma) * len(regularizations), len(problem.rows))
+    _check_width(problem.rows, options)
     load_kmeans()
     seconds = Stopwatch()
     scores: tuple[CrossValidation, ...] = ()
     trials: tuple[Trial, ...] = ()
     gamma, regularization = options.gamma[0], regularizations[0]
-    threads, progress = how.threads, how.progress
     with one_blas_thread():
         tree = None
         if options.max_operations is not None:
-            options, tree, trials = choose(
-                training, options, gamma, regularization, threads=threads, progress=progress
-            )
+            options, tree, trials = choose(problem, options, gamma, regularization, setting)
             seconds.lap("choosing")
         if options.folds:
-            scores = _cross_validate(training, options, threads, progress)
-            best = best_of(scores, classes=training.loss != "squares")
+            scores = _scores(problem, options, setting)
+            best = best_of(scores, classes=problem.hinge)
             gamma, regularization = best.gamma, best.regularization
             seconds.lap("cross validation")
         if tree is None:
-            progress(0, None, "clusters")
-            tree = build_tree(training, options, threads)
+            setting.progress(0, None, "clusters")
+            tree = build_tree(problem.rows, options, setting.threads)
             seconds.lap("clusters")
-        made = train_tree(training, tree, options, gamma, regularization, threads=threads, progress=progress)
+        made = train_tree(problem, tree, options, gamma, regularization, setting)
         seconds.lap("leaves")
-    model = _recorded(made, task, options, gamma, regularization, how)
-    report = _report(task, training, model, options, np.bincount(tree.leaf), how.threads)
+    model = _recorded(made, task, options, gamma, regularization, source)
+    report = _report(task, problem, model, options, np.bincount(tree.leaf), setting)
     return model, replace(
-        report, gamma=gamma, regularization=regularization, cross_validation=scores, candidates=trials,
+        report, regularization=regularization, gamma=gamma, cross_validation=scores, candidates=trials,
         seconds=seconds.laps,
     )  # fmt: skip
 
 
 def reported_pairs(
-    training: Training,
+    problem: Problem,
     made: RoutedModel,
     options: DcpredOptions,
     cost: float | None,
-    how: Execution,
+    setting: Setting,
     seconds: Stopwatch,
+    source: str | None = None,
 ) -> tuple[RoutedModel, DcpredReport]:
-    """Return a model of one cluster and its report.
-
-    Parameters
-    ----------
-    training : Training
-        The problem whose targets are the classes.
-    made : RoutedModel
-    options : DcpredOptions
-    cost : float or None
-        The C with which the exact model was trained here; None if the model was given.
-    how : Execution
-    seconds : Stopwatch
-    """
-    model = _recorded(made, "pairs", options, float(made.gamma[0]), cost, how)
-    report = _report("pairs", training, model, options, np.array([len(training.rows)]), how.threads)
-    return model, replace(report, gamma=float(made.gamma[0]), regularization=cost, seconds=seconds.laps)
+    """Return a model of one cluster and its report; `cost` is None if the exact model was given."""
+    gamma = float(made.gamma[0])
+    model = _recorded(made, "pairs", options, gamma, cost, source)
+    report = _report("pairs", problem, model, options, np.array([len(problem.rows)]), setting)
+    return model, replace(report, gamma=gamma, regularization=cost, seconds=seconds.laps)
 
 
 def _recorded(
@@ -214,28 +166,28 @@ def _recorded(
     options: DcpredOptions,
     gamma: float,
     regularization: float | None,
-    how: Execution,
+    source: str | None,
 ) -> RoutedModel:
     """Return the model with its provenance."""
-    record = {**how.provenance, "method": "dcpred", **options.provenance(task, gamma, regularization)}
-    return replace(made, provenance={**record, "arithmetic": arithmetic()})
+    origin = provenance("dcpred", options.parameters(task, gamma, regularization), options.seed, source)
+    return replace(made, provenance=origin, fits_labels=task == "labels")
 
 
 def _report(
     task: str,
-    training: Training,
+    problem: Problem,
     model: RoutedModel,
     options: DcpredOptions,
     sizes: NDArray[np.int64],
-    threads: int,
+    setting: Setting,
 ) -> DcpredReport:
     """Return the report, without the figures of choices and of held-out rows."""
-    scored = min(len(training.rows), MOST_SCORED)
-    decisions = model.decision_values(training.rows[:scored], threads=threads)
+    rows = problem.rows
+    decisions = model.decision_values(rows[: min(len(rows), MOST_SCORED)], threads=setting.threads)
     return DcpredReport(
         task=task,
-        rows=len(training.rows),
-        features=training.rows.n_columns,
+        rows=len(rows),
+        features=rows.n_columns,
         clusters=len(sizes),
         leaf_rows=(int(sizes.min()), int(sizes.max())),
         landmarks=len(model.landmarks),
@@ -244,9 +196,9 @@ def _report(
         gamma=options.gamma[0],
         regularization=None,
         leaf_gammas=(float(model.gamma.min()), float(model.gamma.max())),
-        multiply_adds=model.multiply_adds(training.rows),
-        linear_multiply_adds=float(training.rows.n_columns * linear_functions(training.head)),
-        training=training.quality(model.head, decisions),
+        multiply_adds=model.multiply_adds(rows),
+        linear_multiply_adds=float(rows.n_columns * linear_functions(problem.head)),
+        training=problem.quality(model.head, decisions),
         cross_validation=(),
         folds=options.folds,
         candidates=(),
@@ -255,30 +207,14 @@ def _report(
     )
 
 
-def _svc(rows: Rows, labels: FloatArray, options: DcpredOptions) -> Training:
-    head, targets = svc_targets(labels, pairs=False)
-    weights = row_weights(options.weights, labels)
-    return Training(rows, targets, head, "squared_hinge", weights=weights)
-
-
-def _ridge(rows: Rows, targets: FloatArray) -> Training:
-    return Training(rows, np.ascontiguousarray(targets[:, None]), Head("epsilon_svr"), "squares")
-
-
-def _cross_validate(
-    training: Training, options: DcpredOptions, threads: int, progress: Progress
-) -> tuple[CrossValidation, ...]:
-    """Score each pair of parameters; all pairs share the tree of a fold."""
-    assert options.folds is not None
-    fold = fold_numbers(training.rows, options.folds, options.seed)
-    regularizations = options.regularizations(training.loss)
-    pairs = [(gamma, regularization) for gamma in options.gamma for regularization in regularizations]
-    scores = [HeadScore(training.head) for _ in pairs]
-    for f in range(options.folds):
-        inside, outside = training.only(fold != f), training.only(fold == f)
-        tree = build_tree(inside, options, threads)
-        for i, (gamma, regularization) in enumerate(pairs):
-            model = train_tree(inside, tree, options, gamma, regularization, threads=threads)
-            scores[i].add(model.decision_values(outside.rows, threads=threads), outside.truth)
-            progress(f * len(pairs) + i + 1, options.folds * len(pairs), "cross validation")
-    return tuple(CrossValidation(*pair, score.quality) for pair, score in zip(pairs, scores, strict=True))
+def _check_width(rows: Rows, options: DcpredOptions) -> None:
+    """Raise MemoryLimitError if the dense centers and landmarks do not fit into memory."""
+    vectors = min(options.clusters * (2 + options.landmarks), 2 * len(rows))
+    needed = 8 * 3 * vectors * rows.n_columns
+    if needed > options.memory:
+        raise MemoryLimitError(
+            f"centers and landmarks of {rows.n_columns:,} columns",
+            needed,
+            options.memory,
+            "raise `memory`, or use fewer `clusters` and `landmarks`",
+        )

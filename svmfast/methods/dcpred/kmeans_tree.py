@@ -23,39 +23,23 @@ _LEAST_WEIGHT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class KMeansTree:
-    """A tree of centers.
+    """A tree of centers."""
 
-    Attributes
-    ----------
-    children : (nodes,) int64
-        Number of children of each node, breadth first.
-    centers : (nodes - 1, d) float64
-        Centers of all nodes but the root.
-    leaf_centers : (leaves, d) float64
-    leaf : (n,) int32
-        Leaf of each row; no leaf is empty.
-    """
-
+    #: (nodes,) number of children of each node, breadth first.
     children: IntArray
+    #: (nodes - 1, d) centers of all nodes but the root.
     centers: FloatArray
+    #: (leaves, d)
     leaf_centers: FloatArray
+    #: (n,) leaf of each row; no leaf is empty.
     leaf: NDArray[np.int32]
 
 
 def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0, threads: int = 1) -> KMeansTree:
-    """Cluster rows hierarchically.
+    """Cluster rows hierarchically, into fewer leaves if there are few distinct rows.
 
-    Parameters
-    ----------
-    rows : Rows
-        n > 0 rows.
-    leaves : int
-        The tree has fewer if there are few distinct rows.
-    levels : {0, 1, 2}
-        2 means about sqrt(leaves) branches, with leaves in proportion to their rows. 0 means 2 for more than
-        64 leaves, else 1.
-    seed : int
-    threads : int
+    Two levels mean about sqrt(leaves) branches, with leaves in proportion to their rows. 0 means two levels
+    for more than 64 leaves, else one.
     """
     if levels == 1 or leaves <= 3 or (levels == 0 and leaves <= FLAT_LEAVES):
         tops = kmeans_centers(rows, leaves, seed=seed)
@@ -120,25 +104,13 @@ def _without(
 
 
 def weighted_centroids(x: FloatArray, count: int, weights: FloatArray | None, seed: int) -> FloatArray:
-    """Return up to `count` landmarks, the k-means centroids of weighted rows.
+    """Return up to `count` landmarks, the k-means centroids of rows with weights >= 0; None: all equal.
 
     Theorem 3 of Hsieh, Si and Dhillon: if the weights are the squared coefficients of the model, the k-means
     objective bounds the distance of the Nystrom approximation's solution from the exact one.
-
-    Parameters
-    ----------
-    x : (n, d) float64
-    count : int
-    weights : (n,) float64, optional
-        Nonnegative. None: all equal.
-
-    Returns
-    -------
-    (min(count, n), d) float64
     """
     if count >= len(x):
-        everything: FloatArray = x.copy()
-        return everything
+        return np.array(x)
     if count == 0:
         return np.zeros((0, x.shape[1]))
     if weights is not None:

@@ -25,14 +25,7 @@ _MOST_TRIALS = 20
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """The result of the iterations.
-
-    Attributes
-    ----------
-    x : (n,) float64
-    value : float
-    iterations, evaluations : int
-    """
+    """The result of the iterations."""
 
     x: FloatArray
     value: float
@@ -46,26 +39,11 @@ def minimize(
     iterations: int,
     *,
     tolerance: float = 1e-9,
-    callback: Callable[[int, FloatArray], bool] | None = None,
 ) -> Minimum:
-    """Minimize a function with a continuous gradient.
+    """Minimize a function that returns its value and a continuous gradient, in at most `iterations`.
 
-    Parameters
-    ----------
-    fun : (n,) -> float, (n,)
-        Returns value and gradient.
-    start : (n,) float64
-    iterations : int
-        Maximum number of iterations.
-    tolerance : float
-        Stop when an iteration decreases the value by at most this share.
-    callback : callable, optional
-        Called with the number and the point of each iteration; returns True to stop.
-
-    Returns
-    -------
-    Minimum
-        Its value is not larger than at the start.
+    An iteration that decreases the value by at most the share `tolerance` is the last. The value of the
+    result is not larger than at the start.
     """
     x, evaluations = start.copy(), 1
     value, gradient = fun(x)
@@ -99,8 +77,6 @@ def minimize(
                 del steps[0], changes[0], inverses[0]
         x = x + step
         before, value, gradient = value, found.value, found.gradient
-        if callback is not None and callback(done, x):
-            break
         if before - value <= tolerance * max(abs(before), abs(value)):
             break
     return Minimum(x, value, done, evaluations)

@@ -1,24 +1,25 @@
-"""nystrom on what the front end has read, and its candidates."""
+"""A run of ``nystrom``, and its candidates for ``frontier``."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.methods.common.class_targets import svc_targets
-from svmfast.methods.common.class_weights import row_weights, warn_of_absent
+from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.head_score import remark_on_classes
+from svmfast.methods.common.problem import Problem
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
-from svmfast.methods.nystrom.fit import fit, regularization_of
+from svmfast.methods.nystrom.fit import fit
 from svmfast.methods.nystrom.options import NystromOptions
-from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.head import Head
-from svmfast.rows import FloatArray
-from svmfast.solvers.arithmetic import arithmetic
+from svmfast.solvers.arithmetic import provenance
 
+#: Default regularization of ridge, and of fits to decision values.
+LAMBDA, EXACT_LAMBDA = 0.1, 1e-6
 #: Numbers of landmarks of the candidates for ``frontier``.
 SIZES = (64, 256, 1024)
 
@@ -26,12 +27,9 @@ SIZES = (64, 256, 1024)
 def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
     """Train on `data`, or fit `exact` on its rows."""
     data, source = inputs.rows("data"), inputs["exact"]
-    rows = data.rows
-    each: FloatArray | None = None
-    gamma = options.gamma or 1.0 / max(1, rows.n_columns)
-    provenance = {"method": "nystrom", "seed": str(options.seed), "arithmetic": arithmetic()}
+    rows, gamma = data.rows, options.gamma or 1.0 / max(1, data.rows.n_columns)
     if source is not None:
-        exact: Model = source.model
+        exact = source.model
         assert isinstance(exact, KernelExpansion), "the declaration requires it"
         if options.gamma is None:
             if exact.kernel.kind != "rbf":
@@ -40,39 +38,27 @@ def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
         if not exact.head.n_functions:
             raise UnsupportedError("the model has no decision function", "it needs no conversion")
         setting.progress(0, None, "exact model on the rows")
-        head, targets = exact.head, exact.decision_values(rows, threads=setting.threads)
-        provenance["source"] = source.identity
+        values = exact.decision_values(rows, threads=setting.threads)
+        problem, task = Problem(rows, values, exact.head, "squares"), "exact"
     else:
+        task = str(options.task)
         if data.labels is None:
-            raise OptionError(f"`task` {options.task} needs labels")
-        if options.task == "ridge":
-            head, targets = Head("epsilon_svr"), data.labels[:, None]
+            raise OptionError(f"`task` {task} needs labels")
+        if task == "ridge":
+            problem = Problem.of_values(rows, data.labels)
         else:
-            head, targets = svc_targets(data.labels, pairs=False)
+            problem = Problem.of_classes(rows, data.labels, options.weights)
         warn_of_absent(options.weights, data.labels, data.name, setting)
-        each = row_weights(options.weights, data.labels)
-    provenance["parameters"] = _parameters(options, gamma, source is not None)
-    model, report = fit(
-        rows,
-        targets,
-        head,
-        options,
-        gamma,
-        values=options.task != "svc",
-        weights=each,
-        provenance=provenance,
-        setting=setting,
-    )
+    # Decision values have no noise.
+    lambda_ = options.lambda_ or (LAMBDA if source is None else EXACT_LAMBDA)
+    regularization = options.C if problem.hinge else lambda_
+    model, report = fit(problem, replace(options, gamma=gamma), regularization, source is not None, setting)
+    parameters = f"task {task} gamma {gamma!r} {'C' if problem.hinge else 'lambda'} {regularization!r}"
+    parameters += "".join(f" w{label} {weight!r}" for label, weight in options.weights)
+    parameters += f" landmarks {options.landmarks}"
+    origin = provenance("nystrom", parameters, options.seed, None if source is None else source.identity)
     remark_on_classes(report.held_out, setting)
-    return Outcome(model, report)
-
-
-def _parameters(options: NystromOptions, gamma: float, converted: bool) -> str:
-    task = "exact" if converted else options.task
-    lambda_ = regularization_of(options, converted)
-    regularization = f"C {options.C!r}" if task == "svc" else f"lambda {lambda_!r}"
-    weights = "".join(f" w{label} {weight!r}" for label, weight in options.weights)
-    return f"task {task} gamma {gamma!r} {regularization}{weights} landmarks {options.landmarks}"
+    return Outcome(replace(model, provenance=origin), report)
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
@@ -82,11 +68,9 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     options: dict[str, Any] = {"seed": grid.seed}
     if grid.exact.kernel.kind != "rbf":
         options["gamma"] = 1.0 / max(1, grid.exact.n_features)
-    sizes, head = FileSizes(grid), grid.exact.head
+    sizes = FileSizes(grid)
+    bytes_of = partial(sizes.routed, 1, head=grid.exact.head)
     found: dict[int, Candidate] = {}
-
-    def bytes_of(size: int) -> int | None:
-        return sizes.routed(1, size, head)
 
     def add(size: int, level: int, sized: bool = False) -> None:
         chosen = {"landmarks": size, **options}
