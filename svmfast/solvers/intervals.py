@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from svmfast.solvers.bisection import largest
+
 if TYPE_CHECKING:  # this module is imported for help, which imports no NumPy
     from svmfast.rows import FloatArray
 
@@ -37,14 +39,7 @@ def upper_limit(successes: float, n: float, confidence: float = CONFIDENCE) -> f
 
 def largest_count(n: int, share: float, confidence: float = CONFIDENCE) -> int:
     """Return the largest count in n trials whose :func:`upper_limit` is at most `share`; -1 if none is."""
-    low, high = -1, n
-    while low < high:  # the limit grows with the count
-        middle = (low + high + 1) // 2
-        if upper_limit(middle, n, confidence) <= share:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return largest(lambda count: upper_limit(count, n, confidence) <= share, -1, n)
 
 
 def trials_needed(share: float, confidence: float = CONFIDENCE) -> int:

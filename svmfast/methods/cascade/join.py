@@ -196,7 +196,7 @@ def _measured(
     targets: FloatArray | None,
     per_class: bool,
 ) -> dict[str, Any]:
-    """Return the counts, the scores and the figures of the classes of a report; `head` is the exact model's."""
+    """Return the counts and scores of a report, also of the classes; `head` is the exact model's."""
     answered, measured = found.margin > chosen.error, chosen.measured
     deciding, wrong = int(np.count_nonzero(chosen.deciding)), answered & found.differing
     of_both, names = _either(answered, of_fast, of_exact).take(measured), _class_labels(head)

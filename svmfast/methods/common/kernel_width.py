@@ -8,16 +8,7 @@ from svmfast.models.expansion import KernelExpansion
 
 
 def kernel_width(columns: int, exact: Model | None, kind: str) -> float:
-    """Return gamma: that of the exact model, or LIBSVM's default 1/(number of features).
-
-    Parameters
-    ----------
-    columns : int
-        Number of features.
-    exact : Model or None
-        The model that is converted.
-    kind : {"rbf", "laplacian"}
-        The kernel that is used.
+    """Return gamma of a kernel: that of the model to convert, or LIBSVM's default 1/(number of features).
 
     Raises
     ------

@@ -21,15 +21,7 @@ def held_out(
 ) -> dict[str, float] | None:
     """Compare two models on the rows that are held out, and on the frequent rows; None if there are none.
 
-    Parameters
-    ----------
-    exact, model : Model
-    rows : Rows
-        All rows.
-    aside : Aside
-    values_fitted : bool
-        Whether `model` was fitted to the decision values of `exact`, so that they can be compared.
-    threads : int
+    `values_fitted`: `model` was fitted to the decision values of `exact`, so that they can be compared.
 
     Returns
     -------

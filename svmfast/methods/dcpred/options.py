@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Seeded, option, with_defaults
-from svmfast.values import Choice, Grid, Multiple, Weights, Whole
+from svmfast.options import Bounded, Seeded, class_weights, option, with_defaults
+from svmfast.values import Choice, Grid, Multiple, Whole
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -49,13 +49,7 @@ class DcpredOptions(Seeded, Bounded):
         shown="1/number of features; in a conversion that of the model",
     )
     C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="10")
-    weights: tuple[tuple[int, float], ...] = option(
-        (),
-        Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I (svc). "
-        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
-        "-w",
-    )
+    weights: tuple[tuple[int, float], ...] = class_weights("the rows of the class labelled I (svc)")
     lambda_: tuple[float, ...] = option(
         None,
         Grid(),

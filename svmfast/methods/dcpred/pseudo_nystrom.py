@@ -118,4 +118,4 @@ def solve_linear(
         weights=weights,
         tolerance=1e-2,
     )
-    return np.ascontiguousarray((root @ found.weights[:-1]).T), -found.weights[-1]
+    return np.ascontiguousarray((root @ found[:-1]).T), -found[-1]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Seeded, option, with_defaults
-from svmfast.values import Choice, Grid, Real, Switch, Weights, Whole
+from svmfast.options import Bounded, Seeded, class_weights, option, with_defaults
+from svmfast.values import Choice, Grid, Real, Switch, Whole
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -43,13 +43,7 @@ class MekaOptions(Seeded, Bounded):
         False, Switch(), "Use the Laplacian kernel exp(-gamma |u-v|_1) instead of the Gaussian one."
     )
     C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="1")
-    weights: tuple[tuple[int, float], ...] = option(
-        (),
-        Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I (svc). "
-        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
-        "-w",
-    )
+    weights: tuple[tuple[int, float], ...] = class_weights("the rows of the class labelled I (svc)")
     lambda_: tuple[float, ...] = option(
         None,
         Grid(),

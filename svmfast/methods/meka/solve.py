@@ -83,13 +83,12 @@ def meka_svc(
     squares = mean * np.append(spectrum.values, float(len(targets)))
     start: FloatArray | None = None
     for cost in costs:
-        found = solve_squared_hinge(
+        start = solve_squared_hinge(
             *(forward, backward, targets, cost, squares),
             tolerance=HINGE_TOLERANCE,
             start=start,
             weights=weights,
         )
-        start = found.weights
         yield spectrum.vectors @ (root * start[:-1]), -start[-1]
 
 

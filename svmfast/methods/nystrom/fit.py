@@ -123,7 +123,7 @@ def _hinge(features: FloatArray, problem: Problem, cost: float) -> tuple[FloatAr
         tolerance=TOLERANCE,
         weights=problem.weights,
     )
-    return found.weights[:-1], -found.weights[-1]
+    return found[:-1], -found[-1]
 
 
 def _error(compared: Problem, decisions: FloatArray, aside: Aside, *, converted: bool) -> dict[str, Any]:
