@@ -155,6 +155,15 @@ def changed_words(options: object) -> tuple[str, ...]:
     return tuple(command_words(type(options), changed))
 
 
+class Tasked:
+    """Options of a trainer, among them `task`, which is svc for classes."""
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the task is classification."""
+        return bool(vars(self)["task"] == "svc")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Seeded:
     """Options of a method that makes random choices."""

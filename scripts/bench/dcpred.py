@@ -35,8 +35,7 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import Dataset, read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.dcpred.convert import fit_exact
-from svmfast.methods.dcpred.fit import fit_ridge, fit_svc
+from svmfast.methods.dcpred.fit import fit_exact, fit_ridge, fit_svc
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import DcpredReport
 from svmfast.methods.given import Setting
@@ -102,7 +101,7 @@ def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dic
 
 
 def fit_head(data: Dataset) -> Any:
-    from svmfast.methods.common.class_targets import svc_targets
+    from svmfast.methods.common.problem import svc_targets
 
     return svc_targets(data.labels, pairs=False)[0]
 

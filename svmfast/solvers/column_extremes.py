@@ -23,12 +23,7 @@ class ColumnExtremes:
         self.width = self.rows = self.values = 0
 
     def add(self, rows: Rows) -> None:
-        """Add a block of rows.
-
-        Raises
-        ------
-        MemoryLimitError
-        """
+        """Add a block of rows."""
         self.width = max(self.width, rows.n_columns)
         needed = self.width * _COLUMN_BYTES
         if needed > self._memory:

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.routing import Router
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.k_means import k_means
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: Maximum number of rows that k-means uses (Si, Hsieh, Dhillon 2017, section 5.2).

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from svmfast.rows import FloatArray
 
 MAX_NEWTON = 60
 MAX_CG = 250

@@ -92,15 +92,7 @@ class LabelOrder:
 
 
 def class_labels(found: LabelOrder) -> FloatArray:
-    """Return the classes in LIBSVM's order: that of first occurrence, but +1 before -1 if these are all.
-
-    Raises
-    ------
-    TrainingRowError
-        A label is not a 32-bit integer, as LIBSVM's labels are.
-    OptionError
-        There are too many distinct labels.
-    """
+    """Return the classes in LIBSVM's order: that of first occurrence, but +1 before -1 if these are all."""
     if found.overflow:
         raise OptionError(f"more than {len(found.values):,} distinct labels; are they values for regression?")
     limits = np.iinfo(np.int32)

@@ -19,8 +19,7 @@ import svmfast
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.dcpred.convert import fit_exact
-from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_ridge, fit_svc
+from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_exact, fit_ridge, fit_svc
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.given import Setting
 from svmfast.methods.train.training import TrainOptions, train

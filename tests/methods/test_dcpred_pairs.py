@@ -18,8 +18,7 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
-from svmfast.methods.dcpred.convert import fit_exact
-from svmfast.methods.dcpred.fit import fit_svc
+from svmfast.methods.dcpred.fit import fit_exact, fit_svc
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.given import Setting
 from svmfast.methods.train.training import TrainOptions, train

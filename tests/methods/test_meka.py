@@ -16,7 +16,7 @@ from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, Trai
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.common.problem import svc_targets
 from svmfast.methods.given import Setting
 from svmfast.methods.meka.approximation import approximate_kernel
 from svmfast.methods.meka.error import kernel_error

@@ -97,12 +97,12 @@ def test_a_repair_leaves_no_negative_eigenvalue() -> None:
     values, vectors = np.linalg.eigh(made.link_matrix())
     assert values[0] < 0
     clip, shift, none = (positive_repair(made, psd) for psd in ("clip", "shift", "none"))
-    assert clip.smallest == pytest.approx(values[0])
-    assert clip.diagonal == 0
-    np.testing.assert_allclose(clip.middle, vectors * np.maximum(values, 0) @ vectors.T, atol=1e-10)
-    assert shift.middle is None
-    assert shift.diagonal == pytest.approx(-values[0])
-    assert (none.smallest, none.middle, none.diagonal) == (None, None, 0.0)
+    assert clip[0] == pytest.approx(values[0])
+    assert clip[2] == 0
+    np.testing.assert_allclose(clip[1], vectors * np.maximum(values, 0) @ vectors.T, atol=1e-10)
+    assert shift[1] is None
+    assert shift[2] == pytest.approx(-values[0])
+    assert none == (None, None, 0.0)
 
 
 def test_the_two_forms_of_one_partition_against_dense_matrices() -> None:
@@ -126,5 +126,5 @@ def test_the_two_forms_of_one_partition_against_dense_matrices() -> None:
     whole = basis @ made.link_matrix() @ basis.T
     added = max(0.0, -np.linalg.eigvalsh(made.link_matrix())[0])
     difference = exact - whole - added * np.eye(len(rows))
-    assert found.form.relative_error == pytest.approx(np.linalg.norm(difference) / np.linalg.norm(exact))
-    assert found.form.ranks == (4, 4, 4)
+    assert found.relative_error == pytest.approx(np.linalg.norm(difference) / np.linalg.norm(exact))
+    assert found.ranks == (4, 4, 4)

@@ -64,23 +64,15 @@ def join(
     themselves: that is decided on rows that take no part in choosing the error. Of a cascade, its fast model
     is used.
 
-    Parameters
-    ----------
-    rows : Rows of n rows
-        Drawn like those to be predicted; neither model should have been trained on them. With
-        ``options.per_class`` they need not have the classes in their usual shares. All rows are used.
-    setting : Setting
-        With a `race` the seconds of either model decide whether joining is cheaper, without it their counted
-        multiply-adds; and the result is raced against the exact model. The model that is returned is the
-        same.
-    scaling : Scaling, optional
-        The scaling that the rows still need; the models take scaled rows.
-    labels : (n,) float64, optional
-        The exact model's labels of `rows`, where they are known.
-    targets : (n,) float64, optional
-        True labels, for the recall of each class. They are not used if none is one of the model's.
-    source : str, optional
-        ``sha256:`` and the hash of the exact model's file, for the provenance.
+    All rows are used. They are drawn like those to be predicted (with ``options.per_class`` they need not
+    have the classes in their usual shares), and neither model should have been trained on them; `scaling` is
+    what they still need. `labels` are the exact model's, where they are known; `targets` the true ones, for
+    the recall of each class, and not used if none is one of the model's. `source` is the hash of the exact
+    model's file.
+
+    With a `race` in `setting` the seconds of either model decide whether joining is cheaper, without it their
+    counted multiply-adds; and the result is raced against the exact model. The model that is returned is the
+    same.
 
     Raises
     ------
@@ -93,9 +85,7 @@ def join(
     if isinstance(fast, CascadeModel):
         fast = fast.fast
     CascadeModel(fast, exact, 0.0)  # refuses models that do not match
-    parts = [rows] if scaling is None else scaling.parts(rows)
-    group, first = groups_of([key for few in parts for key in row_keys(few)])
-    _check_rows(group, len(first), options)
+    group, different = _groups(rows, scaling, options)
     found, of_fast, of_exact = _evaluate(fast, exact, rows, scaling, group, labels, setting)
     if options.per_class:
         found = _by_class(found, of_exact.labels, _class_labels(exact.head), options)
@@ -122,7 +112,7 @@ def join(
     measured = _measured(exact.head, found, chosen, of_fast, of_exact, targets, options.per_class)
     share = measured["measured_answered"] / measured["measured_rows"]
     report = CascadeReport(
-        different_rows=len(first),
+        different_rows=different,
         max_diff=options.max_diff,
         confidence=options.confidence,
         per_class=options.per_class,
@@ -135,14 +125,18 @@ def join(
         operations=None if operations is None else operations + (1 - share) * operations_exact,
         speedup_with_fallback=joined,
     )
+    origin = provenance("cascade", _parameters(report), options.seed, source)
+    return replace(made, provenance=origin), report
+
+
+def _parameters(report: CascadeReport) -> str:
     # Plain floats: NumPy's name their type, and equal calls give equal files.
-    limit, confidence = float(options.max_diff), float(options.confidence)
-    parameters = f"max-diff {limit!r}, confidence {confidence!r}" + ", per class" * options.per_class
-    parameters += (
-        f", rows {report.rows_choosing} of {report.rows}, measured {report.measured_rows}, answered "
+    limit, confidence = float(report.max_diff), float(report.confidence)
+    return (
+        f"max-diff {limit!r}, confidence {confidence!r}{', per class' * report.per_class}, "
+        f"rows {report.rows_choosing} of {report.rows}, measured {report.measured_rows}, "
+        f"answered {report.measured_answered}, differing {report.measured_labels_differing}"
     )
-    parameters += f"{report.measured_answered}, differing {report.measured_labels_differing}"
-    return replace(made, provenance=provenance("cascade", parameters, options.seed, source)), report
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,8 +236,11 @@ def _class_labels(head: Head) -> FloatArray:
     return np.array([-1.0, 1.0]) if head.labels is None else np.sort(head.labels.astype(np.float64))
 
 
-def _check_rows(group: IntArray, different: int, options: CascadeOptions) -> None:
-    """Raise OptionError where the rows are copies of each other, or too few without repetitions."""
+def _groups(rows: Rows, scaling: Scaling | None, options: CascadeOptions) -> tuple[IntArray, int]:
+    """Return the group of equal rows of each row, and the number of groups; refuse copies, and too few."""
+    parts = [rows] if scaling is None else scaling.parts(rows)
+    group, first = groups_of([key for few in parts for key in row_keys(few)])
+    different = len(first)
     times = copied(group)
     if times is not None:
         often = {2: "twice", 3: "three times"}.get(times, f"{times} times")
@@ -259,6 +256,7 @@ def _check_rows(group: IntArray, different: int, options: CascadeOptions) -> Non
             f"{counted} cannot show with {options.confidence:.4g} confidence that at most "
             f"{options.max_diff:.4%} differ; give at least {least:,} distinct rows, or ask for less"
         )
+    return group, different
 
 
 def _evaluate(

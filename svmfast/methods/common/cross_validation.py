@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,19 +42,15 @@ class CrossValidation:
 
 
 def cross_validate(
-    problem: Problem,
-    pairs: Sequence[tuple[float, float]],
-    folds: int,
-    seed: int,
-    setting: Setting,
-    fitted: Callable[[Problem], Iterable[Model]],
+    problem: Problem, options: Any, setting: Setting, fitted: Callable[[Problem], Iterable[Model]]
 ) -> tuple[CrossValidation, ...]:
     """Score each pair of gamma and C or lambda; `fitted` returns their models for some of the rows."""
-    fold = fold_numbers(problem.rows, folds, seed)
+    fold = fold_numbers(problem.rows, options.folds, options.seed)
+    pairs = list(itertools.product(options.gamma, options.regularizations(problem.loss)))
     scores = [HeadScore(problem.head) for _ in pairs]
-    done, steps = 0, folds * len(pairs)
+    done, steps = 0, options.folds * len(pairs)
     setting.progress(0, steps, "cross validation")
-    for f in range(folds):
+    for f in range(options.folds):
         outside = problem.only(fold == f)
         for score, model in zip(scores, fitted(problem.only(fold != f)), strict=True):
             score.add(model.decision_values(outside.rows, threads=setting.threads), outside.truth)
@@ -71,13 +68,7 @@ def check_folds(folds: int | None, grid: int, rows: int) -> None:
 
 
 def fold_numbers(rows: Rows, folds: int, seed: int) -> NDArray[np.int64]:
-    """Return the fold of every row, from 0, drawn at random; copies of a row are in the same fold.
-
-    Raises
-    ------
-    OptionError
-        There are fewer distinct rows than folds.
-    """
+    """Return the fold of every row, from 0, drawn at random; copies of a row are in the same fold."""
     group, first = groups_of(row_keys(rows))
     if len(first) < folds:
         raise OptionError(f"`folds` is {folds}; there are {len(first)} distinct rows")

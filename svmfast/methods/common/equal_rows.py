@@ -13,11 +13,10 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.intervals import CONFIDENCE, clopper_pearson, poisson_limits, weighted_sum
 
 BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: Copies are reported only if the probability that independent draws look like copies is below about this.

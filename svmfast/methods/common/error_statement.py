@@ -30,18 +30,6 @@ class ErrorStatement:
     labels_differing_percent_low: float | None
     labels_differing_percent_high: float | None
 
-    @property
-    def agreement_low(self) -> float | None:
-        """Lower end of the interval of the share of rows with the exact model's label."""
-        high = self.labels_differing_percent_high
-        return None if high is None else 1 - high / 100
-
-    @property
-    def agreement_high(self) -> float | None:
-        """Upper end of the same interval."""
-        low = self.labels_differing_percent_low
-        return None if low is None else 1 - low / 100
-
 
 def labels_differing(share: tuple[float, float, float]) -> dict[str, float]:
     """Return the figures of a share with its interval, as :meth:`Counted.share` returns it, in percent."""

@@ -21,7 +21,7 @@ from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.routed import RoutedModel
 from svmfast.routing import flat_tree
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 from svmfast.solvers.bisection import largest
 
 #: A number with the longest text in a file, and one with the longest text of eight digits.
@@ -141,13 +141,6 @@ def _polynomial(cells: int, features: int, head: Head, degrees: int) -> Polynomi
 
 def _longest(head: Head) -> Head:
     """Return the head with the longest numbers for its probabilities, which may be fitted again."""
-
-    def longest(values: FloatArray | None) -> FloatArray | None:
-        return None if values is None else np.full_like(values, LONGEST)
-
-    return replace(
-        head,
-        prob_a=longest(head.prob_a),
-        prob_b=longest(head.prob_b),
-        density_marks=longest(head.density_marks),
-    )
+    numbers = {name: getattr(head, name) for name in ("prob_a", "prob_b", "density_marks")}
+    longest = {name: np.full_like(value, LONGEST) for name, value in numbers.items() if value is not None}
+    return replace(head, **longest)

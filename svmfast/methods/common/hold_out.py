@@ -14,11 +14,6 @@ from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_o
 HELD_OUT, MOST_HELD_OUT, LEAST_ROWS = 0.1, 10_000, 20
 
 
-def held_out_count(rows: int) -> int:
-    """Return how many of the rows are held out to measure an error."""
-    return min(MOST_HELD_OUT, int(HELD_OUT * rows)) if rows >= LEAST_ROWS else 0
-
-
 @dataclass(frozen=True, eq=False)
 class Aside:
     """A division of n rows into those to fit and those held out; equal rows are in the same part."""
@@ -40,14 +35,16 @@ def rows_aside(keys: list[bytes], count: int | None, seed: tuple[int, int], *, c
     """Hold out some of the distinct rows, with all rows equal to them.
 
     `keys` are hashes by :func:`svmfast.methods.common.equal_rows.row_keys`, `count` is the number of distinct
-    rows to hold out, by default :func:`held_out_count`, and `seed` the run's seed with a number that
+    rows to hold out, by default :data:`HELD_OUT` of them, and `seed` the run's seed with a number that
     identifies the purpose. `copies_agree`: what is measured is the same for equal rows, as the labels of two
     models are. Frequent rows are then not held out, but counted by themselves.
     """
     group, first = groups_of(keys)
     frequent = frequent_groups(group) if copies_agree else np.zeros(len(first), dtype=np.bool_)
     rare = np.flatnonzero(~frequent)
-    count = held_out_count(len(rare)) if count is None else min(count, len(rare))
+    if count is None:
+        count = min(MOST_HELD_OUT, int(HELD_OUT * len(rare))) if len(rare) >= LEAST_ROWS else 0
+    count = min(count, len(rare))
     held = np.zeros(len(first), dtype=np.bool_)
     held[np.random.default_rng(seed).choice(rare, count, replace=False)] = True
     times = np.bincount(group, minlength=len(first)).astype(np.float64)

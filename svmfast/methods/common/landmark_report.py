@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from svmfast.methods.common.cross_validation import CrossValidation, score_lines
@@ -33,12 +33,12 @@ class LandmarkReport:
     linear_multiply_adds: float
     #: On at most 20,000 training rows, the first ones, compared with the labels or values that were fitted.
     training: Quality
-    cross_validation: tuple[CrossValidation, ...]
+    cross_validation: tuple[CrossValidation, ...] = ()
     folds: int | None
     #: For a conversion: its error on held-out rows.
-    held_out: Mapping[str, float] | None
+    held_out: Mapping[str, float] | None = None
     #: By phase.
-    seconds: Mapping[str, float]
+    seconds: Mapping[str, float] = field(default_factory=dict)
     #: What became of the exact model's probabilities: ``none`` (it had none), ``kept``, or ``dropped``.
     probabilities: str = "none"
     #: None if it was not measured.

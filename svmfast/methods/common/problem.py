@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.methods.common.class_targets import svc_targets
+from svmfast.errors import OptionError, SingleClassError, TrainingRowError
 from svmfast.methods.common.class_weights import row_weights
 from svmfast.methods.common.head_score import head_quality, value_quality
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality
+
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,22 +35,20 @@ class Problem:
     vectors: tuple[Rows, FloatArray] | None = None
 
     @classmethod
-    def of_classes(
+    def of_task(
         cls,
+        task: str | None,
         rows: Rows,
         labels: FloatArray,
         weights: Sequence[tuple[int, float]] = (),
         *,
         pairs: bool = False,
     ) -> Problem:
-        """Return the problem of integer labels; with `pairs`, the model votes as LIBSVM does."""
+        """Return the problem of ``svc``, integer labels, or of ``ridge``; with `pairs` the model votes."""
+        if task == "ridge":
+            return cls(rows, np.ascontiguousarray(labels[:, None]), Head("epsilon_svr"), "squares")
         head, targets = svc_targets(labels, pairs=pairs)
         return cls(rows, targets, head, "squared_hinge", row_weights(weights, labels))
-
-    @classmethod
-    def of_values(cls, rows: Rows, values: FloatArray) -> Problem:
-        """Return the problem of regression."""
-        return cls(rows, np.ascontiguousarray(values[:, None]), Head("epsilon_svr"), "squares")
 
     @property
     def hinge(self) -> bool:
@@ -82,3 +82,47 @@ class Problem:
         if self.hinge:
             return head_quality(head, decisions, self.truth[:n])
         return value_quality(decisions, self.targets[:n])
+
+
+def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
+    """Return the head and the +1/-1 targets: one column for two classes, otherwise one for each class."""
+    head, which = numbered_classes(labels, pairs=pairs)
+    return head, targets_of(which, range(1 if head.n_classes == 2 else head.n_classes))
+
+
+def targets_of(which: IntArray, classes: range) -> FloatArray:
+    """Return the +1/-1 targets of some classes, ``(n, len(classes))``, for the number of each row's class."""
+    targets = np.full((len(which), len(classes)), -1.0)
+    rows = np.flatnonzero((which >= classes.start) & (which < classes.stop))
+    targets[rows, which[rows] - classes.start] = 1
+    return targets
+
+
+def numbered_classes(labels: FloatArray, *, pairs: bool) -> tuple[Head, IntArray]:
+    """Return the head, and the number of each row's class among its labels, ``(n,)``.
+
+    Labels are in the order in which they first occur, but +1 comes before -1 if these are the only two, as
+    in LIBSVM.
+    """
+    limits = np.iinfo(np.int32)
+    if not len(labels):
+        raise OptionError("no rows to train on")
+    bad = np.flatnonzero((labels != np.trunc(labels)) | (np.abs(labels) > limits.max))
+    if len(bad):
+        raise TrainingRowError(
+            int(bad[0]) + 1,
+            "class label is not an integer",
+            f"{labels[bad[0]]:.17g}",
+            "32-bit integers for classes, or `task` ridge for real targets",
+        )
+    values, first, which = np.unique(labels.astype(np.int64), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    if values.tolist() == [-1, 1]:
+        order = np.array([1, 0])
+    k = len(values)
+    if k < 2:
+        raise SingleClassError(labels[0])
+    head = Head("c_svc", values[order], one_vs_rest=k > 2 and not pairs)
+    position = np.empty(k, dtype=np.int64)
+    position[order] = np.arange(k)
+    return head, position[which]

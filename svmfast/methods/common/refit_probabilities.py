@@ -18,13 +18,9 @@ def probabilities_after(exact: Head, made: Head) -> str:
         return "none"
     if not made.has_probability:
         return "dropped"
-    pairs = zip(_parameters(exact), _parameters(made), strict=True)
-    return "kept" if all(np.array_equal(a, b) for a, b in pairs) else "refitted"
-
-
-def _parameters(head: Head) -> tuple[FloatArray, ...]:
-    given = (head.prob_a, head.prob_b, head.density_marks)
-    return tuple(np.zeros(0) if values is None else values for values in given)
+    pairs = ((getattr(exact, name), getattr(made, name)) for name in ("prob_a", "prob_b", "density_marks"))
+    same = all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
+    return "kept" if same else "refitted"
 
 
 def probability_error(head: Head, ours: FloatArray, theirs: FloatArray) -> dict[str, float]:

@@ -8,17 +8,23 @@ classes of its own rows.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import MemoryLimitError, OptionError
+from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds, cross_validate
+from svmfast.methods.common.equal_rows import row_keys
 from svmfast.methods.common.head_score import MOST_SCORED
+from svmfast.methods.common.hold_out import rows_aside
 from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.common.problem import Problem
+from svmfast.methods.common.refit_probabilities import probabilities_after
 from svmfast.methods.common.stopwatch import Stopwatch
+from svmfast.methods.dcpred.held_out import as_held_out, held_out
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.pairs import affordable, check_pairs, fit_pairs
 from svmfast.methods.dcpred.report import DcpredReport, Trial
@@ -26,6 +32,9 @@ from svmfast.methods.dcpred.search import choose
 from svmfast.methods.dcpred.tree_training import build_tree, train_tree
 from svmfast.methods.given import ALONE, Setting
 from svmfast.methods.train.training import TrainOptions, train
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.arithmetic import provenance
@@ -45,7 +54,7 @@ def fit_svc(
     or more classes, LIBSVM trains on all rows, and its decision values are fitted in one cluster as by
     compress; `max_operations` then limits the number of landmarks.
     """
-    problem = Problem.of_classes(rows, labels, options.weights)
+    problem = Problem.of_task("svc", rows, labels, options.weights)
     options = options.resolved(rows)
     if options.fit == "values":
         raise OptionError("`fit` values needs `exact`")
@@ -58,27 +67,21 @@ def fit_svc(
     )
     exact = train(rows, labels, trained, threads=setting.threads)
     seconds.lap("exact model")
-    options = affordable(exact, rows, options)
-    made, _ = fit_pairs(exact, rows, options, setting)
-    seconds.lap("landmarks")
-    return reported_pairs(problem, made, options, cost, setting, seconds)
+    return _pairs(problem, exact, options, cost, setting, seconds)
 
 
 def fit_ridge(
     rows: Rows, targets: FloatArray, options: DcpredOptions, setting: Setting = ALONE
 ) -> tuple[RoutedModel, DcpredReport]:
     """Fit kernel ridge regression: minimize sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf."""
-    return fit_tree("ridge", Problem.of_values(rows, targets), options.resolved(rows), setting)
+    return fit_tree("ridge", Problem.of_task("ridge", rows, targets), options.resolved(rows), setting)
 
 
 def cross_validate_dcpred(
     rows: Rows, targets: FloatArray, options: DcpredOptions, setting: Setting = ALONE
 ) -> tuple[CrossValidation, ...]:
     """Return the score of each pair of gamma and regularization, without training a model on all rows."""
-    if options.task == "svc":
-        problem = Problem.of_classes(rows, targets, options.weights)
-    else:
-        problem = Problem.of_values(rows, targets)
+    problem = Problem.of_task(options.task, rows, targets, options.weights)
     options = options.resolved(rows)
     check_folds(options.folds, 1, len(rows))
     _check_width(rows, options)
@@ -88,22 +91,13 @@ def cross_validate_dcpred(
 
 def _scores(problem: Problem, options: DcpredOptions, setting: Setting) -> tuple[CrossValidation, ...]:
     """Score each pair of parameters; all pairs share the tree of a fold."""
-    regularizations = options.regularizations(problem.loss)
-    pairs = [(gamma, regularization) for gamma in options.gamma for regularization in regularizations]
-    quiet = Setting(setting.threads)
-    assert options.folds is not None
-    return cross_validate(
-        problem,
-        pairs,
-        options.folds,
-        options.seed,
-        setting,
-        lambda inside: (
-            train_tree(inside, tree, options, *pair, quiet)
-            for tree in [build_tree(inside.rows, options, setting.threads)]
-            for pair in pairs
-        ),
-    )
+
+    def models(inside: Problem) -> Iterator[RoutedModel]:
+        tree = build_tree(inside.rows, options, setting.threads)
+        for pair in itertools.product(options.gamma, options.regularizations(problem.loss)):
+            yield train_tree(inside, tree, options, *pair, Setting(setting.threads))
+
+    return cross_validate(problem, options, setting, models)
 
 
 def fit_tree(
@@ -136,17 +130,15 @@ def fit_tree(
             seconds.lap("clusters")
         made = train_tree(problem, tree, options, gamma, regularization, setting)
         seconds.lap("leaves")
-    model = _recorded(made, task, options, gamma, regularization, source)
-    report = _report(task, problem, model, options, np.bincount(tree.leaf), setting)
-    return model, replace(
-        report, regularization=regularization, gamma=gamma, cross_validation=scores, candidates=trials,
-        seconds=seconds.laps,
-    )  # fmt: skip
+    model, report = _reported(
+        task, problem, made, options, (gamma, regularization), np.bincount(tree.leaf), setting, source
+    )
+    return model, replace(report, cross_validation=scores, candidates=trials, seconds=seconds.laps)
 
 
-def reported_pairs(
+def _pairs(
     problem: Problem,
-    made: RoutedModel,
+    exact: Model,
     options: DcpredOptions,
     cost: float | None,
     setting: Setting,
@@ -154,37 +146,30 @@ def reported_pairs(
     source: str | None = None,
 ) -> tuple[RoutedModel, DcpredReport]:
     """Return a model of one cluster and its report; `cost` is None if the exact model was given."""
-    gamma = float(made.gamma[0])
-    model = _recorded(made, "pairs", options, gamma, cost, source)
-    report = _report("pairs", problem, model, options, np.array([len(problem.rows)]), setting)
-    return model, replace(report, gamma=gamma, regularization=cost, seconds=seconds.laps)
+    options = affordable(exact, problem.rows, options)
+    made, statement = fit_pairs(exact, problem.rows, options, setting)
+    seconds.lap("landmarks")
+    sizes, pair = np.array([len(problem.rows)]), (float(made.gamma[0]), cost)
+    model, report = _reported("pairs", problem, made, options, pair, sizes, setting, source)
+    found = None if statement is None or cost is not None else as_held_out(statement)
+    return model, replace(report, held_out=found, seconds=seconds.laps)
 
 
-def _recorded(
-    made: RoutedModel,
-    task: str,
-    options: DcpredOptions,
-    gamma: float,
-    regularization: float | None,
-    source: str | None,
-) -> RoutedModel:
-    """Return the model with its provenance."""
-    origin = provenance("dcpred", options.parameters(task, gamma, regularization), options.seed, source)
-    return replace(made, provenance=origin, fits_labels=task == "labels")
-
-
-def _report(
+def _reported(
     task: str,
     problem: Problem,
-    model: RoutedModel,
+    made: RoutedModel,
     options: DcpredOptions,
+    pair: tuple[float, float | None],
     sizes: NDArray[np.int64],
     setting: Setting,
-) -> DcpredReport:
-    """Return the report, without the figures of choices and of held-out rows."""
-    rows = problem.rows
+    source: str | None,
+) -> tuple[RoutedModel, DcpredReport]:
+    """Return the model with its provenance, and the report without choices, held-out rows and times."""
+    origin = provenance("dcpred", options.parameters(task, *pair), options.seed, source)
+    model, rows = replace(made, provenance=origin, fits_labels=task == "labels"), problem.rows
     decisions = model.decision_values(rows[: min(len(rows), MOST_SCORED)], threads=setting.threads)
-    return DcpredReport(
+    return model, DcpredReport(
         task=task,
         rows=len(rows),
         features=rows.n_columns,
@@ -193,17 +178,13 @@ def _report(
         landmarks=len(model.landmarks),
         pseudo_landmarks=0 if model.pseudo is None else int(model.pseudo.sizes.sum()),
         pseudo="none" if model.pseudo is None else model.pseudo.kind,
-        gamma=options.gamma[0],
-        regularization=None,
+        gamma=pair[0],
+        regularization=pair[1],
         leaf_gammas=(float(model.gamma.min()), float(model.gamma.max())),
         multiply_adds=model.multiply_adds(rows),
         linear_multiply_adds=float(rows.n_columns * linear_functions(problem.head)),
         training=problem.quality(model.head, decisions),
-        cross_validation=(),
         folds=options.folds,
-        candidates=(),
-        held_out=None,
-        seconds={},
     )
 
 
@@ -218,3 +199,93 @@ def _check_width(rows: Rows, options: DcpredOptions) -> None:
             options.memory,
             "raise `memory`, or use fewer `clusters` and `landmarks`",
         )
+
+
+def fit_exact(
+    rows: Rows, exact: Model, options: DcpredOptions, setting: Setting = ALONE, source: str | None = None
+) -> tuple[RoutedModel, DcpredReport]:
+    """Convert a model of any svm_type, on rows like those to be predicted, which need no labels.
+
+    A LIBSVM model's support vectors are added to the rows. `fit` values fits the exact decision values of all
+    functions with one `lambda_`, and keeps the exact head with its probabilities (LIBSVM's coupling of the
+    pairs, with the same probA and probB). labels fits the exact model's labels with one `C` and one function
+    per class, without probabilities. auto means labels for three or more classes, whose many pairs would have
+    to share each leaf's landmarks, and otherwise values. pairs fits the values in one cluster, where each
+    landmark is only used for the pairs of its class.
+    """
+    options = options.resolved(rows, exact)
+    fit = what_is_fitted(exact.head, options.fit)
+    if len(options.gamma) * len(options.C) * len(options.lambda_) != 1 or options.folds:
+        raise OptionError(
+            "`exact` takes one `gamma` and one `C` or `lambda_`, and no cross-validation (`folds`)"
+        )
+    if not exact.head.n_functions:
+        raise UnsupportedError(
+            "the model has a single class and no decision function", "it needs no conversion"
+        )
+    if fit in ("labels", "pairs") and not exact.head.is_classifier:
+        raise OptionError(f"`fit` {fit} is for classifiers; this is a {exact.head.svm_type} model")
+    if fit == "pairs":
+        check_pairs(options)
+    setting.progress(0, None, "exact model on the rows")
+    if fit == "pairs":
+        problem = _labelled(rows, exact.head, exact.decision_values(rows, threads=setting.threads))
+        model, report = _pairs(problem, exact, options, None, setting, Stopwatch(), source)
+        found = report.held_out
+    else:
+        keys = row_keys(rows)
+        aside = rows_aside(keys, None, (options.seed, 13), copies_agree=True)
+        inside, vectors, trained_on = rows.take(aside.fitted), None, False
+        if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
+            inside, vectors, trained_on = _with_vectors(inside, exact, keys, {keys[i] for i in aside.held})
+        values = exact.decision_values(inside, threads=setting.threads)
+        if fit == "values":
+            problem = Problem(inside, values, exact.head, "squares")
+        else:
+            problem = _labelled(inside, exact.head, values)
+        model, report = fit_tree(fit, replace(problem, vectors=vectors), options, setting, source)
+        setting.progress(0, None, "error on held-out rows")
+        found = held_out(exact, model, rows, aside, values_fitted=fit == "values", threads=setting.threads)
+        if found is not None and trained_on:
+            found["trained_on"] = 1.0
+    return model, replace(report, held_out=found, probabilities=probabilities_after(exact.head, model.head))
+
+
+def what_is_fitted(head: Head, fit: str) -> str:
+    """Return `fit`, with ``auto`` replaced by its meaning for a model with this head."""
+    if fit != "auto":
+        return fit
+    return "labels" if head.is_classifier and head.n_classes > 2 else "values"
+
+
+def _with_vectors(
+    inside: Rows, exact: KernelExpansion, keys: list[bytes], aside: set[bytes]
+) -> tuple[Rows, tuple[Rows, FloatArray], bool]:
+    """Add the support vectors to the rows to fit.
+
+    `keys` are the hashes of all rows, `aside` those of the held-out ones. Return the rows, the added vectors
+    with their squared coefficients, and whether most of the support vectors are among the rows.
+    """
+    width = max(inside.n_columns, exact.sv.n_columns)
+    sv = exact.sv.renumbered(exact.sv.indices, width)
+    vectors = row_keys(sv)
+    trained_on = 2 * len(set(vectors) & set(keys)) > len(vectors)
+    # Support vectors are often rows of the data; those that equal held-out rows are not added.
+    new = np.array([i for i, key in enumerate(vectors) if key not in aside], dtype=np.int64)
+    sv = sv.take(new)
+    squares = (exact.sv_coef[:, new] ** 2).sum(axis=0)
+    return Rows.concatenate([inside.renumbered(inside.indices, width), sv]), (sv, squares), trained_on
+
+
+def _labelled(rows: Rows, exact: Head, values: FloatArray) -> Problem:
+    """Return the problem whose targets are the exact model's labels, with its order of classes."""
+    assert exact.labels is not None
+    labels = exact.predict(values)
+    targets = np.where(labels[:, None] == exact.labels, 1.0, -1.0)
+    if (targets > 0).any(axis=0).sum() == 1:
+        raise UnsupportedError("the exact model gives all rows one label", "use rows of several classes")
+    # The svm_type is kept, since a fallback requires that both models have the same one.
+    head = Head(exact.svm_type, exact.labels, one_vs_rest=len(exact.labels) > 2)
+    if not head.one_vs_rest:
+        targets = np.ascontiguousarray(targets[:, :1])
+    return Problem(rows, targets, head, "squared_hinge")

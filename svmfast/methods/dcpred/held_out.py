@@ -37,7 +37,7 @@ def held_out(
         error that explains a row's label: 0 if the label is the exact one, else the certainty of the wrong
         label.
 
-        ``trained_on`` 1 is added by :func:`svmfast.methods.dcpred.convert.fit_exact` if `exact` was trained
+        ``trained_on`` 1 is added by :func:`svmfast.methods.dcpred.fit.fit_exact` if `exact` was trained
         on these rows, so that others will agree less.
     """
     if not len(aside.rows):

@@ -58,49 +58,34 @@ def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0, thre
         ]
         tops = np.ascontiguousarray(tops[kept])
     while True:
-        tree = _assembled(tops, below)
-        leaf = Router(tree[0], tree[1]).route(rows, threads=threads)
-        filled = np.bincount(leaf, minlength=len(tree[2])) > 0
+        children, centers, leaf_centers, owner = _assembled(tops, below)
+        leaf = Router(children, centers).route(rows, threads=threads)
+        filled = np.bincount(leaf, minlength=len(leaf_centers)) > 0
         if filled.all():
-            return KMeansTree(*tree, leaf)
-        tops, below = _without(tops, below, filled)
+            return KMeansTree(children, centers, leaf_centers, leaf)
+        below = [centers[filled[owner == i]] for i, centers in enumerate(below)]
+        kept = [i for i, centers in enumerate(below) if len(centers)]
+        tops, below = np.ascontiguousarray(tops[kept]), [below[i] for i in kept]
 
 
-def _leaf_numbers(below: list[FloatArray]) -> list[IntArray]:
-    """Number the leaves breadth first; leaves of the first level come before those of the second."""
-    single = [i for i, centers in enumerate(below) if len(centers) == 1]
-    numbers: list[IntArray] = [np.zeros(0, np.int64)] * len(below)
-    for position, i in enumerate(single):
-        numbers[i] = np.array([position])
-    at = len(single)
-    for i, centers in enumerate(below):
-        if len(centers) > 1:
-            numbers[i] = np.arange(at, at + len(centers))
-            at += len(centers)
-    return numbers
-
-
-def _assembled(tops: FloatArray, below: list[FloatArray]) -> tuple[IntArray, FloatArray, FloatArray]:
-    if all(len(centers) == 1 for centers in below):
-        return flat_tree(len(tops)), tops, tops
-    counts = [len(centers) if len(centers) > 1 else 0 for centers in below]
-    children = np.array([len(tops), *counts, *([0] * sum(counts))], dtype=np.int64)
-    second = [centers for centers in below if len(centers) > 1]
-    single = [tops[i : i + 1] for i, centers in enumerate(below) if len(centers) == 1]
+def _assembled(
+    tops: FloatArray, below: list[FloatArray]
+) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+    """Return the children, the centers, those of the leaves, and the branch of each leaf, breadth first."""
+    counts = np.array([len(centers) for centers in below])
+    single, several = np.flatnonzero(counts == 1), np.flatnonzero(counts > 1)
+    # Leaves of the first level come before those of the second.
+    owner = np.concatenate([single, np.repeat(several, counts[several])])
+    if not len(several):
+        return flat_tree(len(tops)), tops, tops, owner
+    children = np.concatenate([[len(tops)], np.where(counts > 1, counts, 0), np.zeros(counts[several].sum())])
+    second = [below[i] for i in several]
     return (
-        children,
+        children.astype(np.int64),
         np.ascontiguousarray(np.vstack([tops, *second])),
-        np.ascontiguousarray(np.vstack([*single, *second])),
+        np.ascontiguousarray(np.vstack([tops[single], *second])),
+        owner,
     )
-
-
-def _without(
-    tops: FloatArray, below: list[FloatArray], filled: NDArray[np.bool_]
-) -> tuple[FloatArray, list[FloatArray]]:
-    numbers = _leaf_numbers(below)
-    left = [centers[filled[n]] for centers, n in zip(below, numbers, strict=True)]
-    kept = [i for i, centers in enumerate(left) if len(centers)]
-    return np.ascontiguousarray(tops[kept]), [left[i] for i in kept]
 
 
 def weighted_centroids(x: FloatArray, count: int, weights: FloatArray | None, seed: int) -> FloatArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Seeded, class_weights, option, with_defaults
+from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
 from svmfast.values import Choice, Grid, Multiple, Whole
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SHAPE = ("clusters", "levels", "landmarks", "pseudo", "pseudo_landmarks")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DcpredOptions(Seeded, Bounded):
+class DcpredOptions(Seeded, Bounded, Tasked):
     """Options of ``dcpred``.
 
     Options whose default depends on others are None until :meth:`resolved` sets them.
@@ -105,11 +105,6 @@ class DcpredOptions(Seeded, Bounded):
         "Gradient steps that move the landmarks; 0 keeps the k-means centers (as in the paper).",
         shown="150; 300 for pairs",
     )
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether the task is classification."""
-        return self.task == "svc"
 
     def check(self, given: Collection[str]) -> None:
         """Raise OptionError for options that contradict each other."""

@@ -42,11 +42,6 @@ def affordable(exact: Model, rows: Rows, options: DcpredOptions) -> DcpredOption
     """Return the options with as many landmarks as ``options.max_operations`` allows, if that is set.
 
     A landmark takes one multiply-add for each feature and for each pair of its class.
-
-    Raises
-    ------
-    NothingFitsError
-        The limit does not allow one landmark for each class.
     """
     if options.max_operations is None:
         return options

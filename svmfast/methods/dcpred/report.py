@@ -47,7 +47,7 @@ class DcpredReport(LandmarkReport):
     #: Smallest and largest gamma after the optimization.
     leaf_gammas: tuple[float, float]
     #: The candidates that were compared, with `max_operations`.
-    candidates: tuple[Trial, ...]
+    candidates: tuple[Trial, ...] = ()
 
     def lines(self) -> list[str]:
         """Return the report as text."""

@@ -8,11 +8,10 @@ from svmfast.methods.common.cross_validation import trained
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.kernel_width import widths_to_try
 from svmfast.methods.common.landmark_report import linear_functions
-from svmfast.methods.dcpred.convert import fit_exact, what_is_fitted
-from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_ridge, fit_svc
+from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_exact, fit_ridge, fit_svc, what_is_fitted
 from svmfast.methods.dcpred.options import DEFAULT_ITERATIONS, DcpredOptions
 from svmfast.methods.dcpred.search import PSEUDO_SHARES, TREES, TRIAL_ITERATIONS, TRIAL_ROWS
-from svmfast.methods.given import GivenModel, Inputs, Outcome, Setting
+from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.models.head import Head
 
@@ -27,21 +26,16 @@ def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
         missing = "`labels` are needed for `task`; for rows without labels, use `exact`"
         fits = {"svc": fit_svc, "ridge": fit_ridge}
         return trained(data, options, setting, missing, cross_validate_dcpred, fits)
-    _warn_of_labels(source, options, setting)
-    model, report = fit_exact(data.rows, source.model, options, setting, source.identity)
-    report = replace(report, prediction=setting.prediction_time(model, data.rows))
-    error = None if report.held_out is None else report.held_out.get("fallback_error")
-    return Outcome(model, report, fallback_error=error)
-
-
-def _warn_of_labels(source: GivenModel, options: DcpredOptions, setting: Setting) -> None:
-    """Warn that fitting labels drops the probabilities of the exact model."""
     head = source.model.head
     if head.has_probability and what_is_fitted(head, options.fit) == "labels":
         setting.warn(
             f"the probabilities of {source.name} will be dropped: `fit` labels gives values that LIBSVM's "
             "pairwise probabilities are not defined for; `fit` values or `fit` pairs keeps them"
         )
+    model, report = fit_exact(data.rows, source.model, options, setting, source.identity)
+    report = replace(report, prediction=setting.prediction_time(model, data.rows))
+    error = None if report.held_out is None else report.held_out.get("fallback_error")
+    return Outcome(model, report, fallback_error=error)
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:

@@ -50,11 +50,6 @@ def choose(
 
     The returned tree is built from all rows. With it, the mean number of multiply-adds over the training rows
     is at most ``options.max_operations``.
-
-    Raises
-    ------
-    NothingFitsError
-        The limit does not allow a single landmark.
     """
     threads = setting.threads
     inside, outside = _divided(problem, options.seed)

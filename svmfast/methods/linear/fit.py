@@ -14,10 +14,10 @@ import numpy as np
 
 from svmfast.display import count
 from svmfast.errors import MemoryLimitError, OptionError
-from svmfast.methods.common.class_targets import IntArray, numbered_classes, targets_of
 from svmfast.methods.common.class_weights import row_weights, warn_of_absent
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.head_score import MOST_SCORED, HeadScore, remark_on_classes
+from svmfast.methods.common.problem import IntArray, numbered_classes, targets_of
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import RATE, Candidate, Grid, NotTried
 from svmfast.methods.linear.options import LinearOptions
@@ -94,16 +94,6 @@ def linear(rows: Rows, labels: FloatArray, options: LinearOptions) -> tuple[Poly
     the norm includes the bias, as in LIBLINEAR. C of a row is multiplied by the weight of its label, in the
     problem of each class. (For three or more classes, LIBLINEAR applies a class weight only in the problem of
     that class.)
-
-    Raises
-    ------
-    OptionError
-        There are no rows.
-    SingleClassError
-    TrainingRowError
-        A class label is not an integer.
-    MemoryLimitError
-        The weights of all classes take more than ``options.memory``.
     """
     begin = time.perf_counter()
     if not len(rows):
@@ -153,14 +143,6 @@ def _squared_hinge(
     """Return ``(d + 1, functions)`` weights, with the bias last, for the number of each row's class."""
     matrix = rows.to_scipy()
     turned = matrix.T.tocsr()
-
-    def forward(w: FloatArray) -> FloatArray:
-        values: FloatArray = matrix @ w[:-1] + w[-1]
-        return values
-
-    def backward(v: FloatArray) -> FloatArray:
-        return np.vstack([turned @ v, v.sum(axis=0)])
-
     each = np.ones(len(rows)) if weights is None else weights
     squares = np.asarray(matrix.multiply(matrix).T @ each, dtype=np.float64).ravel()
     curvature = np.append(squares, each.sum())
@@ -170,7 +152,11 @@ def _squared_hinge(
     for begin in range(0, functions, size):
         targets = targets_of(which, range(begin, min(begin + size, functions)))
         found[:, begin : begin + size] = solve_squared_hinge(
-            forward, backward, targets, cost, curvature, tolerance=TOLERANCE, weights=weights
+            lambda w: np.asarray(matrix @ w[:-1] + w[-1]),
+            lambda v: np.vstack([turned @ v, v.sum(axis=0)]),
+            *(targets, cost, curvature),
+            tolerance=TOLERANCE,
+            weights=weights,
         )
     return found
 

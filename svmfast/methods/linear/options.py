@@ -6,12 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, class_weights, option
+from svmfast.options import Bounded, Tasked, class_weights, option
 from svmfast.values import Choice, Real
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinearOptions(Bounded):
+class LinearOptions(Bounded, Tasked):
     """Options of ``linear``."""
 
     C: float = option(1.0, Real(0, above=True), "Cost C of the loss.", "-c")
@@ -19,11 +19,6 @@ class LinearOptions(Bounded):
     weights: tuple[tuple[int, float], ...] = class_weights(
         "the rows of the class labelled I, in every one-vs-rest problem (svc)"
     )
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether the task is classification."""
-        return self.task == "svc"
 
     def check(self, given: Collection[str]) -> None:
         """Raise OptionError for options that contradict each other."""

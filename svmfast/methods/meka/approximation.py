@@ -22,12 +22,11 @@ from svmfast.kernels import Kernel
 from svmfast.methods.common.stopwatch import Stopwatch
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.progress import Progress, counting, silent
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.kernel_clusters import Partition
 from svmfast.solvers.nystrom import eigen_descending, inverse_root, kernel_features
 from svmfast.threads import map_in_threads
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: Candidates for the regularization of a link, in units of K(x, x) = 1.
@@ -121,8 +120,9 @@ def approximate_kernel(
         threads,
     )
     seconds.lap("blocks")
-    ends = map_in_threads(lambda s: _LinkEnd.sample(partition, built[s], options, s), range(c), threads)
     pairs = list(_linked_pairs(kernel, partition.centers, options.link_threshold))
+    linked = range(c if pairs else 0)
+    ends = map_in_threads(lambda s: _LinkEnd.sample(partition, built[s], options, s), linked, threads)
     fit = map_in_threads(
         counting(lambda p: _link(kernel, ends[p[0]], ends[p[1]]), progress, len(pairs), "links"),
         pairs,

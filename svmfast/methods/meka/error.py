@@ -14,14 +14,13 @@ from svmfast.methods.common.stopwatch import Stopwatch
 from svmfast.methods.given import ALONE, Setting
 from svmfast.methods.meka.approximation import Meka, approximate_kernel
 from svmfast.methods.meka.options import MekaOptions
-from svmfast.methods.meka.plan import BLOCK, check_memory, plan_bytes, triangle_bytes
+from svmfast.methods.meka.plan import BLOCK, checked_bytes, triangle_bytes
 from svmfast.methods.meka.report import ErrorReport, ExactBlocks
 from svmfast.methods.meka.solve import positive_spectrum, smallest_eigenvalue
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, load_kmeans, partition
 from svmfast.threads import map_in_threads, one_blas_thread
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: Exact blocks of smaller clusters are tried only if the error of the low-rank blocks is above this.
@@ -45,27 +44,9 @@ class Form:
     links: int
     bytes: int
     relative_error: float
-
-
-@dataclass(frozen=True, eq=False)
-class Repair:
-    """The change that makes a low-rank approximation positive semidefinite."""
-
-    #: Smallest eigenvalue before the change; None if it was not computed.
-    smallest: float | None = None
-    #: (r, r) matrix between the bases that replaces the approximation's own.
-    middle: FloatArray | None = None
-    #: A number to add to the approximation's diagonal.
-    diagonal: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class LowRank:
-    """Low-rank blocks with the links between them, as measured by :func:`low_rank`."""
-
-    form: Form
-    block_diagonal_error: float
-    smallest_eigenvalue: float | None
+    #: Of low-rank blocks: their error without links, and the smallest eigenvalue if it was computed.
+    block_diagonal_error: float | None = None
+    smallest_eigenvalue: float | None = None
 
 
 def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> ErrorReport:
@@ -80,12 +61,11 @@ def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> 
     options, threads = options.resolved(rows.n_columns), setting.threads
     if len(options.gamma) != 1:
         raise OptionError("the kernel error needs exactly one `gamma`")
-    planned = plan_bytes(rows, options, "error", 1, threads=threads)
-    check_memory(options, planned)
+    planned = checked_bytes(rows, options, "error", 1, threads=threads)
     kernel = Kernel(options.kernel_kind, options.gamma[0])
     setting.progress(0, None, "clusters")
     load_kmeans()
-    low: LowRank | None = None
+    low: Form | None = None
     finer: ExactBlocks | None = None
     with one_blas_thread():
         seconds = Stopwatch()
@@ -97,8 +77,7 @@ def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> 
             setting.progress(0, None, "error")
             form = exact_blocks(kernel, parted, options, threads=threads)
         else:
-            low = low_rank(kernel, parted, options, setting, seconds)
-            form = low.form
+            form = low = low_rank(kernel, parted, options, setting, seconds)
         if low is not None and form.relative_error > SMALL_ERROR:
             seconds.restart()
             smaller = equal_memory_blocks(rows, form.bytes, options.seed, threads=threads)
@@ -120,7 +99,7 @@ def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> 
         smallest_eigenvalue=None if low is None else low.smallest_eigenvalue,
         form=form.name,
         relative_error=form.relative_error,
-        low_rank_error=None if low is None else low.form.relative_error,
+        low_rank_error=None if low is None else low.relative_error,
         block_diagonal_error=form.relative_error if low is None else low.block_diagonal_error,
         exact_blocks=finer,
         seconds=sum(seconds.laps.values()),
@@ -132,41 +111,40 @@ def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> 
 
 def low_rank(
     kernel: Kernel, parted: Partition, options: MekaOptions, setting: Setting, seconds: Stopwatch
-) -> LowRank:
+) -> Form:
     """Build low-rank blocks and links, make them positive semidefinite by `options.psd`, and measure them."""
     threads, largest = setting.threads, int(parted.sizes.max())
     # Checked again, now that the sizes of the clusters are known.
-    check_memory(options, plan_bytes(parted.rows, options, "error", 1, threads=threads, largest=largest))
+    checked_bytes(parted.rows, options, "error", 1, threads=threads, largest=largest)
     meka = approximate_kernel(
         kernel, parted, options, threads=threads, progress=setting.progress, seconds=seconds
     )
     setting.progress(0, None, "error")
     seconds.restart()
-    repair = positive_repair(meka, options.psd)
+    smallest, middle, diagonal = positive_repair(meka, options.psd)
     seconds.lap("positive")
     chosen = _sample(parted, options)
-    whole = _meka_blocks(meka, chosen, repair.middle, links=True)
-    error = relative_error(kernel, chosen, whole, diagonal=repair.diagonal, threads=threads)
+    whole = _meka_blocks(meka, chosen, middle, links=True)
+    error = relative_error(kernel, chosen, whole, diagonal=diagonal, threads=threads)
     apart = relative_error(kernel, chosen, _meka_blocks(meka, chosen, None, links=False), threads=threads)
-    form = Form("low-rank", tuple(meka.ranks.tolist()), len(meka.links), meka.bytes, error)
-    return LowRank(form, apart, repair.smallest)
+    size = (tuple(meka.ranks.tolist()), len(meka.links), meka.bytes)
+    return Form("low-rank", *size, error, apart, smallest)
 
 
-def positive_repair(meka: Meka, psd: str) -> Repair:
+def positive_repair(meka: Meka, psd: str) -> tuple[float | None, FloatArray | None, float]:
     """Return the change that ``clip``, ``shift`` or ``none`` makes to an approximation.
 
-    ``clip`` replaces the matrix between the bases if it has a negative eigenvalue; ``shift`` adds the
-    magnitude of the most negative one to the diagonal.
+    It is the smallest eigenvalue before the change, if it was computed; the matrix ``(r, r)`` between the
+    bases by which ``clip`` replaces the approximation's own if that has a negative eigenvalue; and what
+    ``shift`` adds to the diagonal, the magnitude of the most negative one.
     """
     if psd == "clip":
         spectrum = positive_spectrum(meka, "clip")
         if spectrum.smallest >= 0:
-            return Repair(spectrum.smallest)
-        return Repair(spectrum.smallest, (spectrum.vectors * spectrum.values) @ spectrum.vectors.T)
-    if psd == "shift":
-        smallest = smallest_eigenvalue(meka)
-        return Repair(smallest, diagonal=max(0.0, -smallest))
-    return Repair()
+            return spectrum.smallest, None, 0.0
+        return spectrum.smallest, (spectrum.vectors * spectrum.values) @ spectrum.vectors.T, 0.0
+    smallest = smallest_eigenvalue(meka) if psd == "shift" else None
+    return smallest, None, max(0.0, -smallest) if smallest is not None else 0.0
 
 
 def exact_blocks(kernel: Kernel, parted: Partition, options: MekaOptions, *, threads: int = 1) -> Form:

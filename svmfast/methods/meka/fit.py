@@ -5,7 +5,7 @@ Si, Hsieh, Dhillon, "Memory Efficient Kernel Approximation", JMLR 18 (2017).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +25,7 @@ from svmfast.methods.given import ALONE, Setting
 from svmfast.methods.meka.approximation import approximate_kernel
 from svmfast.methods.meka.blocks import block_ridge, block_svc
 from svmfast.methods.meka.options import MekaOptions
-from svmfast.methods.meka.plan import check_blocks, check_memory, plan_bytes, triangle_bytes
+from svmfast.methods.meka.plan import check_blocks, checked_bytes, triangle_bytes
 from svmfast.methods.meka.report import MekaReport
 from svmfast.methods.meka.solve import assemble, meka_ridge, meka_svc
 from svmfast.models.base import Model
@@ -45,7 +45,7 @@ def fit_ridge(
     With several `gamma` or `lambda_`, `folds` must be set, and the pair with the smallest RMSE is used.
     """
     options = options.resolved(rows.n_columns)
-    return _fit("ridge", Problem.of_values(rows, targets), options, setting)
+    return _fit("ridge", _problem("ridge", rows, targets, options), options, setting)
 
 
 def fit_svc(
@@ -57,7 +57,7 @@ def fit_svc(
     model instead (BKA-SVM, section 4.2 of the paper).
     """
     options = options.resolved(rows.n_columns)
-    return _fit("svc", _classes(rows, labels, options), options, setting)
+    return _fit("svc", _problem("svc", rows, labels, options), options, setting)
 
 
 def fit_exact(
@@ -88,48 +88,28 @@ def cross_validate_meka(
 ) -> tuple[CrossValidation, ...]:
     """Return the score of each pair of gamma and regularization, without fitting a model to all rows."""
     options = options.resolved(rows.n_columns)
-    problem = Problem.of_values(rows, targets)
-    if options.task == "svc":
-        problem = _classes(rows, targets, options)
+    problem = _problem(str(options.task), rows, targets, options)
     check_folds(options.folds, 1, len(rows))
-    _planned(str(options.task), problem, options, setting.threads)
+    checked_bytes(rows, options, str(options.task), problem.targets.shape[1], threads=setting.threads)
     with one_blas_thread():
         return _scores(str(options.task), problem, options, setting)
 
 
-def _classes(rows: Rows, labels: FloatArray, options: MekaOptions) -> Problem:
-    if options.psd == "none" and not options.block_only:
+def _problem(task: str, rows: Rows, labels: FloatArray, options: MekaOptions) -> Problem:
+    if task == "svc" and options.psd == "none" and not options.block_only:
         raise OptionError("svc needs a positive semidefinite approximation; `psd` must be clip or shift")
-    return Problem.of_classes(rows, labels, options.weights, pairs=options.block_only)
-
-
-def _planned(task: str, problem: Problem, options: MekaOptions, threads: int) -> int:
-    """Return the memory that the fit takes; raise MemoryLimitError if that is over the limit."""
-    planned = plan_bytes(problem.rows, options, task, problem.targets.shape[1], threads=threads)
-    check_memory(options, planned)
-    return planned
+    return Problem.of_task(task, rows, labels, options.weights, pairs=options.block_only)
 
 
 def _scores(
     task: str, problem: Problem, options: MekaOptions, setting: Setting
 ) -> tuple[CrossValidation, ...]:
-    regularizations = options.regularizations(problem.loss)
-    pairs = [(gamma, regularization) for gamma in options.gamma for regularization in regularizations]
-    assert options.folds is not None
-    quiet = Setting(setting.threads)
-    return cross_validate(
-        problem,
-        pairs,
-        options.folds,
-        options.seed,
-        setting,
-        lambda inside: (
-            model
-            for work in [Work(task, inside, options, quiet)]
-            for gamma in options.gamma
-            for model in work.models(gamma, regularizations)
-        ),
-    )
+    def models(inside: Problem) -> Iterator[RoutedModel]:
+        work = Work(task, inside, options, Setting(setting.threads))
+        for gamma in options.gamma:
+            yield from work.models(gamma, options.regularizations(problem.loss))
+
+    return cross_validate(problem, options, setting, models)
 
 
 class Work:
@@ -155,9 +135,7 @@ class Work:
                 return [block_svc(kernel, parted, problem, cost, threads) for cost in regularizations]
             return block_ridge(kernel, parted, problem, regularizations, threads)
         largest, width = int(parted.sizes.max()), problem.targets.shape[1]
-        check_memory(
-            options, plan_bytes(parted.rows, options, self.task, width, threads=threads, largest=largest)
-        )
+        checked_bytes(parted.rows, options, self.task, width, threads=threads, largest=largest)
         meka = approximate_kernel(kernel, parted, options, threads=threads, progress=self.setting.progress)
         self.ranks, self.links, self.bytes = tuple(meka.ranks.tolist()), len(meka.links), meka.bytes
         self.setting.progress(0, None, "solve")
@@ -206,7 +184,7 @@ def _fit(
     rows, regularizations = problem.rows, options.regularizations(problem.loss)
     # In a conversion, lambda is chosen on held-out rows.
     check_folds(options.folds, 1 if task == "exact" else len(options.gamma) * len(regularizations), len(rows))
-    planned = _planned(task, problem, options, setting.threads)
+    planned = checked_bytes(rows, options, task, problem.targets.shape[1], threads=setting.threads)
     load_kmeans()
     scores: tuple[CrossValidation, ...] = ()
     held_out: Mapping[str, float] | None = None

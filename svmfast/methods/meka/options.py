@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Seeded, class_weights, option, with_defaults
+from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
 from svmfast.values import Choice, Grid, Real, Switch, Whole
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ LAMBDAS, EXACT_LAMBDAS = (0.1,), (1e-6, 1e-4, 1e-2, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MekaOptions(Seeded, Bounded):
+class MekaOptions(Seeded, Bounded, Tasked):
     """Options of ``meka``.
 
     Options whose default depends on others are None until :meth:`resolved` sets them.
@@ -101,11 +101,6 @@ class MekaOptions(Seeded, Bounded):
         "Use exact blocks within clusters and zero between them (BKA); svc: one LIBSVM model per cluster.",
     )
     sample: int = option(20_000, Whole(2), "error: number of rows on which the matrices are compared.")
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether the task is classification."""
-        return self.task == "svc"
 
     @property
     def ignores_labels(self) -> bool:

@@ -25,12 +25,16 @@ BLOCK_CACHE_MEGABYTES = 100
 PROGRAM_BYTES = (160 if find_spec("pandas") is None else 230) * 2**20
 
 
-def check_memory(options: MekaOptions, planned: int) -> None:
-    """Raise MemoryLimitError if the planned memory is over the limit."""
+def checked_bytes(
+    rows: Rows, options: MekaOptions, task: str, functions: int, *, threads: int, largest: int = 0
+) -> int:
+    """Return :func:`plan_bytes`; raise MemoryLimitError if that is over the limit."""
+    planned = plan_bytes(rows, options, task, functions, threads=threads, largest=largest)
     if planned > options.memory:
         raise MemoryLimitError(
             "the work", planned, options.memory, "raise `memory`, or lower `rank`, `clusters` or `threads`"
         )
+    return planned
 
 
 def plan_bytes(

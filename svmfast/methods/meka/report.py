@@ -82,7 +82,7 @@ class ErrorReport:
     relative_error: float
     #: Of low-rank blocks and links, even if they were not chosen; and of low-rank blocks without links.
     low_rank_error: float | None
-    block_diagonal_error: float
+    block_diagonal_error: float | None
     #: None if they were not tried.
     exact_blocks: ExactBlocks | None
     #: For building the approximation, without measuring its error.

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from inspect import signature
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import UnsupportedError
 from svmfast.methods.meka.approximation import Meka
 from svmfast.methods.meka.plan import DENSE_SIZE
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
+from svmfast.rows import FloatArray
 from svmfast.solvers.nystrom import eigen_descending
 from svmfast.solvers.squared_hinge import solve_squared_hinge
-
-FloatArray = NDArray[np.float64]
 
 #: A squared hinge problem counts as solved when the gradient, relative to that at zero, is at most this. With
 #: 1e-3 the error of the weights may be as large as their norm, and the solution for one C may pass for the
@@ -139,11 +137,6 @@ def ridge_by_cg(meka: Meka, targets: FloatArray, regularization: float) -> Float
 
     Since Q is orthonormal, this solves (Q L Q^T + lambda I) alpha = targets in the coordinates of the basis,
     z = Q^T alpha. A step takes (sum k)^2 instead of n k + (sum k)^2 multiply-adds.
-
-    Raises
-    ------
-    UnsupportedError
-        L + lambda I is not positive definite, or the iteration does not converge.
     """
     from scipy.sparse.linalg import LinearOperator, cg
 

@@ -8,22 +8,30 @@ Kwok: Clustered Nystrom method for large scale manifold learning and dimension r
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from svmfast.errors import MemoryLimitError
+from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.kernels import Kernel
+from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.equal_rows import row_keys
 from svmfast.methods.common.error_statement import labels_differing
+from svmfast.methods.common.file_sizes import FileSizes
+from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.hold_out import Aside, rows_aside
 from svmfast.methods.common.problem import Problem
-from svmfast.methods.given import Setting
+from svmfast.methods.given import Inputs, Outcome, Setting
+from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.methods.nystrom.options import NystromOptions
 from svmfast.methods.nystrom.report import NystromReport
+from svmfast.models.expansion import KernelExpansion
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import values_differing_percent
+from svmfast.solvers.arithmetic import provenance
 from svmfast.solvers.kernel_clusters import kmeans_centers, load_kmeans
 from svmfast.solvers.nystrom import eigen_descending, inverse_root, kernel_features
 from svmfast.solvers.squared_hinge import solve_squared_hinge
@@ -31,6 +39,71 @@ from svmfast.threads import one_blas_thread
 
 #: The squared hinge problem counts as solved when the gradient, relative to that at zero, is at most this.
 TOLERANCE = 1e-5
+#: Default regularization of ridge, and of fits to decision values.
+LAMBDA, EXACT_LAMBDA = 0.1, 1e-6
+#: Numbers of landmarks of the candidates for ``frontier``.
+SIZES = (64, 256, 1024)
+
+
+def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
+    """Train on `data`, or fit `exact` on its rows."""
+    data, source = inputs.rows("data"), inputs["exact"]
+    rows, gamma = data.rows, options.gamma or 1.0 / max(1, data.rows.n_columns)
+    if source is not None:
+        exact = source.model
+        assert isinstance(exact, KernelExpansion), "the declaration requires it"
+        if options.gamma is None:
+            if exact.kernel.kind != "rbf":
+                raise OptionError(f"the exact model's kernel is {exact.kernel.kind}; give `gamma`")
+            gamma = exact.kernel.gamma
+        if not exact.head.n_functions:
+            raise UnsupportedError("the model has no decision function", "it needs no conversion")
+        setting.progress(0, None, "exact model on the rows")
+        values = exact.decision_values(rows, threads=setting.threads)
+        problem, task = Problem(rows, values, exact.head, "squares"), "exact"
+    else:
+        task = str(options.task)
+        if data.labels is None:
+            raise OptionError(f"`task` {task} needs labels")
+        problem = Problem.of_task(task, rows, data.labels, options.weights)
+        warn_of_absent(options.weights, data.labels, data.name, setting)
+    # Decision values have no noise.
+    lambda_ = options.lambda_ or (LAMBDA if source is None else EXACT_LAMBDA)
+    regularization = options.C if problem.hinge else lambda_
+    model, report = fit(problem, replace(options, gamma=gamma), regularization, source is not None, setting)
+    parameters = f"task {task} gamma {gamma!r} {'C' if problem.hinge else 'lambda'} {regularization!r}"
+    parameters += "".join(f" w{label} {weight!r}" for label, weight in options.weights)
+    parameters += f" landmarks {options.landmarks}"
+    origin = provenance("nystrom", parameters, options.seed, None if source is None else source.identity)
+    remark_on_classes(report.held_out, setting)
+    return Outcome(replace(model, provenance=origin), report)
+
+
+def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
+    """Return the candidates for ``frontier``: some numbers of landmarks."""
+    if not grid.exact.head.n_functions:
+        return [], [NotTried("nystrom", "a model without decision functions needs no conversion")]
+    options: dict[str, Any] = {"seed": grid.seed}
+    if grid.exact.kernel.kind != "rbf":
+        options["gamma"] = 1.0 / max(1, grid.exact.n_features)
+    sizes = FileSizes(grid)
+    bytes_of = partial(sizes.routed, 1, head=grid.exact.head)
+    found: dict[int, Candidate] = {}
+
+    def add(size: int, level: int, sized: bool = False) -> None:
+        chosen = {"landmarks": size, **options}
+        # k-means, then the features and their products.
+        work = grid.rows * size * (20 * grid.width + 2 * size) + 30 * size**3
+        seconds, inputs = IMPORTS + grid.exact_seconds + work / (2 * RATE), ("data", "exact")
+        most = bytes_of(size)
+        found[size] = Candidate(f"nystrom-{size}", level, chosen, inputs, most, sized, seconds)
+
+    most = len(grid.exact.sv) - 1
+    for level, size in enumerate(size for size in SIZES if size <= most):
+        add(size, level)
+    if fitting := sizes.largest(bytes_of, most):
+        add(fitting, sum(size < fitting for size in SIZES), sized=True)
+    return list(found.values()), []
 
 
 def fit(
@@ -40,15 +113,14 @@ def fit(
 
     The options have a `gamma`. `regularization` is C or lambda. `converted`: the targets are an exact model's
     decision values.
-
-    Raises
-    ------
-    MemoryLimitError
-        The features need more than ``options.memory``.
     """
     rows, targets, gamma = problem.rows, problem.targets, options.gamma
     assert gamma is not None
-    _check_memory(len(rows), rows.n_columns, targets.shape[1], options)
+    n, m = len(rows), options.landmarks
+    needed = 8 * (n * (m + 4 * targets.shape[1]) + 3 * m * m + m * rows.n_columns)
+    if needed > options.memory:
+        what = f"training on {n:,} rows and {m:,} landmarks"
+        raise MemoryLimitError(what, needed, options.memory, "raise `memory`, or use fewer landmarks or rows")
     aside = rows_aside(row_keys(rows), None, (options.seed, 1), copies_agree=converted)
     fitted = problem.only(np.flatnonzero(aside.fitted))
     load_kmeans()
@@ -81,18 +153,6 @@ def fit(
         **_error(compared, decisions, aside, converted=converted),
     )
     return model, report
-
-
-def _check_memory(n: int, width: int, functions: int, options: NystromOptions) -> None:
-    m = options.landmarks
-    needed = 8 * (n * (m + 4 * functions) + 3 * m * m + m * width)
-    if needed > options.memory:
-        raise MemoryLimitError(
-            f"training on {n:,} rows and {m:,} landmarks",
-            needed,
-            options.memory,
-            "raise `memory`, or use fewer landmarks or rows",
-        )
 
 
 def _ridge(features: FloatArray, problem: Problem, lambda_: float) -> tuple[FloatArray, FloatArray]:

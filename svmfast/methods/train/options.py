@@ -58,11 +58,6 @@ class TrainOptions(Bounded):
         """Whether the task is classification."""
         return self.svm_type in ("c_svc", "nu_svc")
 
-    @property
-    def is_regression(self) -> bool:
-        """Whether the task is regression."""
-        return self.svm_type in ("epsilon_svr", "nu_svr")
-
     def check(self, given: Collection[str]) -> None:
         """Raise OptionError for options that contradict each other."""
         if self.folds is not None and "output" in given:

@@ -15,7 +15,8 @@ from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.train.options import TrainOptions
 from svmfast.methods.train.training import cross_validate, train
-from svmfast.solvers.file_digits import rows_of_eight_digits
+from svmfast.rows import Rows
+from svmfast.solvers.file_digits import eight_digits
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,17 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
     warn_of_absent(options.weights, labels, data.name, setting)
     if options.folds is not None:
         predicted = cross_validate(data.rows, labels, options.folds, options, log=setting.log)
-        score = FoldScore.of(predicted, labels, options.folds, regression=options.is_regression)
+        regression = options.svm_type in ("epsilon_svr", "nu_svr")
+        score = FoldScore.of(predicted, labels, options.folds, regression=regression)
         if score.quality.classes:  # stdout is svm-train's
             setting.note(replace(score, names=setting.names_of_labels()).classes())
         remark_on_classes(score.quality, setting)
         return Outcome(None, score)
     model = train(data.rows, labels, options, threads=setting.threads, log=setting.log)
     # svm-train's file has eight digits, and the model in memory should equal the one in the file.
-    model = replace(model, sv=rows_of_eight_digits(model.sv))
+    sv = model.sv
+    sv = Rows.trusted(sv.indptr, sv.indices, eight_digits(sv.values), sv.n_columns)
+    model = replace(model, sv=sv)
     head, kernel = model.head, model.kernel
     if head.labels is not None and len(head.labels) == 1:
         only = f"all rows have label {head.labels[0]}: the model will always predict that"

@@ -29,23 +29,11 @@ def train(
 ) -> KernelExpansion:
     """Train a model with LIBSVM's solver.
 
-    Parameters
-    ----------
-    data : Rows, (n, d) array_like or SciPy sparse matrix
-        For the precomputed kernel: the row's serial number (from 1), then a kernel value for each row.
-    labels : (n,) array_like
-        Classes (integers) or regression targets; one-class training ignores them.
-    options : TrainOptions, optional
-    threads : int
-        With more than one, the pairs of three or more classes are solved in parallel, each with its own
-        cache (for C-SVC without class weights, probabilities and log). The model is the same, byte for byte.
-    log : callable, optional
-        Called from another thread with pieces of the solver's messages.
-
-    Returns
-    -------
-    KernelExpansion
-        The model that svm-train of the installed LIBSVM version would write, byte for byte.
+    It is the model that svm-train of the installed LIBSVM version would write, byte for byte. `data` are
+    rows, an array or a SciPy sparse matrix; for the precomputed kernel, the row's serial number (from 1),
+    then a kernel value for each row. One-class training ignores the labels. With several `threads`, the pairs
+    of three or more classes are solved in parallel, each with its own cache (for C-SVC without class weights,
+    probabilities and log). `log` is called from another thread with pieces of the solver's messages.
 
     Raises
     ------
