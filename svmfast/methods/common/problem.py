@@ -44,8 +44,8 @@ class Problem:
         *,
         pairs: bool = False,
     ) -> Problem:
-        """Return the problem of ``svc``, integer labels, or of ``ridge``; with `pairs` the model votes."""
-        if task == "ridge":
+        """Return the problem of ``svc``, integer labels, or of regression; with `pairs` the model votes."""
+        if task != "svc":
             return cls(rows, np.ascontiguousarray(labels[:, None]), Head("epsilon_svr"), "squares")
         head, targets = svc_targets(labels, pairs=pairs)
         return cls(rows, targets, head, "squared_hinge", row_weights(weights, labels))
