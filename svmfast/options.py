@@ -136,12 +136,32 @@ def with_defaults(options: T, usual: Mapping[str, Any]) -> T:
     return dataclasses.replace(options, **missing)  # type: ignore[type-var]
 
 
+def class_weights(where: str) -> Any:
+    """Return the option `weights` of a trainer, which multiplies C for the rows that `where` describes."""
+    return option(
+        (),
+        Weights(),
+        f"Multiply C by NUMBER for {where}. "
+        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
+        "-w",
+    )
+
+
 def changed_words(options: object) -> tuple[str, ...]:
     """Return the options of an object that differ from their defaults, as command-line arguments."""
     values = {one.name: getattr(options, one.name) for one in options_of(type(options))}
     defaults = {one.name: one.default for one in options_of(type(options))}
     changed = {name: value for name, value in values.items() if value != defaults[name]}
     return tuple(command_words(type(options), changed))
+
+
+class Tasked:
+    """Options of a trainer, among them `task`, which is svc for classes."""
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the task is classification."""
+        return bool(vars(self)["task"] == "svc")
 
 
 @dataclass(frozen=True, kw_only=True)

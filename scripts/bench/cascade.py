@@ -33,6 +33,7 @@ from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.cascade.threshold import Evaluated, choose, least_rows, smallest_error
 from svmfast.methods.common.equal_rows import groups_of, row_keys
+from svmfast.methods.given import Setting
 from svmfast.models.answer import answer
 from svmfast.models.base import CountedModel
 from svmfast.models.certified import label_margins
@@ -182,7 +183,7 @@ def timing(found: Known, limit: float, repeats: int) -> dict[str, Any]:
     """Join on all rows, and measure the speeds in turn."""
     threads, exact, rows = usable_cores(), found.exact, found.rows
     options = CascadeOptions(max_diff=limit)
-    joined, report = join(found.fast, exact, rows, options, labels=found.labels, threads=threads)
+    joined, report = join(found.fast, exact, rows, options, Setting(threads), labels=found.labels)
     calls = {
         "exact": partial(answer, exact, rows, threads=threads),
         "fast": partial(answer, found.fast, rows, threads=threads),

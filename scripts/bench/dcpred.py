@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from dcpred_cases import CASES, Case
 from dcpred_page import draw, page
+from kernel_features import BASELINES
 from measuring import processor
 from sklearn.svm import LinearSVC
 
@@ -34,11 +35,10 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import Dataset, read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.dcpred.convert import fit_exact
-from svmfast.methods.dcpred.fit import fit_ridge, fit_svc
+from svmfast.methods.dcpred.fit import fit_exact, fit_ridge, fit_svc
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import DcpredReport
-from svmfast.methods.meka.baselines import BASELINES
+from svmfast.methods.given import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.rows import Rows
@@ -101,7 +101,7 @@ def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dic
 
 
 def fit_head(data: Dataset) -> Any:
-    from svmfast.methods.common.class_targets import svc_targets
+    from svmfast.methods.common.problem import svc_targets
 
     return svc_targets(data.labels, pairs=False)[0]
 
@@ -109,7 +109,7 @@ def fit_head(data: Dataset) -> Any:
 def trained(case: Case, data: Dataset, test: Dataset) -> tuple[dict[str, Any], DcpredReport]:
     """Train a case; return its accuracy, training time and costs, and the report."""
     begin = time.perf_counter()
-    model, report = fit_svc(data.rows, data.labels, options_of(case), threads=THREADS)
+    model, report = fit_svc(data.rows, data.labels, options_of(case), Setting(THREADS))
     seconds = time.perf_counter() - begin
     return {"accuracy": accuracy(model, test), "seconds": seconds, **costs(model, test)}, report
 
@@ -193,7 +193,7 @@ def chosen_part(folder: Path, only: list[str]) -> dict[str, Any]:
         data, test = read(folder, case.train), read(folder, case.test)
         begin = time.perf_counter()
         limited = options_of(replace(case, shape={}), max_operations=asked)
-        model, report = fit_svc(data.rows, data.labels, limited, threads=THREADS)
+        model, report = fit_svc(data.rows, data.labels, limited, Setting(THREADS))
         seconds = time.perf_counter() - begin
         out[name] = {
             "asked": asked, "accuracy": accuracy(model, test), "seconds": seconds,
@@ -234,7 +234,7 @@ def curves_part(folder: Path, only: list[str]) -> dict[str, Any]:
                 chosen = options_of(case, clusters=clusters, landmarks=landmarks, **{
                     **given, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0})  # fmt: skip
                 begin = time.perf_counter()
-                model, report = fit_svc(data.rows, data.labels, chosen, threads=THREADS)
+                model, report = fit_svc(data.rows, data.labels, chosen, Setting(THREADS))
                 points.append({
                     "variant": variant, "landmarks": landmarks, "accuracy": accuracy(model, test),
                     "counted": report.multiply_adds / report.linear_multiply_adds,
@@ -267,7 +267,7 @@ def ridge_part(folder: Path, only: list[str]) -> dict[str, Any]:
                     gamma=(gamma,), lambda_=(regularization,), clusters=8, landmarks=landmarks,
                     **{**changes, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0},
                 )  # fmt: skip
-                model, report = fit_ridge(data.rows, y, chosen, threads=THREADS)
+                model, report = fit_ridge(data.rows, y, chosen, Setting(THREADS))
                 points.append({
                     "variant": variant, "landmarks": landmarks,
                     "rmse": rmse(model.decision_values(test.rows, threads=THREADS)[:, 0]),
@@ -307,7 +307,7 @@ def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
         for fit in ("values", "labels") if exact.head.n_classes == 2 else ("labels",):
             begin = time.perf_counter()
             made, report = fit_exact(
-                data.rows, exact, DcpredOptions(gamma=(gamma,), fit=fit, **shape), threads=THREADS
+                data.rows, exact, DcpredOptions(gamma=(gamma,), fit=fit, **shape), Setting(THREADS)
             )
             seconds = time.perf_counter() - begin
             n = min(len(test.rows), 30_000)

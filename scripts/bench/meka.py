@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kernel_features import BASELINES, equal_memory_rank, kernel_error_of
 from measuring import machine, place
 from meka_ridge import FILES, THREADS, read, ridge_part
 from meka_tables import draw, markdown
@@ -30,12 +31,14 @@ from pages import put_into
 
 from svmfast.formats.detect import load_model
 from svmfast.kernels import Kernel
-from svmfast.methods.meka.error import baseline_error, kernel_error
+from svmfast.methods.given import Setting
+from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_svc
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 
+WORK = Setting(THREADS)
 #: The MEKA paper's table 7: (k, gamma, c) and the errors of Nystrom, k-means Nystrom, RFF, Fastfood, MEKA.
 PAPER_ERROR = {
     "pendigits": ((128, 2.0, 5), (0.1325, 0.0828, 0.4404, 0.4726, 0.0811)),
@@ -62,15 +65,17 @@ def error_part(folder: Path) -> dict[str, Any]:
         rows = read(folder, FILES[name])[0]
         if name == "pendigits":
             rows = scaled(rows, "[0,1]")
-        settings = MekaOptions(gamma=(gamma,), clusters=clusters, rank=k, psd="none", compare=True)
-        report = kernel_error(rows, settings, threads=THREADS)
+        settings = MekaOptions(gamma=(gamma,), clusters=clusters, rank=k, psd="none")
+        report, kernel = kernel_error(rows, settings, WORK), Kernel("rbf", gamma)
+        rank = equal_memory_rank(report.bytes, rows)
+        same_memory = [kernel_error_of(b, kernel, rows, rank, threads=THREADS) for b in BASELINES]
         same_rank = [
-            asdict(baseline_error(b, Kernel("rbf", gamma), rows, k, 20_000, 0, threads=THREADS))
+            kernel_error_of(b, kernel, rows, k, threads=THREADS)
             for b in ("nystrom", "kmeans-nystrom", "random-fourier", "fastfood")
         ]
         columns = ("nystrom", "kmeans-nystrom", "random-fourier", "fastfood", "meka")
         out[name] = {
-            "meka": asdict(report),
+            "meka": {**asdict(report), "baselines": same_memory},
             "same_rank": same_rank,
             "paper": dict(zip(columns, paper, strict=True)),
         }
@@ -88,18 +93,17 @@ def sweep_part(folder: Path) -> list[dict[str, Any]]:
             # From large to small gamma: for a large gamma the method tries exact blocks of the same memory.
             for power in range(6, -7, -1):
                 settings = MekaOptions(gamma=(2.0**power,), clusters=5, rank=64, psd="none")
-                report = kernel_error(x, settings, threads=THREADS)
-                whole = kernel_error(x, replace(settings, block_only=True), threads=THREADS)
+                report = kernel_error(x, settings, WORK)
+                whole = kernel_error(x, replace(settings, block_only=True), WORK)
                 tried = report.exact_blocks
                 if tried is None:
                     same = replace(settings, block_only=True, clusters=finer)
-                    tried_error = kernel_error(x, same, threads=THREADS).relative_error
+                    tried_error = kernel_error(x, same, WORK).relative_error
                 else:
                     finer, tried_error = tried.clusters, tried.relative_error
-                rank = max(1, round(report.bytes / (8 * len(x))))
-                kernel = Kernel("rbf", 2.0**power)
+                rank, kernel = equal_memory_rank(report.bytes, x), Kernel("rbf", 2.0**power)
                 low = {
-                    b: baseline_error(b, kernel, x, rank, 20_000, 0, threads=THREADS).relative_error
+                    b: kernel_error_of(b, kernel, x, rank, threads=THREADS)["relative_error"]
                     for b in ("nystrom", "kmeans-nystrom")
                 }
                 out.append(
@@ -137,7 +141,7 @@ def bka_part(folder: Path) -> dict[str, Any]:
     def local(seed: int) -> None:
         settings = MekaOptions(gamma=(2.0,), C=(32.0,), clusters=64, block_only=True, seed=seed)
         begin = time.perf_counter()
-        model, _ = fit_svc(rows, y, settings, threads=THREADS)
+        model, _ = fit_svc(rows, y, settings, WORK)
         seconds = time.perf_counter() - begin
         runs.append({"seed": seed, "seconds": seconds, "accuracy": percent(model, test, truth)})
 
@@ -174,7 +178,7 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
             task="svc", gamma=gammas, C=costs, clusters=5, rank=landmarks, landmarks=landmarks, folds=3
         )
         begin = time.perf_counter()
-        scores = cross_validate_meka(rows.take(some), y[some], settings, threads=THREADS)
+        scores = cross_validate_meka(rows.take(some), y[some], settings, WORK)
         choosing = time.perf_counter() - begin
         best = max(scores, key=lambda s: s.score)
         settings = MekaOptions(
@@ -185,7 +189,7 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
             landmarks=landmarks,
         )
         begin = time.perf_counter()
-        model, report = fit_svc(rows, y, settings, threads=THREADS)
+        model, report = fit_svc(rows, y, settings, WORK)
         seconds = time.perf_counter() - begin
         begin = time.perf_counter()
         accuracy = percent(model, other, truth)
@@ -222,7 +226,7 @@ def exact_part(folder: Path) -> list[dict[str, Any]]:
     for clusters, rank, landmarks in ((10, 128, 256), (10, 128, 128), (10, 256, 256), (20, 128, 128)):
         settings = MekaOptions(gamma=(2.0,), clusters=clusters, rank=rank, landmarks=landmarks)
         begin = time.perf_counter()
-        model, report = fit_exact(rows, exact, settings, threads=THREADS)
+        model, report = fit_exact(rows, exact, settings, WORK)
         seconds = time.perf_counter() - begin
         values = model.decision_values(test, threads=THREADS)
         out.append(

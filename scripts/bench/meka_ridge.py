@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kernel_features import BASELINES, equal_memory_rank
 
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.meka.baselines import BASELINES
+from svmfast.methods.given import Setting
 from svmfast.methods.meka.fit import fit_ridge
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.rows import Rows
@@ -55,11 +56,11 @@ def ridge_part(folder: Path) -> dict[str, Any]:
             if "meka" in chosen:
                 gamma, regularization = chosen["meka"]
                 settings = replace(settings, gamma=(gamma,), lambda_=(regularization,), folds=None)
-            model, report = fit_ridge(inside, a, settings, threads=THREADS)
+            model, report = fit_ridge(inside, a, settings, Setting(THREADS))
             chosen["meka"] = (report.gamma, report.regularization)
             predicted = model.decision_values(outside, threads=THREADS)[:, 0]
             scores.setdefault("meka", []).append(float(np.sqrt(np.mean((predicted - b) ** 2))))
-            rank = round(report.bytes / (8 * len(inside)))
+            rank = equal_memory_rank(report.bytes, inside)
             for base in BASELINES:
                 if base not in chosen:
                     chosen[base] = baseline_choice(base, inside, a, rank, gammas, lambdas)

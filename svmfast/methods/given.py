@@ -250,6 +250,10 @@ class Setting:
     names_of_labels: Callable[[], Mapping[float, str] | None] = lambda: None
 
 
+#: A run from Python, on one thread and without messages.
+ALONE = Setting(threads=1)
+
+
 class Inputs(dict[str, Any]):
     """The inputs of a run by name; None for those that were not given.
 

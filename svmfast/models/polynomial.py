@@ -37,6 +37,8 @@ from svmfast.rows import FloatArray, Rows
 
 MAX_ORDER = 32
 ABOUT = ("zero", "centre")
+#: The only value of `validity_bound`; without that field the bound is known.
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +73,8 @@ class PolynomialModel(Cacheless):
         The numbers of the certificate, see :func:`svmfast.certificate.error_bounds`; None without one.
     embedded_exact : KernelExpansion or None
         The model this was made from, which answers the rows that are not certified.
+    has_validity_bound : bool
+        Whether the terms are the expansion's own, neither calibrated nor shortened to fit a size.
     """
 
     head: Head
@@ -88,6 +92,7 @@ class PolynomialModel(Cacheless):
     bound_degrees: FloatArray | None = None
     bound_rest: FloatArray | None = None
     embedded_exact: KernelExpansion | None = None
+    has_validity_bound: bool = True
 
     kind: ClassVar[str] = "polynomial"
     is_rigorous: ClassVar[bool] = True
@@ -98,6 +103,7 @@ class PolynomialModel(Cacheless):
             ScalarField("n_features", "int"),
             ScalarField("about", "text"),
             ScalarField("sv_squared_norm", "float"),
+            ScalarField("validity_bound", "text", optional=True),
         ),
         arrays=(
             *HEAD_ARRAYS,
@@ -318,12 +324,6 @@ class PolynomialModel(Cacheless):
         """Return the ``(n, p)`` decision values in LIBSVM's pair order."""
         return self.evaluate(rows, threads=threads)[0]
 
-    @property
-    def has_validity_bound(self) -> bool:
-        """Whether the terms are the expansion's own: not neither calibrated nor shortened to fit a size."""
-        words = self.provenance.get("parameters", "").split()
-        return not any(word == "calibrated" or word.startswith("max_bytes=") for word in words)
-
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
         """Return for each row whether the validity bound holds, ``(n,)`` bool.
 
@@ -385,6 +385,7 @@ class PolynomialModel(Cacheless):
                 "n_features": self.n_features,
                 "about": self.about,
                 "sv_squared_norm": self.sv_squared_norm,
+                **({} if self.has_validity_bound else {"validity_bound": UNKNOWN}),
             },
             {
                 **arrays,
@@ -408,6 +409,8 @@ class PolynomialModel(Cacheless):
     def from_record(cls, record: Record) -> PolynomialModel:
         """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
         scalars, arrays = record.scalars, record.arrays
+        bound = scalars.get("validity_bound")
+        _expect("validity_bound", bound in (None, UNKNOWN), f"'{bound}'", UNKNOWN)
         return cls(
             head=head_of(record),
             gamma=float(scalars["gamma"]),
@@ -424,6 +427,7 @@ class PolynomialModel(Cacheless):
             bound_degrees=arrays.get("bound_degrees"),
             bound_rest=arrays.get("bound_rest"),
             embedded_exact=cast("KernelExpansion | None", record.embedded.get("exact")),
+            has_validity_bound=bound is None,
         )
 
 

@@ -61,8 +61,8 @@ def require(
 def missing_probability(model: Model, exact: KernelExpansion | None = None) -> UnsupportedError | None:
     """Return why `model`, with `exact` as fallback if given, has no probabilities; None if it has them.
 
-    The reason follows from the head and from the provenance in the file: every conversion keeps the exact
-    model's probabilities, except those that fit the exact model's labels instead of its decision values.
+    Every conversion keeps the exact model's probabilities, except those that fit the exact model's labels
+    instead of its decision values.
     """
     subject, inner = "the model", unscaled(model)
     model = inner
@@ -76,7 +76,7 @@ def missing_probability(model: Model, exact: KernelExpansion | None = None) -> U
                 "for pairs of classes",
                 "predict without `probability`, or convert with dcpred, fitting values or pairs",
             )
-        if origin.get("method") == "dcpred" and origin.get("parameters", "").startswith("task labels,"):
+        if getattr(inner, "fits_labels", False):
             return UnsupportedError(
                 f"{subject} was fitted to labels, not to decision values: probabilities of the exact model "
                 "do not apply to it",

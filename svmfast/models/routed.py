@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -29,12 +29,14 @@ from svmfast.models.base import (
 from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.sizes import check_sizes, check_starts, check_tree, check_width
-from svmfast.routing import ROUTER_WIDTH, Router
+from svmfast.routing import ROUTER_WIDTH, Router, flat_tree
 from svmfast.rows import Rows
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+#: The only value of `fitted`; without that field the targets were those of the data, or decision values.
+LABELS = "labels"
 #: Kernels that a routed model may have.
 ROUTED_KERNELS = ("rbf", LAPLACIAN)
 #: In LIBSVM's layout, cells whose landmarks are sparser than this are evaluated one by one.
@@ -70,6 +72,9 @@ class RoutedModel(Cacheless):
         The origin of the model, to be recorded in its file.
     pseudo : PseudoLandmarks, optional
         Only with the rbf kernel and without `nr_sv`.
+    fits_labels : bool
+        Whether it was fitted to the labels of an exact model instead of its decision values, so that the
+        probabilities of that model do not apply to it.
     """
 
     head: Head
@@ -84,6 +89,7 @@ class RoutedModel(Cacheless):
     nr_sv: IntArray | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
     pseudo: PseudoLandmarks | None = None
+    fits_labels: bool = False
 
     kind: ClassVar[str] = "routed"
     schema: ClassVar[Schema] = Schema(
@@ -92,6 +98,7 @@ class RoutedModel(Cacheless):
             ScalarField("kernel_type", "text"),
             ScalarField("n_features", "int"),
             ScalarField("pseudo_type", "text", optional=True),
+            ScalarField("fitted", "text", optional=True),
         ),
         arrays=(
             *HEAD_ARRAYS,
@@ -150,6 +157,32 @@ class RoutedModel(Cacheless):
                 )
             self.pseudo.check(self.sizes, p)
         self._check_range()
+
+    @classmethod
+    def flat(
+        cls,
+        head: Head,
+        kernel: Kernel,
+        centers: FloatArray,
+        landmarks: Sequence[Rows],
+        coef: Sequence[FloatArray],
+        rho: FloatArray,
+        nr_sv: IntArray | None = None,
+    ) -> RoutedModel:
+        """Return a model of one level and one width, with the landmarks and coefficients of each cell."""
+        cells = len(landmarks)
+        return cls(
+            head=head,
+            kernel=kernel.kind,
+            gamma=np.full(cells, kernel.gamma),
+            children=flat_tree(cells),
+            centers=centers,
+            landmarks=Rows.concatenate(landmarks),
+            sizes=np.array([len(rows) for rows in landmarks], dtype=np.int64),
+            coef=np.ascontiguousarray(np.hstack(coef)),
+            rho=np.ascontiguousarray(rho),
+            nr_sv=nr_sv,
+        )
 
     def _check_range(self) -> None:
         """Refuse coefficients whose sums can overflow; kernel values are at most 1."""
@@ -331,6 +364,8 @@ class RoutedModel(Cacheless):
         if self.pseudo is not None:
             scalars["pseudo_type"] = self.pseudo.kind
             stored |= self.pseudo.stored()
+        if self.fits_labels:
+            scalars["fitted"] = LABELS
         return Record(
             self.kind,
             dict(self.provenance),
@@ -357,7 +392,9 @@ class RoutedModel(Cacheless):
             )
         if arrays["centers"].shape[1] > d:
             raise ModelContentError("centers", f"{arrays['centers'].shape[1]} columns", f"at most {d}")
-        pseudo_type = record.scalars.get("pseudo_type")
+        fitted, pseudo_type = record.scalars.get("fitted"), record.scalars.get("pseudo_type")
+        if fitted not in (None, LABELS):
+            raise ModelContentError("fitted", "unknown targets", LABELS, str(fitted))
         if pseudo_type is None:
             for name in arrays:
                 if name.startswith("pseudo_"):
@@ -375,6 +412,7 @@ class RoutedModel(Cacheless):
             nr_sv=arrays.get("nr_sv"),
             provenance=record.provenance,
             pseudo=None if pseudo_type is None else PseudoLandmarks.from_stored(str(pseudo_type), arrays),
+            fits_labels=fitted is not None,
         )
 
 

@@ -22,3 +22,9 @@ def arithmetic() -> str:
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
     kinds = sorted({library.get("architecture") or library["internal_api"] for library in libraries})
     return f"{instruction_set()}, BLAS {' '.join(kinds) or 'unknown'}"
+
+
+def provenance(method: str, parameters: str, seed: int, source: str | None = None) -> dict[str, str]:
+    """Return the origin of a model with such digits; `source` is the hash of the model it was made from."""
+    origin = {"method": method, "parameters": parameters, "seed": str(seed), "arithmetic": arithmetic()}
+    return origin if source is None else {"source": source, **origin}

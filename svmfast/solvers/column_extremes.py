@@ -13,17 +13,8 @@ _COLUMN_BYTES = 112
 class ColumnExtremes:
     """The smallest and the largest value of each column; zeros that are not stored count too.
 
-    Parameters
-    ----------
-    memory : int
-        Limit on the memory for the columns, in bytes.
-
-    Attributes
-    ----------
-    width : int
-        Width of the widest block so far.
-    rows, values : int
-        Number of rows and of stored values so far.
+    `memory` limits the bytes for the columns. `width` is that of the widest block so far, `rows` and `values`
+    are the numbers of rows and of stored values.
     """
 
     def __init__(self, memory: int) -> None:
@@ -32,12 +23,7 @@ class ColumnExtremes:
         self.width = self.rows = self.values = 0
 
     def add(self, rows: Rows) -> None:
-        """Add a block of rows.
-
-        Raises
-        ------
-        MemoryLimitError
-        """
+        """Add a block of rows."""
         self.width = max(self.width, rows.n_columns)
         needed = self.width * _COLUMN_BYTES
         if needed > self._memory:

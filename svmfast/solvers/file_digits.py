@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svmfast import _core
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray
 
 
 def eight_digits(values: FloatArray) -> FloatArray:
@@ -13,8 +13,3 @@ def eight_digits(values: FloatArray) -> FloatArray:
     """
     rounded: FloatArray = _core.eight_digits(values.ravel()).reshape(values.shape)
     return rounded
-
-
-def rows_of_eight_digits(rows: Rows) -> Rows:
-    """Return rows with their values rounded by :func:`eight_digits`."""
-    return Rows.trusted(rows.indptr, rows.indices, eight_digits(rows.values), rows.n_columns)

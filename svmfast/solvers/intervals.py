@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from svmfast.solvers.bisection import largest
+
 if TYPE_CHECKING:  # this module is imported for help, which imports no NumPy
     from svmfast.rows import FloatArray
 
@@ -37,14 +39,7 @@ def upper_limit(successes: float, n: float, confidence: float = CONFIDENCE) -> f
 
 def largest_count(n: int, share: float, confidence: float = CONFIDENCE) -> int:
     """Return the largest count in n trials whose :func:`upper_limit` is at most `share`; -1 if none is."""
-    low, high = -1, n
-    while low < high:  # the limit grows with the count
-        middle = (low + high + 1) // 2
-        if upper_limit(middle, n, confidence) <= share:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return largest(lambda count: upper_limit(count, n, confidence) <= share, -1, n)
 
 
 def trials_needed(share: float, confidence: float = CONFIDENCE) -> int:
@@ -64,13 +59,8 @@ def paired_difference(worse: int, better: int, n: int) -> tuple[float, float, fl
     """Return the difference of two proportions of the same n trials, and its interval at 95 %.
 
     Bonett and Price, "Adjusted Wald confidence interval for a difference of binomial proportions based on
-    paired data", Journal of Educational and Behavioral Statistics 37 (2012).
-
-    Parameters
-    ----------
-    worse, better : int
-        Trials that only the first outcome has, and trials that only the second has.
-    n : int
+    paired data", Journal of Educational and Behavioral Statistics 37 (2012). `worse` trials have only the
+    first outcome, `better` ones only the second.
     """
     p, q = (worse + 1) / (n + 2), (better + 1) / (n + 2)
     reach = _NORMAL * math.sqrt((p + q - (p - q) ** 2) / (n + 2))
@@ -83,11 +73,7 @@ def weighted_sum(
     """Return a sum of independent estimates with positive weights, and the ends of its interval.
 
     The squared distances from each estimate to the ends of its own interval are added (Zou, Huang and Zhang,
-    Computational Statistics and Data Analysis 53, 2009).
-
-    Parameters
-    ----------
-    terms : iterable of (weight, (estimate, low, high))
+    Computational Statistics and Data Analysis 53, 2009). A term is (weight, (estimate, low, high)).
     """
     total = below = above = 0.0
     for weight, (value, low, high) in terms:
@@ -103,10 +89,6 @@ def mean_ratio(above: FloatArray, below: FloatArray) -> tuple[float, float, floa
     The delta method for the ratio's logarithm. It presumes that the rows show the variance. Where one of them
     makes up a tenth of the estimated variance, or where there are too few rows for such a row to be among
     them, larger ratios cannot be excluded, and the upper end is infinity.
-
-    Parameters
-    ----------
-    above, below : (n,) float64
     """
     n, top, bottom = len(above), float(above.mean()), float(below.mean())
     if not top or not bottom or not math.isfinite(top + bottom):

@@ -18,23 +18,10 @@ _SAFE = 1e100
 def k_means(
     points: Any, count: int, *, seed: int, max_iterations: int, weights: FloatArray | None = None
 ) -> FloatArray:
-    """Return the centers that scikit-learn's k-means finds.
+    """Return the ``(count, d)`` centers that scikit-learn's k-means finds from a single start.
 
-    Parameters
-    ----------
-    points : (n, d) float64 array or SciPy sparse matrix
-        At least `count` points, not necessarily distinct.
-    count : int
-    seed : int
-    max_iterations : int
-        Maximum number of iterations of Lloyd's algorithm, which is run from a single start.
-    weights : (n,) float64, optional
-        Weights of the points.
-
-    Returns
-    -------
-    (count, d) float64
-        Some centers are equal if there are fewer distinct points.
+    `points` is an array or a SciPy sparse matrix of at least `count` points. Some centers are equal if there
+    are fewer distinct points.
     """
     if not points.shape[1]:
         return np.zeros((count, 0))

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.routing import Router
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.k_means import k_means
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: Maximum number of rows that k-means uses (Si, Hsieh, Dhillon 2017, section 5.2).
@@ -22,22 +21,13 @@ _DENSE_BYTES = 256 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Rows ordered by their nearest center.
+    """Rows ordered by their nearest center."""
 
-    Attributes
-    ----------
-    centers : (c, d) float64
-        Centers of the clusters, none of which is empty.
-    order : (n,) int64
-        Position of each ordered row in the input.
-    start : (c + 1,) int64
-        Cluster s has the ordered rows ``start[s]:start[s + 1]``.
-    rows : Rows
-        The rows in this order.
-    """
-
+    #: (c, d) centers of the clusters, none of which is empty.
     centers: FloatArray
+    #: (n,) position of each ordered row in the input.
     order: IntArray
+    #: Cluster s has the ordered rows ``start[s]:start[s + 1]``.
     start: IntArray
     rows: Rows
 
@@ -46,9 +36,13 @@ class Partition:
         """Number of rows of each cluster, ``(c,)``."""
         return np.diff(self.start)
 
+    def places(self, s: int) -> slice:
+        """Return the places of cluster `s` among the ordered rows."""
+        return slice(int(self.start[s]), int(self.start[s + 1]))
+
     def cluster(self, s: int) -> Rows:
         """Return the rows of cluster `s`."""
-        return self.rows[int(self.start[s]) : int(self.start[s + 1])]
+        return self.rows[self.places(s)]
 
 
 def load_kmeans() -> None:
@@ -57,20 +51,10 @@ def load_kmeans() -> None:
 
 
 def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = KMEANS_ROWS) -> FloatArray:
-    """Return centers of the rows by k-means (scikit-learn's, from one k-means++ start).
+    """Return ``(c, d)`` centers of the rows by k-means (scikit-learn's, from one k-means++ start).
 
-    Parameters
-    ----------
-    rows : Rows of n > 0 rows
-    clusters : int
-        Fewer centers are returned if there are fewer distinct rows.
-    seed : int
-    max_rows : int
-        If there are more rows, this many are sampled uniformly.
-
-    Returns
-    -------
-    (c, d) float64
+    There are fewer than `clusters` if there are fewer distinct rows. Of more than `max_rows` rows, this many
+    are sampled uniformly.
     """
     if clusters < 1:
         raise OptionError(f"{clusters} clusters; at least 1 is needed")

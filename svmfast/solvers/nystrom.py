@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.kernels import Kernel
-from svmfast.rows import Rows
-from svmfast.solvers.eigen import symmetric_eigen
-
-FloatArray = NDArray[np.float64]
+from svmfast.rows import FloatArray, Rows
+from svmfast.threads import interruptible
 
 #: Eigenvalues below this share of the largest count as zero: their inverse roots would amplify rounding
 #: errors.
 EIGENVALUE_CUTOFF = 1e-10
+#: From this size on, LAPACK takes a noticeable time, and can be interrupted.
+_LARGE = 500
 #: Number of rows that are converted to dense at a time.
 CHUNK_ROWS = 2048
+
+
+def symmetric_eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the eigenvalues of a symmetric matrix, ascending, and the eigenvectors as columns."""
+
+    def solve() -> tuple[FloatArray, FloatArray]:
+        values, vectors = np.linalg.eigh(matrix)
+        return values, vectors
+
+    return solve() if len(matrix) < _LARGE else interruptible(solve)
 
 
 def eigen_descending(symmetric: FloatArray) -> tuple[FloatArray, FloatArray]:

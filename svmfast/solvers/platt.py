@@ -17,15 +17,7 @@ _GRADIENT = 1e-5
 
 
 def fit_sigmoid(decisions: FloatArray, positive: FloatArray) -> tuple[float, float]:
-    """Return A and B of P(positive | f) = 1 / (1 + exp(A f + B)).
-
-    Parameters
-    ----------
-    decisions : (n,) float64
-        Decision values of rows that were not trained on.
-    positive : (n,) bool
-        Whether a row belongs to the first class.
-    """
+    """Return A and B of P(positive | f) = 1 / (1 + exp(A f + B)), from rows that were not trained on."""
     first = np.asarray(positive, dtype=bool)
     if first.shape != decisions.shape:
         raise OptionError(f"{len(decisions)} decision values need as many classes, got {first.shape}")
@@ -70,12 +62,8 @@ def _cost(z: FloatArray, target: FloatArray) -> float:
 def laplace_scale(residuals: FloatArray) -> float:
     """Return sigma of the Laplace density of regression residuals, as in LIBSVM's ``svm_svr_probability``.
 
-    A second estimate leaves out the residuals beyond five standard deviations of a first one.
-
-    Parameters
-    ----------
-    residuals : (n,) float64
-        Target minus prediction of rows that were not trained on; n > 0.
+    A second estimate leaves out the residuals beyond five standard deviations of a first one. The n > 0 rows
+    should not have been trained on.
     """
     sizes = np.abs(residuals)
     limit = 5.0 * np.sqrt(2.0 * float(np.mean(sizes)) ** 2)

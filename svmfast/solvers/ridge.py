@@ -24,21 +24,10 @@ def solve_with_ridge(
 ) -> FloatArray:
     """Solve ``(matrix + ridge I) x = right`` with a small ridge that makes the matrix positive definite.
 
-    Parameters
-    ----------
-    matrix : (n, n) float64
-        Symmetric and, except for rounding, positive semidefinite.
-    right : (n,) float64
-    solve : callable
-        Solves a system by a Cholesky factorization; returns None if the matrix is not positive definite. It
-        may overwrite its arguments.
-    ridge : float
-        The first ridge tried, in units of the mean of the diagonal.
-
-    Returns
-    -------
-    (n,) float64
-        For a matrix of zeros the zero vector, which is the solution of smallest norm.
+    `matrix` is symmetric and, except for rounding, positive semidefinite. `solve` uses a Cholesky
+    factorization, and returns None if its matrix is not positive definite; it may overwrite its arguments.
+    `ridge` is the first one tried, in units of the mean of the diagonal. The solution for a matrix of zeros
+    is the zero vector, which has the smallest norm.
 
     Raises
     ------

@@ -10,37 +10,14 @@ have any structure.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from svmfast.rows import FloatArray
 
 MAX_NEWTON = 60
 MAX_CG = 250
 MAX_HALVINGS = 30
-
-
-@dataclass(frozen=True, eq=False)
-class SquaredHinge:
-    """The solution of K problems; see :func:`solve_squared_hinge`.
-
-    Attributes
-    ----------
-    weights : (r, K) float64
-    decisions : (n, K) float64
-        The decision values of the rows.
-    steps : int
-        Number of Newton steps.
-    gradient : float
-        Largest relative gradient of a problem.
-    """
-
-    weights: FloatArray
-    decisions: FloatArray
-    steps: int
-    gradient: float
 
 
 def solve_squared_hinge(
@@ -53,31 +30,13 @@ def solve_squared_hinge(
     tolerance: float = 1e-3,
     start: FloatArray | None = None,
     weights: FloatArray | None = None,
-) -> SquaredHinge:
-    """Solve K problems with the same features.
+) -> FloatArray:
+    """Return the ``(r, K)`` weights of K problems with the same features.
 
-    Parameters
-    ----------
-    forward : (r, K) -> (n, K)
-        Phi @ w.
-    backward : (n, K) -> (r, K)
-        Phi^T @ v.
-    targets : (n, K) float64
-        +1 or -1.
-    cost : float
-        C.
-    squared_features : (r,) float64
-        Column sums of Phi^2, the diagonal of the Hessian if all rows were active, for the preconditioner.
-    tolerance : float
-        Stop when the norm of each problem's gradient is at most this times its norm at w = 0.
-    start : (r, K) float64, optional
-        Initial weights; by default zero.
-    weights : (n,) float64, optional
-        Weight of each row; 1 by default. `squared_features` should include the weights.
-
-    Returns
-    -------
-    SquaredHinge
+    `forward` returns Phi @ w, ``(n, K)``, and `backward` Phi^T @ v, ``(r, K)``. The targets ``(n, K)`` are +1
+    or -1. `squared_features` are the column sums of Phi^2, with the rows' weights: the diagonal of the
+    Hessian if all rows were active, for the preconditioner. The iteration starts at `start` (zero by default)
+    and stops when the norm of each problem's gradient is at most `tolerance` times its norm at w = 0.
     """
     n, problems = targets.shape
     costs = np.full((n, 1), cost) if weights is None else cost * weights[:, None]
@@ -85,14 +44,12 @@ def solve_squared_hinge(
     f = forward(w) if start is not None else np.zeros((n, problems))
     first = np.linalg.norm(2 * backward(costs * targets), axis=0)
     first[first == 0] = 1
-    gradient_ratio, steps = 0.0, 0
-    for steps in range(MAX_NEWTON + 1):
+    for _ in range(MAX_NEWTON):
         slack = np.maximum(0.0, 1 - targets * f)
         gradient = w - backward(2 * costs * targets * slack)
         ratio = np.linalg.norm(gradient, axis=0) / first
-        gradient_ratio = float(ratio.max())
         going = np.flatnonzero(ratio > tolerance)
-        if not len(going) or steps == MAX_NEWTON:
+        if not len(going):
             break
         active = (slack[:, going] > 0).astype(np.float64)
         step = _newton_step(forward, backward, gradient[:, going], active, cost, costs, squared_features)
@@ -101,7 +58,7 @@ def solve_squared_hinge(
         scale = _line_search(w[:, going], f[:, going], step, moved, targets[:, going], costs, slope)
         w[:, going] += scale * step
         f[:, going] += scale * moved
-    return SquaredHinge(w, f, steps, gradient_ratio)
+    return w
 
 
 def _newton_step(

@@ -27,19 +27,12 @@ MAX_CLASSES = 10_000
 
 @dataclass(frozen=True, eq=False)
 class WorkingSet:
-    """Rows that are in memory together.
+    """Rows that are in memory together."""
 
-    Attributes
-    ----------
-    rows : Rows
-        The rows, in compact columns.
-    labels : (n,) float64
-    numbers : (n,) int64
-        Position of each row in the whole input, from 0.
-    """
-
+    #: In compact columns.
     rows: Rows
     labels: FloatArray
+    #: (n,) position of each row in the whole input, from 0.
     numbers: NDArray[np.int64]
 
 
@@ -72,21 +65,13 @@ class TrainingSource(Protocol):
 
 @dataclass
 class LabelOrder:
-    """Distinct labels in order of first occurrence.
-
-    Attributes
-    ----------
-    values : list of float
-    counts : list of int
-    first : list of int
-        Number of the first row of each label.
-    overflow : bool
-        Whether there are more than :data:`MAX_CLASSES` labels; the lists then have only the first ones.
-    """
+    """Distinct labels in order of first occurrence."""
 
     values: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
+    #: Number of the first row of each label.
     first: list[int] = field(default_factory=list)
+    #: Whether there are more than :data:`MAX_CLASSES` labels; the lists then have only the first ones.
     overflow: bool = False
 
     def add(self, labels: FloatArray, start: int) -> None:
@@ -107,15 +92,7 @@ class LabelOrder:
 
 
 def class_labels(found: LabelOrder) -> FloatArray:
-    """Return the classes in LIBSVM's order: that of first occurrence, but +1 before -1 if these are all.
-
-    Raises
-    ------
-    TrainingRowError
-        A label is not a 32-bit integer, as LIBSVM's labels are.
-    OptionError
-        There are too many distinct labels.
-    """
+    """Return the classes in LIBSVM's order: that of first occurrence, but +1 before -1 if these are all."""
     if found.overflow:
         raise OptionError(f"more than {len(found.values):,} distinct labels; are they values for regression?")
     limits = np.iinfo(np.int32)
@@ -139,13 +116,7 @@ def class_labels(found: LabelOrder) -> FloatArray:
 
 
 class MemorySource:
-    """Training rows that are already in memory: a single working set.
-
-    Parameters
-    ----------
-    rows : Rows
-    labels : (n,) array_like
-    """
+    """Training rows that are already in memory: a single working set."""
 
     n_sets = 1
 
@@ -198,16 +169,7 @@ def expand(rows: Rows, columns: NDArray[np.int32], n_features: int) -> Rows:
 def chosen(numbers: NDArray[np.int64], seed: int, share: float) -> NDArray[np.bool_]:
     """Choose about `share` of the rows by a hash of their numbers (SplitMix64), the same ones in every pass.
 
-    Parameters
-    ----------
-    numbers : (n,) int64
-    seed : int
-    share : float
-        Share of the rows to choose, from 0 (none) to 1 (all).
-
-    Returns
-    -------
-    (n,) bool
+    `share` is from 0 (none) to 1 (all). Return a mask of the rows.
     """
     if share >= 1:
         return np.ones(len(numbers), dtype=bool)
@@ -224,10 +186,6 @@ def chosen(numbers: NDArray[np.int64], seed: int, share: float) -> NDArray[np.bo
 def random_order(count: int, *key: int) -> NDArray[np.int64]:
     """Return a permutation of ``range(count)`` that depends only on the key, on every machine.
 
-    Parameters
-    ----------
-    count : int
-    *key : int
-        Nonnegative integers, for example seed, pass and block.
+    The key are nonnegative integers, for example seed, pass and block.
     """
     return _core.random_order(count, np.array(key, dtype=np.uint64))

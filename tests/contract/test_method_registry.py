@@ -24,7 +24,7 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.frontiers import run
 from svmfast.frontiers.child import Failed
 from svmfast.methods import registry
-from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.common.problem import svc_targets
 from svmfast.methods.given import Input, Inputs, Outcome, Setting
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Method

@@ -724,7 +724,7 @@ def test_timing_decides_only_whether_to_join(monkeypatch: pytest.MonkeyPatch) ->
     counted, report = join(fast, exact, rows, options)
     assert (report.cheaper, report.speedup_with_fallback) == (True, None)
     for speed, cheaper in ((0.5, False), (1.0, False), (50.0, True)):
-        made, report = join(fast, exact, rows, options, race=race(speed))
+        made, report = join(fast, exact, rows, options, Setting(1, race=race(speed)))
         assert (report.cheaper, report.speedup_with_fallback) == (cheaper, speed if cheaper else None)
         assert model_bytes(made) == model_bytes(counted)
     # The exact model first, on its own support vectors; then the result on the rows that decide.

@@ -145,9 +145,10 @@ def test_the_error_statement_holds_on_unseen_rows() -> None:
     # 4000 fresh rows against quantiles from about 250: the medians agree within a factor.
     assert np.quantile(np.abs(new - old), 0.5) == pytest.approx(statement.median, rel=0.5)
     agreement = np.mean(before.head.predict(old) == made.head.predict(new))
-    assert statement.agreement_low is not None
-    assert statement.agreement_high is not None
-    assert statement.agreement_low <= agreement <= statement.agreement_high
+    low, high = statement.labels_differing_percent_low, statement.labels_differing_percent_high
+    assert low is not None
+    assert high is not None
+    assert low <= 100 * (1 - agreement) <= high
 
 
 @pytest.mark.parametrize(("name", "expected"), [("breast.train", True), ("breast.test", False)])

@@ -19,9 +19,9 @@ import svmfast
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.dcpred.convert import fit_exact
-from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_ridge, fit_svc
+from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_exact, fit_ridge, fit_svc
 from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.given import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 
@@ -43,7 +43,7 @@ def test_svc(name: str, pseudo: str) -> None:
     test, truth = data(f"{name}.test")
     exact = train(rows, y, TrainOptions())
     mine = settings(gamma=(exact.kernel.gamma,), pseudo=pseudo)
-    model, report = fit_svc(rows, y, mine, threads=3)
+    model, report = fit_svc(rows, y, mine, Setting(threads=3))
     libsvm = np.mean(exact.head.predict(exact.decision_values(test)) == truth)
     assert np.mean(model.head.predict(model.decision_values(test)) == truth) >= libsvm - 0.03
     assert model.head.labels is not None
@@ -162,7 +162,7 @@ def test_conversion(name: str, rows: str, fit: str, task: str) -> None:
     test, _ = data(f"{rows}.test")
     gamma = exact.kernel.gamma  # type: ignore[attr-defined]
     mine = settings(gamma=(gamma,), lambda_=(1e-3,), clusters=2, landmarks=40, iterations=60, fit=fit)
-    model, report = fit_exact(given, exact, mine, threads=2)
+    model, report = fit_exact(given, exact, mine, Setting(threads=2))
     assert report.task == task
     assert report.held_out is not None
     assert report.held_out["rows"] == int(0.1 * len(given))
@@ -206,7 +206,7 @@ def test_cross_validation_chooses_the_best_parameters() -> None:
     assert best.regularization == 0.3
     assert best.gamma != 30
     assert best.score < 0.9 * y.std()
-    model, report = fit_ridge(rows, y, grid, threads=2)
+    model, report = fit_ridge(rows, y, grid, Setting(threads=2))
     assert report.cross_validation == scores
     assert (report.gamma, report.regularization) == (best.gamma, best.regularization)
     assert f"gamma {best.gamma!r}" in model.provenance["parameters"]

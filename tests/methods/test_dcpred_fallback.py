@@ -17,7 +17,7 @@ from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.equal_rows import Counted
 from svmfast.methods.common.hold_out import Aside
-from svmfast.methods.dcpred.convert import fit_exact
+from svmfast.methods.dcpred.fit import fit_exact
 from svmfast.methods.dcpred.held_out import held_out
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.models.certified import certified_rows

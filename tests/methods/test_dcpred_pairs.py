@@ -18,9 +18,9 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
-from svmfast.methods.dcpred.convert import fit_exact
-from svmfast.methods.dcpred.fit import fit_svc
+from svmfast.methods.dcpred.fit import fit_exact, fit_svc
 from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.given import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.expansion import KernelExpansion
 
@@ -31,7 +31,7 @@ def test_training_is_close_to_libsvm() -> None:
     """At most two points below LIBSVM with 40 landmarks for ten classes; the same bytes for any threads."""
     rows, test = read_svmlight(data_path("digits.train")), read_svmlight(data_path("digits.test"))
     exact = train(rows.rows, rows.labels, TrainOptions(gamma=0.01, C=10.0))
-    model, report = fit_svc(rows.rows, rows.labels, MINE, threads=2)
+    model, report = fit_svc(rows.rows, rows.labels, MINE, Setting(threads=2))
     theirs = exact.head.predict(exact.decision_values(test.rows))
     predicted = model.head.predict(model.decision_values(test.rows))
     assert np.mean(predicted == test.labels) >= np.mean(theirs == test.labels) - 0.02

@@ -12,13 +12,13 @@ from program import data as data_path
 from program import model as model_path
 from program import svmfast as run_program
 
-import svmfast.methods.dcpred.convert as convert
-import svmfast.methods.dcpred.fit as training_of
+import svmfast.methods.dcpred.fit as fits
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.equal_rows import row_keys
 from svmfast.methods.common.hold_out import rows_aside
+from svmfast.methods.common.problem import Problem
 from svmfast.methods.dcpred.fit import fit_ridge, fit_svc
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.search import choose
@@ -56,22 +56,21 @@ def test_no_copy_of_a_held_out_row_is_fitted(fit: str, monkeypatch: pytest.Monke
     once = read_svmlight(data_path("breast.train")).rows
     rows = Rows.concatenate([once, once])
     seen: dict[str, Rows] = {}
-    real_fit, real_error = convert.fit_tree, convert.held_out
+    real_fit, real_error = fits.fit_tree, fits.held_out
 
-    def fitting(task: str, training: Any, *rest: Any) -> Any:
-        seen["fitted"] = training.rows
-        for part in [] if training.exact is None else [training.exact.vectors]:
-            seen["fitted"] = Rows.concatenate([seen["fitted"], part])
-        return real_fit(task, training, *rest)
+    def fitting(task: str, problem: Problem, *rest: Any) -> Any:
+        assert problem.vectors is not None
+        seen["fitted"] = Rows.concatenate([problem.rows, problem.vectors[0]])
+        return real_fit(task, problem, *rest)
 
     def error(exact: Any, model: Any, rows: Rows, aside: Any, **rest: Any) -> Any:
         seen["aside"] = rows.take(aside.rows)
         return real_error(exact, model, rows, aside, **rest)
 
-    monkeypatch.setattr(convert, "fit_tree", fitting)
-    monkeypatch.setattr(convert, "held_out", error)
+    monkeypatch.setattr(fits, "fit_tree", fitting)
+    monkeypatch.setattr(fits, "held_out", error)
     mine = DcpredOptions(gamma=(0.05,), clusters=1, landmarks=5, iterations=5, fit=fit)
-    told = convert.fit_exact(rows, exact, mine)[1].held_out
+    told = fits.fit_exact(rows, exact, mine)[1].held_out
     assert told is not None
     aside = row_keys(seen["aside"])
     assert len(aside) == len(set(aside)) == int(0.1 * len(set(row_keys(once))))
@@ -106,9 +105,9 @@ def test_the_cost_limit_is_used_if_most_leaves_are_constant(monkeypatch: pytest.
     x[:, 1] += 10 * (corner // 2)
     y = np.where(corner == 0, np.where(rng.random(1600) < 0.5, 1.0, 2.0), 1.0)
     monkeypatch.setattr("svmfast.methods.dcpred.search.TREES", ((4, 1),))
-    training = training_of._svc(Rows.from_dense(x), y, DcpredOptions())
-    limited = DcpredOptions(gamma=(1.0,), max_operations=12.0, iterations=0).resolved(1000)
-    found, tree, _ = choose(training, limited, 1.0, 1.0)
+    problem = Problem.of_task("svc", Rows.from_dense(x), y)
+    limited = DcpredOptions(gamma=(1.0,), max_operations=12.0, iterations=0).resolved(problem.rows)
+    found, tree, _ = choose(problem, limited, 1.0, 1.0)
     # A quarter of the rows use landmarks with 4 features and one function; all are compared with 4 centers.
     each = (12.0 * 4 - 4 * 4) / (0.25 * (4 + 1))
     assert len(tree.leaf_centers) == 4

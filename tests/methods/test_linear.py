@@ -11,6 +11,7 @@ from program import data, svmfast
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.linear.fit import linear
+from svmfast.methods.linear.options import LinearOptions
 from svmfast.rows import Rows
 
 
@@ -21,7 +22,7 @@ def test_classes_as_scikit_learn(name: str, cost: float) -> None:
     from sklearn.svm import LinearSVC
 
     train, test = read_svmlight(data(f"{name}.train")), read_svmlight(data(f"{name}.test"))
-    model, report = linear(train.rows, train.labels, cost=cost)
+    model, report = linear(train.rows, train.labels, LinearOptions(C=cost))
     width = max(train.rows.n_columns, test.rows.n_columns)
     dense, other = train.rows.to_dense(width), test.rows.to_dense(width)
     # Both count the bias in the norm.
@@ -45,19 +46,19 @@ def test_values_as_scikit_learn() -> None:
     from sklearn.linear_model import Ridge
 
     train, test = read_svmlight(data("diabetes.train")), read_svmlight(data("diabetes.test"))
-    model, _ = linear(train.rows, train.labels, cost=4.0, regression=True)
+    model, _ = linear(train.rows, train.labels, LinearOptions(C=4.0, task="ridge"))
     theirs = Ridge(alpha=0.25).fit(train.rows.to_dense(10), train.labels).predict(test.rows.to_dense(10))
     np.testing.assert_allclose(model.decision_values(test.rows)[:, 0], theirs, rtol=1e-6)
 
 
-@pytest.mark.parametrize("regression", [False, True])
-def test_unused_columns_take_no_memory(regression: bool) -> None:
+@pytest.mark.parametrize("options", [LinearOptions(), LinearOptions(task="ridge")], ids=["svc", "ridge"])
+def test_unused_columns_take_no_memory(options: LinearOptions) -> None:
     """An index near 2^31 does not make an array of that size; weights are those of the columns in use."""
     train = read_svmlight(data("breast.train"))
     columns = np.linspace(3, 2**31 - 2, train.rows.n_columns).astype(np.int32)
     spread = Rows(train.rows.indptr, columns[train.rows.indices], train.rows.values, 2**31 - 1)
-    near, _ = linear(train.rows, train.labels, regression=regression)
-    wide, report = linear(spread, train.labels, regression=regression)
+    near, _ = linear(train.rows, train.labels, options)
+    wide, report = linear(spread, train.labels, options)
     np.testing.assert_array_equal(wide.coefficients, near.coefficients)
     np.testing.assert_array_equal(wide.decision_values(spread), near.decision_values(train.rows))
     assert (report.features, wide.n_features) == (2**31 - 1, 2**31 - 1)
@@ -68,9 +69,9 @@ def test_refusals() -> None:
 
     rows = Rows.from_dense(np.eye(3))
     with pytest.raises(SingleClassError, match="all rows have label 1; expected rows of two"):
-        linear(rows, np.ones(3))
-    with pytest.raises(OptionError, match="C is 0; expected a positive number"):
-        linear(rows, np.array([1.0, 2.0, 1.0]), cost=0)
+        linear(rows, np.ones(3), LinearOptions())
+    with pytest.raises(OptionError, match="no rows to train on"):
+        linear(rows[:0], np.zeros(0), LinearOptions())
 
 
 def test_command(tmp_path: Path) -> None:
@@ -135,11 +136,11 @@ def test_class_weights_are_weights_of_rows(name: str, weights: dict[int, float],
 def test_repeated_rows_equal_a_weight_of_two() -> None:
     train = read_svmlight(data("iris.train"))
     twice = np.concatenate([np.arange(len(train.labels)), np.flatnonzero(train.labels == 2)])
-    weighed, _ = linear(train.rows, train.labels, weights=((2, 2.0),))
-    doubled, _ = linear(train.rows.take(twice), train.labels[twice])
+    weighed, _ = linear(train.rows, train.labels, LinearOptions(weights=((2, 2.0),)))
+    doubled, _ = linear(train.rows.take(twice), train.labels[twice], LinearOptions())
     ours, theirs = weighed.decision_values(train.rows), doubled.decision_values(train.rows)
     assert np.allclose(ours, theirs, rtol=0, atol=1e-3)
-    plain, _ = linear(train.rows, train.labels)
+    plain, _ = linear(train.rows, train.labels, LinearOptions())
     assert not np.allclose(plain.decision_values(train.rows), theirs, rtol=0, atol=1e-2)
 
 

@@ -16,7 +16,8 @@ from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, Trai
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.common.problem import svc_targets
+from svmfast.methods.given import Setting
 from svmfast.methods.meka.approximation import approximate_kernel
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, fit_svc
@@ -88,7 +89,7 @@ def test_svc(name: str) -> None:
     test, truth = data(f"{name}.test")
     exact = train(rows, y, TrainOptions())
     gamma = exact.kernel.gamma
-    model, report = fit_svc(rows, y, settings(gamma=(gamma,), C=(10.0,)), threads=2)
+    model, report = fit_svc(rows, y, settings(gamma=(gamma,), C=(10.0,)), Setting(threads=2))
     libsvm = np.mean(exact.head.predict(exact.decision_values(test)) == truth)
     ours = np.mean(model.head.predict(model.decision_values(test)) == truth)
     assert ours >= libsvm - 0.02
@@ -106,7 +107,7 @@ def test_block_svc_is_a_libsvm_model_for_each_cluster(name: str, laplacian: bool
     rows, y = data(f"{name}.train")
     test, _ = data(f"{name}.test")
     blocks = settings(clusters=4, block_only=True, C=(2.0,), gamma=(0.05,), laplacian=laplacian)
-    model, _ = fit_svc(rows, y, blocks, threads=2)
+    model, _ = fit_svc(rows, y, blocks, Setting(threads=2))
     assert model_bytes(load_model(model_bytes(model))) == model_bytes(model)
     cells, own_cells = model.route(test), model.route(rows)
     predicted = model.head.predict(model.decision_values(test))

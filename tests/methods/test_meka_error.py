@@ -9,38 +9,33 @@ import pytest
 from meka_problems import data, settings
 
 from svmfast.kernels import Kernel
+from svmfast.methods.common.stopwatch import Stopwatch
+from svmfast.methods.given import ALONE
 from svmfast.methods.meka.approximation import approximate_kernel
 from svmfast.methods.meka.error import (
     equal_memory_blocks,
     exact_blocks,
-    exact_blocks_bytes,
     kernel_error,
     low_rank,
     positive_repair,
 )
+from svmfast.methods.meka.plan import triangle_bytes
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 
 
 def test_kernel_error_report() -> None:
     rows, _ = data("digits.train")
-    found = kernel_error(rows, settings(gamma=(0.02,), compare=True))
-    alone = kernel_error(rows, settings(gamma=(0.02,), rank=40), links=False)
+    found = kernel_error(rows, settings(gamma=(0.02,)))
+    alone = kernel_error(rows, settings(gamma=(0.02,), link_threshold=1.0))
     assert found.relative_error < 0.5 * found.block_diagonal_error
-    assert alone.relative_error == found.block_diagonal_error == alone.block_diagonal_error
-    assert [b.name for b in found.baselines] == [
-        "nystrom", "randomized-nystrom", "kmeans-nystrom", "ensemble-nystrom", "random-fourier", "fastfood"
-    ]  # fmt: skip
-    for b in found.baselines:
-        assert b.bytes == pytest.approx(found.bytes, rel=0.02)
-        assert 0 < b.relative_error < 1
-    assert found.bytes == alone.bytes + 8 * 3 * 40 * 40
+    assert alone.low_rank_error == found.block_diagonal_error == alone.block_diagonal_error
 
 
 def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
     rows, _ = data("digits.train")
     found = kernel_error(rows, settings(block_only=True, gamma=(0.02,)))
-    near = kernel_error(rows, settings(gamma=(0.02,), rank=300), links=False)
-    assert found.relative_error == pytest.approx(near.relative_error, rel=1e-6)
+    near = kernel_error(rows, settings(gamma=(0.02,), rank=300))
+    assert found.relative_error == pytest.approx(near.block_diagonal_error, rel=1e-6)
     assert found.links == 0
 
 
@@ -74,7 +69,7 @@ def test_blocks_of_one_row_still_do_not_fit() -> None:
     assert equal_memory_blocks(rows, 8 * len(rows) - 8, 0) is None
     apart = equal_memory_blocks(rows, 8 * 20 * len(rows), 0)
     assert apart is not None
-    assert exact_blocks_bytes(apart) <= 8 * 20 * len(rows)
+    assert triangle_bytes(apart.sizes) <= 8 * 20 * len(rows)
 
 
 @pytest.mark.parametrize("psd", ["clip", "shift", "none"])
@@ -102,12 +97,12 @@ def test_a_repair_leaves_no_negative_eigenvalue() -> None:
     values, vectors = np.linalg.eigh(made.link_matrix())
     assert values[0] < 0
     clip, shift, none = (positive_repair(made, psd) for psd in ("clip", "shift", "none"))
-    assert clip.smallest == pytest.approx(values[0])
-    assert clip.diagonal == 0
-    np.testing.assert_allclose(clip.middle, vectors * np.maximum(values, 0) @ vectors.T, atol=1e-10)
-    assert shift.middle is None
-    assert shift.diagonal == pytest.approx(-values[0])
-    assert (none.smallest, none.middle, none.diagonal) == (None, None, 0.0)
+    assert clip[0] == pytest.approx(values[0])
+    assert clip[2] == 0
+    np.testing.assert_allclose(clip[1], vectors * np.maximum(values, 0) @ vectors.T, atol=1e-10)
+    assert shift[1] is None
+    assert shift[2] == pytest.approx(-values[0])
+    assert none == (None, None, 0.0)
 
 
 def test_the_two_forms_of_one_partition_against_dense_matrices() -> None:
@@ -123,7 +118,7 @@ def test_the_two_forms_of_one_partition_against_dense_matrices() -> None:
     blocks = exact_blocks(kernel, parted, options)
     assert blocks.relative_error == pytest.approx(np.linalg.norm(missing) / np.linalg.norm(exact))
     assert (blocks.name, blocks.links, sum(blocks.ranks)) == ("exact-blocks", 0, len(rows))
-    found = low_rank(kernel, rows, parted, options)
+    found = low_rank(kernel, parted, options, ALONE, Stopwatch())
     made = approximate_kernel(kernel, parted, options)
     basis = np.zeros((len(rows), int(made.ranks.sum())))
     for own, columns, part in zip(np.unique(cluster), made.slices(), made.bases, strict=True):
@@ -131,5 +126,5 @@ def test_the_two_forms_of_one_partition_against_dense_matrices() -> None:
     whole = basis @ made.link_matrix() @ basis.T
     added = max(0.0, -np.linalg.eigvalsh(made.link_matrix())[0])
     difference = exact - whole - added * np.eye(len(rows))
-    assert found.form.relative_error == pytest.approx(np.linalg.norm(difference) / np.linalg.norm(exact))
-    assert found.form.ranks == (4, 4, 4)
+    assert found.relative_error == pytest.approx(np.linalg.norm(difference) / np.linalg.norm(exact))
+    assert found.ranks == (4, 4, 4)

@@ -32,6 +32,7 @@ from svmfast.formats.data import read_data, stream_data
 from svmfast.formats.detect import load_model, save_model
 from svmfast.formats.training_classes import TrainingClasses
 from svmfast.methods.linear import fit
+from svmfast.methods.linear.options import LinearOptions
 from svmfast.models import scaling as scalings
 from svmfast.models.answer import Answer
 from svmfast.models.head import Head
@@ -197,7 +198,7 @@ def test_a_step_that_cannot_be_cut_is_refused() -> None:
         scaling.apply(many_rows, copies=3)
     wide = Rows.from_dense(np.eye(50))
     with pytest.raises(MemoryLimitError, match=r"^50 weight vectors of 50 weights needs"):
-        fit.linear(wide, np.arange(50.0), memory=1000)
+        fit.linear(wide, np.arange(50.0), LinearOptions(memory=1000))
 
 
 def test_a_list_states_the_memory_of_its_names(tmp_path: Path) -> None:
@@ -257,9 +258,9 @@ def content(found: Answer) -> list[object]:
 def test_blocks_of_classes_have_the_weights_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     rows, labels = Rows.from_dense(rng.normal(size=(90, 4))), rng.integers(0, 7, 90).astype(float)
-    whole, report = fit.linear(rows, labels)
+    whole, report = fit.linear(rows, labels, LinearOptions())
     monkeypatch.setattr(fit, "_CELLS", 200)  # two classes at a time
-    cut, again = fit.linear(rows, labels)
+    cut, again = fit.linear(rows, labels, LinearOptions())
     assert report.training == again.training
     np.testing.assert_allclose(whole.coefficients, cut.coefficients, rtol=1e-9)
     np.testing.assert_allclose(whole.rho, cut.rho, rtol=1e-9)

@@ -7,18 +7,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.linalg import hadamard
 from sklearn.svm import LinearSVC
 
 from svmfast.errors import UnsupportedError
 from svmfast.kernels import Kernel
 from svmfast.methods.meka.approximation import Meka, approximate_kernel
-from svmfast.methods.meka.baselines import BASELINES, baselines_for, fastfood, walsh_hadamard
-from svmfast.methods.meka.kernel_error import relative_error, sample_rows
+from svmfast.methods.meka.error import relative_error, sample_rows
 from svmfast.methods.meka.options import MekaOptions
-from svmfast.methods.meka.systems import positive_spectrum, ridge_by_cg, smallest_eigenvalue
+from svmfast.methods.meka.solve import positive_spectrum, ridge_by_cg, smallest_eigenvalue
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, partition
+from svmfast.solvers.nystrom import kernel_features
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 
 FloatArray = NDArray[np.float64]
@@ -54,7 +53,7 @@ def error(a: FloatArray, b: FloatArray) -> float:
 def test_full_rank_is_the_kernel_matrix_in_the_blocks(kernel: Kernel) -> None:
     """If every row is a landmark, blocks within clusters are exact."""
     part = parted(blobs(160))
-    meka = approximate_kernel(kernel, part, MekaOptions(rank=160), links=False)
+    meka = approximate_kernel(kernel, part, MekaOptions(rank=160, link_threshold=1.0))
     exact = gram(kernel, part)
     for a, b in pairwise(part.start):
         np.testing.assert_allclose(dense(meka)[a:b, a:b], exact[a:b, a:b], atol=1e-8)
@@ -66,7 +65,7 @@ def test_links_lower_the_error_of_blocks_alone(kernel: Kernel) -> None:
     part = parted(blobs())
     exact = gram(kernel, part)
     whole = error(dense(approximate_kernel(kernel, part, MekaOptions(rank=40))), exact)
-    blocks = error(dense(approximate_kernel(kernel, part, MekaOptions(rank=40), links=False)), exact)
+    blocks = error(dense(approximate_kernel(kernel, part, MekaOptions(rank=40, link_threshold=1.0))), exact)
     assert whole < 0.1 * blocks
 
 
@@ -80,7 +79,7 @@ def test_links_never_increase_the_error_by_more_than_a_percent(gamma: float, sca
     options = MekaOptions(rank=20)
     whole = error(dense(approximate_kernel(Kernel("rbf", gamma), part, options)), exact)
     blocks = error(
-        dense(approximate_kernel(Kernel("rbf", gamma), part, MekaOptions(rank=20), links=False)), exact
+        dense(approximate_kernel(Kernel("rbf", gamma), part, MekaOptions(rank=20, link_threshold=1.0))), exact
     )
     assert whole <= 1.01 * blocks
 
@@ -150,7 +149,7 @@ def test_smallest_eigenvalue_by_lanczos(monkeypatch: pytest.MonkeyPatch) -> None
     exact = np.linalg.eigvalsh(meka.link_matrix())[0]
     assert exact < -1e-3
     assert smallest_eigenvalue(meka) == exact
-    monkeypatch.setattr("svmfast.methods.meka.systems.DENSE_SIZE", 10)
+    monkeypatch.setattr("svmfast.methods.meka.solve.DENSE_SIZE", 10)
     assert smallest_eigenvalue(meka) == pytest.approx(exact, abs=1e-4)
 
 
@@ -187,7 +186,7 @@ def test_sampled_error_estimates_the_whole() -> None:
     rows = blobs(1500)
     x = rows.to_dense()
     exact = GAUSS.matrix(x, x)
-    features = BASELINES["nystrom"](GAUSS, rows, 20, 0).transform(rows)
+    features = kernel_features(GAUSS, rows, x[:20], np.eye(20))
     true = error(features @ features.T, exact)
     whole = sample_rows([rows], 1500, 0)
     product = features @ features.T
@@ -198,31 +197,6 @@ def test_sampled_error_estimates_the_whole() -> None:
         f = features[some.positions[0]]
         estimates.append(relative_error(GAUSS, some, lambda g, a, h, b, f=f: f[a] @ f[b].T, threads=2))  # type: ignore[misc]
     assert np.mean(estimates) == pytest.approx(true, rel=0.1)
-
-
-@pytest.mark.parametrize("name", sorted(BASELINES))
-def test_baselines_approximate_the_kernel(name: str) -> None:
-    rows = blobs(300)
-    x = rows.to_dense()
-    kernels = [k for k in (GAUSS, LAPLACE) if name in baselines_for(k)]
-    for kernel in kernels:
-        few, many = (
-            error(f @ f.T, kernel.matrix(x, x))
-            for f in (BASELINES[name](kernel, rows, rank, 0).transform(rows) for rank in (24, 1536))
-        )
-        # Nystrom becomes exact with all columns; random features only like 1 / sqrt(rank).
-        assert many < (0.15 if "random-f" in name or name == "fastfood" else 1e-4)
-        assert many < 0.5 * few
-
-
-def test_walsh_hadamard_transform() -> None:
-    x = np.random.default_rng(0).normal(size=(3, 2, 16))
-    np.testing.assert_allclose(walsh_hadamard(x), x @ hadamard(16), atol=1e-12)
-
-
-def test_fastfood_needs_a_gaussian_kernel() -> None:
-    with pytest.raises(UnsupportedError, match="fastfood is for the Gaussian kernel only"):
-        fastfood(LAPLACE, blobs(10), 4, 0)
 
 
 @pytest.mark.parametrize("cost", [0.01, 1.0, 30.0])
@@ -238,9 +212,6 @@ def test_squared_hinge_against_liblinear(cost: float) -> None:
         other = LinearSVC(C=cost, loss="squared_hinge", dual=False, fit_intercept=False, tol=1e-10).fit(
             x, y[:, k]
         )
-        np.testing.assert_allclose(found.weights[:, k], other.coef_[0], rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(found.decisions, x @ found.weights, atol=1e-9)
-    again = solve_squared_hinge(
-        lambda w: x @ w, lambda v: x.T @ v, y, cost, (x * x).sum(axis=0), start=found.weights
-    )
-    assert again.steps == 0
+        np.testing.assert_allclose(found[:, k], other.coef_[0], rtol=1e-4, atol=1e-6)
+    again = solve_squared_hinge(lambda w: x @ w, lambda v: x.T @ v, y, cost, (x * x).sum(axis=0), start=found)
+    assert np.array_equal(again, found)

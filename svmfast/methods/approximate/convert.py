@@ -260,7 +260,12 @@ def _finished(
         parameters += f" cells={task.cells} target={options.target:g} seed={options.seed}"
         parameters += "" if options.max_bytes is None else f" max_bytes={options.max_bytes}"
     origin = {**provenance, "method": "approximate", "parameters": parameters}
-    return replace(made, provenance=origin, embedded_exact=exact if options.embed_exact else None)
+    return replace(
+        made,
+        provenance=origin,
+        embedded_exact=exact if options.embed_exact else None,
+        has_validity_bound=not (calibrated or (task.chooses and options.max_bytes is not None)),
+    )
 
 
 def _collapsed(expander: Expander, order: int, options: ApproximateOptions) -> Built:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.rows import FloatArray
-from svmfast.solvers.eigen import symmetric_eigen
+from svmfast.solvers.nystrom import symmetric_eigen
 from svmfast.threads import map_in_threads, one_blas_thread
 
 UNIT = 2.0**-53

@@ -42,5 +42,5 @@ METHOD = Method(
     options=CascadeOptions,
     run="svmfast.methods.cascade.run:run",
     color="#000000",
-    joins="svmfast.methods.cascade.joiner:joiner",
+    joins="svmfast.methods.cascade.run:joiner",
 )

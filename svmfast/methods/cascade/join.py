@@ -25,7 +25,7 @@ from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.cascade.report import CascadeReport, ClassChange
 from svmfast.methods.cascade.threshold import BoolArray, Chosen, Evaluated, IntArray, choose, least_rows
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
-from svmfast.methods.given import Race
+from svmfast.methods.given import ALONE, Race, Setting
 from svmfast.models.answer import answer
 from svmfast.models.base import CountedModel, Model
 from svmfast.models.cascade import CascadeModel
@@ -34,10 +34,9 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.scaled import mean_work
 from svmfast.models.scaling import Scaling
-from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality, quality
-from svmfast.solvers.arithmetic import arithmetic
+from svmfast.solvers.arithmetic import provenance
 
 #: Maximum number of decision values in memory.
 _CELLS = 1 << 22
@@ -52,43 +51,28 @@ def join(
     exact: KernelExpansion,
     rows: Rows,
     options: CascadeOptions | None = None,
+    setting: Setting = ALONE,
     *,
     scaling: Scaling | None = None,
     labels: FloatArray | None = None,
     targets: FloatArray | None = None,
     source: str | None = None,
-    race: Race | None = None,
-    threads: int = 1,
-    progress: Progress = silent,
 ) -> tuple[CascadeModel, CascadeReport]:
     """Return `fast` and `exact` in one model that differs from `exact` on few rows, and the report.
 
     The guarantee holds for the model returned, and for the models returned with ``report.cheaper`` taken by
-    themselves: that is decided on rows that take no part in choosing the error.
+    themselves: that is decided on rows that take no part in choosing the error. Of a cascade, its fast model
+    is used.
 
-    Parameters
-    ----------
-    fast : Model
-        A model of any kind; of a cascade, its fast model is used.
-    exact : KernelExpansion
-    rows : Rows of n rows
-        Drawn like those to be predicted; neither model should have been trained on them.
-    options : CascadeOptions, optional
-        With `per_class` the rows need not have the classes in their usual shares. All rows are used.
-    scaling : Scaling, optional
-        The scaling that the rows still need; the models take scaled rows.
-    labels : (n,) float64, optional
-        The exact model's labels of `rows`, where they are known.
-    targets : (n,) float64, optional
-        True labels, for the recall of each class. They are not used if none is one of the model's.
-    source : str, optional
-        ``sha256:`` and the hash of the exact model's file, for the provenance.
-    race : callable, optional
-        ``race(one, other)`` calls both in turn and returns how many times as fast `other` is. The seconds of
-        either model then decide whether joining is cheaper, without it their counted multiply-adds; and the
-        result is raced against the exact model. The model that is returned is the same.
-    threads : int
-    progress : callable
+    All rows are used. They are drawn like those to be predicted (with ``options.per_class`` they need not
+    have the classes in their usual shares), and neither model should have been trained on them; `scaling` is
+    what they still need. `labels` are the exact model's, where they are known; `targets` the true ones, for
+    the recall of each class, and not used if none is one of the model's. `source` is the hash of the exact
+    model's file.
+
+    With a `race` in `setting` the seconds of either model decide whether joining is cheaper, without it their
+    counted multiply-adds; and the result is raced against the exact model. The model that is returned is the
+    same.
 
     Raises
     ------
@@ -97,17 +81,14 @@ def join(
     UnsupportedError
         Regression, or models that do not answer the same question.
     """
-    options = options or CascadeOptions()
+    options, race, threads = options or CascadeOptions(), setting.race, setting.threads
     if isinstance(fast, CascadeModel):
         fast = fast.fast
     CascadeModel(fast, exact, 0.0)  # refuses models that do not match
-    parts = [rows] if scaling is None else scaling.parts(rows)
-    group, first = groups_of([key for few in parts for key in row_keys(few)])
-    _check_rows(group, len(first), options)
-    found, of_fast, of_exact = _evaluate(fast, exact, rows, scaling, group, labels, threads, progress)
-    names = _class_labels(exact.head)
+    group, different = _groups(rows, scaling, options)
+    found, of_fast, of_exact = _evaluate(fast, exact, rows, scaling, group, labels, setting)
     if options.per_class:
-        found = _by_class(found, of_exact.labels, names, options)
+        found = _by_class(found, of_exact.labels, _class_labels(exact.head), options)
     operations = mean_work(fast, rows, scaling) if isinstance(fast, CountedModel) else None
     operations_exact = mean_work(exact, rows, scaling)
     # They answer support vectors: timing the deciding rows would bias the choice.
@@ -122,39 +103,40 @@ def join(
     )
     if chosen.error == math.inf:
         raise UnsupportedError("the fast model differs where its values are infinite", "join another one")
-    answered = found.margin > chosen.error
-    counts = _counts(found, chosen, answered)
-    measured = np.flatnonzero(_measured(chosen))
-    of_both = _either(answered, of_fast, of_exact).take(measured)
-    of_exact = of_exact.take(measured)
-    limited = chosen if options.per_class else None
-    share = counts["measured_answered"] / counts["measured_rows"]
     made, joined = CascadeModel(fast, exact, chosen.error), None
     if race is not None and chosen.cheaper:
-        timed = rows.take(measured)
+        timed = rows.take(np.flatnonzero(chosen.measured))
         if scaling is not None:
             timed = scaling.apply(timed[: scaling.timed_rows])
         joined = _speed(made, exact, timed, race, threads, fallback=exact)
-    true = _known(targets, names)
-    true = None if true is None else true[measured]
+    measured = _measured(exact.head, found, chosen, of_fast, of_exact, targets, options.per_class)
+    share = measured["measured_answered"] / measured["measured_rows"]
     report = CascadeReport(
-        different_rows=len(first),
+        different_rows=different,
         max_diff=options.max_diff,
         confidence=options.confidence,
         per_class=options.per_class,
         error=chosen.error,
         labels_differing_limit_percent=100 * max(chosen.limits),
         cheaper=chosen.cheaper,
-        **counts,
-        quality_exact=of_exact.quality(true, exact.head),
-        quality=of_both.quality(true, exact.head),
-        classes=_changes(of_exact.labels, of_both.labels, names, true, limited),
+        **measured,
         operations_fast=operations,
         operations_exact=operations_exact,
         operations=None if operations is None else operations + (1 - share) * operations_exact,
         speedup_with_fallback=joined,
     )
-    return replace(made, provenance=_provenance(report, options, source)), report
+    origin = provenance("cascade", _parameters(report), options.seed, source)
+    return replace(made, provenance=origin), report
+
+
+def _parameters(report: CascadeReport) -> str:
+    # Plain floats: NumPy's name their type, and equal calls give equal files.
+    limit, confidence = float(report.max_diff), float(report.confidence)
+    return (
+        f"max-diff {limit!r}, confidence {confidence!r}{', per class' * report.per_class}, "
+        f"rows {report.rows_choosing} of {report.rows}, measured {report.measured_rows}, "
+        f"answered {report.measured_answered}, differing {report.measured_labels_differing}"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +146,8 @@ class _Answers:
     labels: FloatArray
     values: FloatArray | None
 
-    def take(self, rows: IntArray) -> _Answers:
-        """Return the answers for the rows with these numbers."""
+    def take(self, rows: BoolArray) -> _Answers:
+        """Return the answers for some of the rows."""
         return _Answers(self.labels[rows], None if self.values is None else self.values[rows])
 
     def quality(self, true: FloatArray | None, head: Head) -> Quality:
@@ -199,29 +181,29 @@ def _speed(
     )
 
 
-def _provenance(report: CascadeReport, options: CascadeOptions, source: str | None) -> dict[str, str]:
-    # Plain floats: NumPy's name their type, and equal calls give equal files.
-    limit, confidence = float(options.max_diff), float(options.confidence)
-    parameters = f"max-diff {limit!r}, confidence {confidence!r}" + ", per class" * options.per_class
-    parameters += f", rows {report.rows_choosing} of {report.rows}, measured {report.measured_rows}"
-    parameters += f", answered {report.measured_answered}"
-    origin = {} if source is None else {"source": source}
-    origin |= {
-        "method": "cascade",
-        "parameters": f"{parameters}, differing {report.measured_labels_differing}",
-    }
-    return {**origin, "seed": str(options.seed), "arithmetic": arithmetic()}
-
-
-def _measured(chosen: Chosen) -> BoolArray:
-    """Return the rows that the report measures on: those that did not choose the error, if there are any."""
-    return chosen.deciding if chosen.deciding.any() else np.ones_like(chosen.deciding)
-
-
-def _counts(found: Evaluated, chosen: Chosen, answered: BoolArray) -> dict[str, Any]:
-    """Return the counts of a report; `answered` are the rows that the fast model answers."""
+def _measured(
+    head: Head,
+    found: Evaluated,
+    chosen: Chosen,
+    of_fast: _Answers,
+    of_exact: _Answers,
+    targets: FloatArray | None,
+    per_class: bool,
+) -> dict[str, Any]:
+    """Return the counts and scores of a report, also of the classes; `head` is the exact model's."""
+    answered, measured = found.margin > chosen.error, chosen.measured
     deciding, wrong = int(np.count_nonzero(chosen.deciding)), answered & found.differing
-    measured = _measured(chosen)
+    of_both, names = _either(answered, of_fast, of_exact).take(measured), _class_labels(head)
+    of_exact = of_exact.take(measured)
+    # Labels of which none is the model's say nothing.
+    known = targets is not None and np.isin(targets, names).any()
+    true = targets[measured] if known and targets is not None else None
+    kept = {score.label: score for score in class_scores(of_both.labels, of_exact.labels, names)}
+    before: dict[float, ClassScore] = {}
+    after: dict[float, ClassScore] = {}
+    if true is not None:
+        before = {score.label: score for score in class_scores(of_exact.labels, true, names)}
+        after = {score.label: score for score in class_scores(of_both.labels, true, names)}
     return {
         "rows": len(answered),
         "rows_choosing": len(answered) - deciding,
@@ -233,6 +215,19 @@ def _counts(found: Evaluated, chosen: Chosen, answered: BoolArray) -> dict[str, 
         "measured_rows": int(np.count_nonzero(measured)),
         "measured_answered": int(np.count_nonzero(answered & measured)),
         "measured_labels_differing": int(np.count_nonzero(wrong & measured)),
+        "quality_exact": of_exact.quality(true, head),
+        "quality": of_both.quality(true, head),
+        "classes": tuple(
+            ClassChange(
+                label=label,
+                by_exact=before.get(label),
+                by_both=after.get(label),
+                exact_rows=kept[label].rows,
+                labels_differing=kept[label].rows - kept[label].correct,
+                labels_differing_limit_percent=100 * chosen.limits[number] if per_class else None,
+            )
+            for number, label in enumerate(names.tolist())
+        ),
     }
 
 
@@ -241,8 +236,11 @@ def _class_labels(head: Head) -> FloatArray:
     return np.array([-1.0, 1.0]) if head.labels is None else np.sort(head.labels.astype(np.float64))
 
 
-def _check_rows(group: IntArray, different: int, options: CascadeOptions) -> None:
-    """Raise OptionError where the rows are copies of each other, or too few without repetitions."""
+def _groups(rows: Rows, scaling: Scaling | None, options: CascadeOptions) -> tuple[IntArray, int]:
+    """Return the group of equal rows of each row, and the number of groups; refuse copies, and too few."""
+    parts = [rows] if scaling is None else scaling.parts(rows)
+    group, first = groups_of([key for few in parts for key in row_keys(few)])
+    different = len(first)
     times = copied(group)
     if times is not None:
         often = {2: "twice", 3: "three times"}.get(times, f"{times} times")
@@ -258,6 +256,7 @@ def _check_rows(group: IntArray, different: int, options: CascadeOptions) -> Non
             f"{counted} cannot show with {options.confidence:.4g} confidence that at most "
             f"{options.max_diff:.4%} differ; give at least {least:,} distinct rows, or ask for less"
         )
+    return group, different
 
 
 def _evaluate(
@@ -267,11 +266,10 @@ def _evaluate(
     scaling: Scaling | None,
     group: IntArray,
     labels: FloatArray | None,
-    threads: int,
-    progress: Progress,
+    setting: Setting,
 ) -> tuple[Evaluated, _Answers, _Answers]:
     """Evaluate both models; return what is known of the rows, and the answers of either model."""
-    n = len(rows)
+    n, threads = len(rows), setting.threads
     margin, of_fast, of_exact = np.empty(n), np.empty(n), np.empty(n)
     values: list[FloatArray] = []
     one = fast.head.sides is not None and exact.head.sides is not None
@@ -300,7 +298,7 @@ def _evaluate(
         margin[part] = label_margins(fast.head, decisions)
         if fast.head.one_vs_rest:
             values.append(decisions[of_fast[part] != of_exact[part]])
-        progress(part.stop, n, "rows")
+        setting.progress(part.stop, n, "rows")
     kept = np.concatenate(values) if values else None
     part_of = np.zeros(n, dtype=np.int64)
     found = Evaluated(fast.head, margin, of_fast != of_exact, group, part_of, 1, kept)
@@ -329,38 +327,3 @@ def _by_class(
             "for less"
         )
     return replace(found, part=part, parts=len(names))
-
-
-def _known(targets: FloatArray | None, names: FloatArray) -> FloatArray | None:
-    """Return the true labels if any is one of the model's, else None: then they say nothing."""
-    return targets if targets is not None and np.isin(targets, names).any() else None
-
-
-def _changes(
-    of_exact: FloatArray,
-    of_both: FloatArray,
-    names: FloatArray,
-    true: FloatArray | None,
-    chosen: Chosen | None,
-) -> tuple[ClassChange, ...]:
-    """Return the figures of each class; `chosen` if the limit holds for every class."""
-    kept = {score.label: score for score in class_scores(of_both, of_exact, names)}
-    before: dict[float, ClassScore] = {}
-    after: dict[float, ClassScore] = {}
-    if true is not None:
-        before = {score.label: score for score in class_scores(of_exact, true, names)}
-        after = {score.label: score for score in class_scores(of_both, true, names)}
-    changes = []
-    for number, label in enumerate(names.tolist()):
-        own = kept[label]
-        changes.append(
-            ClassChange(
-                label=label,
-                by_exact=before.get(label),
-                by_both=after.get(label),
-                exact_rows=own.rows,
-                labels_differing=own.rows - own.correct,
-                labels_differing_limit_percent=None if chosen is None else 100 * chosen.limits[number],
-            )
-        )
-    return tuple(changes)

@@ -14,27 +14,16 @@ from svmfast.solvers.intervals import clopper_pearson
 
 @dataclass(frozen=True)
 class ClassChange:
-    """The effect of joining on one class, among the rows that the report measures on.
-
-    Attributes
-    ----------
-    label : float
-    by_exact, by_both : ClassScore or None
-        Counts against the true labels, of the exact model and of the two together; None if the true labels
-        are unknown.
-    exact_rows : int
-        Rows that the exact model assigns to the class.
-    labels_differing : int
-        The number of these rows whose label the two models together change.
-    labels_differing_limit_percent : float or None
-        Upper limit on the share of `exact_rows` whose label changes; None unless requested.
-    """
+    """The effect of joining on one class, among the rows that the report measures on."""
 
     label: float
+    #: Counts against the true labels, of the exact model and of the two together; None if those are unknown.
     by_exact: ClassScore | None
     by_both: ClassScore | None
+    #: Rows that the exact model assigns to the class, and the number of these whose label the two change.
     exact_rows: int
     labels_differing: int
+    #: Upper limit on the share of `exact_rows` whose label changes; None unless requested.
     labels_differing_limit_percent: float | None
 
     def line(self) -> str:
@@ -69,65 +58,47 @@ class CascadeReport:
 
     What the two together do is measured on the deciding rows, which took no part in choosing the error; on
     all rows only if all of them were needed to choose it.
-
-    Attributes
-    ----------
-    rows, different_rows : int
-        All rows, and distinct rows.
-    rows_choosing, rows_deciding : int
-        Rows that chose the error, and the others, which decided whether to join.
-    max_diff, confidence : float
-    per_class : bool
-        As requested; `per_class`: the limit holds within each of the exact model's classes.
-    error : float
-        The fast model answers a row if an error of this size in every decision value cannot change its label.
-    labels_differing_without_fallback : int
-        Rows for which the label of the fast model alone differs from the exact model's.
-    answered : int
-        Rows, of all, that the fast model answers.
-    labels_differing, labels_differing_choosing : int
-        Those of them that differ, and how many of these are among the rows that chose the error.
-    measured_rows, measured_answered, measured_labels_differing : int
-        Rows that the figures are measured on, those of them that the fast model answers, and those of these
-        that differ.
-    labels_differing_limit_percent : float
-        Upper limit, at the given confidence, on the share of rows like these that differ.
-    quality_exact, quality : Quality
-        Scores of the exact model and of both together on the measured rows; without true labels, all None.
-    classes : tuple of ClassChange
-        The figures of each class, by ascending label.
-    operations_fast, operations_exact, operations : float or None
-        Multiply-adds of a row for either model, and on average for both together; None where a model does
-        not count them.
-    cheaper : bool
-        Whether both together cost less than the exact model alone, measured on the deciding rows.
-    speedup_with_fallback : float or None
-        How many times as fast both together are as the exact model; None unless they were raced.
     """
 
+    #: All rows, and distinct rows.
     rows: int
     different_rows: int
+    #: Rows that chose the error, and the others, which decided whether to join.
     rows_choosing: int
     rows_deciding: int
     max_diff: float
     confidence: float
+    #: The limit holds within each of the exact model's classes.
     per_class: bool
+    #: The fast model answers a row if an error of this size in every decision value cannot change its label.
     error: float
+    #: Rows for which the label of the fast model alone differs from the exact model's.
     labels_differing_without_fallback: int
+    #: Rows, of all, that the fast model answers; those of them that differ, and how many of these are among
+    #: the rows that chose the error.
     answered: int
     labels_differing: int
     labels_differing_choosing: int
+    #: Rows that the figures are measured on, those of them that the fast model answers, and those of these
+    #: that differ.
     measured_rows: int
     measured_answered: int
     measured_labels_differing: int
+    #: Upper limit, at the given confidence, on the share of rows like these that differ.
     labels_differing_limit_percent: float
+    #: Of the exact model and of both together on the measured rows; without true labels, all None.
     quality_exact: Quality
     quality: Quality
+    #: By ascending label.
     classes: tuple[ClassChange, ...]
+    #: Multiply-adds of a row for either model, and on average for both together; None where a model does
+    #: not count them.
     operations_fast: float | None
     operations_exact: float
     operations: float | None
+    #: Whether both together cost less than the exact model alone, measured on the deciding rows.
     cheaper: bool
+    #: How many times as fast both together are as the exact model; None unless they were raced.
     speedup_with_fallback: float | None = None
 
     @property
@@ -170,25 +141,21 @@ class CascadeReport:
             which = "measured rows, which did not choose the error bound"
         else:
             given += "; all are needed to choose the error bound, so none decides whether to join"
+        bound = "0: the fast model may answer every row, because few enough of its labels differ"
+        if self.error:
+            bound = f"{self.error:.6g}: the fast model answers the rows whose label stays the same if every "
+            bound += "decision value is wrong by this much"
         differing = self.measured_labels_differing
         share = labels_differing((differing / measured, *clopper_pearson(differing, measured)))
         return [
             given,
             f"fast alone   {100 * alone / n:.3g}% of the labels differ: {alone:,} of the {n:,} rows",
-            f"error bound  {self._bound()}",
+            f"error bound  {bound}",
             f"answered     {self.measured_answered:,} of the {count(measured, 'measured row')} by the fast "
             f"model ({self.measured_answered / measured:.2%}), the others by the exact model",
             f"labels       {labels_line(share)}: {differing:,} of the {measured:,} {which}",
             f"guarantee    {self._guarantee()}",
         ]
-
-    def _bound(self) -> str:
-        if not self.error:
-            return "0: the fast model may answer every row, because few enough of its labels differ"
-        return (
-            f"{self.error:.6g}: the fast model answers the rows whose label stays the same if every decision "
-            "value is wrong by this much"
-        )
 
     def _guarantee(self) -> str:
         """State the guarantee, and the rows that it comes from."""

@@ -1,14 +1,26 @@
-"""cascade on what the front end has read."""
+"""A run of ``cascade``, and what ``frontier`` joins: the models of other methods with the exact one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from svmfast.errors import OptionError
 from svmfast.methods.cascade.join import join
-from svmfast.methods.cascade.options import CascadeOptions
+from svmfast.methods.cascade.options import MOST_ROWS, CascadeOptions
+from svmfast.methods.cascade.threshold import least_rows
 from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.given import GivenModel, Inputs, Outcome, Setting
+from svmfast.methods.grid import Joining
+from svmfast.models.base import Model
+from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.requirements import missing_probability
+from svmfast.values import Share
+
+#: Of these confidences that of the guarantee is the first for which there are enough rows.
+CONFIDENCES = (0.999, 0.99, 0.975)
 
 #: Advice if a class is lost.
 KEEP = "`per_class` holds the limit within every class; `force` writes it anyway"
@@ -29,12 +41,10 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
         exact.model,
         data.rows,
         options,
+        replace(setting, race=None) if options.force else setting,
         scaling=inputs.scaling,
         targets=data.labels,
         source=exact.identity,
-        race=None if options.force else setting.race,
-        threads=setting.threads,
-        progress=setting.progress,
     )
     remark_on_classes(report.quality, setting)
     if not report.cheaper and not options.force:
@@ -67,3 +77,51 @@ def _warn_of_probabilities(
             setting.warn(
                 f"the result will have no probabilities, though {exact.name} has: {fast.name}: {missing.what}"
             )
+
+
+def joiner(given: Joining) -> CascadeJoiner | None:
+    """Return what joins models; None for regression, and for a limit that no sample can show or need show."""
+    percent = given.max_percent
+    # No sample can show that no label differs; and if all labels may differ, no cascade is needed.
+    if given.exact.head.is_regression or not percent or percent >= 100:
+        return None
+    return CascadeJoiner(given, percent)
+
+
+class CascadeJoiner:
+    """Joins models with the exact one.
+
+    The guarantee has a higher confidence than the command's default: the model must be within the limit on
+    other rows too, by the upper end of an interval.
+    """
+
+    def __init__(self, given: Joining, max_percent: float) -> None:
+        self._given, self.max_percent = given, max_percent
+        # The limit is parsed as the command parses it.
+        limit = Share().of_text(f"{max_percent:.15g}%")
+        enough = (c for c in CONFIDENCES if least_rows(limit, c) <= len(given.rows))
+        confidence = next(enough, CONFIDENCES[-1])
+        self.options: Mapping[str, Any] = {
+            "max_diff": limit,
+            "confidence": confidence,
+            "seed": given.seed,
+            # frontier times the models itself; a race could make the command fail on a busy machine.
+            "force": True,
+        }
+        if len(given.rows) > MOST_ROWS:
+            self.options = {**self.options, "rows": len(given.rows)}
+
+    def join(self, fast: Model) -> CascadeModel | None:
+        """Return `fast` with the exact model as fallback; None if that is not faster."""
+        given = self._given
+        model, report = join(
+            fast,
+            given.exact,
+            given.rows,
+            CascadeOptions(**self.options),
+            Setting(given.threads),
+            scaling=given.scaling,
+            labels=given.labels,
+            source=given.source,
+        )
+        return model if report.cheaper and report.error else None

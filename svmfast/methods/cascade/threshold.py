@@ -27,53 +27,39 @@ DECIDING_SHARE = 5
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """The figures of n rows on which both models were evaluated.
+    """The figures of n rows on which both models were evaluated."""
 
-    Attributes
-    ----------
-    head : Head
-        The fast model's.
-    margin : (n,) float64
-        The smallest error of the fast model's values that could change the label.
-    differing : (n,) bool
-        Whether the labels of the two models differ.
-    group : (n,) int64
-        Equal numbers for equal rows, from 0.
-    part : (n,) int64
-        The limit must hold in every part: the number of the exact model's class, or 0 for all rows.
-    parts : int
-    values : (m, p) float64 or None
-        The fast model's decision values of the m differing rows, in order; where it has one value per class.
-    """
-
+    #: The fast model's.
     head: Head
+    #: (n,) the smallest error of the fast model's values that could change the label.
     margin: FloatArray
+    #: (n,) whether the labels of the two models differ.
     differing: BoolArray
+    #: (n,) equal numbers for equal rows, from 0.
     group: IntArray
+    #: (n,) the limit must hold in every part: the number of the exact model's class, or 0 for all rows.
     part: IntArray
     parts: int
+    #: (m, p) the fast model's decision values of the m differing rows, in order; with one value per class.
     values: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The figures of the rows.
-
-    Attributes
-    ----------
-    error : float
-    deciding : (n,) bool
-        The rows that decided; the others chose the error.
-    cheaper : bool
-        Whether joining saves work on the deciding rows.
-    limits : tuple of float
-        For each part, an upper limit on the share of differing rows.
-    """
+    """What the rows show."""
 
     error: float
+    #: (n,) the rows that decided; the others chose the error.
     deciding: BoolArray
+    #: Whether joining saves work on the deciding rows.
     cheaper: bool
+    #: For each part, an upper limit on the share of differing rows.
     limits: tuple[float, ...]
+
+    @property
+    def measured(self) -> BoolArray:
+        """The rows that a report measures on: those that did not choose the error, if there are any."""
+        return self.deciding if self.deciding.any() else np.ones_like(self.deciding)
 
 
 def least_rows(max_diff: float, confidence: float) -> int:
@@ -99,15 +85,8 @@ def choose(
     a population of few distinct rows, and every distinct row once, which is right where rows were copied.
     The larger of the two errors is chosen, so the limit holds in both cases.
 
-    Parameters
-    ----------
-    found : Evaluated
-        Every part has at least :func:`least_rows` distinct rows.
-    max_diff, confidence : float
-    seed : int
-        Seed of the random division.
-    cost_fast, cost_exact : float
-        Cost of a row for each model, both in time or both in multiply-adds; `cost_fast` is None if unknown.
+    Every part has at least :func:`least_rows` distinct rows. The costs of a row are both in time or both in
+    multiply-adds; `cost_fast` is None if unknown.
     """
     deciding = _deciding(found, least_rows(max_diff, confidence), seed)
     counted: list[tuple[BoolArray, int]] = []

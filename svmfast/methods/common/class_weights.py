@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from svmfast.display import MOST_LISTED, named_labels
 from svmfast.methods.given import Setting
@@ -20,6 +20,14 @@ def row_weights(weights: Sequence[tuple[int, float]], labels: FloatArray) -> Flo
     for label, weight in weights:
         found[np.trunc(labels) == label] *= weight
     return found
+
+
+def class_weights_of(which: NDArray[np.int64], weights: FloatArray | None) -> tuple[tuple[int, float], ...]:
+    """Return the weight of each class from weights of rows, ``(n,)``, that are equal within a class."""
+    if weights is None:
+        return ()
+    present, first = np.unique(which, return_index=True)
+    return tuple(zip(present.tolist(), weights[first].tolist(), strict=True))
 
 
 def absent_weights(weights: Sequence[tuple[int, float]], labels: ArrayLike) -> list[int]:

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
+from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.equal_rows import groups_of, row_keys
-from svmfast.rows import Rows
+from svmfast.methods.common.head_score import HeadScore, remark_on_classes
+from svmfast.methods.common.problem import Problem
+from svmfast.methods.given import GivenRows, Outcome, Setting
+from svmfast.models.base import Model
+from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality
 
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """The cross-validated quality of one pair of parameters: each row's model was trained without its fold.
-
-    Attributes
-    ----------
-    gamma : float
-        Width of the kernel.
-    regularization : float
-        C, or lambda of ridge regression.
-    quality : Quality
-    """
+    """The quality of one pair of parameters, where each row's model was trained without its fold."""
 
     gamma: float
+    #: C, or lambda of ridge regression.
     regularization: float
     quality: Quality
 
@@ -43,20 +41,26 @@ class CrossValidation:
         return {**own, **self.quality.as_dict()}
 
 
+def cross_validate(
+    problem: Problem, options: Any, setting: Setting, fitted: Callable[[Problem], Iterable[Model]]
+) -> tuple[CrossValidation, ...]:
+    """Score each pair of gamma and C or lambda; `fitted` returns their models for some of the rows."""
+    fold = fold_numbers(problem.rows, options.folds, options.seed)
+    pairs = list(itertools.product(options.gamma, options.regularizations(problem.loss)))
+    scores = [HeadScore(problem.head) for _ in pairs]
+    done, steps = 0, options.folds * len(pairs)
+    setting.progress(0, steps, "cross validation")
+    for f in range(options.folds):
+        outside = problem.only(fold == f)
+        for score, model in zip(scores, fitted(problem.only(fold != f)), strict=True):
+            score.add(model.decision_values(outside.rows, threads=setting.threads), outside.truth)
+            done += 1
+            setting.progress(done, steps, "cross validation")
+    return tuple(CrossValidation(*pair, score.quality) for pair, score in zip(pairs, scores, strict=True))
+
+
 def check_folds(folds: int | None, grid: int, rows: int) -> None:
-    """Raise OptionError for a grid without `folds`, and for more folds than rows.
-
-    Parameters
-    ----------
-    folds : int or None
-    grid : int
-        Number of pairs of parameters.
-    rows : int
-
-    Raises
-    ------
-    OptionError
-    """
+    """Raise OptionError for a grid of several pairs without `folds`, and for more folds than rows."""
     if grid > 1 and not folds:
         raise OptionError("several values of `gamma`, `C` or `lambda_` need `folds` for the choice")
     if folds and folds > rows:
@@ -64,13 +68,7 @@ def check_folds(folds: int | None, grid: int, rows: int) -> None:
 
 
 def fold_numbers(rows: Rows, folds: int, seed: int) -> NDArray[np.int64]:
-    """Return the fold of every row, from 0, drawn at random; copies of a row are in the same fold.
-
-    Raises
-    ------
-    OptionError
-        There are fewer distinct rows than folds.
-    """
+    """Return the fold of every row, from 0, drawn at random; copies of a row are in the same fold."""
     group, first = groups_of(row_keys(rows))
     if len(first) < folds:
         raise OptionError(f"`folds` is {folds}; there are {len(first)} distinct rows")
@@ -94,15 +92,7 @@ def score_lines(scores: Sequence[CrossValidation], *, classes: bool) -> list[str
 
 @dataclass(frozen=True)
 class ScoresReport:
-    """The report of a run that scores a grid and makes no model.
-
-    Attributes
-    ----------
-    task : str
-        ``svc`` or ``ridge``.
-    folds : int
-    cross_validation : tuple of CrossValidation
-    """
+    """The report of a run that scores a grid and makes no model; `task` is ``svc`` or ``ridge``."""
 
     task: str
     folds: int
@@ -127,3 +117,28 @@ class ScoresReport:
             "cross_validation": [one.to_dict() for one in self.cross_validation],
             "best": self.best.to_dict(),
         }
+
+
+def trained(
+    data: GivenRows,
+    options: Any,
+    setting: Setting,
+    missing: str,
+    scores: Callable[[Rows, FloatArray, Any, Setting], tuple[CrossValidation, ...]],
+    fits: Mapping[str, Callable[[Rows, FloatArray, Any, Setting], tuple[Model, Any]]],
+) -> Outcome:
+    """Return the model of a task of `fits`, or where no model is wanted the scores of `options.folds`.
+
+    `missing` is the error of rows without labels.
+    """
+    if data.labels is None:
+        raise OptionError(missing)
+    labels = np.asarray(data.labels)
+    warn_of_absent(options.weights, labels, data.name, setting)
+    if not setting.writes:
+        found = ScoresReport(options.task, options.folds, scores(data.rows, labels, options, setting))
+        remark_on_classes(found.best.quality, setting)
+        return Outcome(None, found)
+    model, report = fits[options.task](data.rows, labels, options, setting)
+    remark_on_classes(report.training, setting)
+    return Outcome(model, replace(report, prediction=setting.prediction_time(model, data.rows)))

@@ -13,11 +13,10 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.intervals import CONFIDENCE, clopper_pearson, poisson_limits, weighted_sum
 
 BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: Copies are reported only if the probability that independent draws look like copies is below about this.
@@ -61,15 +60,8 @@ def copied(group: IntArray) -> int | None:
     moments of a measure, and by Cauchy-Schwarz  (j! E f_j)^2 <= (j-1)! E f_(j-1) (j+1)! E f_(j+1). Rows that
     are given twice violate this: f_2 is large although f_1 or f_3 is nearly 0.
 
-    Parameters
-    ----------
-    group : (n,) int64
-        Equal numbers for equal rows, from 0.
-
-    Returns
-    -------
-    int or None
-        The j for which the inequality fails by more than chance explains.
+    `group` has equal numbers for equal rows, from 0. The result is the j for which the inequality fails by
+    more than chance explains.
     """
     counts = np.bincount(np.bincount(group, minlength=1))
     for j in np.flatnonzero(counts[2:] > 1) + 2:
@@ -94,19 +86,13 @@ class Counted:
     What two models answer to a row is the same for all its copies, so copies are one observation. Rows that
     are not frequent stand for others like them, and must not have been fitted. A frequent row only stands for
     itself, in the share that it has in the data; it may have been fitted.
-
-    Attributes
-    ----------
-    times : (m,) float64
-        How often each row occurs, up to a common factor of the rows that are not frequent.
-    frequent : (m,) bool
-        All rows of :func:`frequent_groups`, and no other.
-    rest : (r,) float64
-        How often each row of the data occurs that is not frequent, held out or not.
     """
 
+    #: (m,) how often each row occurs, up to a common factor of the rows that are not frequent.
     times: FloatArray
+    #: (m,) all rows of :func:`frequent_groups`, and no other.
     frequent: BoolArray
+    #: (r,) how often each row of the data occurs that is not frequent, held out or not.
     rest: FloatArray
 
     @property
@@ -130,12 +116,8 @@ class Counted:
         The interval of rows that are not frequent is Clopper and Pearson's for an effective number of rows:
         how many distinct rows that occur once give the same variance, at most (Korn and Graubard, "Confidence
         intervals for proportions with small expected number of positive counts estimated from survey data",
-        Survey Methodology 24, 1998). If no row repeats, that is the number of rows.
-
-        Parameters
-        ----------
-        found : (m,) bool or float64
-            Where equal rows may differ, the share of each row's copies.
+        Survey Methodology 24, 1998). If no row repeats, that is the number of rows. Where equal rows may
+        differ, `found` is the share of each row's copies.
         """
         times, others = self.times[self.frequent], self.times[~self.frequent]
         rest = float(self.rest.sum())
@@ -162,15 +144,7 @@ class Counted:
 
     @classmethod
     def of(cls, times: FloatArray, held: BoolArray, frequent: BoolArray) -> Counted:
-        """Return the held-out and the frequent groups, in this order.
-
-        Parameters
-        ----------
-        times : (g,) float64
-            The number of rows in each group.
-        held, frequent : (g,) bool
-            No group is both.
-        """
+        """Return the held-out and the frequent groups, in this order; `times` are the rows of each group."""
         own = np.concatenate([times[held], times[frequent]])
         return cls(own, np.arange(len(own)) >= np.count_nonzero(held), times[~frequent])
 

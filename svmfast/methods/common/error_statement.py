@@ -11,48 +11,26 @@ from svmfast.score import interval_text
 
 @dataclass(frozen=True)
 class ErrorStatement:
-    """A statistical statement from held-out rows, which proves nothing for a single row.
+    """A statistical statement from held-out rows, which proves nothing for a single row."""
 
-    Attributes
-    ----------
-    rows : int
-        Rows held out, with their copies.
-    frequent_rows : int
-        Rows of the data that are counted besides, because each of them is frequent
-        (:class:`svmfast.methods.common.equal_rows.Counted`).
-    rows_from : str
-        ``data`` or ``support vectors``.
-    median, quantile_99, quantile_999, largest : float
-        Statistics of |difference of decision values| over all rows and decision functions.
-    values_differing_percent : float or None
-        How much the values differ (:func:`svmfast.score.values_differing_percent`); None unless regression.
-    labels_differing_percent, labels_differing_percent_low, labels_differing_percent_high : float or None
-        Share of rows whose label is not the exact model's, and its interval at 95 %; None for regression.
-    """
-
+    #: Rows held out, with their copies.
     rows: int
+    #: Rows of the data that are counted besides, because each of them is frequent
+    #: (:class:`svmfast.methods.common.equal_rows.Counted`).
     frequent_rows: int
+    #: ``data`` or ``support vectors``.
     rows_from: str
+    #: Statistics of |difference of decision values| over all rows and decision functions.
     median: float
     quantile_99: float
     quantile_999: float
     largest: float
+    #: :func:`svmfast.score.values_differing_percent`; None unless regression.
     values_differing_percent: float | None
+    #: Share of rows whose label is not the exact model's, and its interval at 95 %; None for regression.
     labels_differing_percent: float | None
     labels_differing_percent_low: float | None
     labels_differing_percent_high: float | None
-
-    @property
-    def agreement_low(self) -> float | None:
-        """Lower end of the interval of the share of rows with the exact model's label."""
-        high = self.labels_differing_percent_high
-        return None if high is None else 1 - high / 100
-
-    @property
-    def agreement_high(self) -> float | None:
-        """Upper end of the same interval."""
-        low = self.labels_differing_percent_low
-        return None if low is None else 1 - low / 100
 
 
 def labels_differing(share: tuple[float, float, float]) -> dict[str, float]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from svmfast.certificate import REST
+from svmfast.kernels import Kernel
 from svmfast.methods.grid import Grid
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -20,7 +21,8 @@ from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.routed import RoutedModel
 from svmfast.routing import flat_tree
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
+from svmfast.solvers.bisection import largest
 
 #: A number with the longest text in a file, and one with the longest text of eight digits.
 LONGEST, LONGEST_OF_EIGHT = -1.2345678901234567e-105, -1.2345678e-105
@@ -41,29 +43,17 @@ _ORIGIN = {
 
 
 class FileSizes:
-    """Upper bounds on the sizes of the candidates' files; None where there is none.
-
-    Parameters
-    ----------
-    grid : Grid
-    """
+    """Upper bounds on the sizes of the candidates' files; None where there is none."""
 
     def __init__(self, grid: Grid) -> None:
-        self.exact, self.limit, self._size_of = grid.exact, grid.max_bytes, grid.size_of
-        self.columns = grid.width
+        self.exact, self.limit, self.columns = grid.exact, grid.max_bytes, grid.width
+        #: None where no bounds are wanted, or none can be computed.
+        self._size_of = None if self.limit is None or self.columns > MOST_COLUMNS else grid.size_of
         self._known: dict[object, tuple[int, int]] = {}
-        wanted = self.limit is not None and self._size_of is not None
-        self._own = self._size_of(grid.exact) if wanted and self._size_of is not None else None
-
-    @property
-    def foreseen(self) -> bool:
-        """Whether bounds are wanted and can be computed."""
-        return self.limit is not None and self._size_of is not None and self.columns <= MOST_COLUMNS
-
-    @property
-    def binding(self) -> bool:
-        """Whether the exact model is larger than the limit, so that candidates should be sized to it."""
-        return self.limit is not None and (self._own is None or self._own > self.limit)
+        #: Whether the exact model is larger than the limit, so that candidates should be sized to it.
+        self.binding = self.limit is not None and (
+            grid.size_of is None or grid.size_of(grid.exact) > self.limit
+        )
 
     def expansion(self, count: int) -> int | None:
         """Return the bytes of a LIBSVM model of `count` dense vectors with eight digits."""
@@ -77,7 +67,7 @@ class FileSizes:
 
     def polynomial(self, order: int, cells: int, features: int, head: Head, degrees: int = 0) -> int | None:
         """Return the bytes of polynomials with bounds for `degrees` degrees; 0: without a certificate."""
-        if not self.foreseen or self._size_of is None:
+        if self._size_of is None:
             return None
         functions = head.n_functions
         small = self._size_of(_polynomial(cells, features, head, degrees))
@@ -86,18 +76,14 @@ class FileSizes:
 
     def largest(self, size: Callable[[int], int | None], most: int) -> int:
         """Return the largest number up to `most` whose size is certain to be within the limit, or 0."""
-        if not self.foreseen or self.limit is None or not self.binding:
+        if self._size_of is None or not self.binding:
             return 0
-        low, high = 0, max(0, most)
-        while low < high:
-            middle = (low + high + 1) // 2
-            found = size(middle)
-            low, high = (middle, high) if found is not None and found <= self.limit else (low, middle - 1)
-        return low
+        # Without a bound, no number is certain to fit.
+        return largest(lambda n: (size(n) or math.inf) <= (self.limit or 0), 0, max(0, most))
 
     def _of(self, count: int, key: object, make: Callable[[int], Model]) -> int | None:
         """Extrapolate from models of one and two vectors, since all vectors take equally many bytes."""
-        if not self.foreseen or self._size_of is None:
+        if self._size_of is None:
             return None
         if key not in self._known:
             one, two = (self._size_of(make(n)) for n in (1, 2))
@@ -120,22 +106,15 @@ class FileSizes:
         )
 
     def _routed(self, cells: int, count: int, head: Head) -> RoutedModel:
-        sizes = np.zeros(cells, dtype=np.int64)
-        sizes[0] = count
-        tree = flat_tree(cells)
         functions = head.n_functions
-        return RoutedModel(
-            head=_longest(head),
-            kernel="rbf",
-            gamma=np.full(cells, -LONGEST),
-            children=tree,
-            centers=np.full((len(tree) - 1, self.columns), LONGEST),
-            landmarks=Rows.from_dense(np.full((count, self.columns), LONGEST)),
-            sizes=sizes,
-            coef=np.full((functions, count), LONGEST),
-            rho=np.full((cells, functions), LONGEST),
-            provenance=_ORIGIN,
-        )
+        centers = np.full((len(flat_tree(cells)) - 1, self.columns), LONGEST)
+        vectors = Rows.from_dense(np.full((count, self.columns), LONGEST))
+        coef = [np.full((functions, count), LONGEST), *[np.zeros((functions, 0))] * (cells - 1)]
+        rho = np.full((cells, functions), LONGEST)
+        landmarks = [vectors, *[vectors[:0]] * (cells - 1)]
+        kernel = Kernel("rbf", -LONGEST)
+        made = RoutedModel.flat(_longest(head), kernel, centers, landmarks, coef, rho)
+        return replace(made, provenance=_ORIGIN)
 
 
 def _polynomial(cells: int, features: int, head: Head, degrees: int) -> PolynomialModel:
@@ -162,13 +141,6 @@ def _polynomial(cells: int, features: int, head: Head, degrees: int) -> Polynomi
 
 def _longest(head: Head) -> Head:
     """Return the head with the longest numbers for its probabilities, which may be fitted again."""
-
-    def longest(values: FloatArray | None) -> FloatArray | None:
-        return None if values is None else np.full_like(values, LONGEST)
-
-    return replace(
-        head,
-        prob_a=longest(head.prob_a),
-        prob_b=longest(head.prob_b),
-        density_marks=longest(head.density_marks),
-    )
+    numbers = {name: getattr(head, name) for name in ("prob_a", "prob_b", "density_marks")}
+    longest = {name: np.full_like(value, LONGEST) for name, value in numbers.items() if value is not None}
+    return replace(head, **longest)

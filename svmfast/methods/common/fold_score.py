@@ -17,22 +17,14 @@ MAX_LISTED = 20
 
 @dataclass(frozen=True)
 class FoldScore:
-    """The quality of predictions in which each row's model was trained without its fold.
-
-    Attributes
-    ----------
-    rows, folds : int
-    quality : Quality
-    by_class : bool
-        Whether :meth:`lines` has the balanced accuracy and the recall of each class too.
-    names : mapping of float to str, or None
-        The name of each label.
-    """
+    """The quality of predictions in which each row's model was trained without its fold."""
 
     rows: int
     folds: int
     quality: Quality
+    #: Whether :meth:`lines` has the balanced accuracy and the recall of each class too.
     by_class: bool = False
+    #: The name of each label.
     names: Mapping[float, str] | None = None
 
     @classmethod

@@ -12,13 +12,7 @@ MOST_SCORED = 20_000
 
 
 class HeadScore:
-    """A running score of decision values, in bounded memory.
-
-    Parameters
-    ----------
-    head : Head
-        Turns the decision values into predictions.
-    """
+    """A running score of decision values, which `head` turns into predictions, in bounded memory."""
 
     def __init__(self, head: Head) -> None:
         self._head = head

@@ -14,56 +14,37 @@ from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_o
 HELD_OUT, MOST_HELD_OUT, LEAST_ROWS = 0.1, 10_000, 20
 
 
-def held_out_count(rows: int) -> int:
-    """Return how many of the rows are held out to measure an error."""
-    return min(MOST_HELD_OUT, int(HELD_OUT * rows)) if rows >= LEAST_ROWS else 0
-
-
 @dataclass(frozen=True, eq=False)
 class Aside:
-    """A division of n rows into those to fit and those held out; equal rows are in the same part.
+    """A division of n rows into those to fit and those held out; equal rows are in the same part."""
 
-    Attributes
-    ----------
-    fitted : (n,) bool
-        The rows that may be fitted.
-    held : (h,) int64
-        The rows that are held out, with their copies, ascending.
-    rows : (m,) int64
-        The rows on which to compare models: the first of each group of equal rows that is held out,
-        ascending, and then of each group that is frequent.
-    counted : Counted
-        How often these rows occur.
-    place : (h,) int64
-        For each row of `held`, the place of its group in `rows`.
-    """
-
+    #: (n,) the rows that may be fitted.
     fitted: NDArray[np.bool_]
+    #: (h,) the rows that are held out, with their copies, ascending.
     held: NDArray[np.int64]
+    #: (m,) the rows on which to compare models: the first of each group of equal rows that is held out,
+    #: ascending, and then of each group that is frequent.
     rows: NDArray[np.int64]
+    #: How often these rows occur.
     counted: Counted
+    #: (h,) for each row of `held`, the place of its group in `rows`.
     place: NDArray[np.int64]
 
 
 def rows_aside(keys: list[bytes], count: int | None, seed: tuple[int, int], *, copies_agree: bool) -> Aside:
     """Hold out some of the distinct rows, with all rows equal to them.
 
-    Parameters
-    ----------
-    keys : list of n bytes
-        Hashes by :func:`svmfast.methods.common.equal_rows.row_keys`.
-    count : int, optional
-        How many distinct rows; by default :func:`held_out_count`.
-    seed : (int, int)
-        The run's seed, and a number that identifies the purpose.
-    copies_agree : bool
-        Whether what is measured is the same for equal rows, as the labels of two models are. Frequent rows
-        are then not held out, but counted by themselves.
+    `keys` are hashes by :func:`svmfast.methods.common.equal_rows.row_keys`, `count` is the number of distinct
+    rows to hold out, by default :data:`HELD_OUT` of them, and `seed` the run's seed with a number that
+    identifies the purpose. `copies_agree`: what is measured is the same for equal rows, as the labels of two
+    models are. Frequent rows are then not held out, but counted by themselves.
     """
     group, first = groups_of(keys)
     frequent = frequent_groups(group) if copies_agree else np.zeros(len(first), dtype=np.bool_)
     rare = np.flatnonzero(~frequent)
-    count = held_out_count(len(rare)) if count is None else min(count, len(rare))
+    if count is None:
+        count = min(MOST_HELD_OUT, int(HELD_OUT * len(rare))) if len(rare) >= LEAST_ROWS else 0
+    count = min(count, len(rare))
     held = np.zeros(len(first), dtype=np.bool_)
     held[np.random.default_rng(seed).choice(rare, count, replace=False)] = True
     times = np.bincount(group, minlength=len(first)).astype(np.float64)

@@ -8,22 +8,7 @@ from svmfast.models.expansion import KernelExpansion
 
 
 def kernel_width(columns: int, exact: Model | None, kind: str) -> float:
-    """Return gamma: that of the exact model, or LIBSVM's default 1/(number of features).
-
-    Parameters
-    ----------
-    columns : int
-        Number of features.
-    exact : Model or None
-        The model that is converted.
-    kind : {"rbf", "laplacian"}
-        The kernel that is used.
-
-    Raises
-    ------
-    OptionError
-        The exact model has another kernel.
-    """
+    """Return gamma of a kernel: that of the model to convert, or LIBSVM's default 1/(number of features)."""
     if not isinstance(exact, KernelExpansion):
         return 1.0 / max(1, columns)
     if exact.kernel.kind != kind:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from svmfast.methods.common.cross_validation import CrossValidation, score_lines
@@ -16,59 +16,41 @@ from svmfast.score import Quality
 
 @dataclass(frozen=True, kw_only=True)
 class LandmarkReport:
-    """The result of a fit.
-
-    Attributes
-    ----------
-    task : str
-    rows, features, clusters : int
-    landmarks : int
-        In all clusters together.
-    gamma : float
-        As given or chosen.
-    regularization : float or None
-        C or lambda, as given or chosen; None if the fit used neither.
-    multiply_adds : float
-        For a prediction, on average over the rows. A linear model takes ``linear_multiply_adds``.
-    linear_multiply_adds : float
-    training : Quality
-        On at most 20,000 training rows, the first ones, compared with the labels or values that were fitted.
-    cross_validation : tuple of CrossValidation
-    folds : int or None
-    held_out : mapping or None
-        For a conversion: its error on held-out rows.
-    seconds : mapping of str to float
-        By phase.
-    probabilities : str
-        What became of the exact model's probabilities: ``none`` (it had none), ``kept``, or ``dropped``.
-    prediction : PredictionTime or None
-        None if it was not measured.
-    """
+    """The result of a fit."""
 
     task: str
     rows: int
     features: int
     clusters: int
+    #: In all clusters together.
     landmarks: int
+    #: As given or chosen.
     gamma: float
+    #: C or lambda, as given or chosen; None if the fit used neither.
     regularization: float | None
+    #: For a prediction, on average over the rows; and those of a linear model.
     multiply_adds: float
     linear_multiply_adds: float
+    #: On at most 20,000 training rows, the first ones, compared with the labels or values that were fitted.
     training: Quality
-    cross_validation: tuple[CrossValidation, ...]
+    cross_validation: tuple[CrossValidation, ...] = ()
     folds: int | None
-    held_out: Mapping[str, float] | None
-    seconds: Mapping[str, float]
+    #: For a conversion: its error on held-out rows.
+    held_out: Mapping[str, float] | None = None
+    #: By phase.
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    #: What became of the exact model's probabilities: ``none`` (it had none), ``kept``, or ``dropped``.
     probabilities: str = "none"
+    #: None if it was not measured.
     prediction: PredictionTime | None = None
 
     @property
     def classes(self) -> bool:
         """Whether a classifier was trained (with C) rather than a regression (with lambda)."""
-        return self.task == "svc"
+        return self.task in ("svc", "labels", "pairs")
 
     @property
-    def linear_multiples(self) -> float:
+    def _linear_multiples(self) -> float:
         """The multiply-adds of a prediction as a multiple of a linear model's."""
         return self.multiply_adds / max(1.0, self.linear_multiply_adds)
 
@@ -82,36 +64,40 @@ class LandmarkReport:
         measured = values.pop("prediction")
         if self.prediction is not None:
             measured["linear_cost"] = self.prediction.linear_cost
-            measured["counted_cost"] = self.linear_multiples
+            measured["counted_cost"] = self._linear_multiples
             values["prediction"] = measured
         return values
 
-    def score_lines(self) -> list[str]:
-        """Return the lines of the cross-validation."""
-        return score_lines(self.cross_validation, classes=self.classes)
-
-    def regularization_text(self) -> str:
-        """Return C or lambda as text to follow gamma."""
-        if self.regularization is None:
-            return ""
-        return f", {'C' if self.classes else 'lambda'} {self.regularization:.6g}"
-
-    def training_line(self, fitted: str = "") -> str:
-        """Return the line with the figures on the training rows."""
-        return f"training     {self.training.line()} on the training rows{fitted}"
-
-    def closing_lines(self, pseudo: str = "") -> list[str]:
-        """Return the last lines: probabilities, speed, size and time."""
-        lines = probability_lines(self.probabilities, self.held_out)
+    def text(
+        self,
+        *,
+        data: str,
+        kernel: str,
+        held: str,
+        own: Sequence[str] = (),
+        fitted: str = "",
+        pseudo: str = "",
+    ) -> list[str]:
+        """Return the lines, of which the arguments are the ends; `own` follow the line of the kernel."""
+        if self.regularization is not None:
+            kernel += f", {'C' if self.classes else 'lambda'} {self.regularization:.6g}"
+        lines = [
+            *score_lines(self.cross_validation, classes=self.classes),
+            f"data         {self.rows:,} rows, {self.features:,} features{data}",
+            f"kernel       {kernel}",
+            *own,
+            f"training     {self.training.line()} on the training rows{fitted}",
+            *([f"held out     {held}"] if held else []),
+            *probability_lines(self.probabilities, self.held_out),
+        ]
         if self.prediction is not None:
             lines.append(
                 f"prediction   {self.prediction.linear_cost:.3g} times a linear model's time, "
-                f"{self.linear_multiples:.3g} times its multiply-adds"
+                f"{self._linear_multiples:.3g} times its multiply-adds"
             )
         lines.append(f"model        {self.landmarks:,} landmarks{pseudo}")
         spent = (f"{what} {seconds:.2f} s" for what, seconds in self.seconds.items())
-        lines.append("time         " + ", ".join(spent))
-        return lines
+        return [*lines, "time         " + ", ".join(spent)]
 
 
 def linear_functions(head: Head) -> int:

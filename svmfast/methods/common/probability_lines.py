@@ -6,14 +6,7 @@ from collections.abc import Mapping
 
 
 def probability_lines(what: str, held_out: Mapping[str, float] | None = None) -> list[str]:
-    """Return the line of a report, or no line if the exact model had no probabilities.
-
-    Parameters
-    ----------
-    what : {"none", "kept", "dropped"}
-    held_out : mapping, optional
-        May have ``probability_mean`` and ``probability_max``.
-    """
+    """Return the line of a report; `what` became of them is ``none`` (there were none), kept or dropped."""
     if what == "none":
         return []
     if what == "dropped":

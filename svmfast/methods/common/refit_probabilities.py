@@ -9,6 +9,7 @@ import numpy as np
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.platt import laplace_scale
 
 
 def probabilities_after(exact: Head, made: Head) -> str:
@@ -17,29 +18,16 @@ def probabilities_after(exact: Head, made: Head) -> str:
         return "none"
     if not made.has_probability:
         return "dropped"
-    pairs = zip(_parameters(exact), _parameters(made), strict=True)
-    return "kept" if all(np.array_equal(a, b) for a, b in pairs) else "refitted"
-
-
-def _parameters(head: Head) -> tuple[FloatArray, ...]:
-    given = (head.prob_a, head.prob_b, head.density_marks)
-    return tuple(np.zeros(0) if values is None else values for values in given)
+    pairs = ((getattr(exact, name), getattr(made, name)) for name in ("prob_a", "prob_b", "density_marks"))
+    same = all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
+    return "kept" if same else "refitted"
 
 
 def probability_error(head: Head, ours: FloatArray, theirs: FloatArray) -> dict[str, float]:
     """Return by how much the probabilities change with the decision values if the parameters are kept.
 
-    Parameters
-    ----------
-    head : Head
-        The head of both models.
-    ours, theirs : (n, p) float64
-        Decision values of the converted model and of the exact model; n > 0.
-
-    Returns
-    -------
-    dict
-        ``probability_mean`` and ``probability_max`` of |difference|; empty without probabilities.
+    `head` is that of both models. Return ``probability_mean`` and ``probability_max`` of |difference|, if
+    there are any.
     """
     if head.is_regression or not head.has_probability:
         return {}
@@ -57,21 +45,8 @@ def refit_probabilities(
 ) -> tuple[Head, str]:
     """Fit probA and probB (regression: sigma; one-class: density marks) to the compressed model.
 
-    Parameters
-    ----------
-    exact, compressed : KernelExpansion
-        `compressed` still has the exact model's head.
-    labelled : (Rows, labels), optional
-        Rows with labels of the model. One-class models need no labels.
-    threads : int
-    notes : list of str
-        Receives remarks for the user.
-
-    Returns
-    -------
-    head : Head
-    what : str
-        ``none``, ``refitted`` or ``kept``.
+    `compressed` still has the exact model's head. One-class models need rows, but no labels. `notes` receives
+    remarks for the user. Return the head, and ``none``, ``refitted`` or ``kept``.
     """
     head = exact.head
     if not head.has_probability:
@@ -84,7 +59,7 @@ def refit_probabilities(
             return replace(head, density_marks=new), "refitted"
         if head.is_regression:
             if len(np.unique(labels)) > 1:
-                return replace(head, prob_a=np.array([_laplace_sigma(labels - decisions[:, 0])])), "refitted"
+                return replace(head, prob_a=np.array([laplace_scale(labels - decisions[:, 0])])), "refitted"
         else:
             fitted = _sigmoids(head, decisions, labels)
             if fitted is not None:
@@ -120,11 +95,6 @@ def fit_sigmoid(decisions: FloatArray, positive: np.ndarray) -> tuple[float, flo
 
     Platt's targets (n+ + 1) / (n+ + 2) and 1 / (n- + 2); Newton's method with a line search on the convex
     problem (Lin, Lin and Weng, A note on Platt's probabilistic outputs, Machine Learning 68, 2007).
-
-    Parameters
-    ----------
-    decisions : (n,) float64
-    positive : (n,) bool
     """
     n_pos = int(np.count_nonzero(positive))
     n_neg = len(positive) - n_pos
@@ -158,13 +128,6 @@ def fit_sigmoid(decisions: FloatArray, positive: np.ndarray) -> tuple[float, flo
         else:
             break
     return a, b
-
-
-def _laplace_sigma(residual: FloatArray) -> float:
-    """Return LIBSVM's sigma: the mean |residual|, without residuals beyond five standard deviations."""
-    mean = float(np.abs(residual).mean())
-    inside = np.abs(residual) <= 5 * np.sqrt(2 * mean * mean)
-    return float(np.abs(residual[inside]).mean())
 
 
 def _matched_marks(exact: FloatArray, decisions: FloatArray, head: Head) -> FloatArray:

@@ -9,18 +9,9 @@ from svmfast.rows import FloatArray, Rows
 
 
 class RowSample:
-    """A uniform sample without replacement, in the order of the stream, in memory for about twice its rows.
+    """A uniform sample of at most `limit` rows without replacement, in the order of the stream.
 
-    Parameters
-    ----------
-    limit : int
-        The most rows to keep.
-    seed : int
-
-    Attributes
-    ----------
-    seen : int
-        Number of rows in the stream.
+    It takes memory for about twice its rows. `seen` is the number of rows in the stream.
     """
 
     def __init__(self, limit: int, seed: int) -> None:

@@ -10,6 +10,10 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """Let the next lap begin now."""
         self._since = time.perf_counter()
 
     def lap(self, name: str) -> None:

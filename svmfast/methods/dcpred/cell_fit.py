@@ -11,7 +11,7 @@ native and do not depend on the number of threads; the minimizer is L-BFGS.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,26 +27,18 @@ LOSSES = {"squares": 0, "squared_hinge": 1}
 
 @dataclass(frozen=True, eq=False)
 class CellExpansion:
-    """The expansion in one cell of a routed model.
+    """The expansion in one cell of a routed model."""
 
-    Attributes
-    ----------
-    vectors : (m, d) float64
-    gamma : float
-    coef : (p, m + q) float64
-        Pseudo landmarks last.
-    rho : (p,) float64
-    pairs : (q, 2) int64
-        Pairs of landmarks whose kernel values are multiplied.
-    distances : (q, m) float64
-        Distances of the pseudo landmarks from the landmarks, in place of `pairs`.
-    """
-
+    #: (m, d)
     vectors: FloatArray
     gamma: float
+    #: (p, m + q), pseudo landmarks last.
     coef: FloatArray
+    #: (p,)
     rho: FloatArray
+    #: (q, 2) pairs of landmarks whose kernel values are multiplied.
     pairs: IntArray
+    #: (q, m) distances of the pseudo landmarks from the landmarks, in place of `pairs`.
     distances: FloatArray
 
     @property
@@ -56,18 +48,7 @@ class CellExpansion:
 
 
 class CellProblem:
-    """The rows of one cell with targets, weights and a loss.
-
-    Parameters
-    ----------
-    x : (n, d) float64
-    targets : (n, p) float64
-        Values, or +1 and -1.
-    weights : (n,) float64
-        Nonnegative.
-    loss : str
-        A key of :data:`LOSSES`.
-    """
+    """The n rows of one cell with ``(n, p)`` targets, weights >= 0 and a loss, a key of :data:`LOSSES`."""
 
     def __init__(self, x: FloatArray, targets: FloatArray, weights: FloatArray, loss: str) -> None:
         self._native = _core.CellFit(
@@ -122,15 +103,7 @@ def move_landmarks(
 ) -> CellExpansion:
     """Return the cell after at most `iterations` steps of L-BFGS on all its parameters.
 
-    Parameters
-    ----------
-    problem : CellProblem
-    start : CellExpansion
-        Without `distances`: a bound by the triangle inequality has no useful gradient.
-    cost : float
-        C.
-    iterations : int
-    threads : int
+    `start` has no `distances`: a bound by the triangle inequality has no useful gradient.
     """
     m, d = start.vectors.shape
     p, width = start.coef.shape
@@ -149,13 +122,12 @@ def move_landmarks(
         return np.hstack([coef[:, :m] @ by, coef[:, m:]])
 
     def unpack(z: FloatArray) -> CellExpansion:
-        return CellExpansion(
-            np.multiply(z[: ends[0]].reshape(m, d), unit),
-            start.gamma * float(np.exp(_FARTHEST * np.tanh(slow * z[-1] / _FARTHEST))),
-            mixed(z[ends[0] : ends[1]].reshape(p, width), root),
-            z[ends[1] : -1],
-            start.pairs,
-            start.distances,
+        return replace(
+            start,
+            vectors=np.multiply(z[: ends[0]].reshape(m, d), unit),
+            gamma=start.gamma * float(np.exp(_FARTHEST * np.tanh(slow * z[-1] / _FARTHEST))),
+            coef=mixed(z[ends[0] : ends[1]].reshape(p, width), root),
+            rho=z[ends[1] : -1],
         )
 
     def fun(z: FloatArray) -> tuple[float, FloatArray]:
@@ -171,11 +143,5 @@ def move_landmarks(
     with np.errstate(over="ignore", invalid="ignore"):  # the line search shortens the step
         result = minimize(fun, z0, iterations)
     moved = unpack(result.x)
-    return CellExpansion(
-        np.ascontiguousarray(moved.vectors),
-        moved.gamma,
-        np.ascontiguousarray(moved.coef),
-        np.ascontiguousarray(moved.rho),
-        start.pairs,
-        start.distances,
-    )
+    # Not parts of the minimizer's array.
+    return replace(moved, vectors=moved.vectors.copy(), coef=moved.coef.copy(), rho=moved.rho.copy())

@@ -21,15 +21,7 @@ def held_out(
 ) -> dict[str, float] | None:
     """Compare two models on the rows that are held out, and on the frequent rows; None if there are none.
 
-    Parameters
-    ----------
-    exact, model : Model
-    rows : Rows
-        All rows.
-    aside : Aside
-    values_fitted : bool
-        Whether `model` was fitted to the decision values of `exact`, so that they can be compared.
-    threads : int
+    `values_fitted`: `model` was fitted to the decision values of `exact`, so that they can be compared.
 
     Returns
     -------
@@ -45,7 +37,7 @@ def held_out(
         error that explains a row's label: 0 if the label is the exact one, else the certainty of the wrong
         label.
 
-        ``trained_on`` 1 is added by :func:`svmfast.methods.dcpred.convert.fit_exact` if `exact` was trained
+        ``trained_on`` 1 is added by :func:`svmfast.methods.dcpred.fit.fit_exact` if `exact` was trained
         on these rows, so that others will agree less.
     """
     if not len(aside.rows):

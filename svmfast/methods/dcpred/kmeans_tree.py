@@ -23,39 +23,23 @@ _LEAST_WEIGHT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class KMeansTree:
-    """A tree of centers.
+    """A tree of centers."""
 
-    Attributes
-    ----------
-    children : (nodes,) int64
-        Number of children of each node, breadth first.
-    centers : (nodes - 1, d) float64
-        Centers of all nodes but the root.
-    leaf_centers : (leaves, d) float64
-    leaf : (n,) int32
-        Leaf of each row; no leaf is empty.
-    """
-
+    #: (nodes,) number of children of each node, breadth first.
     children: IntArray
+    #: (nodes - 1, d) centers of all nodes but the root.
     centers: FloatArray
+    #: (leaves, d)
     leaf_centers: FloatArray
+    #: (n,) leaf of each row; no leaf is empty.
     leaf: NDArray[np.int32]
 
 
 def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0, threads: int = 1) -> KMeansTree:
-    """Cluster rows hierarchically.
+    """Cluster rows hierarchically, into fewer leaves if there are few distinct rows.
 
-    Parameters
-    ----------
-    rows : Rows
-        n > 0 rows.
-    leaves : int
-        The tree has fewer if there are few distinct rows.
-    levels : {0, 1, 2}
-        2 means about sqrt(leaves) branches, with leaves in proportion to their rows. 0 means 2 for more than
-        64 leaves, else 1.
-    seed : int
-    threads : int
+    Two levels mean about sqrt(leaves) branches, with leaves in proportion to their rows. 0 means two levels
+    for more than 64 leaves, else one.
     """
     if levels == 1 or leaves <= 3 or (levels == 0 and leaves <= FLAT_LEAVES):
         tops = kmeans_centers(rows, leaves, seed=seed)
@@ -74,71 +58,44 @@ def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0, thre
         ]
         tops = np.ascontiguousarray(tops[kept])
     while True:
-        tree = _assembled(tops, below)
-        leaf = Router(tree[0], tree[1]).route(rows, threads=threads)
-        filled = np.bincount(leaf, minlength=len(tree[2])) > 0
+        children, centers, leaf_centers, owner = _assembled(tops, below)
+        leaf = Router(children, centers).route(rows, threads=threads)
+        filled = np.bincount(leaf, minlength=len(leaf_centers)) > 0
         if filled.all():
-            return KMeansTree(*tree, leaf)
-        tops, below = _without(tops, below, filled)
+            return KMeansTree(children, centers, leaf_centers, leaf)
+        below = [centers[filled[owner == i]] for i, centers in enumerate(below)]
+        kept = [i for i, centers in enumerate(below) if len(centers)]
+        tops, below = np.ascontiguousarray(tops[kept]), [below[i] for i in kept]
 
 
-def _leaf_numbers(below: list[FloatArray]) -> list[IntArray]:
-    """Number the leaves breadth first; leaves of the first level come before those of the second."""
-    single = [i for i, centers in enumerate(below) if len(centers) == 1]
-    numbers: list[IntArray] = [np.zeros(0, np.int64)] * len(below)
-    for position, i in enumerate(single):
-        numbers[i] = np.array([position])
-    at = len(single)
-    for i, centers in enumerate(below):
-        if len(centers) > 1:
-            numbers[i] = np.arange(at, at + len(centers))
-            at += len(centers)
-    return numbers
-
-
-def _assembled(tops: FloatArray, below: list[FloatArray]) -> tuple[IntArray, FloatArray, FloatArray]:
-    if all(len(centers) == 1 for centers in below):
-        return flat_tree(len(tops)), tops, tops
-    counts = [len(centers) if len(centers) > 1 else 0 for centers in below]
-    children = np.array([len(tops), *counts, *([0] * sum(counts))], dtype=np.int64)
-    second = [centers for centers in below if len(centers) > 1]
-    single = [tops[i : i + 1] for i, centers in enumerate(below) if len(centers) == 1]
+def _assembled(
+    tops: FloatArray, below: list[FloatArray]
+) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+    """Return the children, the centers, those of the leaves, and the branch of each leaf, breadth first."""
+    counts = np.array([len(centers) for centers in below])
+    single, several = np.flatnonzero(counts == 1), np.flatnonzero(counts > 1)
+    # Leaves of the first level come before those of the second.
+    owner = np.concatenate([single, np.repeat(several, counts[several])])
+    if not len(several):
+        return flat_tree(len(tops)), tops, tops, owner
+    children = np.concatenate([[len(tops)], np.where(counts > 1, counts, 0), np.zeros(counts[several].sum())])
+    second = [below[i] for i in several]
     return (
-        children,
+        children.astype(np.int64),
         np.ascontiguousarray(np.vstack([tops, *second])),
-        np.ascontiguousarray(np.vstack([*single, *second])),
+        np.ascontiguousarray(np.vstack([tops[single], *second])),
+        owner,
     )
 
 
-def _without(
-    tops: FloatArray, below: list[FloatArray], filled: NDArray[np.bool_]
-) -> tuple[FloatArray, list[FloatArray]]:
-    numbers = _leaf_numbers(below)
-    left = [centers[filled[n]] for centers, n in zip(below, numbers, strict=True)]
-    kept = [i for i, centers in enumerate(left) if len(centers)]
-    return np.ascontiguousarray(tops[kept]), [left[i] for i in kept]
-
-
 def weighted_centroids(x: FloatArray, count: int, weights: FloatArray | None, seed: int) -> FloatArray:
-    """Return up to `count` landmarks, the k-means centroids of weighted rows.
+    """Return up to `count` landmarks, the k-means centroids of rows with weights >= 0; None: all equal.
 
     Theorem 3 of Hsieh, Si and Dhillon: if the weights are the squared coefficients of the model, the k-means
     objective bounds the distance of the Nystrom approximation's solution from the exact one.
-
-    Parameters
-    ----------
-    x : (n, d) float64
-    count : int
-    weights : (n,) float64, optional
-        Nonnegative. None: all equal.
-
-    Returns
-    -------
-    (min(count, n), d) float64
     """
     if count >= len(x):
-        everything: FloatArray = x.copy()
-        return everything
+        return np.array(x)
     if count == 0:
         return np.zeros((0, x.shape[1]))
     if weights is not None:

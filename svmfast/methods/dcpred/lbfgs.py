@@ -25,14 +25,7 @@ _MOST_TRIALS = 20
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """The result of the iterations.
-
-    Attributes
-    ----------
-    x : (n,) float64
-    value : float
-    iterations, evaluations : int
-    """
+    """The result of the iterations."""
 
     x: FloatArray
     value: float
@@ -46,26 +39,11 @@ def minimize(
     iterations: int,
     *,
     tolerance: float = 1e-9,
-    callback: Callable[[int, FloatArray], bool] | None = None,
 ) -> Minimum:
-    """Minimize a function with a continuous gradient.
+    """Minimize a function that returns its value and a continuous gradient, in at most `iterations`.
 
-    Parameters
-    ----------
-    fun : (n,) -> float, (n,)
-        Returns value and gradient.
-    start : (n,) float64
-    iterations : int
-        Maximum number of iterations.
-    tolerance : float
-        Stop when an iteration decreases the value by at most this share.
-    callback : callable, optional
-        Called with the number and the point of each iteration; returns True to stop.
-
-    Returns
-    -------
-    Minimum
-        Its value is not larger than at the start.
+    An iteration that decreases the value by at most the share `tolerance` is the last. The value of the
+    result is not larger than at the start.
     """
     x, evaluations = start.copy(), 1
     value, gradient = fun(x)
@@ -83,12 +61,12 @@ def minimize(
             done -= 1
             break
         first = 1.0 if steps else min(1.0, 1 / float(np.sqrt(-slope)))
-        found = _search(fun, x, value, direction, slope, first)
-        evaluations += found.evaluations
-        if found.length == 0:  # the remaining decrease is rounding
+        length, least, reached, trials = _search(fun, x, value, direction, slope, first)
+        evaluations += trials
+        if length == 0:  # the remaining decrease is rounding
             done -= 1
             break
-        step, change = found.length * direction, found.gradient - gradient
+        step, change = length * direction, reached - gradient
         curvature = float(step @ change)
         # Relative to both lengths, so that the test does not depend on the scale of the function.
         if curvature > 1e-10 * float(np.sqrt((step @ step) * (change @ change))):
@@ -98,9 +76,7 @@ def minimize(
             if len(steps) > MEMORY:
                 del steps[0], changes[0], inverses[0]
         x = x + step
-        before, value, gradient = value, found.value, found.gradient
-        if callback is not None and callback(done, x):
-            break
+        before, value, gradient = value, least, reached
         if before - value <= tolerance * max(abs(before), abs(value)):
             break
     return Minimum(x, value, done, evaluations)
@@ -123,14 +99,6 @@ def _direction(
     return q
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    length: float
-    value: float
-    gradient: FloatArray
-    evaluations: int
-
-
 def _search(
     fun: Callable[[FloatArray], tuple[float, FloatArray]],
     x: FloatArray,
@@ -138,19 +106,22 @@ def _search(
     direction: FloatArray,
     slope: float,
     length: float,
-) -> _Found:
-    """Return a step that meets the weak Wolfe conditions; otherwise the best one tried, or length 0."""
+) -> tuple[float, float, FloatArray, int]:
+    """Return length, value, gradient and evaluations of a step that meets the weak Wolfe conditions.
+
+    If there is none, that is the best step tried, or one of length 0.
+    """
     low, high = 0.0, np.inf
-    best = _Found(0.0, value, np.zeros(0), 0)
+    best = (0.0, value, np.zeros(0))
     for trial in range(1, _MOST_TRIALS + 1):
         at, gradient = fun(x + length * direction)
         if not at <= value + _DECREASE * length * slope:
             high = length
         else:
-            if at < best.value:
-                best = _Found(length, at, gradient, trial)
+            if at < best[1]:
+                best = (length, at, gradient)
             if float(gradient @ direction) >= _CURVATURE * slope:
-                return _Found(length, at, gradient, trial)
+                return length, at, gradient, trial
             low = length
         length = (low + high) / 2 if high < np.inf else 2 * low
-    return _Found(best.length, best.value, best.gradient, _MOST_TRIALS)
+    return (*best, _MOST_TRIALS)

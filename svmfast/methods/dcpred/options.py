@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Seeded, option, with_defaults
-from svmfast.values import Choice, Grid, Multiple, Weights, Whole
+from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
+from svmfast.values import Choice, Grid, Multiple, Whole
+
+if TYPE_CHECKING:
+    from svmfast.models.base import Model
+    from svmfast.rows import Rows
 
 #: Default iterations on the landmarks, and for fitting pairs, which stops early by itself.
 DEFAULT_ITERATIONS, PAIRS_ITERATIONS = 150, 300
@@ -20,7 +24,7 @@ SHAPE = ("clusters", "levels", "landmarks", "pseudo", "pseudo_landmarks")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DcpredOptions(Seeded, Bounded):
+class DcpredOptions(Seeded, Bounded, Tasked):
     """Options of ``dcpred``.
 
     Options whose default depends on others are None until :meth:`resolved` sets them.
@@ -45,13 +49,7 @@ class DcpredOptions(Seeded, Bounded):
         shown="1/number of features; in a conversion that of the model",
     )
     C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="10")
-    weights: tuple[tuple[int, float], ...] = option(
-        (),
-        Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I (svc). "
-        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
-        "-w",
-    )
+    weights: tuple[tuple[int, float], ...] = class_weights("the rows of the class labelled I (svc)")
     lambda_: tuple[float, ...] = option(
         None,
         Grid(),
@@ -108,23 +106,8 @@ class DcpredOptions(Seeded, Bounded):
         shown="150; 300 for pairs",
     )
 
-    @property
-    def is_classifier(self) -> bool:
-        """Whether the task is classification."""
-        return self.task == "svc"
-
     def check(self, given: Collection[str]) -> None:
-        """Raise OptionError for options that contradict each other.
-
-        Parameters
-        ----------
-        given : collection of str
-            Inputs that are given, ``output`` where a model is wanted, and ``unlabelled``.
-
-        Raises
-        ------
-        OptionError
-        """
+        """Raise OptionError for options that contradict each other."""
         converts = "exact" in given
         if converts == (self.task is not None):
             raise OptionError("give either `task` or `exact`")
@@ -152,24 +135,16 @@ class DcpredOptions(Seeded, Bounded):
         if self.pseudo_landmarks is not None and self.pseudo in (None, "none"):
             raise OptionError("`pseudo_landmarks` needs `pseudo` poly or triangle")
 
-    def resolved(self, n_rows: int, gamma: float | None = None, *, converts: bool = False) -> DcpredOptions:
-        """Return the options with all defaults filled in.
+    def resolved(self, rows: Rows, exact: Model | None = None) -> DcpredOptions:
+        """Return the options with all defaults, for the rows to train on and the model to convert."""
+        from svmfast.methods.common.kernel_width import kernel_width
 
-        Parameters
-        ----------
-        n_rows : int
-            Number of rows to train on.
-        gamma : float, optional
-            The default of `gamma`.
-        converts : bool
-            Whether an exact model is converted.
-        """
         pairs = self.fit == "pairs"
         usual: dict[str, Any] = {
-            "gamma": None if gamma is None else (gamma,),
+            "gamma": None if self.gamma is not None else (kernel_width(rows.n_columns, exact, "rbf"),),
             "C": (10.0,),
-            "lambda_": (0.001 if converts else 0.1,),
-            "clusters": 1 if pairs else max(1, min(16, n_rows // LEAF_ROWS)),
+            "lambda_": (0.1 if exact is None else 0.001,),
+            "clusters": 1 if pairs else max(1, min(16, len(rows) // LEAF_ROWS)),
             "levels": 0,
             "landmarks": 32,
             "pseudo": "none",
@@ -187,7 +162,7 @@ class DcpredOptions(Seeded, Bounded):
         """Number of pseudo landmarks of each leaf."""
         return 0 if self.pseudo == "none" else self.pseudo_landmarks or self.landmarks
 
-    def provenance(self, task: str, gamma: float, regularization: float | None) -> dict[str, str]:
+    def parameters(self, task: str, gamma: float, regularization: float | None) -> str:
         """Return the parameters that a model's file records; `regularization` is None if none was used."""
         name = "C" if task in ("svc", "labels", "pairs") else "lambda"
         parts = [f"task {task}", f"gamma {gamma!r}"]
@@ -203,4 +178,4 @@ class DcpredOptions(Seeded, Bounded):
         if self.pseudo_count:
             parts.append(f"pseudo {self.pseudo} {self.pseudo_count}")
         parts += [f"kmeans {self.kmeans}", f"iterations {self.iterations}"]
-        return {"parameters": ", ".join(parts), "seed": str(self.seed)}
+        return ", ".join(parts)

@@ -18,11 +18,10 @@ from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.given import Setting
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.routed import RoutedModel
-from svmfast.progress import Progress
-from svmfast.routing import flat_tree
 from svmfast.rows import Rows
 
 
@@ -43,11 +42,6 @@ def affordable(exact: Model, rows: Rows, options: DcpredOptions) -> DcpredOption
     """Return the options with as many landmarks as ``options.max_operations`` allows, if that is set.
 
     A landmark takes one multiply-add for each feature and for each pair of its class.
-
-    Raises
-    ------
-    NothingFitsError
-        The limit does not allow one landmark for each class.
     """
     if options.max_operations is None:
         return options
@@ -63,26 +57,12 @@ def affordable(exact: Model, rows: Rows, options: DcpredOptions) -> DcpredOption
 
 
 def fit_pairs(
-    exact: Model, rows: Rows, options: DcpredOptions, *, threads: int, progress: Progress
+    exact: Model, rows: Rows, options: DcpredOptions, setting: Setting
 ) -> tuple[RoutedModel, ErrorStatement | None]:
     """Convert `exact` to a model of one cell with ``options.landmarks`` landmarks.
 
-    Parameters
-    ----------
-    exact : KernelExpansion
-        With three or more classes and a Gaussian kernel.
-    rows : Rows
-        Rows like those to be predicted; a tenth of them decides when to stop.
-    options : DcpredOptions
-        Only `landmarks`, `iterations`, `seed` and `memory` are used.
-    threads : int
-    progress : Progress
-
-    Returns
-    -------
-    model : RoutedModel
-    statement : ErrorStatement or None
-        The error statement of compress, on held-out rows; None if nothing was fitted.
+    `rows` are like those to be predicted; a tenth of them decides when to stop, and gives the error statement
+    of compress. There is none if nothing was fitted.
     """
     if not isinstance(exact, KernelExpansion) or exact.nr_sv is None or exact.kernel.kind != "rbf":
         raise OptionError("`fit` pairs is for LIBSVM models with the rbf kernel")
@@ -92,26 +72,15 @@ def fit_pairs(
     statement: ErrorStatement | None = None
     if options.landmarks < len(exact.sv):
         how = CompressOptions(
-            start="kmeans",
-            iterations=options.iterations,
-            seed=options.seed,
-            memory=options.memory,
+            start="kmeans", iterations=options.iterations, seed=options.seed, memory=options.memory
         )
-        made, report = prepare(exact, rows, options=how, threads=threads, progress=progress).compress(
-            options.landmarks, progress=progress
-        )
+        prepared = prepare(exact, rows, options=how, threads=setting.threads, progress=setting.progress)
+        made, report = prepared.compress(options.landmarks, progress=setting.progress)
         statement = report.statement
     assert made.nr_sv is not None
-    model = RoutedModel(
-        head=made.head,
-        kernel="rbf",
-        gamma=np.array([made.kernel.gamma]),
-        children=flat_tree(1),
-        centers=np.zeros((1, max(made.sv.n_columns, rows.n_columns))),
-        landmarks=made.sv,
-        sizes=np.array([len(made.sv)], dtype=np.int64),
-        coef=made.sv_coef,
-        rho=np.ascontiguousarray(made.rho[None]),
-        nr_sv=np.ascontiguousarray(made.nr_sv[None].astype(np.int64)),
+    centers = np.zeros((1, max(made.sv.n_columns, rows.n_columns)))
+    nr_sv = np.ascontiguousarray(made.nr_sv[None].astype(np.int64))
+    model = RoutedModel.flat(
+        made.head, made.kernel, centers, [made.sv], [made.sv_coef], made.rho[None], nr_sv
     )
     return model, statement

@@ -97,19 +97,7 @@ def solve_linear(
 
         min 1/2 ||w||^2 + C sum_i weights_i loss(y_i, phi_i . w - rho),   coef = root w
 
-    Parameters
-    ----------
-    features : (n, m + q) float64
-    root : (m + q, r) float64
-    targets : (n, p) float64
-    weights : (n,) float64
-    cost : float
-    loss : {"squares", "squared_hinge"}
-
-    Returns
-    -------
-    coef : (p, m + q) float64
-    rho : (p,) float64
+    `features` are ``(n, m + q)``, `root` ``(m + q, r)``, the coefficients ``(p, m + q)``.
     """
     phi = features @ root
     if loss == "squares":
@@ -130,4 +118,4 @@ def solve_linear(
         weights=weights,
         tolerance=1e-2,
     )
-    return np.ascontiguousarray((root @ found.weights[:-1]).T), -found.weights[-1]
+    return np.ascontiguousarray((root @ found[:-1]).T), -found[-1]

@@ -11,23 +11,14 @@ from svmfast.methods.common.landmark_report import LandmarkReport
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate within `max_operations`, and its score on held-out rows.
-
-    Attributes
-    ----------
-    clusters, levels, landmarks : int
-    pseudo : str
-    pseudo_landmarks : int
-    counted_cost : float
-        Multiply-adds of a prediction divided by those of a linear model.
-    score : float
-    """
+    """A candidate within `max_operations`, and its score on held-out rows."""
 
     clusters: int
     levels: int
     landmarks: int
     pseudo: str
     pseudo_landmarks: int
+    #: Multiply-adds of a prediction divided by those of a linear model.
     counted_cost: float
     score: float
 
@@ -44,61 +35,43 @@ _FITTED = {
 class DcpredReport(LandmarkReport):
     """The report of a training run.
 
-    Attributes
-    ----------
-    task : str
-        ``svc`` or ``ridge``; for a conversion, ``values`` or ``labels``, whichever was fitted; ``pairs`` if
-        pairs were fitted.
-    regularization : float or None
-        None if the values of a given model's pairs were fitted.
-    leaf_rows : (int, int)
-        Number of rows of the smallest and of the largest leaf.
-    pseudo_landmarks : int
-        Sum over all leaves.
-    pseudo : str
-    leaf_gammas : (float, float)
-        Smallest and largest gamma after the optimization.
-    candidates : tuple of Trial
-        The candidates that were compared, with `max_operations`.
-    held_out : dict or None
-        The result of :func:`svmfast.methods.dcpred.held_out.held_out`.
+    `task` is ``svc`` or ``ridge``; for a conversion, ``values`` or ``labels``, whichever was fitted; if pairs
+    were fitted, ``pairs``. `held_out` is what :func:`svmfast.methods.dcpred.held_out.held_out` returns.
     """
 
+    #: Number of rows of the smallest and of the largest leaf.
     leaf_rows: tuple[int, int]
+    #: In all leaves together.
     pseudo_landmarks: int
     pseudo: str
+    #: Smallest and largest gamma after the optimization.
     leaf_gammas: tuple[float, float]
-    candidates: tuple[Trial, ...]
-
-    @property
-    def classes(self) -> bool:
-        return self.task in ("svc", "labels", "pairs")
+    #: The candidates that were compared, with `max_operations`.
+    candidates: tuple[Trial, ...] = ()
 
     def lines(self) -> list[str]:
         """Return the report as text."""
         low, high = self.leaf_rows
         narrow, wide = self.leaf_gammas
-        pseudo = f", {self.pseudo_landmarks:,} {self.pseudo} pseudo" if self.pseudo_landmarks else ""
         return [
             *(
                 f"choice       {one.clusters} clusters on {one.levels} level(s), {one.landmarks} landmarks, "
                 f"{one.pseudo_landmarks} pseudo: {one.counted_cost:.3g}x, {one.score:.6g} on held-out rows"
                 for one in self.candidates
             ),
-            *self.score_lines(),
-            f"data         {self.rows:,} rows, {self.features:,} features; "
-            f"{self.clusters} clusters of {low:,} to {high:,} rows",
-            f"kernel       rbf, gamma {self.gamma:.6g} (leaves {narrow:.4g} to {wide:.4g})"
-            + self.regularization_text(),
-            self.training_line(_FITTED.get(self.task, "")),
-            *self._held_out_lines(),
-            *self.closing_lines(pseudo),
+            *self.text(
+                data=f"; {self.clusters} clusters of {low:,} to {high:,} rows",
+                kernel=f"rbf, gamma {self.gamma:.6g} (leaves {narrow:.4g} to {wide:.4g})",
+                fitted=_FITTED.get(self.task, ""),
+                held=self._held(),
+                pseudo=f", {self.pseudo_landmarks:,} {self.pseudo} pseudo" if self.pseudo_landmarks else "",
+            ),
         ]
 
-    def _held_out_lines(self) -> list[str]:
+    def _held(self) -> str:
         held = self.held_out
         if not held:
-            return []
+            return ""
         parts = []
         if "labels_differing_percent" in held:
             parts.append(labels_line(held))
@@ -114,4 +87,4 @@ class DcpredReport(LandmarkReport):
         frequent = ""
         if held["frequent_rows"]:
             frequent = f" and {held['frequent_rows']:,.0f} that occur {FREQUENT} times or more"
-        return [f"held out     {held['rows']:,.0f} rows{frequent}: {'; '.join(parts)}"]
+        return f"{held['rows']:,.0f} rows{frequent}: {'; '.join(parts)}"

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from svmfast.errors import OptionError
-from svmfast.methods.common.class_weights import warn_of_absent
-from svmfast.methods.common.cross_validation import ScoresReport
+from svmfast.methods.common.cross_validation import trained
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.kernel_width import widths_to_try
 from svmfast.methods.common.landmark_report import linear_functions
-from svmfast.methods.dcpred.convert import fit_exact, what_is_fitted
-from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_ridge, fit_svc
+from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_exact, fit_ridge, fit_svc, what_is_fitted
 from svmfast.methods.dcpred.options import DEFAULT_ITERATIONS, DcpredOptions
 from svmfast.methods.dcpred.search import PSEUDO_SHARES, TREES, TRIAL_ITERATIONS, TRIAL_ROWS
-from svmfast.methods.given import GivenModel, Inputs, Outcome, Setting
+from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.models.head import Head
 
@@ -28,45 +22,20 @@ OPERATIONS = (5, 10, 20, 40)
 def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
     """Train on `data`, or convert `exact` with its rows."""
     data, source = inputs.rows("data"), inputs["exact"]
-    if source is not None:
-        _warn_of_labels(source, options, setting)
-        model, report = fit_exact(
-            data.rows,
-            source.model,
-            options,
-            threads=setting.threads,
-            provenance={"source": source.identity},
-            progress=setting.progress,
-        )
-    else:
-        if data.labels is None:
-            raise OptionError("`labels` are needed for `task`; for rows without labels, use `exact`")
-        labels = np.asarray(data.labels)
-        warn_of_absent(options.weights, labels, data.name, setting)
-        if not setting.writes:
-            assert options.folds is not None, "the options were checked"
-            scores = cross_validate_dcpred(
-                data.rows, labels, options, threads=setting.threads, progress=setting.progress
-            )
-            found = ScoresReport(str(options.task), options.folds, scores)
-            remark_on_classes(found.best.quality, setting)
-            return Outcome(None, found)
-        train = fit_ridge if options.task == "ridge" else fit_svc
-        model, report = train(data.rows, labels, options, threads=setting.threads, progress=setting.progress)
-        remark_on_classes(report.training, setting)
-    report = replace(report, prediction=setting.prediction_time(model, data.rows))
-    error = None if report.held_out is None else report.held_out.get("fallback_error")
-    return Outcome(model, report, fallback_error=error)
-
-
-def _warn_of_labels(source: GivenModel, options: DcpredOptions, setting: Setting) -> None:
-    """Warn that fitting labels drops the probabilities of the exact model."""
+    if source is None:
+        missing = "`labels` are needed for `task`; for rows without labels, use `exact`"
+        fits = {"svc": fit_svc, "ridge": fit_ridge}
+        return trained(data, options, setting, missing, cross_validate_dcpred, fits)
     head = source.model.head
     if head.has_probability and what_is_fitted(head, options.fit) == "labels":
         setting.warn(
             f"the probabilities of {source.name} will be dropped: `fit` labels gives values that LIBSVM's "
             "pairwise probabilities are not defined for; `fit` values or `fit` pairs keeps them"
         )
+    model, report = fit_exact(data.rows, source.model, options, setting, source.identity)
+    report = replace(report, prediction=setting.prediction_time(model, data.rows))
+    error = None if report.held_out is None else report.held_out.get("fallback_error")
+    return Outcome(model, report, fallback_error=error)
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:

@@ -13,13 +13,16 @@ import numpy as np
 from svmfast.errors import NothingFitsError
 from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.methods.common.landmark_report import linear_functions
+from svmfast.methods.common.problem import Problem
 from svmfast.methods.dcpred.kmeans_tree import KMeansTree
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import Trial
-from svmfast.methods.dcpred.tree_training import Training, build_tree, train_tree
+from svmfast.methods.dcpred.tree_training import build_tree, present_classes, train_tree
+from svmfast.methods.given import ALONE, Setting
 from svmfast.models.routed import centers_on_the_way
-from svmfast.progress import Progress, silent
+from svmfast.progress import counting
 from svmfast.rows import FloatArray
+from svmfast.solvers.bisection import largest
 
 #: Trees to try (leaves, levels), as far as rows and multiply-adds allow.
 TREES = ((1, 1), (4, 1), (8, 1), (16, 1), (32, 1), (32, 2), (64, 1), (64, 2), (128, 2))
@@ -32,97 +35,100 @@ TRIAL_ROWS, SCORE_ROWS = 12_000, 4_000
 #: L-BFGS iterations in a trial.
 TRIAL_ITERATIONS = 50
 
+#: A candidate: its tree, the options that fit it, and the share of pseudo landmarks.
+_Plan = tuple[KMeansTree, DcpredOptions, float]
 
-def score_of(training: Training, decisions: FloatArray, truth: FloatArray) -> float:
+
+def choose(
+    problem: Problem,
+    options: DcpredOptions,
+    gamma: float,
+    regularization: float,
+    setting: Setting = ALONE,
+) -> tuple[DcpredOptions, KMeansTree, tuple[Trial, ...]]:
+    """Try candidates on some of the rows; return the options of the best, its tree, and all trials.
+
+    The returned tree is built from all rows. With it, the mean number of multiply-adds over the training rows
+    is at most ``options.max_operations``.
+    """
+    threads = setting.threads
+    inside, outside = _divided(problem, options.seed)
+    setting.progress(0, None, "clusters")
+    plans = _plans(inside, len(problem.rows), options, threads)
+
+    def tried(plan: _Plan) -> tuple[float, Trial]:
+        tree, shape, _ = plan
+        trial = replace(shape, iterations=min(options.iterations, TRIAL_ITERATIONS))
+        model = train_tree(inside, tree, trial, gamma, regularization, Setting(threads))
+        score = _score(problem, model.decision_values(outside.rows, threads=threads), outside.targets)
+        operations = model.multiply_adds(outside.rows) / _linear_operations(problem)
+        size = (shape.clusters, shape.levels, shape.landmarks, shape.pseudo, shape.pseudo_count)
+        return score, Trial(*size, operations, abs(score))
+
+    scored = list(map(counting(tried, setting.progress, len(plans), "candidates"), plans))
+    setting.progress(0, None, "clusters")
+    for i in sorted(range(len(plans)), key=lambda i: -scored[i][0]):
+        _, shape, share = plans[i]
+        tree = build_tree(problem.rows, shape, threads)
+        fitting = _fitting(problem, tree, shape, share)
+        if fitting is not None:
+            return fitting, tree, tuple(trial for _, trial in scored)
+    raise NothingFitsError(
+        f"`max_operations` {options.max_operations:g}x does not allow a single landmark", "allow more"
+    )
+
+
+def _divided(problem: Problem, seed: int) -> tuple[Problem, Problem]:
+    """Return some rows on which trials are trained, and others on which they are scored."""
+    group, first = groups_of(row_keys(problem.rows))
+    place = np.argsort(np.random.default_rng([seed, 11]).permutation(len(first)))[group]
+    order = np.argsort(place, kind="stable")  # copies of a row in turn
+    scored = int(np.count_nonzero(place < min(SCORE_ROWS, max(1, len(first) // 5)))) % len(order)
+    inside = problem.only(np.sort(order[scored : scored + TRIAL_ROWS]))
+    return inside, problem.only(np.sort(order[: scored or None][:SCORE_ROWS]))
+
+
+def _plans(inside: Problem, rows: int, options: DcpredOptions, threads: int) -> list[_Plan]:
+    plans: list[_Plan] = []
+    for leaves, levels in TREES:
+        if leaves > 1 and rows < leaves * LEAST_LEAF_ROWS:
+            break
+        shape = replace(options, clusters=leaves, levels=levels)
+        tree = build_tree(inside.rows, shape, threads)
+        for share in PSEUDO_SHARES:
+            fitting = _fitting(inside, tree, shape, share)
+            if fitting is not None and fitting not in [p for _, p, _ in plans]:
+                plans.append((tree, fitting, share))
+    return plans
+
+
+def _score(problem: Problem, decisions: FloatArray, truth: FloatArray) -> float:
     """Return the percentage of correct labels, or the negative RMSE; higher is better."""
-    if training.loss == "squares":
+    if not problem.hinge:
         return -float(np.sqrt(np.mean((decisions - truth) ** 2)))
     if truth.shape[1] == 1:
         return float(np.mean((decisions > 0) == (truth > 0)) * 100)
     return float(np.mean(decisions.argmax(axis=1) == truth.argmax(axis=1)) * 100)
 
 
-def choose(
-    training: Training,
-    options: DcpredOptions,
-    gamma: float,
-    regularization: float,
-    *,
-    threads: int = 1,
-    progress: Progress = silent,
-) -> tuple[DcpredOptions, KMeansTree, tuple[Trial, ...]]:
-    """Try candidates on some of the rows; return the options of the best, its tree, and all trials.
-
-    The returned tree is built from all rows. With it, the mean number of multiply-adds over the training rows
-    is at most ``options.max_operations``.
-
-    Raises
-    ------
-    NothingFitsError
-        The limit does not allow a single landmark.
-    """
-    group, first = groups_of(row_keys(training.rows))
-    place = np.argsort(np.random.default_rng([options.seed, 11]).permutation(len(first)))[group]
-    order = np.argsort(place, kind="stable")  # copies of a row in turn
-    scored = int(np.count_nonzero(place < min(SCORE_ROWS, max(1, len(first) // 5)))) % len(order)
-    inside = training.only(np.sort(order[scored : scored + TRIAL_ROWS]))
-    outside = training.only(np.sort(order[: scored or None][:SCORE_ROWS]))
-    plans: list[tuple[KMeansTree, DcpredOptions, float]] = []
-    progress(0, None, "clusters")
-    for leaves, levels in TREES:
-        if leaves > 1 and len(training.rows) < leaves * LEAST_LEAF_ROWS:
-            break
-        shape = replace(options, clusters=leaves, levels=levels)
-        tree = build_tree(inside, shape, threads)
-        for share in PSEUDO_SHARES:
-            fitting = _fitting(inside, tree, shape, share)
-            if fitting is not None and fitting not in [p for _, p, _ in plans]:
-                plans.append((tree, fitting, share))
-    tried: list[tuple[float, int, Trial]] = []
-    progress(0, len(plans), "candidates")
-    for i, (tree, plan, _) in enumerate(plans):
-        trial = replace(plan, iterations=min(options.iterations, TRIAL_ITERATIONS))
-        model = train_tree(inside, tree, trial, gamma, regularization, threads=threads)
-        score = score_of(training, model.decision_values(outside.rows, threads=threads), outside.targets)
-        operations = model.multiply_adds(outside.rows) / (
-            training.rows.n_columns * linear_functions(training.head)
-        )
-        found = Trial(
-            plan.clusters, plan.levels, plan.landmarks, plan.pseudo, plan.pseudo_count, operations, abs(score)
-        )
-        tried.append((-score, i, found))
-        progress(i + 1, len(plans), "candidates")
-    progress(0, None, "clusters")
-    for _, i, _ in sorted(tried, key=lambda t: t[:2]):
-        _, plan, share = plans[i]
-        tree = build_tree(training, plan, threads)
-        fitting = _fitting(training, tree, plan, share)
-        if fitting is not None:
-            return fitting, tree, tuple(c for _, _, c in tried)
-    raise NothingFitsError(
-        f"`max_operations` {options.max_operations:g}x does not allow a single landmark", "allow more"
-    )
+def _linear_operations(problem: Problem) -> int:
+    return problem.rows.n_columns * linear_functions(problem.head)
 
 
 def _fitting(
-    training: Training, tree: KMeansTree, options: DcpredOptions, share: float
+    problem: Problem, tree: KMeansTree, options: DcpredOptions, share: float
 ) -> DcpredOptions | None:
     """Return the options with as many landmarks as fit, spending a `share` of multiply-adds on products."""
     assert options.max_operations is not None
-    d = max(1, training.rows.n_columns)
-    leaves = len(tree.leaf_centers)
-    budget = options.max_operations * d * linear_functions(training.head)
-    portion = np.bincount(tree.leaf, minlength=leaves) / len(tree.leaf)
+    d, leaves = max(1, problem.rows.n_columns), len(tree.leaf_centers)
+    budget = options.max_operations * d * linear_functions(problem.head)
     rows = np.bincount(tree.leaf, minlength=leaves)
-    active = np.empty(leaves)
-    for s in range(leaves):
-        targets = training.targets[tree.leaf == s]
-        present = (targets > 0).any(axis=0) if training.loss == "squared_hinge" else None
-        active[s] = targets.shape[1]
-        if present is not None and targets.shape[1] > 1:
-            active[s] = present.sum() if present.sum() > 1 else 0
-        elif present is not None and len(np.unique(targets > 0)) == 1:
-            active[s] = 0
+    portion = rows / len(tree.leaf)
+    # The functions of each leaf that are not constant.
+    active = np.full(leaves, float(problem.targets.shape[1]))
+    for s in range(leaves) if problem.hinge else ():
+        present = len(present_classes(problem.targets[tree.leaf == s]))
+        active[s] = 0 if present < 2 else min(present, active[s])
     routing = centers_on_the_way(tree.children) * d
 
     def operations(landmarks: int) -> tuple[float, int]:
@@ -134,13 +140,10 @@ def _fitting(
 
     # Small leaves cannot use their share and constant ones need none, so other leaves may have more landmarks
     # than the limit divided by d. No leaf has more landmarks than half of the rows of the largest leaf.
-    low, high = 0, max(1, int(rows.max()) // 2)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if operations(middle)[0] <= budget else (low, middle - 1)
-    if low == 0:
+    most = max(1, int(rows.max()) // 2)
+    landmarks = largest(lambda count: operations(count)[0] <= budget, 0, most)
+    pseudo = operations(landmarks)[1]
+    if landmarks == 0 or (share and not pseudo):
         return None
-    pseudo = operations(low)[1]
-    if share and not pseudo:
-        return None
-    return replace(options, landmarks=low, pseudo="poly" if pseudo else "none", pseudo_landmarks=pseudo)
+    kind = "poly" if pseudo else "none"
+    return replace(options, landmarks=landmarks, pseudo=kind, pseudo_landmarks=pseudo)

@@ -7,7 +7,6 @@ as the kernel model, no conversion is needed.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +14,15 @@ import numpy as np
 
 from svmfast.display import count
 from svmfast.errors import MemoryLimitError, OptionError
-from svmfast.methods.common.class_targets import IntArray, numbered_classes, targets_of
 from svmfast.methods.common.class_weights import row_weights, warn_of_absent
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.head_score import MOST_SCORED, HeadScore, remark_on_classes
+from svmfast.methods.common.problem import IntArray, numbered_classes, targets_of
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import RATE, Candidate, Grid, NotTried
 from svmfast.methods.linear.options import LinearOptions
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.options import MEMORY
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality
 from svmfast.solvers.squared_hinge import solve_squared_hinge
@@ -38,23 +36,15 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class LinearReport:
-    """The report of a training run.
-
-    Attributes
-    ----------
-    rows, features, functions : int
-        One function for two classes or for regression, otherwise one for each class.
-    cost : float
-        C.
-    training : Quality
-        Quality on the training rows, at most the first 20,000.
-    seconds : float
-    """
+    """The report of a training run."""
 
     rows: int
     features: int
+    #: One for two classes or for regression, otherwise one for each class.
     functions: int
+    #: C.
     cost: float
+    #: On the training rows, at most the first 20,000.
     training: Quality
     seconds: float
 
@@ -68,13 +58,8 @@ class LinearReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
-        return {
-            "rows": self.rows,
-            "features": self.features,
-            "functions": self.functions,
-            "cost": self.cost,
-            "training": self.training.as_dict(),
-        }
+        own = {name: getattr(self, name) for name in ("rows", "features", "functions", "cost")}
+        return {**own, "training": self.training.as_dict()}
 
 
 def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
@@ -83,14 +68,7 @@ def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
     assert data.labels is not None, "the declaration requires labels"
     setting.progress(0, None, "train")
     warn_of_absent(options.weights, data.labels, data.name, setting)
-    model, report = linear(
-        data.rows,
-        data.labels,
-        cost=options.C,
-        regression=options.task == "ridge",
-        weights=options.weights,
-        memory=options.memory,
-    )
+    model, report = linear(data.rows, data.labels, options)
     remark_on_classes(report.training, setting)
     return Outcome(model, report)
 
@@ -109,69 +87,32 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     return [Candidate("linear", 0, options, ("data",), most, seconds=seconds)], []
 
 
-def linear(
-    rows: Rows,
-    labels: FloatArray,
-    *,
-    cost: float = 1.0,
-    regression: bool = False,
-    weights: Sequence[tuple[int, float]] = (),
-    provenance: Mapping[str, str] | None = None,
-    memory: int = MEMORY,
-) -> tuple[PolynomialModel, LinearReport]:
-    """Train a linear model: min 1/2 ||w||^2 + C sum loss(x_i.w + b).
+def linear(rows: Rows, labels: FloatArray, options: LinearOptions) -> tuple[PolynomialModel, LinearReport]:
+    """Train a linear model, min 1/2 ||w||^2 + C sum loss(x_i.w + b): of order 1, without an exponential.
 
-    For classification the norm includes the bias, as in LIBLINEAR.
-
-    Parameters
-    ----------
-    rows : Rows
-        n > 0 rows.
-    labels : (n,) float64
-        Integers, or any values with `regression`.
-    cost : float
-        C. The loss is the squared hinge, one-vs-rest, or for regression half the squared error.
-    regression : bool
-    weights : sequence of (int, float)
-        Class weights: C of a row is `cost` times the weight of its label, in the problem of each class. (For
-        three or more classes, LIBLINEAR applies a class weight only in the problem of that class.)
-    provenance : mapping, optional
-    memory : int
-        Limit on the memory for the weights of all classes, in bytes.
-
-    Returns
-    -------
-    PolynomialModel, LinearReport
-        The model has order 1 and no exponential factor.
-
-    Raises
-    ------
-    OptionError
-        C is not positive, or there are no rows.
-    SingleClassError
-    TrainingRowError
-        A class label is not an integer.
-    MemoryLimitError
+    The loss is the squared hinge, one-vs-rest, or for regression half the squared error. For classification
+    the norm includes the bias, as in LIBLINEAR. C of a row is multiplied by the weight of its label, in the
+    problem of each class. (For three or more classes, LIBLINEAR applies a class weight only in the problem of
+    that class.)
     """
     begin = time.perf_counter()
-    if not cost > 0:
-        raise OptionError(f"C is {cost:g}; expected a positive number")
     if not len(rows):
         raise OptionError("no rows to train on")
     width = rows.n_columns
     columns = np.unique(rows.indices)  # an index of 2^31 - 1 must not lead to 2^31 - 1 weights
     given, rows = rows, compact(rows, columns)
-    if regression:
-        head, found = Head("epsilon_svr"), _least_squares(rows, labels, cost)
+    if options.task == "ridge":
+        head, found = Head("epsilon_svr"), _least_squares(rows, labels, options.C)
     else:
         head, which = numbered_classes(labels, pairs=False)
         needed = 4 * 8 * (rows.n_columns + 1) * head.n_functions  # they are copied into the model
-        if needed > memory:
+        if needed > options.memory:
             what = f"{count(head.n_functions, 'weight vector')} of {count(rows.n_columns, 'weight')}"
-            raise MemoryLimitError(what, needed, memory, "allow more memory")
-        found = _squared_hinge(rows, which, head.n_functions, cost, row_weights(weights, labels))
-    functions = found.shape[1]
-    squares = rows.squared_norms()
+            raise MemoryLimitError(what, needed, options.memory, "allow more memory")
+        weights = row_weights(options.weights, labels)
+        found = _squared_hinge(rows, which, head.n_functions, options.C, weights)
+    functions, norm = found.shape[1], float(rows.squared_norms().max(initial=0.0))
+    parameters = [f"C {options.C!r}", *(f"w{label} {weight!r}" for label, weight in options.weights)]
     model = PolynomialModel(
         head=head,
         gamma=0.0,
@@ -183,13 +124,9 @@ def linear(
         # For each function, a constant of 0 (the offset is in rho), then the weights.
         coefficients=np.vstack([np.zeros(functions), found[:-1]]).T.ravel().copy(),
         rho=-found[-1].copy(),
-        sv_squared_norm=float(squares.max(initial=0.0)),
-        sv_squared_norms=np.array([squares.max(initial=0.0)]),
-        provenance={
-            **(provenance or {}),
-            "method": "linear",
-            "parameters": " ".join([f"C {cost!r}", *(f"w{label} {weight!r}" for label, weight in weights)]),
-        },
+        sv_squared_norm=norm,
+        sv_squared_norms=np.array([norm]),
+        provenance={"method": "linear", "parameters": " ".join(parameters)},
     )
     seconds = time.perf_counter() - begin
     scored = min(len(rows), MOST_SCORED)
@@ -197,7 +134,7 @@ def linear(
     for at in range(0, scored, size):
         few = slice(at, min(at + size, scored))
         score.add(model.decision_values(given[few]), labels[few])
-    return model, LinearReport(len(rows), width, functions, cost, score.quality, seconds)
+    return model, LinearReport(len(rows), width, functions, options.C, score.quality, seconds)
 
 
 def _squared_hinge(
@@ -206,14 +143,6 @@ def _squared_hinge(
     """Return ``(d + 1, functions)`` weights, with the bias last, for the number of each row's class."""
     matrix = rows.to_scipy()
     turned = matrix.T.tocsr()
-
-    def forward(w: FloatArray) -> FloatArray:
-        values: FloatArray = matrix @ w[:-1] + w[-1]
-        return values
-
-    def backward(v: FloatArray) -> FloatArray:
-        return np.vstack([turned @ v, v.sum(axis=0)])
-
     each = np.ones(len(rows)) if weights is None else weights
     squares = np.asarray(matrix.multiply(matrix).T @ each, dtype=np.float64).ravel()
     curvature = np.append(squares, each.sum())
@@ -223,8 +152,12 @@ def _squared_hinge(
     for begin in range(0, functions, size):
         targets = targets_of(which, range(begin, min(begin + size, functions)))
         found[:, begin : begin + size] = solve_squared_hinge(
-            forward, backward, targets, cost, curvature, tolerance=TOLERANCE, weights=weights
-        ).weights
+            lambda w: np.asarray(matrix @ w[:-1] + w[-1]),
+            lambda v: np.vstack([turned @ v, v.sum(axis=0)]),
+            *(targets, cost, curvature),
+            tolerance=TOLERANCE,
+            weights=weights,
+        )
     return found
 
 

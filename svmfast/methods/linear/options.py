@@ -6,28 +6,19 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, option
-from svmfast.values import Choice, Real, Weights
+from svmfast.options import Bounded, Tasked, class_weights, option
+from svmfast.values import Choice, Real
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinearOptions(Bounded):
+class LinearOptions(Bounded, Tasked):
     """Options of ``linear``."""
 
     C: float = option(1.0, Real(0, above=True), "Cost C of the loss.", "-c")
     task: str = option("svc", Choice("svc", "ridge"), "svc: classification; ridge: regression.")
-    weights: tuple[tuple[int, float], ...] = option(
-        (),
-        Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I, in every one-vs-rest problem (svc). "
-        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
-        "-w",
+    weights: tuple[tuple[int, float], ...] = class_weights(
+        "the rows of the class labelled I, in every one-vs-rest problem (svc)"
     )
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether the task is classification."""
-        return self.task == "svc"
 
     def check(self, given: Collection[str]) -> None:
         """Raise OptionError for options that contradict each other."""

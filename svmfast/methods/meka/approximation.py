@@ -12,22 +12,21 @@ Its strength is chosen block by block on held-out rows; leaving the block out is
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.kernels import Kernel
+from svmfast.methods.common.stopwatch import Stopwatch
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.progress import Progress, counting, silent
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.kernel_clusters import Partition
 from svmfast.solvers.nystrom import eigen_descending, inverse_root, kernel_features
 from svmfast.threads import map_in_threads
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: Candidates for the regularization of a link, in units of K(x, x) = 1.
@@ -38,33 +37,19 @@ HELD_OUT_SHARE = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Meka:
-    """G ~ Q L Q^T over the ordered rows of a partition.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    partition : Partition
-    landmarks : list of Rows
-    projections : list of (m_s, k_s) float64
-        In cluster s, the features of a row are K(row, landmarks) @ projection.
-    bases : list of (n_s, k_s) float64
-        Orthonormal columns.
-    diagonal : list of (k_s,) float64
-        L_ss is diagonal.
-    links : dict of (s, t), s < t, to (k_s, k_t) float64
-        Missing blocks are zero; L_ts = L_st^T.
-    seconds : dict of str to float
-        Time of the stages: blocks, links.
-    """
+    """G ~ Q L Q^T over the ordered rows of a partition."""
 
     kernel: Kernel
     partition: Partition
     landmarks: list[Rows]
+    #: (m_s, k_s): in cluster s, the features of a row are K(row, landmarks) @ projection.
     projections: list[FloatArray]
+    #: (n_s, k_s), orthonormal columns.
     bases: list[FloatArray]
+    #: (k_s,); L_ss is diagonal.
     diagonal: list[FloatArray]
+    #: (k_s, k_t) by (s, t), s < t. Missing blocks are zero; L_ts = L_st^T.
     links: dict[tuple[int, int], FloatArray]
-    seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def ranks(self) -> IntArray:
@@ -88,8 +73,7 @@ class Meka:
 
     def backward(self, v: FloatArray) -> FloatArray:
         """Return Q^T @ v, ``(sum k, p)``, for `v` in the partition's order."""
-        start = self.partition.start
-        return np.concatenate([q.T @ v[start[s] : start[s + 1]] for s, q in enumerate(self.bases)])
+        return np.concatenate([q.T @ v[self.partition.places(s)] for s, q in enumerate(self.bases)])
 
     def link_product(self, z: FloatArray) -> FloatArray:
         """Return L @ z, computed by blocks."""
@@ -115,60 +99,51 @@ def approximate_kernel(
     partition: Partition,
     options: MekaOptions,
     *,
-    links: bool = True,
     threads: int = 1,
     progress: Progress = silent,
+    seconds: Stopwatch | None = None,
 ) -> Meka:
     """Build the approximation of the kernel matrix of the partition's rows (paper, algorithm 1).
 
-    Parameters
-    ----------
-    kernel : Kernel
-        rbf or laplacian.
-    partition : Partition
-    options : MekaOptions
-    threads : int
-        Blocks are built in parallel; the result does not depend on `threads`.
+    The kernel is rbf or laplacian. Blocks are built in parallel; the result does not depend on `threads`.
     """
-    begin = time.perf_counter()
-    c = len(partition.sizes)
-
-    def sample(s: int) -> tuple[Rows, FloatArray, FloatArray]:
-        return _sample_block(kernel, partition, options, s)
-
-    samples = map_in_threads(counting(sample, progress, c, "landmarks"), range(c), threads)
+    seconds, c = seconds or Stopwatch(), len(partition.sizes)
+    samples = map_in_threads(
+        counting(lambda s: _sample_block(kernel, partition, options, s), progress, c, "landmarks"),
+        range(c),
+        threads,
+    )
     ranks = _spread_ranks(partition.sizes, samples, options)
-
-    def basis(s: int) -> _Block:
-        return _basis(kernel, partition, samples[s], int(ranks[s]), s)
-
-    built = map_in_threads(counting(basis, progress, c, "blocks"), range(c), threads)
-    meka = Meka(
+    built = map_in_threads(
+        counting(lambda s: _basis(kernel, partition, samples[s], int(ranks[s]), s), progress, c, "blocks"),
+        range(c),
+        threads,
+    )
+    seconds.lap("blocks")
+    pairs = list(_linked_pairs(kernel, partition.centers, options.link_threshold))
+    linked = range(c if pairs else 0)
+    ends = map_in_threads(lambda s: _LinkEnd.sample(partition, built[s], options, s), linked, threads)
+    fit = map_in_threads(
+        counting(lambda p: _link(kernel, ends[p[0]], ends[p[1]]), progress, len(pairs), "links"),
+        pairs,
+        threads,
+    )
+    links = {}
+    for (s, t), block in zip(pairs, fit, strict=True):
+        if block is not None:
+            # Convert from the Nystrom basis to the orthonormal one: W = Q R, R = diag(root) V^T.
+            r_s, r_t = (built[i].root[:, None] * built[i].rotation.T for i in (s, t))
+            links[s, t] = r_s @ block @ r_t.T
+    seconds.lap("links")
+    return Meka(
         kernel,
         partition,
         [rows for rows, _, _ in samples],
         [b.projection for b in built],
         [b.basis for b in built],
         [b.root**2 for b in built],
-        {},
+        links,
     )
-    meka.seconds["blocks"] = time.perf_counter() - begin
-    begin = time.perf_counter()
-    if links and c > 1:
-        ends = map_in_threads(lambda s: _LinkEnd.sample(partition, built[s], options, s), range(c), threads)
-        pairs = list(_linked_pairs(kernel, partition.centers, options.link_threshold))
-
-        def link(pair: tuple[int, int]) -> FloatArray | None:
-            return _link(kernel, ends[pair[0]], ends[pair[1]])
-
-        fit = map_in_threads(counting(link, progress, len(pairs), "links"), pairs, threads)
-        for (s, t), block in zip(pairs, fit, strict=True):
-            if block is not None:
-                # Convert from the Nystrom basis to the orthonormal one: W = Q R, R = diag(root) V^T.
-                r_s, r_t = (built[i].root[:, None] * built[i].rotation.T for i in (s, t))
-                meka.links[s, t] = r_s @ block @ r_t.T
-    meka.seconds["links"] = time.perf_counter() - begin
-    return meka
 
 
 def _sample_block(
@@ -253,14 +228,8 @@ class _LinkEnd:
         back = block.root[:, None] * block.rotation.T
         w, w_held = block.basis[a] @ back, block.basis[b] @ back
         values, vectors = eigen_descending(w.T @ w)
-        return cls(
-            rows.take(a).to_dense(),
-            rows.take(b).to_dense(),
-            w @ vectors,
-            w_held @ vectors,
-            np.maximum(values, 0),
-            vectors,
-        )
+        x, x_held = rows.take(a).to_dense(), rows.take(b).to_dense()
+        return cls(x, x_held, w @ vectors, w_held @ vectors, np.maximum(values, 0), vectors)
 
 
 def _linked_pairs(kernel: Kernel, centers: FloatArray, eps: float) -> Iterator[tuple[int, int]]:

@@ -1,9 +1,8 @@
-"""The kernel error of meka and of other low-rank approximations."""
+"""The error of meka's kernel matrix, ||G - Gt||_F / ||G||_F, on sampled rows."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,138 +10,83 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
+from svmfast.methods.common.stopwatch import Stopwatch
+from svmfast.methods.given import ALONE, Setting
 from svmfast.methods.meka.approximation import Meka, approximate_kernel
-from svmfast.methods.meka.baselines import BASELINES, baselines_for
-from svmfast.methods.meka.kernel_error import BlockOf, Sample, relative_error, sample_rows
 from svmfast.methods.meka.options import MekaOptions
-from svmfast.methods.meka.plan import check_memory, plan_bytes, resolved
-from svmfast.methods.meka.report import BaselineError, ErrorReport, ExactBlocks
-from svmfast.methods.meka.systems import positive_spectrum, smallest_eigenvalue
-from svmfast.progress import Progress, silent
-from svmfast.rows import Rows
+from svmfast.methods.meka.plan import BLOCK, checked_bytes, triangle_bytes
+from svmfast.methods.meka.report import ErrorReport, ExactBlocks
+from svmfast.methods.meka.solve import positive_spectrum, smallest_eigenvalue
+from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, load_kmeans, partition
-from svmfast.threads import one_blas_thread
+from svmfast.threads import map_in_threads, one_blas_thread
 
-FloatArray = NDArray[np.float64]
-
+IntArray = NDArray[np.int64]
 
 #: Exact blocks of smaller clusters are tried only if the error of the low-rank blocks is above this.
 SMALL_ERROR = 0.01
 #: The most attempts to find a number of clusters whose exact blocks fit.
 _FIT_TRIES = 8
 
+#: Returns the block of an approximation for given rows of groups g and h: block_of(g, rows, h, rows), g <= h.
+BlockOf = Callable[[int, slice, int, slice], FloatArray]
+
 
 @dataclass(frozen=True)
 class Form:
-    """The form of an approximation of the kernel matrix, with its size and error.
+    """The form of an approximation of the kernel matrix, with its size and error."""
 
-    Attributes
-    ----------
-    name : str
-        ``low-rank`` or ``exact-blocks``.
-    ranks : tuple of int
-        Rank of each cluster; for exact blocks, their sizes.
-    links : int
-        Number of nonzero blocks between clusters.
-    bytes : int
-    relative_error : float
-    """
-
+    #: ``low-rank`` or ``exact-blocks``.
     name: str
+    #: Rank of each cluster; for exact blocks, their sizes.
     ranks: tuple[int, ...]
+    #: Number of nonzero blocks between clusters.
     links: int
     bytes: int
     relative_error: float
+    #: Of low-rank blocks: their error without links, and the smallest eigenvalue if it was computed.
+    block_diagonal_error: float | None = None
+    smallest_eigenvalue: float | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Repair:
-    """The change that makes a low-rank approximation positive semidefinite.
+def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> ErrorReport:
+    """Approximate the kernel matrix of the rows with one `gamma`, and measure the error.
 
-    Attributes
-    ----------
-    smallest : float or None
-        Smallest eigenvalue before the change; None if it was not computed.
-    middle : (r, r) float64 or None
-        The matrix between the bases that replaces the approximation's own.
-    diagonal : float
-        A number to add to the approximation's diagonal.
+    With `block_only`, the blocks within clusters are exact and all others zero. Otherwise low-rank blocks and
+    links are built. If their error is above SMALL_ERROR, exact blocks of smaller clusters, which take no more
+    memory, are tried as well, and the better of the two is the result. (With large gamma the matrix is nearly
+    diagonal, and low-rank approximations are poor.) The error is estimated on `sample` rows, or all if there
+    are fewer.
     """
-
-    smallest: float | None = None
-    middle: FloatArray | None = None
-    diagonal: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class LowRank:
-    """Low-rank blocks with the links between them, as measured by :func:`low_rank`."""
-
-    form: Form
-    block_diagonal_error: float
-    smallest_eigenvalue: float | None
-    seconds: Mapping[str, float]
-
-
-def kernel_error(
-    rows: Rows,
-    options: MekaOptions,
-    *,
-    links: bool = True,
-    threads: int = 1,
-    progress: Progress = silent,
-) -> ErrorReport:
-    """Approximate the kernel matrix of the rows, and measure the error.
-
-    Parameters
-    ----------
-    rows : Rows
-    options : MekaOptions
-        One `gamma`. With `block_only`, the blocks within clusters are exact and all others zero. Otherwise
-        low-rank blocks and links are built. If their error is above SMALL_ERROR, exact blocks of smaller
-        clusters, which take no more memory, are tried as well, and the better of the two is the result. (With
-        large gamma the matrix is nearly diagonal, and low-rank approximations are poor.)
-        The error is estimated on `sample` rows, or all if there are fewer. With `compare`, the baselines are
-        measured too, each with the rank at which it takes as much memory.
-    links : bool
-        False leaves out the links between clusters.
-    threads : int
-    progress : Progress
-    """
-    options = resolved(options, rows.n_columns)
+    options, threads = options.resolved(rows.n_columns), setting.threads
     if len(options.gamma) != 1:
         raise OptionError("the kernel error needs exactly one `gamma`")
-    planned = plan_bytes(rows, options, "error", 1, threads=threads)
-    check_memory(options, planned)
+    planned = checked_bytes(rows, options, "error", 1, threads=threads)
     kernel = Kernel(options.kernel_kind, options.gamma[0])
-    progress(0, None, "clusters")
+    setting.progress(0, None, "clusters")
     load_kmeans()
+    low: Form | None = None
+    finer: ExactBlocks | None = None
     with one_blas_thread():
-        begin = time.perf_counter()
+        seconds = Stopwatch()
         centers = kmeans_centers(rows, options.clusters, seed=options.seed)
         parted = partition(rows, centers, threads=threads)
-        stages = {"clusters": time.perf_counter() - begin}
-        low: LowRank | None = None
-        finer: ExactBlocks | None = None
+        seconds.lap("clusters")
         if options.block_only:
-            stages["blocks"] = 0.0
-            progress(0, None, "error")
+            seconds.laps["blocks"] = 0.0
+            setting.progress(0, None, "error")
             form = exact_blocks(kernel, parted, options, threads=threads)
         else:
-            low = low_rank(kernel, rows, parted, options, links=links, threads=threads, progress=progress)
-            form = low.form
-            stages.update(low.seconds)
-        if low is not None and links and form.relative_error > SMALL_ERROR:
-            begin = time.perf_counter()
+            form = low = low_rank(kernel, parted, options, setting, seconds)
+        if low is not None and form.relative_error > SMALL_ERROR:
+            seconds.restart()
             smaller = equal_memory_blocks(rows, form.bytes, options.seed, threads=threads)
-            stages["exact blocks"] = seconds = time.perf_counter() - begin
+            seconds.lap("exact blocks")
             if smaller is not None:
                 tried = exact_blocks(kernel, smaller, options, threads=threads)
-                finer = ExactBlocks(len(tried.ranks), tried.relative_error, seconds, tried.bytes)
+                time = seconds.laps["exact blocks"]
+                finer = ExactBlocks(len(tried.ranks), tried.relative_error, time, tried.bytes)
                 form = min(form, tried, key=lambda one: one.relative_error)
-        baselines = (
-            _baselines(kernel, rows, form.bytes, options, threads, progress) if options.compare else ()
-        )
     return ErrorReport(
         rows=len(rows),
         features=rows.n_columns,
@@ -155,69 +99,52 @@ def kernel_error(
         smallest_eigenvalue=None if low is None else low.smallest_eigenvalue,
         form=form.name,
         relative_error=form.relative_error,
-        low_rank_error=None if low is None else low.form.relative_error,
+        low_rank_error=None if low is None else low.relative_error,
         block_diagonal_error=form.relative_error if low is None else low.block_diagonal_error,
         exact_blocks=finer,
-        seconds=sum(stages.values()),
-        stages=stages,
+        seconds=sum(seconds.laps.values()),
+        stages=seconds.laps,
         bytes=form.bytes,
         planned_bytes=planned,
-        baselines=baselines,
     )
 
 
 def low_rank(
-    kernel: Kernel,
-    rows: Rows,
-    parted: Partition,
-    options: MekaOptions,
-    *,
-    links: bool = True,
-    threads: int = 1,
-    progress: Progress = silent,
-) -> LowRank:
-    """Build low-rank blocks and links, make them positive semidefinite by `options.psd`, and measure them.
-
-    Raises
-    ------
-    MemoryLimitError
-        The largest cluster takes too much memory.
-    """
+    kernel: Kernel, parted: Partition, options: MekaOptions, setting: Setting, seconds: Stopwatch
+) -> Form:
+    """Build low-rank blocks and links, make them positive semidefinite by `options.psd`, and measure them."""
+    threads, largest = setting.threads, int(parted.sizes.max())
     # Checked again, now that the sizes of the clusters are known.
-    largest = int(parted.sizes.max())
-    check_memory(options, plan_bytes(rows, options, "error", 1, threads=threads, largest=largest))
-    meka = approximate_kernel(kernel, parted, options, links=links, threads=threads, progress=progress)
-    progress(0, None, "error")
-    start = time.perf_counter()
-    repair = positive_repair(meka, options.psd)
-    seconds = {**meka.seconds, "positive": time.perf_counter() - start}
-    chosen = _sample(parted, options)
-    whole = _meka_blocks(meka, chosen, repair.middle, links=True)
-    error = relative_error(kernel, chosen, whole, diagonal=repair.diagonal, threads=threads)
-    apart = _meka_blocks(meka, chosen, None, links=False)
-    return LowRank(
-        Form("low-rank", tuple(meka.ranks.tolist()), len(meka.links), meka.bytes, error),
-        relative_error(kernel, chosen, apart, threads=threads),
-        repair.smallest,
-        seconds,
+    checked_bytes(parted.rows, options, "error", 1, threads=threads, largest=largest)
+    meka = approximate_kernel(
+        kernel, parted, options, threads=threads, progress=setting.progress, seconds=seconds
     )
+    setting.progress(0, None, "error")
+    seconds.restart()
+    smallest, middle, diagonal = positive_repair(meka, options.psd)
+    seconds.lap("positive")
+    chosen = _sample(parted, options)
+    whole = _meka_blocks(meka, chosen, middle, links=True)
+    error = relative_error(kernel, chosen, whole, diagonal=diagonal, threads=threads)
+    apart = relative_error(kernel, chosen, _meka_blocks(meka, chosen, None, links=False), threads=threads)
+    size = (tuple(meka.ranks.tolist()), len(meka.links), meka.bytes)
+    return Form("low-rank", *size, error, apart, smallest)
 
 
-def positive_repair(meka: Meka, psd: str) -> Repair:
+def positive_repair(meka: Meka, psd: str) -> tuple[float | None, FloatArray | None, float]:
     """Return the change that ``clip``, ``shift`` or ``none`` makes to an approximation.
 
-    ``clip`` replaces the matrix between the bases if it has a negative eigenvalue; ``shift`` adds the
-    magnitude of the most negative one to the diagonal.
+    It is the smallest eigenvalue before the change, if it was computed; the matrix ``(r, r)`` between the
+    bases by which ``clip`` replaces the approximation's own if that has a negative eigenvalue; and what
+    ``shift`` adds to the diagonal, the magnitude of the most negative one.
     """
     if psd == "clip":
         spectrum = positive_spectrum(meka, "clip")
         if spectrum.smallest >= 0:
-            return Repair(spectrum.smallest)
-        return Repair(spectrum.smallest, (spectrum.vectors * spectrum.values) @ spectrum.vectors.T)
-    if psd == "shift":
-        smallest = smallest_eigenvalue(meka)
-        return Repair(smallest, diagonal=max(0.0, -smallest))
-    return Repair()
+            return spectrum.smallest, None, 0.0
+        return spectrum.smallest, (spectrum.vectors * spectrum.values) @ spectrum.vectors.T, 0.0
+    smallest = smallest_eigenvalue(meka) if psd == "shift" else None
+    return smallest, None, max(0.0, -smallest) if smallest is not None else 0.0
 
 
 def exact_blocks(kernel: Kernel, parted: Partition, options: MekaOptions, *, threads: int = 1) -> Form:
@@ -232,32 +159,13 @@ def exact_blocks(kernel: Kernel, parted: Partition, options: MekaOptions, *, thr
         return kernel.matrix(left.to_dense(width), right.to_dense(width))
 
     error = relative_error(kernel, chosen, block, threads=threads)
-    return Form("exact-blocks", tuple(parted.sizes.tolist()), 0, exact_blocks_bytes(parted), error)
+    return Form("exact-blocks", tuple(parted.sizes.tolist()), 0, triangle_bytes(parted.sizes), error)
 
 
 def _sample(parted: Partition, options: MekaOptions) -> Sample:
     """Return the rows, cluster by cluster, on which the matrices are compared."""
     groups = [parted.cluster(s) for s in range(len(parted.sizes))]
     return sample_rows(groups, options.sample, options.seed)
-
-
-def _baselines(
-    kernel: Kernel, rows: Rows, size: int, options: MekaOptions, threads: int, progress: Progress
-) -> tuple[BaselineError, ...]:
-    """Return the errors of all baselines for this kernel, each at the rank that takes about `size` bytes."""
-    rank = max(1, round(size / (8 * len(rows))))
-    names = baselines_for(kernel)
-    found = []
-    for done, name in enumerate(names):
-        progress(done, len(names), "baselines")
-        found.append(baseline_error(name, kernel, rows, rank, options.sample, options.seed, threads=threads))
-    progress(len(names), len(names), "baselines")
-    return tuple(found)
-
-
-def exact_blocks_bytes(parted: Partition) -> int:
-    """Return the memory of the exact blocks within clusters, one triangle of each."""
-    return int((parted.sizes * (parted.sizes + 1)).sum()) * 4
 
 
 def equal_memory_blocks(rows: Rows, size: int, seed: int, *, threads: int = 1) -> Partition | None:
@@ -272,24 +180,10 @@ def equal_memory_blocks(rows: Rows, size: int, seed: int, *, threads: int = 1) -
         if clusters > n:
             break
         parted = partition(rows, kmeans_centers(rows, clusters, seed=seed), threads=threads)
-        if exact_blocks_bytes(parted) <= size:
+        if triangle_bytes(parted.sizes) <= size:
             return parted
         clusters = int(np.ceil(1.2 * clusters))
     return None
-
-
-def baseline_error(
-    name: str, kernel: Kernel, rows: Rows, rank: int, sample: int, seed: int, *, threads: int = 1
-) -> BaselineError:
-    """Return the error of a baseline; `name` is a key of ``BASELINES``."""
-    chosen = sample_rows([rows], sample, seed)
-    with one_blas_thread():
-        begin = time.perf_counter()
-        features = BASELINES[name](kernel, rows, rank, seed).transform(rows)
-        seconds = time.perf_counter() - begin
-        left = features[chosen.positions[0]]
-        error = relative_error(kernel, chosen, lambda g, a, h, b: left[a] @ left[b].T, threads=threads)
-    return BaselineError(name, rank, error, seconds, features.nbytes)
 
 
 def _meka_blocks(meka: Meka, chosen: Sample, whole: FloatArray | None, *, links: bool) -> BlockOf:
@@ -307,3 +201,64 @@ def _meka_blocks(meka: Meka, chosen: Sample, whole: FloatArray | None, *, links:
         return np.zeros((len(left), len(right))) if middle is None else left @ middle @ right.T
 
     return block
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Sampled rows by group, such as a cluster."""
+
+    rows: list[Rows]
+    #: Positions of the sampled rows in their group.
+    positions: list[IntArray]
+    #: Number of rows from which the sample was drawn.
+    total: int
+
+
+def sample_rows(groups: list[Rows], size: int, seed: int) -> Sample:
+    """Sample `size` of the rows of all groups uniformly, without replacement."""
+    ends = np.cumsum([len(g) for g in groups])
+    total = int(ends[-1])
+    chosen = np.arange(total)
+    if size < total:
+        chosen = np.sort(np.random.default_rng([seed, 3]).choice(total, size, replace=False))
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    positions = [p - (e - len(g)) for p, e, g in zip(parts, ends, groups, strict=True)]
+    return Sample([g.take(p) for g, p in zip(groups, positions, strict=True)], positions, total)
+
+
+def relative_error(
+    kernel: Kernel, sample: Sample, block_of: BlockOf, *, diagonal: float = 0.0, threads: int = 1
+) -> float:
+    """Return ||G - Gt||_F / ||G||_F, estimated from the sample.
+
+    Off-diagonal and diagonal entries are weighted by their counts in the whole matrix, so the estimates of
+    both squared norms are unbiased for any sample size.
+
+    `diagonal` is added to the approximation's diagonal.
+    """
+    tiles = [
+        (g, slice(a, min(a + BLOCK, len(rows))))
+        for g, rows in enumerate(sample.rows)
+        for a in range(0, len(rows), BLOCK)
+    ]
+    pairs = [(i, j) for i in range(len(tiles)) for j in range(i, len(tiles))]
+    width = max(rows.n_columns for rows in sample.rows)
+
+    def sums(pair: tuple[int, int]) -> FloatArray:
+        (g, a), (h, b) = tiles[pair[0]], tiles[pair[1]]
+        exact = kernel.matrix(sample.rows[g][a].to_dense(width), sample.rows[h][b].to_dense(width))
+        miss = exact - block_of(g, a, h, b)
+        if pair[0] != pair[1]:
+            return 2 * np.array([np.vdot(exact, exact), 0, np.vdot(miss, miss), 0])
+        # The distance of a row from itself is exactly 0; its rounding is not an error of the approximation.
+        on, off = np.ones(len(exact)), miss.diagonal() + (1 - exact.diagonal()) - diagonal
+        np.fill_diagonal(exact, 0)
+        np.fill_diagonal(miss, 0)
+        return np.array([np.vdot(exact, exact), on @ on, np.vdot(miss, miss), off @ off])
+
+    total = np.sum(map_in_threads(sums, pairs, threads), axis=0)
+    q, n = sum(len(rows) for rows in sample.rows), sample.total
+    across = n * (n - 1) / (q * (q - 1)) if q > 1 else 0.0
+    norm = across * total[0] + n / q * total[1]
+    error = across * total[2] + n / q * total[3]
+    return float(np.sqrt(error / norm))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Seeded, option, with_defaults
-from svmfast.values import Choice, Grid, Real, Switch, Weights, Whole
+from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
+from svmfast.values import Choice, Grid, Real, Switch, Whole
+
+if TYPE_CHECKING:
+    from svmfast.models.base import Model
 
 #: Default ranks. Decision values have no noise, so a higher rank gives a closer fit.
 RANK, EXACT_RANK = 128, 256
@@ -17,7 +20,7 @@ LAMBDAS, EXACT_LAMBDAS = (0.1,), (1e-6, 1e-4, 1e-2, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MekaOptions(Seeded, Bounded):
+class MekaOptions(Seeded, Bounded, Tasked):
     """Options of ``meka``.
 
     Options whose default depends on others are None until :meth:`resolved` sets them.
@@ -40,13 +43,7 @@ class MekaOptions(Seeded, Bounded):
         False, Switch(), "Use the Laplacian kernel exp(-gamma |u-v|_1) instead of the Gaussian one."
     )
     C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="1")
-    weights: tuple[tuple[int, float], ...] = option(
-        (),
-        Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I (svc). "
-        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
-        "-w",
-    )
+    weights: tuple[tuple[int, float], ...] = class_weights("the rows of the class labelled I (svc)")
     lambda_: tuple[float, ...] = option(
         None,
         Grid(),
@@ -103,13 +100,7 @@ class MekaOptions(Seeded, Bounded):
         Switch(),
         "Use exact blocks within clusters and zero between them (BKA); svc: one LIBSVM model per cluster.",
     )
-    compare: bool = option(False, Switch(), "error: also measure other approximations, at equal memory.")
     sample: int = option(20_000, Whole(2), "error: number of rows on which the matrices are compared.")
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether the task is classification."""
-        return self.task == "svc"
 
     @property
     def ignores_labels(self) -> bool:
@@ -117,17 +108,7 @@ class MekaOptions(Seeded, Bounded):
         return self.task == "error"
 
     def check(self, given: Collection[str]) -> None:
-        """Raise OptionError for options that contradict each other.
-
-        Parameters
-        ----------
-        given : collection of str
-            Inputs that are given, ``output`` where a model is wanted, and ``unlabelled``.
-
-        Raises
-        ------
-        OptionError
-        """
+        """Raise OptionError for options that contradict each other."""
         converts = "exact" in given
         if "unlabelled" in given and not converts and self.task != "error":
             raise OptionError(
@@ -154,30 +135,23 @@ class MekaOptions(Seeded, Bounded):
             raise OptionError("`weights` is for classification, `task` svc")
         if self.lambda_ is not None and self.task in ("svc", "error"):
             raise OptionError(f"`lambda_` is for ridge; `task` {self.task} does not use it")
-        if self.compare and self.task != "error":
-            raise OptionError("`compare` is only used with `task` error")
-        rank = self.resolved(converts=converts).rank
+        rank = self.rank or (EXACT_RANK if converts else RANK)
         if self.landmarks is not None and self.landmarks < rank:
             raise OptionError(f"`landmarks` is {self.landmarks}; expected at least `rank`, {rank}")
 
-    def resolved(self, gamma: float | None = None, *, converts: bool = False) -> MekaOptions:
-        """Return the options with all defaults filled in.
+    def resolved(self, columns: int, exact: Model | None = None) -> MekaOptions:
+        """Return the options with all defaults filled in, for rows of `columns` and the model to convert."""
+        from svmfast.methods.common.kernel_width import kernel_width
 
-        Parameters
-        ----------
-        gamma : float, optional
-            The default of `gamma`.
-        converts : bool
-            Whether an exact model is converted.
-        """
-        rank = self.rank or (EXACT_RANK if converts else RANK)
+        rank = self.rank or (RANK if exact is None else EXACT_RANK)
+        gamma = None if self.gamma is not None else (kernel_width(columns, exact, self.kernel_kind),)
         usual: dict[str, Any] = {
-            "gamma": None if gamma is None else (gamma,),
+            "gamma": gamma,
             "C": (1.0,),
-            "lambda_": EXACT_LAMBDAS if converts else LAMBDAS,
+            "lambda_": LAMBDAS if exact is None else EXACT_LAMBDAS,
             "rank": rank,
             # The cost of a prediction depends on the landmarks, not on the rank.
-            "landmarks": rank if converts and self.strategy == "equal" else 0,
+            "landmarks": rank if exact is not None and self.strategy == "equal" else 0,
         }
         return with_defaults(self, usual)
 
@@ -191,11 +165,11 @@ class MekaOptions(Seeded, Bounded):
         """Number of sampled columns of each cluster."""
         return self.landmarks or 2 * self.rank
 
-    def regularizations(self, task: str) -> tuple[float, ...]:
-        """Return C for svc, otherwise lambda."""
-        return self.C if task == "svc" else self.lambda_
+    def regularizations(self, loss: str) -> tuple[float, ...]:
+        """Return C for the squared hinge loss, otherwise lambda."""
+        return self.C if loss == "squared_hinge" else self.lambda_
 
-    def provenance(self, task: str, gamma: float, regularization: float) -> dict[str, str]:
+    def parameters(self, task: str, gamma: float, regularization: float) -> str:
         """Return the parameters that a model's file records."""
         parts = [f"task {task}", f"kernel {self.kernel_kind}", f"gamma {gamma!r}"]
         parts.append(f"{'C' if task == 'svc' else 'lambda'} {regularization!r}")
@@ -207,4 +181,4 @@ class MekaOptions(Seeded, Bounded):
             parts += [f"rank {self.rank}", f"landmarks {self.columns}"]
             parts += [f"oversampling {self.oversampling!r}", f"link-threshold {self.link_threshold!r}"]
             parts += [f"strategy {self.strategy}", f"psd {self.psd}"]
-        return {"parameters": ", ".join(parts), "seed": str(self.seed)}
+        return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""The memory that a run of meka will take, computed before it starts, and the defaults of its options."""
+"""The memory that a run of meka will take, computed before it starts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import MemoryLimitError
-from svmfast.methods.common.kernel_width import kernel_width
 from svmfast.methods.meka.approximation import HELD_OUT_SHARE
-from svmfast.methods.meka.kernel_error import BLOCK
 from svmfast.methods.meka.options import MekaOptions
-from svmfast.methods.meka.systems import DENSE_SIZE
-from svmfast.models.base import Model
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import KMEANS_ROWS
 from svmfast.solvers.nystrom import CHUNK_ROWS
 
+#: Up to this size of a matrix all eigenvalues are computed, above it only the extreme ones.
+DENSE_SIZE = 2048
+#: Side of the blocks in which matrices are compared.
+BLOCK = 1024
 #: LIBSVM's kernel cache for a local model.
 BLOCK_CACHE_MEGABYTES = 100
 #: Memory of interpreter and libraries, the largest for Python 3.10 to 3.13 with oldest and newest versions.
@@ -25,32 +25,16 @@ BLOCK_CACHE_MEGABYTES = 100
 PROGRAM_BYTES = (160 if find_spec("pandas") is None else 230) * 2**20
 
 
-def resolved(options: MekaOptions, columns: int, exact: Model | None = None) -> MekaOptions:
-    """Return the options with all defaults filled in.
-
-    Parameters
-    ----------
-    options : MekaOptions
-    columns : int
-        Number of features.
-    exact : Model, optional
-        The model that is converted.
-
-    Raises
-    ------
-    OptionError
-        No `gamma` is given, and the exact model has another kernel.
-    """
-    gamma = None if options.gamma is not None else kernel_width(columns, exact, options.kernel_kind)
-    return options.resolved(gamma, converts=exact is not None)
-
-
-def check_memory(options: MekaOptions, planned: int) -> None:
-    """Raise MemoryLimitError if the planned memory is over the limit."""
+def checked_bytes(
+    rows: Rows, options: MekaOptions, task: str, functions: int, *, threads: int, largest: int = 0
+) -> int:
+    """Return :func:`plan_bytes`; raise MemoryLimitError if that is over the limit."""
+    planned = plan_bytes(rows, options, task, functions, threads=threads, largest=largest)
     if planned > options.memory:
         raise MemoryLimitError(
             "the work", planned, options.memory, "raise `memory`, or lower `rank`, `clusters` or `threads`"
         )
+    return planned
 
 
 def plan_bytes(
@@ -62,20 +46,10 @@ def plan_bytes(
     threads: int = 1,
     largest: int = 0,
 ) -> int:
-    """Return an upper bound on the memory of a run, for clusters of at most `largest` rows.
+    """Return an upper bound on the memory of a run for resolved options.
 
-    Parameters
-    ----------
-    rows : Rows
-    options : MekaOptions
-        Resolved.
-    task : str
-        ``ridge``, ``svc``, ``exact`` or ``error``.
-    functions : int
-        Number of targets of each row.
-    threads : int
-    largest : int
-        Rows of the largest cluster, if known. By default all clusters are assumed to have equal size.
+    `task` is ``ridge``, ``svc``, ``exact`` or ``error``, `functions` the number of targets of each row, and
+    `largest` the rows of the largest cluster; 0: unknown, all clusters are assumed to have equal size.
     """
     n, d, c = len(rows), rows.n_columns, min(options.clusters, len(rows))
     data = 12 * rows.nnz + 8 * n
@@ -92,14 +66,13 @@ def plan_bytes(
         columns = options.landmarks or 2 * most
     elif options.strategy == "eigen":
         most = min(columns, c * rank)
-    basis = 8 * (largest * most + (n - largest) * (most if options.strategy == "size" else rank))
+    total += 8 * (largest * most + (n - largest) * (most if options.strategy == "size" else rank))
     # A cluster's W is held together with its orthonormal form, and a chunk with its kernel values.
-    total += basis + 8 * largest * most * threads + 8 * CHUNK_ROWS * (2 * columns + d) * threads
+    total += 8 * largest * most * threads + 8 * CHUNK_ROWS * (2 * columns + d) * threads
     total += c * 8 * (2 * columns**2 + columns * d)
     if c > 1:
-        side = int(
-            min((1 + options.oversampling) * rank * (1 + HELD_OUT_SHARE), n)
-        )  # sampled rows of a cluster
+        # Sampled rows of a cluster.
+        side = int(min((1 + options.oversampling) * rank * (1 + HELD_OUT_SHARE), n))
         total += c * 8 * side * (d + rank) + threads * 16 * side**2
         total += 8 * c * (c - 1) // 2 * rank**2 * 2
     if options.psd == "clip" or task == "svc" or inner <= DENSE_SIZE:
@@ -110,9 +83,6 @@ def plan_bytes(
         q = min(options.sample, n)
         total += data  # another copy of the rows, ordered by smaller clusters
         total += 8 * q * rank + threads * 8 * 4 * BLOCK**2
-        if options.compare:
-            equal = (basis + 4 * c * (c - 1) * rank**2) // (8 * n)
-            total += 8 * n * equal + 8 * q * equal + 8 * (2 * equal) ** 2 * 3
     return int(total)
 
 
@@ -124,6 +94,11 @@ def block_bytes(largest: int, options: MekaOptions, task: str, *, threads: int =
         return threads * (BLOCK_CACHE_MEGABYTES * 2**20)
     # LIBSVM stores a precomputed value in a node of 16 bytes, in addition to the matrix itself.
     return threads * largest**2 * (48 if task == "svc" else 24)
+
+
+def triangle_bytes(sizes: NDArray[np.int64]) -> int:
+    """Return the memory of the exact blocks within clusters, one triangle of each."""
+    return int((sizes * (sizes + 1)).sum()) * 4
 
 
 def check_blocks(sizes: NDArray[np.int64], options: MekaOptions, task: str, *, threads: int = 1) -> None:

@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
-from svmfast.errors import OptionError
-from svmfast.methods.common.class_weights import warn_of_absent
-from svmfast.methods.common.cross_validation import ScoresReport
+from svmfast.methods.common.cross_validation import trained
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.kernel_width import widths_to_try
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, fit_svc
 from svmfast.methods.meka.options import MekaOptions
-from svmfast.methods.meka.plan import plan_bytes, resolved
-from svmfast.models.head import Head
+from svmfast.methods.meka.plan import plan_bytes
 
 #: Clusters and rank of the candidates for ``frontier``.
 BLOCKS = ((8, 16), (16, 32), (32, 64))
@@ -32,50 +26,31 @@ def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
     data, source = inputs.rows("data"), inputs["exact"]
     exact = None if source is None else source.model
     task = str(options.task) if exact is None else "exact"
-    options = resolved(options, data.rows.n_columns, exact)
+    options = options.resolved(data.rows.n_columns, exact)
     functions = 1 if exact is None else exact.head.n_functions
     planned = plan_bytes(data.rows, options, task, functions, threads=setting.threads)
     setting.note(f"memory: at most {planned / 2**20:,.0f} MiB; limit {options.memory / 2**20:,.0f} MiB")
-    threads, progress = setting.threads, setting.progress
     if task == "error":
-        return Outcome(None, kernel_error(data.rows, options, threads=threads, progress=progress))
+        return Outcome(None, kernel_error(data.rows, options, setting))
     if source is not None:
-        model, report = fit_exact(
-            data.rows,
-            source.model,
-            options,
-            threads=threads,
-            provenance={"source": source.identity},
-            progress=progress,
-        )
-    else:
-        if data.labels is None:
-            raise OptionError(
-                "`labels` are needed to train; for rows without labels, use `exact` or `task` error"
-            )
-        labels = np.asarray(data.labels)
-        warn_of_absent(options.weights, labels, data.name, setting)
-        if not setting.writes:
-            assert options.folds is not None, "the options were checked"
-            scores = cross_validate_meka(data.rows, labels, options, threads=threads, progress=progress)
-            found = ScoresReport(task, options.folds, scores)
-            remark_on_classes(found.best.quality, setting)
-            return Outcome(None, found)
-        train = fit_ridge if task == "ridge" else fit_svc
-        model, report = train(data.rows, labels, options, threads=threads, progress=progress)
-        remark_on_classes(report.training, setting)
-    return Outcome(model, replace(report, prediction=setting.prediction_time(model, data.rows)))
+        model, report = fit_exact(data.rows, source.model, options, setting, source.identity)
+        return Outcome(model, replace(report, prediction=setting.prediction_time(model, data.rows)))
+    missing = "`labels` are needed to train; for rows without labels, use `exact` or `task` error"
+    return trained(data, options, setting, missing, cross_validate_meka, {"svc": fit_svc, "ridge": fit_ridge})
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     """Return the candidates for ``frontier``: conversions with a few numbers of clusters and ranks."""
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
-    sizes, head = FileSizes(grid), grid.exact.head
+    sizes = FileSizes(grid)
     found: dict[tuple[int, int], Candidate] = {}
+
+    def bytes_of(clusters: int, rank: int) -> int | None:
+        return sizes.routed(clusters, clusters * rank, grid.exact.head)
 
     def add(clusters: int, rank: int, level: int, sized: bool = False) -> None:
         options = {"clusters": clusters, "rank": rank, **common}
-        most = sizes.routed(clusters, clusters * rank, head)
+        most = bytes_of(clusters, rank)
         name, inputs, seconds = f"meka-{clusters}x{rank}", ("data", "exact"), _seconds(grid, clusters, rank)
         found[clusters, rank] = Candidate(name, level, options, inputs, most, sized, seconds)
 
@@ -83,7 +58,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
         add(clusters, rank, level)
     for clusters in SIZED_CLUSTERS:
         most = len(grid.exact.sv) // clusters
-        rank = sizes.largest(partial(_bytes_of, sizes, clusters, head), most)
+        rank = sizes.largest(partial(bytes_of, clusters), most)
         if rank >= LEAST_RANK or (rank and clusters == SIZED_CLUSTERS[-1]):
             add(clusters, rank, sum(c * r < clusters * rank for c, r in BLOCKS), sized=True)
             break
@@ -97,7 +72,3 @@ def _seconds(grid: Grid, clusters: int, rank: int) -> float:
     links = clusters**2 * side**2 * (width + rank) / 2
     system = (clusters * rank) ** 3 / 4
     return IMPORTS + grid.exact_seconds + 2 * (blocks + links + system) / RATE
-
-
-def _bytes_of(sizes: FileSizes, clusters: int, head: Head, rank: int) -> int | None:
-    return sizes.routed(clusters, clusters * rank, head)

@@ -30,7 +30,7 @@ METHOD = Method(
         ),
     ),
     options=NystromOptions,
-    run="svmfast.methods.nystrom.run:run",
-    candidates="svmfast.methods.nystrom.run:candidates",
+    run="svmfast.methods.nystrom.fit:run",
+    candidates="svmfast.methods.nystrom.fit:candidates",
     color="#56B4E9",
 )

@@ -8,25 +8,30 @@ Kwok: Clustered Nystrom method for large scale manifold learning and dimension r
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from svmfast.errors import MemoryLimitError
+from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.kernels import Kernel
-from svmfast.methods.common.class_targets import labels_of
+from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.equal_rows import row_keys
 from svmfast.methods.common.error_statement import labels_differing
-from svmfast.methods.common.head_score import head_quality
+from svmfast.methods.common.file_sizes import FileSizes
+from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.hold_out import Aside, rows_aside
-from svmfast.methods.given import Setting
+from svmfast.methods.common.problem import Problem
+from svmfast.methods.given import Inputs, Outcome, Setting
+from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.methods.nystrom.options import NystromOptions
 from svmfast.methods.nystrom.report import NystromReport
-from svmfast.models.head import Head
+from svmfast.models.expansion import KernelExpansion
 from svmfast.models.routed import RoutedModel
-from svmfast.routing import flat_tree
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import values_differing_percent
+from svmfast.solvers.arithmetic import provenance
 from svmfast.solvers.kernel_clusters import kmeans_centers, load_kmeans
 from svmfast.solvers.nystrom import eigen_descending, inverse_root, kernel_features
 from svmfast.solvers.squared_hinge import solve_squared_hinge
@@ -34,169 +39,168 @@ from svmfast.threads import one_blas_thread
 
 #: The squared hinge problem counts as solved when the gradient, relative to that at zero, is at most this.
 TOLERANCE = 1e-5
-#: Default regularization of ridge, and of fits to decision values, which have no noise.
+#: Default regularization of ridge, and of fits to decision values.
 LAMBDA, EXACT_LAMBDA = 0.1, 1e-6
+#: Numbers of landmarks of the candidates for ``frontier``.
+SIZES = (64, 256, 1024)
 
 
-def regularization_of(options: NystromOptions, converted: bool) -> float:
-    """Return the lambda of a fit to values, as given or by default."""
-    return options.lambda_ or (EXACT_LAMBDA if converted else LAMBDA)
+def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
+    """Train on `data`, or fit `exact` on its rows."""
+    data, source = inputs.rows("data"), inputs["exact"]
+    rows, gamma = data.rows, options.gamma or 1.0 / max(1, data.rows.n_columns)
+    if source is not None:
+        exact = source.model
+        assert isinstance(exact, KernelExpansion), "the declaration requires it"
+        if options.gamma is None:
+            if exact.kernel.kind != "rbf":
+                raise OptionError(f"the exact model's kernel is {exact.kernel.kind}; give `gamma`")
+            gamma = exact.kernel.gamma
+        if not exact.head.n_functions:
+            raise UnsupportedError("the model has no decision function", "it needs no conversion")
+        setting.progress(0, None, "exact model on the rows")
+        values = exact.decision_values(rows, threads=setting.threads)
+        problem, task = Problem(rows, values, exact.head, "squares"), "exact"
+    else:
+        task = str(options.task)
+        if data.labels is None:
+            raise OptionError(f"`task` {task} needs labels")
+        problem = Problem.of_task(task, rows, data.labels, options.weights)
+        warn_of_absent(options.weights, data.labels, data.name, setting)
+    # Decision values have no noise.
+    lambda_ = options.lambda_ or (LAMBDA if source is None else EXACT_LAMBDA)
+    regularization = options.C if problem.hinge else lambda_
+    model, report = fit(problem, replace(options, gamma=gamma), regularization, source is not None, setting)
+    parameters = f"task {task} gamma {gamma!r} {'C' if problem.hinge else 'lambda'} {regularization!r}"
+    parameters += "".join(f" w{label} {weight!r}" for label, weight in options.weights)
+    parameters += f" landmarks {options.landmarks}"
+    origin = provenance("nystrom", parameters, options.seed, None if source is None else source.identity)
+    remark_on_classes(report.held_out, setting)
+    return Outcome(replace(model, provenance=origin), report)
+
+
+def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
+    """Return the candidates for ``frontier``: some numbers of landmarks."""
+    if not grid.exact.head.n_functions:
+        return [], [NotTried("nystrom", "a model without decision functions needs no conversion")]
+    options: dict[str, Any] = {"seed": grid.seed}
+    if grid.exact.kernel.kind != "rbf":
+        options["gamma"] = 1.0 / max(1, grid.exact.n_features)
+    sizes = FileSizes(grid)
+    bytes_of = partial(sizes.routed, 1, head=grid.exact.head)
+    found: dict[int, Candidate] = {}
+
+    def add(size: int, level: int, sized: bool = False) -> None:
+        chosen = {"landmarks": size, **options}
+        # k-means, then the features and their products.
+        work = grid.rows * size * (20 * grid.width + 2 * size) + 30 * size**3
+        seconds, inputs = IMPORTS + grid.exact_seconds + work / (2 * RATE), ("data", "exact")
+        most = bytes_of(size)
+        found[size] = Candidate(f"nystrom-{size}", level, chosen, inputs, most, sized, seconds)
+
+    most = len(grid.exact.sv) - 1
+    for level, size in enumerate(size for size in SIZES if size <= most):
+        add(size, level)
+    if fitting := sizes.largest(bytes_of, most):
+        add(fitting, sum(size < fitting for size in SIZES), sized=True)
+    return list(found.values()), []
 
 
 def fit(
-    rows: Rows,
-    targets: FloatArray,
-    head: Head,
-    options: NystromOptions,
-    gamma: float,
-    *,
-    values: bool,
-    weights: FloatArray | None = None,
-    provenance: dict[str, str],
-    setting: Setting,
+    problem: Problem, options: NystromOptions, regularization: float, converted: bool, setting: Setting
 ) -> tuple[RoutedModel, NystromReport]:
-    """Train a linear model for each column of `targets` on the features of `rows`.
+    """Train a linear model for each column of targets on the features of the rows.
 
-    Parameters
-    ----------
-    rows : Rows
-        n > 0 rows.
-    targets : (n, p) float64
-        Values, or +1 and -1.
-    head : Head
-        The head of the result.
-    options : NystromOptions
-    gamma : float
-    values : bool
-        Fit values by ridge regression rather than classes with the squared hinge loss.
-    weights : (n,) float64, optional
-        Weights of the rows, for classification; C is multiplied by them.
-    provenance : dict
-    setting : Setting
-
-    Raises
-    ------
-    MemoryLimitError
-        The features need more than ``options.memory``.
+    The options have a `gamma`. `regularization` is C or lambda. `converted`: the targets are an exact model's
+    decision values.
     """
-    n = len(rows)
-    _check_memory(n, rows.n_columns, targets.shape[1], options)
-    converted = "source" in provenance
+    rows, targets, gamma = problem.rows, problem.targets, options.gamma
+    assert gamma is not None
+    n, m = len(rows), options.landmarks
+    needed = 8 * (n * (m + 4 * targets.shape[1]) + 3 * m * m + m * rows.n_columns)
+    if needed > options.memory:
+        what = f"training on {n:,} rows and {m:,} landmarks"
+        raise MemoryLimitError(what, needed, options.memory, "raise `memory`, or use fewer landmarks or rows")
     aside = rows_aside(row_keys(rows), None, (options.seed, 1), copies_agree=converted)
-    held, train = aside.held, np.flatnonzero(aside.fitted)
-    fitted, wanted = rows.take(train), targets[train]
+    fitted = problem.only(np.flatnonzero(aside.fitted))
     load_kmeans()
     with one_blas_thread():
         setting.progress(0, None, "landmarks")
-        landmarks = kmeans_centers(fitted, options.landmarks, seed=options.seed)
+        landmarks = kmeans_centers(fitted.rows, options.landmarks, seed=options.seed)
         kernel = Kernel("rbf", gamma)
         projection = inverse_root(*eigen_descending(kernel.matrix(landmarks, landmarks)), len(landmarks))
         setting.progress(0, None, "features")
-        features = kernel_features(kernel, fitted, landmarks, projection)
+        features = kernel_features(kernel, fitted.rows, landmarks, projection)
         setting.progress(0, None, "train")
-        if values:
-            found, rho = _ridge(features, wanted, regularization_of(options, "source" in provenance))
-        else:
-            each = None if weights is None else weights[train]
-            found, rho = _hinge(features, wanted, options.C, each)
+        train = _hinge if problem.hinge else _ridge
+        found, rho = train(features, fitted, regularization)
         coefficients = projection @ found
-    model = RoutedModel(
-        head=head,
-        kernel="rbf",
-        gamma=np.array([gamma]),
-        children=flat_tree(1),
-        centers=landmarks.mean(axis=0, keepdims=True),
-        landmarks=Rows.from_dense(landmarks),
-        sizes=np.array([len(landmarks)], dtype=np.int64),
-        coef=np.ascontiguousarray(coefficients.T),
-        rho=rho[None, :],
-        provenance=provenance,
+    center = landmarks.mean(axis=0, keepdims=True)
+    model = RoutedModel.flat(
+        problem.head, kernel, center, [Rows.from_dense(landmarks)], [coefficients.T], rho[None, :]
     )
     setting.progress(0, None, "error on held-out rows")
-    compared = aside.rows if converted else held
-    decisions = model.decision_values(rows.take(compared), threads=setting.threads)
-    error = _error(head, decisions, targets[compared], aside, converted=converted)
-    quality = None
-    if len(held) and not converted:
-        truth = targets[held, 0] if head.is_regression else labels_of(head, targets[held])
-        quality = head_quality(head, decisions, truth)
+    compared = problem.only(aside.rows if converted else aside.held)
+    decisions = model.decision_values(compared.rows, threads=setting.threads)
     report = NystromReport(
-        rows=len(train),
-        rows_held_out=len(held),
+        rows=len(fitted.rows),
+        rows_held_out=len(aside.held),
         features=rows.n_columns,
         landmarks=len(landmarks),
         rank=projection.shape[1],
         functions=targets.shape[1],
         gamma=gamma,
-        **error,
-        held_out=quality,
+        **_error(compared, decisions, aside, converted=converted),
     )
     return model, report
 
 
-def _check_memory(n: int, width: int, functions: int, options: NystromOptions) -> None:
-    m = options.landmarks
-    needed = 8 * (n * (m + 4 * functions) + 3 * m * m + m * width)
-    if needed > options.memory:
-        raise MemoryLimitError(
-            f"training on {n:,} rows and {m:,} landmarks",
-            needed,
-            options.memory,
-            "raise `memory`, or use fewer landmarks or rows",
-        )
-
-
-def _ridge(features: FloatArray, values: FloatArray, regularization: float) -> tuple[FloatArray, FloatArray]:
+def _ridge(features: FloatArray, problem: Problem, lambda_: float) -> tuple[FloatArray, FloatArray]:
     """Fit ridge regression with an unpenalized bias; return weights ``(r, p)`` and rho ``(p,)``."""
     from scipy.linalg import solve
 
-    mean, level = features.mean(axis=0), values.mean(axis=0)
+    mean, level = features.mean(axis=0), problem.targets.mean(axis=0)
     centered = features - mean
     gram = centered.T @ centered
-    gram[np.diag_indices_from(gram)] += regularization
-    weights = np.asarray(solve(gram, centered.T @ (values - level), assume_a="pos"))
+    gram[np.diag_indices_from(gram)] += lambda_
+    weights = np.asarray(solve(gram, centered.T @ (problem.targets - level), assume_a="pos"))
     return weights, mean @ weights - level
 
 
-def _hinge(
-    features: FloatArray, targets: FloatArray, cost: float, weights: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
+def _hinge(features: FloatArray, problem: Problem, cost: float) -> tuple[FloatArray, FloatArray]:
     """Minimize the squared hinge loss, with the bias in the norm as in LIBLINEAR.
 
     Return weights ``(r, p)`` and rho ``(p,)``.
     """
     with_bias = np.hstack([features, np.ones((len(features), 1))])
+    each = np.ones(len(features)) if problem.weights is None else problem.weights
     found = solve_squared_hinge(
         lambda w: with_bias @ w,
         lambda v: with_bias.T @ v,
-        targets,
+        problem.targets,
         cost,
-        np.einsum("ij,ij,i->j", with_bias, with_bias, np.ones(len(features)) if weights is None else weights),
+        np.einsum("ij,ij,i->j", with_bias, with_bias, each),
         tolerance=TOLERANCE,
-        weights=weights,
+        weights=problem.weights,
     )
-    return found.weights[:-1], -found.weights[-1]
+    return found[:-1], -found[-1]
 
 
-def _error(
-    head: Head, decisions: FloatArray, targets: FloatArray, aside: Aside, *, converted: bool
-) -> dict[str, Any]:
-    """Return the error on held-out rows; all figures are None if there are none.
-
-    `converted`: the targets are an exact model's values, and the rows are those of ``aside.rows``.
-    """
-    names = ("agreement", "agreement_low", "agreement_high", "relative_rms", "values_differing_percent")
-    found: dict[str, Any] = dict.fromkeys((*names, "labels_differing"))
+def _error(compared: Problem, decisions: FloatArray, aside: Aside, *, converted: bool) -> dict[str, Any]:
+    """Return the figures of the error on held-out rows; `converted`: those are ``aside.rows``."""
+    head, targets = compared.head, compared.targets
     if not len(targets):
-        return found
-    if head.is_regression and converted:
+        return {}
+    if converted and head.is_regression:
         differing = values_differing_percent(decisions, targets, aside.counted.weights)
-        return found | {"values_differing_percent": differing}
+        return {"values_differing_percent": differing}
+    if converted:
+        wrong = head.predict(decisions) != head.predict(targets)
+        return {"labels_differing": labels_differing(aside.counted.share(wrong))}
+    found: dict[str, Any] = {"held_out": compared.quality(head, decisions)}
     if head.is_regression:
         spread = float(targets.std()) or 1.0
         return found | {"relative_rms": float(np.sqrt(np.mean((decisions - targets) ** 2))) / spread}
     right = head.predict(decisions) == head.predict(targets)
-    if converted:
-        return found | {"labels_differing": labels_differing(aside.counted.share(~right))}
     share = aside.counted.share(np.bincount(aside.place, weights=right) / np.bincount(aside.place))
-    return found | dict(zip(names[:3], share, strict=True))
+    return found | dict(zip(("agreement", "agreement_low", "agreement_high"), share, strict=True))

@@ -6,12 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Seeded, option
-from svmfast.values import Choice, Real, Weights, Whole
+from svmfast.options import Bounded, Seeded, Tasked, class_weights, option
+from svmfast.values import Choice, Real, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class NystromOptions(Seeded, Bounded):
+class NystromOptions(Seeded, Bounded, Tasked):
     """Options of ``nystrom``."""
 
     task: str | None = option(
@@ -34,19 +34,10 @@ class NystromOptions(Seeded, Bounded):
         "Regularization of ridge, and of fitting decision values.",
         shown="0.1, or 1e-6 for decision values",
     )
-    weights: tuple[tuple[int, float], ...] = option(
-        (),
-        Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I, in every one-vs-rest problem (svc). "
-        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
-        "-w",
+    weights: tuple[tuple[int, float], ...] = class_weights(
+        "the rows of the class labelled I, in every one-vs-rest problem (svc)"
     )
     landmarks: int = option(256, Whole(1), "Number of landmarks.")
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether the task is classification."""
-        return self.task == "svc"
 
     def check(self, given: Collection[str]) -> None:
         """Raise OptionError for options that contradict each other."""

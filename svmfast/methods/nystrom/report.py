@@ -11,45 +11,31 @@ from svmfast.methods.common.error_statement import labels_line
 from svmfast.score import Quality
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NystromReport:
-    """The report of a fit, with its error on held-out rows.
-
-    Attributes
-    ----------
-    rows, rows_held_out, features, landmarks, rank, functions : int
-        `rank` is the number of positive eigenvalues of the landmarks' kernel matrix.
-    gamma : float
-    agreement, agreement_low, agreement_high : float or None
-        Share of the held-out rows whose label equals that of the data, and its interval at 95 %; None for
-        regression and if an exact model was converted.
-    relative_rms : float or None
-        For regression: root mean square error divided by the standard deviation of the held-out targets; None
-        if an exact model was converted.
-    values_differing_percent : float or None
-        If an exact regression model was converted: how much the values differ from its values on the held-out
-        rows (:func:`svmfast.score.values_differing_percent`).
-    labels_differing : mapping or None
-        If an exact classifier was converted: the share of labels that differ from its labels, with its
-        interval (:func:`svmfast.methods.common.error_statement.labels_differing`).
-    held_out : Quality or None
-        Quality on the held-out rows; None if an exact model was converted, or if there are no such rows.
-    """
+    """The report of a fit, with its error on held-out rows."""
 
     rows: int
     rows_held_out: int
     features: int
     landmarks: int
+    #: The number of positive eigenvalues of the landmarks' kernel matrix.
     rank: int
     functions: int
     gamma: float
-    agreement: float | None
-    agreement_low: float | None
-    agreement_high: float | None
-    relative_rms: float | None
-    values_differing_percent: float | None
-    labels_differing: Mapping[str, float] | None
-    held_out: Quality | None
+    #: Of a classifier: the share of the held-out rows with the label of the data, and its interval at 95 %.
+    agreement: float | None = None
+    agreement_low: float | None = None
+    agreement_high: float | None = None
+    #: Of regression: root mean square error over the standard deviation of the held-out targets.
+    relative_rms: float | None = None
+    #: If an exact regression model was converted (:func:`svmfast.score.values_differing_percent`).
+    values_differing_percent: float | None = None
+    #: If an exact classifier was converted
+    #: (:func:`svmfast.methods.common.error_statement.labels_differing`).
+    labels_differing: Mapping[str, float] | None = None
+    #: Quality on the held-out rows; None if an exact model was converted, or if there are no such rows.
+    held_out: Quality | None = None
 
     def lines(self) -> list[str]:
         """Return the report as text."""
@@ -78,18 +64,15 @@ class NystromReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
+        names = ("rows", "rows_held_out", "features", "landmarks", "rank", "functions", "gamma")
+        right = (self.agreement, self.agreement_low, self.agreement_high)
+        percent = [None if share is None else 100 * share for share in right]
         found = self.labels_differing if self.held_out is None else self.held_out.as_dict()
         return {
-            "rows": self.rows,
-            "rows_held_out": self.rows_held_out,
-            "features": self.features,
-            "landmarks": self.landmarks,
-            "rank": self.rank,
-            "functions": self.functions,
-            "gamma": self.gamma,
-            "labels_right_percent": None if self.agreement is None else 100 * self.agreement,
-            "labels_right_percent_low": None if self.agreement_low is None else 100 * self.agreement_low,
-            "labels_right_percent_high": None if self.agreement_high is None else 100 * self.agreement_high,
+            **{name: getattr(self, name) for name in names},
+            "labels_right_percent": percent[0],
+            "labels_right_percent_low": percent[1],
+            "labels_right_percent_high": percent[2],
             "relative_rms": self.relative_rms,
             "values_differing_percent": self.values_differing_percent,
             "held_out": None if found is None else {"rows": self.rows_held_out, **found},

@@ -34,40 +34,28 @@ _quiet_printers: list[Any] = []
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A copy of LIBSVM's ``svm_model``. Parts that a model does not have are None or empty.
+    """A copy of LIBSVM's ``svm_model``. Parts that a model does not have are None or empty."""
 
-    Attributes
-    ----------
-    sv_indices : (n,) int64
-        Indices, from 0, of the training rows that became support vectors, grouped by class.
-    sv_coef : (nr_class - 1, n) float64
-    rho, prob_a, prob_b : (nr_class (nr_class - 1) / 2,) float64
-    label, nr_sv : (nr_class,) int64
-    density_marks : (10,) float64
-    """
-
+    #: (n,) indices, from 0, of the training rows that became support vectors, grouped by class.
     sv_indices: NDArray[np.int64]
+    #: (nr_class - 1, n)
     sv_coef: FloatArray
+    #: As `prob_a` and `prob_b`, a number for each pair of classes.
     rho: FloatArray
+    #: As `nr_sv`, a number for each class.
     label: NDArray[np.int64] | None
     nr_sv: NDArray[np.int64] | None
-    prob_a: FloatArray | None
-    prob_b: FloatArray | None
-    density_marks: FloatArray | None
+    prob_a: FloatArray | None = None
+    prob_b: FloatArray | None = None
+    #: (10,)
+    density_marks: FloatArray | None = None
 
 
 class Problem:
     """Rows, labels and parameters in LIBSVM's memory layout.
 
-    Parameters
-    ----------
-    rows : Rows
-    labels : (n,) float64
-    parameters : mapping
-        Numeric fields of ``svm_parameter`` by name, except for the weights.
-    weights : sequence of (label, weight)
-    first_index : int
-        LIBSVM's index of column 0: usually 1, but 0 for the precomputed kernel.
+    `parameters` are the numeric fields of ``svm_parameter`` by name, except for the weights; `first_index` is
+    LIBSVM's index of column 0: usually 1, but 0 for the precomputed kernel.
 
     Raises
     ------
@@ -83,10 +71,8 @@ class Problem:
         weights: tuple[tuple[int, float], ...] = (),
         first_index: int = 1,
     ) -> None:
-        api = _libsvm()
-
-        self._api = api
-        self._labels = labels
+        self._api = api = _libsvm()
+        self._labels, self.first_index = labels, first_index
         self._validating = False
         n = len(rows)
         starts = rows.indptr + np.arange(n + 1)  # one terminating node a row

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from svmfast.errors import OptionError
 from svmfast.libsvm_names import KERNELS, SVM_TYPES
-from svmfast.options import Bounded, option
-from svmfast.values import Numbered, OnOff, Real, Switch, Weights, Whole
+from svmfast.options import Bounded, class_weights, option
+from svmfast.values import Numbered, OnOff, Real, Switch, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +40,7 @@ class TrainOptions(Bounded):
     eps: float = option(0.001, Real(0, above=True), "Tolerance of the termination criterion.", "-e")
     shrinking: bool = option(True, OnOff(), "Use the shrinking heuristics.", "-h")
     probability: bool = option(False, OnOff(), "Also fit the parameters of probability estimates.", "-b")
-    weights: tuple[tuple[int, float], ...] = option(
-        (),
-        Weights(),
-        "Multiply C by NUMBER for the class labelled I (C-SVC). "
-        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
-        "-w",
-    )
+    weights: tuple[tuple[int, float], ...] = class_weights("the class labelled I (C-SVC)")
     folds: int | None = option(
         None, Whole(2), "Cross-validate with N folds: print the score and write no model.", "-v"
     )
@@ -63,11 +57,6 @@ class TrainOptions(Bounded):
     def is_classifier(self) -> bool:
         """Whether the task is classification."""
         return self.svm_type in ("c_svc", "nu_svc")
-
-    @property
-    def is_regression(self) -> bool:
-        """Whether the task is regression."""
-        return self.svm_type in ("epsilon_svr", "nu_svr")
 
     def check(self, given: Collection[str]) -> None:
         """Raise OptionError for options that contradict each other."""

@@ -20,17 +20,8 @@ def solve_pairs(
 ) -> Solution:
     """Return the solution that svm_train finds for three or more classes, bit for bit.
 
-    Parameters
-    ----------
-    rows : Rows
-        n rows.
-    labels : (n,) float64
-        Three or more classes.
-    parameters : mapping
-        As for :class:`Problem`, for C-SVC without probabilities. Pairs that are solved at the same time share
-        the cache.
-    first_index : int
-    threads : int
+    `parameters` are those of :class:`Problem`, for C-SVC without probabilities. Pairs that are solved at the
+    same time share the cache.
     """
     labels = np.trunc(labels)  # as in LIBSVM, if the caller permits such labels
     known, appears = np.unique(labels, return_index=True)
@@ -63,7 +54,4 @@ def solve_pairs(
         rho=np.array([rho for _, rho in solved]),
         label=known.astype(np.int64),
         nr_sv=np.array([len(u) for u in used], dtype=np.int64),
-        prob_a=None,
-        prob_b=None,
-        density_marks=None,
     )

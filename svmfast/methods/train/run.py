@@ -12,33 +12,24 @@ from svmfast.errors import OptionError
 from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.fold_score import FoldScore
 from svmfast.methods.common.head_score import remark_on_classes
-from svmfast.methods.given import GivenRows, Inputs, Outcome, Setting
+from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.train.options import TrainOptions
 from svmfast.methods.train.training import cross_validate, train
-from svmfast.models.expansion import KernelExpansion
-from svmfast.solvers.file_digits import rows_of_eight_digits
+from svmfast.rows import Rows
+from svmfast.solvers.file_digits import eight_digits
 
 
 @dataclass(frozen=True)
 class TrainReport:
-    """The report of a training run.
-
-    Attributes
-    ----------
-    rows, features : int
-    svm_type, kernel : str
-    gamma : float or None
-        None if the kernel has no gamma.
-    labels : list of int or None
-        In the model's order; None except for classification.
-    functions, support_vectors : int
-    """
+    """The report of a training run."""
 
     rows: int
     features: int
     svm_type: str
     kernel: str
+    #: None if the kernel has no gamma.
     gamma: float | None
+    #: In the model's order; None except for classification.
     labels: list[int] | None
     functions: int
     support_vectors: int
@@ -70,23 +61,22 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
     warn_of_absent(options.weights, labels, data.name, setting)
     if options.folds is not None:
         predicted = cross_validate(data.rows, labels, options.folds, options, log=setting.log)
-        score = FoldScore.of(predicted, labels, options.folds, regression=options.is_regression)
+        regression = options.svm_type in ("epsilon_svr", "nu_svr")
+        score = FoldScore.of(predicted, labels, options.folds, regression=regression)
         if score.quality.classes:  # stdout is svm-train's
             setting.note(replace(score, names=setting.names_of_labels()).classes())
         remark_on_classes(score.quality, setting)
         return Outcome(None, score)
     model = train(data.rows, labels, options, threads=setting.threads, log=setting.log)
     # svm-train's file has eight digits, and the model in memory should equal the one in the file.
-    model = replace(model, sv=rows_of_eight_digits(model.sv))
-    if model.head.labels is not None and len(model.head.labels) == 1:
-        only = f"all rows have label {model.head.labels[0]}: the model will always predict that"
-        setting.note(f"{data.name}: {only}")
-    return Outcome(model, _report(model, options, data))
-
-
-def _report(model: KernelExpansion, options: TrainOptions, data: GivenRows) -> TrainReport:
+    sv = model.sv
+    sv = Rows.trusted(sv.indptr, sv.indices, eight_digits(sv.values), sv.n_columns)
+    model = replace(model, sv=sv)
     head, kernel = model.head, model.kernel
-    return TrainReport(
+    if head.labels is not None and len(head.labels) == 1:
+        only = f"all rows have label {head.labels[0]}: the model will always predict that"
+        setting.note(f"{data.name}: {only}")
+    report = TrainReport(
         rows=len(data.rows),
         features=data.rows.n_columns,
         svm_type=options.svm_type,
@@ -96,3 +86,4 @@ def _report(model: KernelExpansion, options: TrainOptions, data: GivenRows) -> T
         functions=head.n_functions,
         support_vectors=len(model.sv),
     )
+    return Outcome(model, report)

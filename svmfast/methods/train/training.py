@@ -29,23 +29,11 @@ def train(
 ) -> KernelExpansion:
     """Train a model with LIBSVM's solver.
 
-    Parameters
-    ----------
-    data : Rows, (n, d) array_like or SciPy sparse matrix
-        For the precomputed kernel: the row's serial number (from 1), then a kernel value for each row.
-    labels : (n,) array_like
-        Classes (integers) or regression targets; one-class training ignores them.
-    options : TrainOptions, optional
-    threads : int
-        With more than one, the pairs of three or more classes are solved in parallel, each with its own
-        cache (for C-SVC without class weights, probabilities and log). The model is the same, byte for byte.
-    log : callable, optional
-        Called from another thread with pieces of the solver's messages.
-
-    Returns
-    -------
-    KernelExpansion
-        The model that svm-train of the installed LIBSVM version would write, byte for byte.
+    It is the model that svm-train of the installed LIBSVM version would write, byte for byte. `data` are
+    rows, an array or a SciPy sparse matrix; for the precomputed kernel, the row's serial number (from 1),
+    then a kernel value for each row. One-class training ignores the labels. With several `threads`, the pairs
+    of three or more classes are solved in parallel, each with its own cache (for C-SVC without class weights,
+    probabilities and log). `log` is called from another thread with pieces of the solver's messages.
 
     Raises
     ------
@@ -55,11 +43,12 @@ def train(
         svm-train would misread labels or precomputed rows.
     """
     options = options or TrainOptions()
-    rows, y, parameters, gamma = _checked(data, labels, options)
-    problem = Problem(rows, y, parameters, _weights(options, y), first_index=_first_index(options))
+    rows, y, parameters, problem = _checked(data, labels, options)
     simple = options.svm_type == "c_svc" and not (options.probability or options.weights)
     if threads > 1 and log is None and simple and len(set(np.trunc(y).tolist())) > 2:
-        solution = solve_pairs(rows, y, parameters, first_index=_first_index(options), threads=threads)
+        solution = solve_pairs(
+            rows, y, parameters, first_index=0 if options.precomputed else 1, threads=threads
+        )
     else:
         solution = problem.train(log)
     classifier = options.is_classifier
@@ -77,7 +66,7 @@ def train(
             prob_b=solution.prob_b if classifier else None,
             density_marks=solution.density_marks,
         ),
-        kernel=_kernel(options, gamma),
+        kernel=_kernel(options, parameters["gamma"]),
         sv=sv,
         # For a single class there are no coefficients, but the model needs one row of them.
         sv_coef=solution.sv_coef if len(solution.sv_coef) else np.zeros((1, n)),
@@ -96,38 +85,19 @@ def cross_validate(
 ) -> FloatArray:
     """Cross-validate with LIBSVM's folds (svm-train ``-v``); other parameters are as in :func:`train`.
 
-    Parameters
-    ----------
-    folds : int
-        At least 2, and at most the number of rows; larger numbers are reduced to that.
-
-    Returns
-    -------
-    (n,) float64
-        The prediction of each row by a model that was trained without its fold.
+    `folds` beyond the number of rows are reduced to that. Return the prediction of each row, ``(n,)``, by a
+    model that was trained without its fold.
     """
     if folds < 2:
         raise OptionError(f"`folds` is {folds}; cross validation needs at least 2")
     options = options or TrainOptions()
-    rows, y, parameters, _ = _checked(data, labels, options)
-    problem = Problem(rows, y, parameters, _weights(options, y), first_index=_first_index(options))
-    return problem.cross_validate(folds, log)
-
-
-def _weights(options: TrainOptions, labels: FloatArray) -> tuple[tuple[int, float], ...]:
-    """Return the class weights that apply to rows; LIBSVM would print a line for each of the others."""
-    absent = absent_weights(options.weights, labels)
-    return tuple((label, weight) for label, weight in options.weights if label not in absent)
-
-
-def _first_index(options: TrainOptions) -> int:
-    return 0 if options.precomputed else 1
+    return _checked(data, labels, options)[-1].cross_validate(folds, log)
 
 
 def _checked(
     data: Any, labels: ArrayLike, options: TrainOptions
-) -> tuple[Rows, FloatArray, dict[str, float], float]:
-    """Check everything; return rows, labels, LIBSVM's parameters and the gamma in use."""
+) -> tuple[Rows, FloatArray, dict[str, float], Problem]:
+    """Check everything; return rows, labels, LIBSVM's parameters, and all as LIBSVM's problem."""
     precomputed = options.precomputed
     rows = with_zeros(data) if precomputed else as_rows(data)
     y = np.ascontiguousarray(labels, dtype=np.float64)
@@ -145,13 +115,15 @@ def _checked(
     if precomputed:
         _check_precomputed(rows)
     largest = rows.n_columns - precomputed  # LIBSVM's index of the last column
-    gamma = options.gamma or (1.0 / largest if largest > 0 else 0.0)
     names = ("degree", "coef0", "C", "nu", "p", "eps", "cache_size", "shrinking", "probability")
     parameters = {name: getattr(options, name) for name in names}
     parameters["svm_type"] = SVM_TYPES.index(options.svm_type)
     parameters["kernel_type"] = KERNELS.index(options.kernel)
-    parameters["gamma"] = gamma
-    return rows, y, parameters, gamma
+    parameters["gamma"] = options.gamma or (1.0 / largest if largest > 0 else 0.0)
+    # LIBSVM would print a line for each weight that applies to no row.
+    absent = absent_weights(options.weights, y)
+    weights = tuple((label, weight) for label, weight in options.weights if label not in absent)
+    return rows, y, parameters, Problem(rows, y, parameters, weights, first_index=0 if precomputed else 1)
 
 
 def _check_finite(what: str, values: FloatArray, indptr: NDArray[np.int64]) -> None:

@@ -1,21 +1,26 @@
-"""Baselines for meka: low-rank approximations G ~ Phi Phi^T, given by maps from rows to features.
+"""What meka and dcpred are compared with: low-rank approximations G ~ Phi Phi^T of a kernel matrix.
 
-A map has `rank` features, so the approximation for n rows takes 8 n rank bytes.
+They are given by maps from rows to features. A map has `rank` features, so the approximation for n rows takes
+8 n rank bytes.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import UnsupportedError
 from svmfast.kernels import LAPLACIAN, Kernel
+from svmfast.methods.meka.error import relative_error, sample_rows
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers
 from svmfast.solvers.nystrom import CHUNK_ROWS, eigen_descending, inverse_root, kernel_features
+from svmfast.threads import one_blas_thread
 
 FloatArray = NDArray[np.float64]
 
@@ -143,9 +148,24 @@ BASELINES: dict[str, Callable[[Kernel, Rows, int, int], FeatureMap]] = {
 }
 
 
-def baselines_for(kernel: Kernel) -> tuple[str, ...]:
-    """Return the names of the baselines that approximate this kernel."""
-    return tuple(name for name in BASELINES if not (name == "fastfood" and kernel.kind == LAPLACIAN))
+def kernel_error_of(
+    name: str, kernel: Kernel, rows: Rows, rank: int, *, sample: int = 20_000, seed: int = 0, threads: int = 1
+) -> dict[str, Any]:
+    """Return the cost of a map, and its error on sampled rows as ``meka --task error`` measures it."""
+    chosen = sample_rows([rows], sample, seed)
+    with one_blas_thread():
+        begin = time.perf_counter()
+        features = BASELINES[name](kernel, rows, rank, seed).transform(rows)
+        seconds = time.perf_counter() - begin
+        left = features[chosen.positions[0]]
+        error = relative_error(kernel, chosen, lambda g, a, h, b: left[a] @ left[b].T, threads=threads)
+    found = {"name": name, "rank": rank, "relative_error": error, "seconds": seconds}
+    return {**found, "bytes": features.nbytes}
+
+
+def equal_memory_rank(n_bytes: int, rows: Rows) -> int:
+    """Return the rank at which a map of these rows takes about as much memory."""
+    return max(1, round(n_bytes / (8 * len(rows))))
 
 
 def walsh_hadamard(x: FloatArray) -> FloatArray:

@@ -1,0 +1,128 @@
+"""What a model of rows is fitted to: classes, real values, or the decision values of an exact model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError, SingleClassError, TrainingRowError
+from svmfast.methods.common.class_weights import row_weights
+from svmfast.methods.common.head_score import head_quality, value_quality
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray, Rows
+from svmfast.score import Quality
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """n rows with the targets of p functions."""
+
+    rows: Rows
+    #: (n, p): +1 and -1, in one column for each class or a single one for two classes; or any values.
+    targets: FloatArray
+    #: The head of the model.
+    head: Head
+    #: ``squared_hinge``, for classes, or ``squares``.
+    loss: str
+    #: (n,) weights of the rows' classes, by which C is multiplied.
+    weights: FloatArray | None = None
+    #: Vectors of an exact model and their squared coefficients, the weights for k-means.
+    vectors: tuple[Rows, FloatArray] | None = None
+
+    @classmethod
+    def of_task(
+        cls,
+        task: str | None,
+        rows: Rows,
+        labels: FloatArray,
+        weights: Sequence[tuple[int, float]] = (),
+        *,
+        pairs: bool = False,
+    ) -> Problem:
+        """Return the problem of ``svc``, integer labels, or of regression; with `pairs` the model votes."""
+        if task != "svc":
+            return cls(rows, np.ascontiguousarray(labels[:, None]), Head("epsilon_svr"), "squares")
+        head, targets = svc_targets(labels, pairs=pairs)
+        return cls(rows, targets, head, "squared_hinge", row_weights(weights, labels))
+
+    @property
+    def hinge(self) -> bool:
+        """Whether the targets are classes."""
+        return self.loss == "squared_hinge"
+
+    def only(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Problem:
+        """Return the problem with only some of the rows."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen], weights=weights)
+
+    @property
+    def truth(self) -> FloatArray:
+        """The labels or the values of the data, ``(n,)``."""
+        if not self.hinge:
+            return self.targets[:, 0]
+        assert self.head.labels is not None
+        if self.targets.shape[1] == 1:
+            which = (self.targets[:, 0] <= 0).astype(np.int64)
+        else:
+            which = np.argmax(self.targets, axis=1)
+        labels: FloatArray = self.head.labels[which].astype(np.float64)
+        return labels
+
+    def quality(self, head: Head, decisions: FloatArray) -> Quality:
+        """Compare a model's decision values of the first rows with the targets.
+
+        `head` is the model's; its labels may have another order.
+        """
+        n = len(decisions)
+        if self.hinge:
+            return head_quality(head, decisions, self.truth[:n])
+        return value_quality(decisions, self.targets[:n])
+
+
+def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
+    """Return the head and the +1/-1 targets: one column for two classes, otherwise one for each class."""
+    head, which = numbered_classes(labels, pairs=pairs)
+    return head, targets_of(which, range(1 if head.n_classes == 2 else head.n_classes))
+
+
+def targets_of(which: IntArray, classes: range) -> FloatArray:
+    """Return the +1/-1 targets of some classes, ``(n, len(classes))``, for the number of each row's class."""
+    targets = np.full((len(which), len(classes)), -1.0)
+    rows = np.flatnonzero((which >= classes.start) & (which < classes.stop))
+    targets[rows, which[rows] - classes.start] = 1
+    return targets
+
+
+def numbered_classes(labels: FloatArray, *, pairs: bool) -> tuple[Head, IntArray]:
+    """Return the head, and the number of each row's class among its labels, ``(n,)``.
+
+    Labels are in the order in which they first occur, but +1 comes before -1 if these are the only two, as
+    in LIBSVM.
+    """
+    limits = np.iinfo(np.int32)
+    if not len(labels):
+        raise OptionError("no rows to train on")
+    bad = np.flatnonzero((labels != np.trunc(labels)) | (np.abs(labels) > limits.max))
+    if len(bad):
+        raise TrainingRowError(
+            int(bad[0]) + 1,
+            "class label is not an integer",
+            f"{labels[bad[0]]:.17g}",
+            "32-bit integers for classes, or `task` ridge for real targets",
+        )
+    values, first, which = np.unique(labels.astype(np.int64), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    if values.tolist() == [-1, 1]:
+        order = np.array([1, 0])
+    k = len(values)
+    if k < 2:
+        raise SingleClassError(labels[0])
+    head = Head("c_svc", values[order], one_vs_rest=k > 2 and not pairs)
+    position = np.empty(k, dtype=np.int64)
+    position[order] = np.arange(k)
+    return head, position[which]
