@@ -237,7 +237,7 @@ def _check_combination(
         )
     if isinstance(model, BoundedModel) and not bounded(model) and require_certified is None:
         raise UnsupportedError(
-            f"{name}: no validity bound is known for a model that was calibrated or shortened to fit a size",
+            f"{name}: no validity bound is known for a model that was shortened to fit a size",
             "`require_certified` uses its certificate"
             if certifies(model)
             else "compare it with the exact model",

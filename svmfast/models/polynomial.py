@@ -320,9 +320,9 @@ class PolynomialModel(Cacheless):
 
     @property
     def has_validity_bound(self) -> bool:
-        """Whether the terms are the expansion's own: not neither calibrated nor shortened to fit a size."""
+        """Whether the terms are the expansion's own: not shortened to fit a size."""
         words = self.provenance.get("parameters", "").split()
-        return not any(word == "calibrated" or word.startswith("max_bytes=") for word in words)
+        return not any(word.startswith("max_bytes=") for word in words)
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
         """Return for each row whether the validity bound holds, ``(n,)`` bool.

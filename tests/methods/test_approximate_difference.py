@@ -59,7 +59,7 @@ def test_a_model_no_better_than_chance_is_not_written(tmp_path: Path) -> None:
     exact, rows = written(tmp_path, wavy(2.0), some_rows(500))
     out = tmp_path / "out"
     order = ("--order", "2")
-    for words in (order, (*order, "--data", rows), (*order, "--calibrate", rows), ("--cells", "2")):
+    for words in (order, (*order, "--data", rows), ("--cells", "2")):
         done = svmfast("approximate", exact, "-o", out, *words)
         assert (done.returncode, done.stdout) == (1, b""), words
         reason, advice = done.stderr.decode().splitlines()[-2:]
@@ -224,16 +224,6 @@ def test_measuring_is_cheap_and_spread_over_the_vectors() -> None:
     exact = wavy(0.1, n=30_000, d=3)
     _, report = approximate(exact, order=1, certificate="none", center="origin")
     assert report.measured_rows == 5000
-
-
-def test_calibration_rows_are_not_used_for_measuring() -> None:
-    exact, rows = wavy(0.12), some_rows(300)
-    _, apart = approximate(exact, calibrate=rows[:100], data=rows)
-    assert (apart.measured_rows, apart.measured_on) == (200, "data")
-    _, none_left = approximate(exact, calibrate=rows, data=rows)
-    assert none_left.measured_on == "support vectors and points between them"
-    _, vectors = approximate(exact, calibrate=exact.sv)
-    assert vectors.measured_rows == len(exact.sv)  # only the points between them
 
 
 def test_training_rows_are_recognized(tmp_path: Path) -> None:
@@ -426,7 +416,7 @@ def test_the_certified_share_of_auto_holds_for_unseen_rows() -> None:
         np.array([n // 2, n - n // 2]),
     )
     seen, unseen = (Rows.from_dense(rng.normal(size=(m, d)) / np.sqrt(d)) for m in (500, 4000))
-    options: dict[str, Any] = {"order": "auto", "cells": "auto", "certificate": "row-norms"}
+    options: dict[str, Any] = {"order": "auto", "cells": "auto"}
     made, report = approximate(
         exact, data=seen, target_certified=0.999, force=True, max_bytes=1 << 30, **options
     )

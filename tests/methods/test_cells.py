@@ -220,17 +220,6 @@ def test_threads_do_not_change_the_result() -> None:
     assert made[0] == made[1] == made[2]
 
 
-def test_row_norms_give_larger_bounds_without_a_gram_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    exact, rows = clustered()
-    full, _ = approximate(exact, order=3, cells=12, data=rows)
-    monkeypatch.setattr("svmfast.methods.approximate.residual._moments", None)
-    cheap, report = approximate(exact, order=3, cells=12, data=rows, certificate="row-norms", center="mean")
-    values, bounds = cheap.certified_values(rows)
-    assert (bounds >= full.certified_values(rows)[1] * 0.999).all()
-    assert (np.abs(values - exact.decision_values(rows)) <= bounds).all()
-    assert report.certified_percent > 0
-
-
 @pytest.mark.parametrize("order", [-1, 0, 1, 2, 5, 9])
 def test_the_bound_of_a_single_vector_is_sharp_in_every_degree(order: int) -> None:
     # Along one vector Cauchy-Schwarz is an equality: degree j is |a| (2 gamma |x|)^j / j!.
@@ -352,11 +341,8 @@ def test_no_row_both_chooses_and_measures() -> None:
     assert not choosing & fitting
     assert [len(part) for part in (fitting, choosing, keys[1])] == [45, 23, 22]
     assert len(who.planning) + len(who.held_out) == 180
-    # Without a choice all rows measure, except those of a calibration.
+    # Without a choice all rows measure.
     assert len(roles(exact, terms, twice, plans=False).held_out) == 180
-    assert len(roles(exact, terms, twice, plans=False, calibrated=few[:30]).held_out) == 120
-    none_left = roles(exact, terms, twice, plans=False, calibrated=few).held_out
-    assert none_left.source == OF_VECTORS
     tiny = roles(exact, terms, few[:5], plans=True)
     assert tiny.planning is not None
     assert (len(tiny.planning), tiny.held_out.source) == (5, OF_VECTORS)
@@ -375,8 +361,6 @@ def test_regression_is_certified_within_its_tolerance() -> None:
     [
         ({"order": "auto", "certificate": "none"}, "auto need a certificate"),
         ({"cells": 0}, "`cells` is 0; expected a whole number from 1 to"),
-        ({"cells": 3, "calibrate": Rows.empty()}, "`calibrate` needs one cell"),
-        ({"max_bytes": 9, "calibrate": Rows.empty()}, "no `max_bytes`"),
         ({"target_certified": 0.0}, "`target_certified` is 0.0; expected a share"),
         ({"order": "best"}, "`order` is 'best'; expected a whole number from 0 to 16, or 'auto'"),
     ],

@@ -32,10 +32,10 @@ RUNS: dict[str, list[str]] = {
     "approximate": [
         *("approximate", "EXACT", "--data", "TRAIN", "--data", "TEST", "--cells", "2", "-o", "OUT"),
     ],
-    "approximate, calibrated": [
+    "approximate, scaled": [
         "approximate",
         "EXACT",
-        "--calibrate",
+        "--data",
         "TRAIN",
         "-o",
         "OUT",

@@ -56,7 +56,6 @@ def libsvm_order(model: KernelExpansion, rows: Rows) -> FloatArray:
     scale=st.floats(1e-3, 30),
     size=st.floats(1e-6, 1e5),
     center=st.sampled_from(["auto", "mean", "origin"]),
-    calibrated=st.booleans(),
 )
 def test_random_models_and_rows(
     seed: int,
@@ -67,7 +66,6 @@ def test_random_models_and_rows(
     scale: float,
     size: float,
     center: str,
-    calibrated: bool,
 ) -> None:
     model = random_model(seed, 8, d, classes, gamma, scale, size)
     rng = np.random.default_rng(seed + 1)
@@ -75,8 +73,7 @@ def test_random_models_and_rows(
     z = rng.normal(size=(40, d + 1)) * reach * scale
     z[:, d] *= rng.uniform(size=40) < 0.3
     z[:8, :d] = model.sv.to_dense(d)[:8]
-    calibration = Rows.from_dense(z) if calibrated else None
-    made, _ = approximate(model, order=order, center=center, calibrate=calibration)
+    made, _ = approximate(model, order=order, center=center)
     if made.has_error_bound:
         assert_never_violated(model, made, z, oracle=2)
 

@@ -36,8 +36,6 @@ class CellMaker:
         The rows for fitting and choosing.
     lowest, highest : int
         The orders that a polynomial may have.
-    by_row_norms : bool
-        Bound the residual by row norms only (:func:`svmfast.methods.approximate.residual.residual_tail`).
     seed : int
         Seed of k-means.
     deadline : float
@@ -51,7 +49,6 @@ class CellMaker:
     sample: CertificationSample
     lowest: int
     highest: int
-    by_row_norms: bool = False
     seed: int = 0
     deadline: float = math.inf
     threads: int = 1
@@ -101,7 +98,6 @@ class CellMaker:
             top=top,
             reach=reach,
             negligible=NEGLIGIBLE,
-            by_row_norms=self.by_row_norms,
             tick=self._check_time,
             threads=threads,
         )

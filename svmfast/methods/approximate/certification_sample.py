@@ -126,7 +126,6 @@ def roles(
     *,
     seen: int | None = None,
     plans: bool,
-    calibrated: Rows | None = None,
     tolerance: float | None = None,
     seed: int = 0,
     threads: int = 1,
@@ -145,8 +144,6 @@ def roles(
         The number of rows of which `data` is a sample; by default all are in `data`.
     plans : bool
         Whether rows serve to choose at all; otherwise all of them may serve to measure.
-    calibrated : Rows, optional
-        Rows that were used for calibration; they are not used to measure.
     tolerance : float, optional
         For regression; by default a hundredth of the standard deviation of the exact values.
     seed : int
@@ -162,11 +159,11 @@ def roles(
         data = _sample(data, MOST_ROWS, np.random.default_rng(seed))
         keys = row_keys(data)
         trained_on = _holds_vectors(model, keys, len(data) / seen)
-        planning, measuring = _divided(data, keys, plans, calibrated, rng)
+        planning, measuring = _divided(data, keys, plans, rng)
     source = OF_DATA
     if not len(measuring):
         source = OF_VECTORS
-        vectors, measuring = _near_vectors(model, terms, plans and data is None, most, calibrated, rng)
+        vectors, measuring = _near_vectors(model, terms, plans and data is None, most, rng)
         planning = vectors if data is None else planning
     planning_sample = None
     if plans:
@@ -210,24 +207,18 @@ def _holds_vectors(model: KernelExpansion, keys: list[bytes], share: float) -> b
 
 
 def _divided(
-    data: Rows, keys: list[bytes], plans: bool, calibrated: Rows | None, rng: np.random.Generator
+    data: Rows, keys: list[bytes], plans: bool, rng: np.random.Generator
 ) -> tuple[tuple[Rows, NDArray[np.bool_]] | None, Rows]:
     """Return the planning rows with a mask of the choosing rows, and the measuring rows."""
-    if not plans and calibrated is None:
-        return None, data
-    known = np.zeros(len(data), dtype=np.bool_)
-    if calibrated is not None:
-        seen = set(row_keys(calibrated))
-        known = np.array([key in seen for key in keys])
     if not plans:
-        return None, data.take(~known)
+        return None, data
     group, first = groups_of(keys)
     n = len(first)
     if n < LEAST_ROWS:
         return (data, np.ones(len(data), dtype=np.bool_)), Rows.empty()
     held, choosing = _parts(n, rng)
     rest = np.flatnonzero(~held[group])
-    return (data.take(rest), choosing[group[rest]]), data.take(held[group] & ~known)
+    return (data.take(rest), choosing[group[rest]]), data.take(held[group])
 
 
 def _parts(n: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -245,7 +236,6 @@ def _near_vectors(
     terms: DualExpansion,
     plans: bool,
     most: int,
-    calibrated: Rows | None,
     rng: np.random.Generator,
 ) -> tuple[tuple[Rows, NDArray[np.bool_]] | None, Rows]:
     """Do as :func:`_divided`, with support vectors and points between them in place of data."""
@@ -253,9 +243,6 @@ def _near_vectors(
     everything = np.arange(n)
     if not plans:
         rows, _ = near_vectors(model, terms, everything, most, rng)
-        if calibrated is not None:
-            seen = set(row_keys(calibrated))
-            rows = rows.take(np.array([key not in seen for key in row_keys(rows)], dtype=np.bool_))
         return None, rows
     if n < LEAST_ROWS:
         rows, _ = near_vectors(model, terms, everything, MOST_ROWS, rng)

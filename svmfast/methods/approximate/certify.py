@@ -14,7 +14,6 @@ from svmfast.methods.approximate.rounding_bound import (
     gaussian_rounding_bound,
     polynomial_rounding_bound,
 )
-from svmfast.methods.approximate.taylor import gaussian_coefficients, symmetric_norms
 from svmfast.rows import FloatArray
 
 # Degrees without a number of their own may add this much at the distance of most support vectors.
@@ -49,9 +48,6 @@ def gaussian_certificate(
     order: int,
     tail: Tail,
     about_zero: bool,
-    scales: FloatArray | None = None,
-    shift: float = 0.0,
-    threads: int = 1,
 ) -> tuple[FloatArray, FloatArray]:
     """Return one function's ``(top + 1,)`` degrees and ``(5,)`` rest for :func:`certificate.error_bounds`.
 
@@ -61,12 +57,9 @@ def gaussian_certificate(
         For this order or a lower one.
     coefficients, moved
         The packed polynomial as stored, and the symmetric norms of what shortening changed.
-    scales, shift
-        The factor of each degree and the change of rho by calibration, which count as error.
     """
     points, beta = terms.points_of(p), terms.beta[p]
     tail = tail.of_order(order)
-    factors = np.ones(order + 1) if scales is None else scales
     rounding = gaussian_rounding_bound(
         points,
         beta,
@@ -77,18 +70,10 @@ def gaussian_certificate(
         rho,
         order=order,
         about_zero=about_zero,
-        scales=factors,
     )
     degrees = tail.degrees.copy()
     degrees[: order + 1] += rounding.degrees
-    if scales is not None:
-        plain = gaussian_coefficients(points, beta, gamma, center, order, about_zero=False, threads=threads)
-        degrees[: order + 1] += np.abs(1 - scales) * (
-            symmetric_norms(plain, len(center), order) * (1 + 1e-9) + SMALLEST
-        )
-    rest = _rest(rounding, tail.beyond)
-    rest[1] += abs(shift) * (1 + 1e-9)
-    return rounded_up(degrees), rounded_up(rest)
+    return rounded_up(degrees), rounded_up(_rest(rounding, tail.beyond))
 
 
 def polynomial_certificate(

@@ -15,7 +15,6 @@ import numpy as np
 
 from svmfast.certificate import MAX_ORDER
 from svmfast.errors import NegativeAnswerError, UnsupportedError
-from svmfast.methods.approximate.calibration import calibration
 from svmfast.methods.approximate.cells import Step
 from svmfast.methods.approximate.center_choice import better_center
 from svmfast.methods.approximate.certification_sample import Roles, roles
@@ -30,7 +29,7 @@ from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress, silent
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 
 # Support vectors on which centers are compared: enough for a mean error, and quick to evaluate.
 SAMPLE = 2000
@@ -92,7 +91,6 @@ def approximate(
     *,
     data: Rows | None = None,
     data_seen: int | None = None,
-    calibrate: Rows | None = None,
     size_of: Callable[[Model], int] | None = None,
     race: Race | None = None,
     provenance: Mapping[str, str] | None = None,
@@ -116,8 +114,6 @@ def approximate(
         report measures on the others. By default support vectors and points between them are used.
     data_seen : int, optional
         The number of rows of which `data` is a sample.
-    calibrate : Rows, optional
-        Unlabelled rows on which the terms of each degree are rescaled, by least squares to the exact values.
     size_of : callable, optional
         Returns the size in bytes of a model's file, for `max_bytes`.
     race : callable, optional
@@ -148,19 +144,16 @@ def approximate(
     options, limit = wish.closed, wish.limit
     task = _task(model, options)
     by_default = wish.by_default and not task.collapses and len(model.sv) > 0
-    # Data for a calibration is for one expansion of order 2.
-    is_open = by_default and wish.is_open and calibrate is None
+    is_open = by_default and wish.is_open
     _check_memory(model, task, options)
     terms = dual_expansion(model, memory_limit=options.memory)
-    by_row_norms = options.certificate == "row-norms"
-    expander = Expander(model, terms, by_row_norms=by_row_norms, threads=threads, progress=progress)
+    expander = Expander(model, terms, threads=threads, progress=progress)
     samples = roles(
         model,
         terms,
         data,
         seen=data_seen,
         plans=task.chooses or is_open,
-        calibrated=calibrate,
         tolerance=options.tolerance,
         seed=options.seed,
         threads=threads,
@@ -168,14 +161,14 @@ def approximate(
     first, too_far = None, None
     if is_open:
         started = time.perf_counter()
-        first = _single(expander, int(task.order), options, None)
+        first = _single(expander, int(task.order), options)
         too_far = _too_far(first.model, model, samples, limit, threads)
         if too_far:
             if MANY_CELLS * (time.perf_counter() - started) > WORTH_A_NOTE:
                 note(f"order 2 differs too much; {SLOW}")
             options = replace(options, order="auto", cells="auto")
             task = _task(model, options)
-    finished = partial(_finished, expander.model, task, options, calibrate is not None, provenance or {})
+    finished = partial(_finished, expander.model, task, options, provenance or {})
     if first is not None and not too_far:
         built = first
     elif task.chooses:
@@ -183,7 +176,7 @@ def approximate(
     elif task.collapses:
         built = _collapsed(expander, int(task.order), options)
     else:
-        built = _single(expander, int(task.order), options, calibrate)
+        built = _single(expander, int(task.order), options)
     made = finished(built.model, built.center)
     max_bytes = options.max_bytes
     if not task.chooses and max_bytes is not None and size_of is not None and size_of(made) > max_bytes:
@@ -202,7 +195,7 @@ def approximate(
         measured = replace(measured, certified_percent=None)
     report = _reported(expander, replace(built, model=made), measured, samples, task, options, limit)
     seconds = time.perf_counter() - begin
-    return made, replace(report, calibrated=calibrate is not None, second_order=too_far, seconds=seconds)
+    return made, replace(report, second_order=too_far, seconds=seconds)
 
 
 def _too_far(
@@ -249,13 +242,12 @@ def _finished(
     exact: KernelExpansion,
     task: Task,
     options: ApproximateOptions,
-    calibrated: bool,
     provenance: Mapping[str, str],
     made: PolynomialModel,
     center: str,
 ) -> PolynomialModel:
     """Return `made` with its provenance and, with `embed_exact`, the exact model."""
-    parameters = f"order={task.order} center={center}" + (" calibrated" if calibrated else "")
+    parameters = f"order={task.order} center={center}"
     if task.chooses:
         parameters += f" cells={task.cells} target={options.target:g} seed={options.seed}"
         parameters += "" if options.max_bytes is None else f" max_bytes={options.max_bytes}"
@@ -317,7 +309,7 @@ def _reported(
     )
 
 
-def _single(expander: Expander, order: int, options: ApproximateOptions, calibrate: Rows | None) -> Built:
+def _single(expander: Expander, order: int, options: ApproximateOptions) -> Built:
     """Return one expansion of a given order."""
     model, threads = expander.model, expander.threads
     center, certify = options.center, options.certificate != "none"
@@ -332,15 +324,10 @@ def _single(expander: Expander, order: int, options: ApproximateOptions, calibra
     center = better_center(expander, names, order, errors, certify)
     made, parts = candidates[center]
     at = expander.center(center)
-    scales: FloatArray | None = None
-    if calibrate is not None:
-        scales, rho = calibration(expander, at, order, calibrate)
-        made, parts = expander.expanded(at, order, scales)
-        made = replace(made, rho=rho)
     if certify:
         orders = [order] * expander.terms.n_functions
         tails = expander.tails(at, order)
-        bounds = expander.certificate(at, orders, made.about, parts, tails, scales=scales, rho=made.rho)
+        bounds = expander.certificate(at, orders, made.about, parts, tails)
         made = with_bounds(made, [bounds])
     return Built(center, made, errors)
 

@@ -47,12 +47,11 @@ class Expander:
         model: KernelExpansion,
         terms: DualExpansion,
         *,
-        by_row_norms: bool = False,
         threads: int = 1,
         progress: Progress,
     ) -> None:
         self.model, self.terms = model, terms
-        self.by_row_norms, self.threads, self.progress = by_row_norms, threads, progress
+        self.threads, self.progress = threads, progress
         self.mean = terms.points.mean(axis=0) if len(terms.points) else np.zeros(len(terms.features))
 
     def center(self, name: str) -> FloatArray:
@@ -84,7 +83,6 @@ class Expander:
         orders: Sequence[int],
         about: str,
         *,
-        scales: FloatArray | None = None,
         allowances: Sequence[FloatArray] | None = None,
         threads: int | None = None,
     ) -> list[Part]:
@@ -93,8 +91,6 @@ class Expander:
         Parameters
         ----------
         orders : p ints
-        scales : (p, order + 1) float64, optional
-            Factors of the degrees (calibration).
         allowances : p arrays (order + 1,), optional
             The change of each degree that shortening may cause; by default a negligible one.
         """
@@ -107,7 +103,6 @@ class Expander:
                 center,
                 orders[p],
                 about_zero=about == "zero",
-                scales=None if scales is None else scales[p],
                 threads=self.threads if threads is None else threads,
             )
             tolerance = symmetric_norms(part, len(center), orders[p]) * ROUNDING
@@ -117,14 +112,12 @@ class Expander:
             out.append(Part(short, symmetric_norms(short - part, len(center), orders[p])))
         return out
 
-    def expanded(
-        self, center: FloatArray, order: int, scales: FloatArray | None = None
-    ) -> tuple[PolynomialModel, list[Part]]:
+    def expanded(self, center: FloatArray, order: int) -> tuple[PolynomialModel, list[Part]]:
         """Return the model with one cell, without a certificate, and its parts."""
         self.progress(0, None, "expand")
         orders = [order] * self.terms.n_functions
         about = self.about([center], order)
-        parts = self.parts(center, orders, about, scales=scales)
+        parts = self.parts(center, orders, about)
         return self.assemble([center], np.array([orders], dtype=np.int32), about, [parts]), parts
 
     def collapsed(self, order: int) -> PolynomialModel:
@@ -159,7 +152,6 @@ class Expander:
                     center,
                     order,
                     top=top,
-                    by_row_norms=self.by_row_norms,
                     threads=self.threads,
                 )
             )
@@ -172,13 +164,8 @@ class Expander:
         about: str,
         parts: Sequence[Part],
         tails: Sequence[Tail],
-        *,
-        scales: FloatArray | None = None,
-        rho: FloatArray | None = None,
-        threads: int | None = None,
     ) -> list[tuple[FloatArray, FloatArray]]:
         """Return the numbers of one cell's certificate, function by function."""
-        rho = self.model.rho if rho is None else rho
         return [
             gaussian_certificate(
                 self.terms,
@@ -187,13 +174,10 @@ class Expander:
                 center,
                 parts[p].coefficients,
                 parts[p].moved,
-                float(rho[p]),
+                float(self.model.rho[p]),
                 order=orders[p],
                 tail=tails[p],
                 about_zero=about == "zero",
-                scales=None if scales is None else scales[p],
-                shift=float(rho[p]) - float(self.model.rho[p]),
-                threads=self.threads if threads is None else threads,
             )
             for p in range(self.terms.n_functions)
         ]
@@ -222,7 +206,7 @@ class Expander:
             )
             bounds = []
             if tails is not None:
-                bounds = self.certificate(centers[c], own, about, parts, tails[c], threads=threads)
+                bounds = self.certificate(centers[c], own, about, parts, tails[c])
             done += 1
             self.progress(done, n, "expand")
             return parts, bounds

@@ -111,7 +111,6 @@ def planned(expander: Expander, samples: Roles, request: Request) -> Planned:
         sample=samples.planning,
         lowest=lowest,
         highest=highest,
-        by_row_norms=options.certificate != "full",
         seed=options.seed,
         deadline=request.deadline,
         threads=expander.threads,

@@ -75,7 +75,6 @@ class ApproximationReport:
     gamma_max_paper, gamma_max_centered : float
         The largest gamma for which the validity bound of the lowest order holds for rows that are no farther
         out than the support vectors: about the origin, and about their mean.
-    calibrated : bool
     certified_percent : float or None
         Rows whose label (or value) is certified; None without a certificate, and for regression without rows.
     tolerance : float or None
@@ -130,7 +129,6 @@ class ApproximationReport:
     gamma: float
     gamma_max_paper: float
     gamma_max_centered: float
-    calibrated: bool = False
     certified_percent: float | None
     tolerance: float | None
     speedup: float | None
@@ -215,7 +213,7 @@ class ApproximationReport:
         """Return the lines about the center, the order and gamma, and the plans that were tried."""
         orders = ", ".join(f"order {order}: {n:,}" for order, n in self.orders.items())
         where = f"about the {self.center}" if self.cells == 1 else f"about {self.cells:,} centers"
-        line = f"expansion    order {self.order} {where}" + (", calibrated" if self.calibrated else "")
+        line = f"expansion    order {self.order} {where}"
         if len(self.orders) > 1:
             line += f" ({orders})"
         if self.center_errors:

@@ -57,7 +57,6 @@ def gaussian_rounding_bound(
     *,
     order: int,
     about_zero: bool,
-    scales: FloatArray,
 ) -> RoundingBound:
     """Bound all rounding errors of a Gaussian expansion: building, shortening, evaluation, the exact sum.
 
@@ -71,7 +70,7 @@ def gaussian_rounding_bound(
     moved : (order + 1,) float64
         Symmetric norms of what shortening changed, degree by degree.
     rho : float
-    order, about_zero, scales
+    order, about_zero
         As in :func:`svmfast.methods.approximate.taylor.gaussian_coefficients`.
     """
     total = float(np.abs(beta).sum())
@@ -97,17 +96,16 @@ def gaussian_rounding_bound(
     sigma = 2 * gamma * norms * of_center if about_zero else np.zeros(n)
     # If all points equal the center, the coefficients above degree 0 are exactly 0.
     varied = bool((points != center).any())
-    lost = LOST * (1 + float(np.abs(scales).max()))
     for m in range(order + 1):
         inner = np.zeros(n)
         for q in range(order - m, -1, -1):
-            inner = abs(float(scales[m + q])) + abs(1 - float(scales[m + q])) + inner * sigma / (q + 1)
+            inner = 1 + inner * sigma / (q + 1)
         if m and varied:
             per_norm[m] += SMALLEST
         per_norm[m] = float(np.ldexp(per_norm[m], -k * m))
         per_norm[m] += built * float((a * inner) @ norms**m) * (2 * gamma) ** m / math.factorial(m)
         if m and varied:
-            per_norm[m] += lost
+            per_norm[m] += 2 * LOST
     degrees = _about_center(per_norm, of_center) if about_zero else per_norm
     entries = 2 * d + SPARE_ENTRIES
     reach = float(np.sqrt(np.einsum("ij,ij->i", points, points).max())) if n else 0.0

@@ -43,7 +43,7 @@ MOST_SIZED_CELLS, SHORT_NUMBER = 1024, 8
 
 def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcome:
     """Expand `model`; the outcome has no model if the exact model is the better choice."""
-    source, data, calibrate = inputs.model("model"), inputs["data"], inputs["calibrate"]
+    source, data = inputs.model("model"), inputs["data"]
     model = source.model
     assert isinstance(model, KernelExpansion), "the declaration says so"
     if options.tolerance is not None and not model.head.is_regression:
@@ -56,7 +56,6 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
         options,
         data=None if data is None else data.rows,
         data_seen=None if data is None else data.seen,
-        calibrate=None if calibrate is None else calibrate.rows,
         size_of=setting.stored_size,
         race=setting.race,
         provenance={"source": source.identity},
@@ -89,7 +88,7 @@ def _announce(model: KernelExpansion, options: ApproximateOptions, setting: Sett
     least = "at least " if options.free else ""
     setting.note(
         f"{many} will take about {found.seconds_a_cell * n:.0f} s, and all together {least}"
-        f"{found.bytes / 1e6:,.0f} MB of memory (`certificate` row-norms is faster)"
+        f"{found.bytes / 1e6:,.0f} MB of memory"
     )
 
 
