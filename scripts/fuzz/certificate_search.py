@@ -22,8 +22,8 @@ import numpy as np
 
 from svmfast.errors import SvmfastError
 from svmfast.kernels import DecisionEngine, Kernel
-from svmfast.methods.approximate.convert import approximate
 from svmfast.methods.approximate.options import ApproximateOptions
+from svmfast.methods.approximate.run import approximate
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head

@@ -20,8 +20,8 @@ from svmfast.errors import MemoryLimitError, NegativeAnswerError, OptionError, S
 from svmfast.formats.detect import load_model, open_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.dual_expansion import dual_expansion
-from svmfast.methods.approximate.expander import Expander
+from svmfast.methods.approximate.certificate import dual_expansion
+from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.options import MOST_ORDER
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -273,7 +273,8 @@ def test_an_extreme_gamma_gives_finite_values_and_no_certificate() -> None:
 
 def test_a_center_is_chosen_without_matrices_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Above a number of features the choice uses row norms."""
-    from svmfast.methods.approximate import center_choice, residual
+    from svmfast.methods.approximate import expansion
+    from svmfast.solvers import residual
 
     def no_matrices(*_: object) -> None:
         raise AssertionError("a matrix of features times features")
@@ -282,6 +283,6 @@ def test_a_center_is_chosen_without_matrices_of_many_features(monkeypatch: pytes
     expander = Expander(exact, dual_expansion(exact, memory_limit=1 << 30), progress=silent)
     monkeypatch.setattr(residual, "_moments", no_matrices)
     with pytest.raises(AssertionError, match="a matrix"):
-        center_choice.better_center(expander, ("mean", "origin"), 2, {}, certify=True)
-    monkeypatch.setattr(center_choice, "_WIDEST_LEADING", 1)
-    assert center_choice.better_center(expander, ("mean", "origin"), 2, {}, certify=True) == "mean"
+        expansion.better_center(expander, ("mean", "origin"), 2, {}, certify=True)
+    monkeypatch.setattr(expansion, "_WIDEST_LEADING", 1)
+    assert expansion.better_center(expander, ("mean", "origin"), 2, {}, certify=True) == "mean"

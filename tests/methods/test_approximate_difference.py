@@ -20,7 +20,7 @@ from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate import convert
+from svmfast.methods.approximate import run
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -307,7 +307,7 @@ def test_a_search_without_options_is_announced_and_limited(monkeypatch: pytest.M
     worse, rows = wavy(0.2, n=3000, d=4), some_rows(2000, 4)
     approximate(worse, data=rows, note=notes.append)
     assert notes == []
-    monkeypatch.setattr(convert, "WORTH_A_NOTE", 0.0)
+    monkeypatch.setattr(run, "WORTH_A_NOTE", 0.0)
     approximate(worse, data=rows, note=notes.append)
     assert notes == [
         "order 2 differs too much; choosing orders and cells may take minutes (`time_limit` limits it)"
@@ -443,7 +443,7 @@ def test_a_time_limit_ends_the_search(tmp_path: Path) -> None:
 
 
 def test_the_best_plan_found_in_time_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    from svmfast.methods.approximate import cell_maker
+    from svmfast.methods.approximate import cells
 
     exact, rows = wavy(0.3, d=4, n=2000), some_rows(1200, 4)
     options: dict[str, Any] = {
@@ -456,15 +456,15 @@ def test_the_best_plan_found_in_time_is_used(monkeypatch: pytest.MonkeyPatch) ->
     _, whole = approximate(exact, **options)
     assert [step.cells for step in whole.steps][:3] == [1, 5, 10]
     now = 0.0
-    monkeypatch.setattr(cell_maker.time, "monotonic", lambda: now)
-    counted = cell_maker.CellMaker.centers
+    monkeypatch.setattr(cells.time, "monotonic", lambda: now)
+    counted = cells.CellMaker.centers
 
-    def slow(self: cell_maker.CellMaker, size: int) -> Any:
+    def slow(self: cells.CellMaker, size: int) -> Any:
         nonlocal now
         now += 60 if size == 10 else 1
         return counted(self, size)
 
-    monkeypatch.setattr(cell_maker.CellMaker, "centers", slow)
+    monkeypatch.setattr(cells.CellMaker, "centers", slow)
     _, cut = approximate(exact, time_limit=20, **options)
     assert cut.time_limit_reached
     assert not whole.time_limit_reached

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from svmfast.methods.approximate.convert import approximate as convert
 from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.approximate.report import ApproximationReport
+from svmfast.methods.approximate.run import approximate as convert
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.options import made

@@ -1,7 +1,8 @@
-"""Bounds on rounding errors: those of an expansion, and those of the exact model.
+"""The certificate of an expansion: bounds on truncation and rounding, as the numbers that a model stores.
 
-Every constant here is derived in docs/certificate.md. Operations are counted generously, and the classical
-bound gamma_m = m u / (1 - m u) <= 1.01 m u holds for any order of summation.
+Every constant of the rounding errors, those of an expansion and of the exact model, is derived in
+docs/certificate.md. Operations are counted generously, and the classical bound gamma_m = m u / (1 - m u) <=
+1.01 m u holds for any order of summation.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from svmfast.certificate import SPARE_ENTRIES
-from svmfast.methods.approximate.residual import SMALLEST, UNIT, squared_norms_about
-from svmfast.methods.approximate.taylor import PowerScales, symmetric_norms, width_exponent
-from svmfast.rows import FloatArray
+from svmfast.certificate import REST, SPARE_ENTRIES
+from svmfast.errors import MemoryLimitError
+from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.residual import SMALLEST, SPECTRAL, UNIT, Tail, squared_norms_about
+from svmfast.solvers.taylor import PowerScales, symmetric_norms, width_exponent
 
 # Models outside these limits are not certified (docs/certificate.md, underflow): the rbf kernel's gamma, a
 # function's sum of |coefficients|, and for polynomial kernels gamma, the longest vector, and their product.
@@ -23,9 +27,83 @@ LEAST_TOTAL, MOST_TOTAL = 1e-100, 1e200
 MOST_FACTOR = 1e150
 # The largest errors by underflow: of sums of scaled numbers, relative to the sum of |coefficients|; of a
 # scaled coefficient of the expansion; of a power of a vector, relative to the longest vector's.
-NEGLIGIBLE = 1e-25
+UNDERFLOW = 1e-25
 LOST = 1e-220
 NEGLIGIBLE_POWER = 1e-60
+
+
+@dataclass(frozen=True, eq=False)
+class DualExpansion:
+    """sum_{i in support[p]} beta[p]_i K(points_i, .) for every decision function p.
+
+    Attributes
+    ----------
+    features : (d,) int64
+        Columns in which any support vector has an entry, ascending.
+    points : (n, d) float64
+        The support vectors in these columns.
+    support : tuple of p (m,) int64
+        For each function, the indices of its support vectors.
+    beta : tuple of p (m,) float64
+        For each function, the coefficients of its support vectors.
+    """
+
+    features: NDArray[np.int64]
+    points: FloatArray
+    support: tuple[NDArray[np.int64], ...]
+    beta: tuple[FloatArray, ...]
+
+    @property
+    def n_functions(self) -> int:
+        """Number of decision functions."""
+        return len(self.support)
+
+    def points_of(self, p: int) -> FloatArray:
+        """Return the support vectors of decision function `p`, without a copy if it uses all of them."""
+        support = self.support[p]
+        return self.points if len(support) == len(self.points) else self.points[support]
+
+    def dense(self, rows: Rows) -> FloatArray:
+        """Return `rows` as dense vectors of the columns in `features`; other entries are left out."""
+        out = np.zeros((len(rows), len(self.features)))
+        at = np.searchsorted(self.features, rows.indices)
+        known = at < len(self.features)
+        known[known] = self.features[at[known]] == rows.indices[known]
+        row = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
+        out[row[known], at[known]] = rows.values[known]
+        return out
+
+
+def dual_expansion(model: KernelExpansion, *, memory_limit: int) -> DualExpansion:
+    """Return the sums of `model` (MemoryLimitError if its dense support vectors exceed the limit)."""
+    features = np.unique(model.sv.indices).astype(np.int64)
+    needed = 8 * len(model.sv) * len(features)
+    if needed > memory_limit:
+        raise MemoryLimitError(
+            f"{len(model.sv):,} support vectors of {len(features):,} features, stored densely,",
+            needed,
+            memory_limit,
+            "raise `memory`; with so many features an expansion would not be smaller than the model",
+        )
+    support, beta = [], []
+    head = model.head
+    if head.is_classifier and model.nr_sv is not None:
+        start = np.concatenate(([0], np.cumsum(model.nr_sv)))
+        for i in range(head.n_classes):
+            for j in range(i + 1, head.n_classes):
+                mine = np.arange(start[i], start[i + 1]), np.arange(start[j], start[j + 1])
+                coef = np.concatenate([model.sv_coef[j - 1][mine[0]], model.sv_coef[i][mine[1]]])
+                index = np.concatenate(mine)
+                # A support vector that only other pairs use has coefficient 0 here.
+                used = coef != 0
+                support.append(index[used])
+                beta.append(coef[used])
+    else:
+        used = model.sv_coef[0] != 0
+        support.append(np.flatnonzero(used))
+        beta.append(model.sv_coef[0][used])
+    dense = DualExpansion(features, np.zeros((0, 0)), (), ()).dense(model.sv)
+    return DualExpansion(features, dense, tuple(support), tuple(beta))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +138,7 @@ def gaussian_rounding_bound(
 ) -> RoundingBound:
     """Bound all rounding errors of a Gaussian expansion: building, shortening, evaluation, the exact sum.
 
-    Parameters
-    ----------
-    points : (n, d) float64
-    beta : (n,) float64
-    gamma : float
-    center : (d,) float64
-    coefficients : packed polynomial as stored
-    moved : (order + 1,) float64
-        Symmetric norms of what shortening changed, degree by degree.
-    rho : float
-    order, about_zero
-        As in :func:`svmfast.methods.approximate.taylor.gaussian_coefficients`.
+    `coefficients` are those stored; `moved` has the symmetric norm of their change by shortening, per degree.
     """
     total = float(np.abs(beta).sum())
     if not (LEAST_GAMMA <= gamma <= MOST_GAMMA and _is_moderate(total)):
@@ -117,7 +184,7 @@ def gaussian_rounding_bound(
     )
     return RoundingBound(
         degrees=np.array([_stored(c * (1 + 1e-9), k * j) for j, c in enumerate(degrees)]),
-        constant=constant * (1 + 1e-9) + total * NEGLIGIBLE + 1e-290,
+        constant=constant * (1 + 1e-9) + total * UNDERFLOW + 1e-290,
         per_square=_stored(total * exponent * 2 * (1 + 1e-9), 2 * k),
         relative=(16 * UNIT + exponent * 8 * of_center**2) * (1 + 1e-9),
         relative_per_square=_stored((exponent * 2 + 4 * UNIT * gamma) * (1 + 1e-9), 2 * k),
@@ -192,3 +259,99 @@ def _about_center(per_norm: FloatArray, of_center: float) -> FloatArray:
         for j in range(m + 1):
             out[j] += c * math.comb(m, j) * of_center ** (m - j)
     return out
+
+
+# Degrees without a number of their own may add this much at the distance of most support vectors.
+NEGLIGIBLE = 1e-4
+MOST_DEGREES = 30
+
+
+def last_degree(terms: DualExpansion, gamma: float, reach: float, order: int) -> int:
+    """Return the last degree of the residual that needs its own number, for rows at distance `reach`."""
+    if not len(terms.points):
+        return order + 1
+    exponent = 2 * gamma * 1.2 * reach * reach
+    total = max((float(np.abs(beta).sum()) for beta in terms.beta), default=0.0)
+    top = order + SPECTRAL
+    while top < order + MOST_DEGREES:
+        size = 0.5 * ((top + 1) * math.log(max(exponent, 1e-300)) - math.lgamma(top + 2))
+        if math.log(max(total, 1e-300)) + size <= math.log(NEGLIGIBLE):
+            break
+        top += 1
+    return top
+
+
+def gaussian_certificate(
+    terms: DualExpansion,
+    p: int,
+    gamma: float,
+    center: FloatArray,
+    coefficients: FloatArray,
+    moved: FloatArray,
+    rho: float,
+    *,
+    order: int,
+    tail: Tail,
+    about_zero: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Return one function's ``(top + 1,)`` degrees and ``(5,)`` rest for :func:`certificate.error_bounds`.
+
+    Parameters
+    ----------
+    tail : Tail
+        For this order or a lower one.
+    coefficients, moved
+        The packed polynomial as stored, and the symmetric norms of what shortening changed.
+    """
+    points, beta = terms.points_of(p), terms.beta[p]
+    tail = tail.of_order(order)
+    rounding = gaussian_rounding_bound(
+        points,
+        beta,
+        gamma,
+        center,
+        coefficients,
+        moved,
+        rho,
+        order=order,
+        about_zero=about_zero,
+    )
+    degrees = tail.degrees.copy()
+    degrees[: order + 1] += rounding.degrees
+    return rounded_up(degrees), rounded_up(_rest(rounding, tail.beyond))
+
+
+def polynomial_certificate(
+    terms: DualExpansion,
+    p: int,
+    gamma: float,
+    coef0: float,
+    degree: int,
+    coefficients: FloatArray,
+    rho: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the same numbers for a kernel that was converted exactly, where only rounding errs."""
+    points, beta = terms.points_of(p), terms.beta[p]
+    rounding = polynomial_rounding_bound(points, beta, gamma, coef0, degree, coefficients, rho)
+    return rounded_up(rounding.degrees), rounded_up(_rest(rounding, 0.0))
+
+
+def _rest(rounding: RoundingBound, beyond: float) -> FloatArray:
+    rest = np.zeros(REST)
+    rest[:] = (
+        beyond,
+        rounding.constant,
+        rounding.per_square,
+        rounding.relative,
+        rounding.relative_per_square,
+    )
+    return rest
+
+
+def rounded_up(values: FloatArray) -> FloatArray:
+    """Return values rounded up to a few digits, because writing a bound must not make it smaller."""
+    return np.array([_rounded_up(value) for value in values])
+
+
+def _rounded_up(value: float) -> float:
+    return 0.0 if value == 0 else max(float(f"{value * (1 + 1e-5):.6g}"), SMALLEST)

@@ -1,28 +1,32 @@
-"""Builds expansions of a model: the polynomials, their certificates, and a model of both."""
+"""Expansions of a model: dense support vectors, the polynomials, their certificates, and a model of both."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.methods.approximate.certify import gaussian_certificate, last_degree, polynomial_certificate
-from svmfast.methods.approximate.dual_expansion import DualExpansion
-from svmfast.methods.approximate.operations import sparse_is_cheaper
-from svmfast.methods.approximate.residual import Tail, residual_tail, squared_norms_about
-from svmfast.methods.approximate.taylor import (
+from svmfast.methods.approximate.certificate import (
+    DualExpansion,
+    gaussian_certificate,
+    last_degree,
+    polynomial_certificate,
+)
+from svmfast.methods.approximate.costs import sparse_is_cheaper
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.progress import Progress
+from svmfast.rows import FloatArray
+from svmfast.solvers.residual import Tail, residual_tail, squared_norms_about
+from svmfast.solvers.taylor import (
     gaussian_coefficients,
     polynomial_kernel_coefficients,
     shorten,
     symmetric_norms,
 )
-from svmfast.models.expansion import KernelExpansion
-from svmfast.models.polynomial import PolynomialModel
-from svmfast.progress import Progress
-from svmfast.rows import FloatArray
 from svmfast.threads import map_with_threads
 
 # Terms about zero may exceed their sum by up to exp(16): nine digits remain after cancellation.
@@ -254,3 +258,43 @@ def with_bounds(
     if not (np.isfinite(degrees).all() and np.isfinite(rest).all()):
         return model
     return replace(model, bound_degrees=degrees, bound_rest=rest)
+
+
+# Support vectors for which the bound is computed: enough for a choice, at a fraction of the certificate's
+# cost.
+SAMPLE = 2000
+#: exp() of larger numbers overflows.
+_LARGEST_POWER = 709.0
+#: The most features for which the full bound is computed; its matrices then take 128 MiB each.
+_WIDEST_LEADING = 4096
+
+
+def better_center(
+    expander: Expander, names: Sequence[str], order: int, errors: Mapping[str, float], certify: bool
+) -> str:
+    """Return the center of `names` with the smallest bound or, without a certificate, the smallest error."""
+    if len(names) == 1:
+        return names[0]
+    if certify:
+        return min(names, key=lambda name: leading_term(expander, expander.center(name), order))
+    return min(names, key=lambda name: errors[name])
+
+
+def leading_term(expander: Expander, center: FloatArray, order: int) -> float:
+    """Return the bound's first term at the distance of the mean support vector, over all functions."""
+    terms, gamma = expander.terms, expander.model.kernel.gamma
+    worst = 0.0
+    for p in range(terms.n_functions):
+        step = max(1, -(-len(terms.beta[p]) // SAMPLE))
+        points, beta = terms.points[terms.support[p][::step]], terms.beta[p][::step]
+        s = float(squared_norms_about(points, center).mean()) if len(points) else 0.0
+        # For a mere choice, no (features, features) matrix is made if there are many features.
+        wide = points.shape[1] > _WIDEST_LEADING
+        tail = residual_tail(
+            points, beta, gamma, center, order, top=order + 1, by_row_norms=wide, threads=expander.threads
+        )
+        lead = float(tail.degrees[order + 1])
+        if lead > 0 and s > 0:  # in logarithms, because the power alone may overflow
+            power = math.log(lead) + (order + 1) / 2 * math.log(s) - gamma * s
+            worst = max(worst, math.exp(power) if power < _LARGEST_POWER else math.inf)
+    return worst
