@@ -33,14 +33,7 @@ RUNS: dict[str, list[str]] = {
         *("approximate", "EXACT", "--data", "TRAIN", "--data", "TEST", "--cells", "2", "-o", "OUT"),
     ],
     "approximate, scaled": [
-        "approximate",
-        "EXACT",
-        "--data",
-        "TRAIN",
-        "-o",
-        "OUT",
-        "--scale",
-        "RANGES",
+        *("approximate", "EXACT", "--data", "TRAIN", "--order", "2", "-o", "OUT", "--scale", "RANGES"),
     ],
     "compress": [
         *("compress", "EXACT", "--sv", "5", "--data", "TRAIN", "--data", "TEST", "--iterations", "2"),
