@@ -158,8 +158,7 @@ def gaussian_rounding_bound(
     built = ((d + 4) * gamma * largest + n + 8 * order + powers + 40) * 1.01 * UNIT
     # A path through the nested sums: at most d additions on each level, with two roundings each without fma.
     evaluated = (2 * order * (d + 4) + 20) * 1.01 * UNIT
-    stored = symmetric_norms(coefficients, d, order)
-    per_norm = evaluated * stored + moved * (1 + 1e-9)
+    per_norm = evaluated * symmetric_norms(coefficients, d, order) + moved * (1 + 1e-9)
     sigma = 2 * gamma * norms * of_center if about_zero else np.zeros(n)
     # If all points equal the center, the coefficients above degree 0 are exactly 0.
     varied = bool((points != center).any())
@@ -167,21 +166,16 @@ def gaussian_rounding_bound(
         inner = np.zeros(n)
         for q in range(order - m, -1, -1):
             inner = 1 + inner * sigma / (q + 1)
-        if m and varied:
-            per_norm[m] += SMALLEST
-        per_norm[m] = float(np.ldexp(per_norm[m], -k * m))
+        least, lost = (SMALLEST, 2 * LOST) if m and varied else (0.0, 0.0)
+        per_norm[m] = float(np.ldexp(per_norm[m] + least, -k * m))
         per_norm[m] += built * float((a * inner) @ norms**m) * (2 * gamma) ** m / math.factorial(m)
-        if m and varied:
-            per_norm[m] += 2 * LOST
+        per_norm[m] += lost
     degrees = _about_center(per_norm, of_center) if about_zero else per_norm
-    entries = 2 * d + SPARE_ENTRIES
     reach = float(np.sqrt(np.einsum("ij,ij->i", points, points).max())) if n else 0.0
-    # Errors of squared norms and products of vectors of norms up to `reach`, of_center, ||z|| <= r +
-    # of_center.
-    exponent = 4.04 * entries * UNIT * gamma
-    constant = total * ((n + 24) * 1.01 * UNIT + exponent * 2 * (reach + of_center) ** 2) + 4 * UNIT * abs(
-        rho
-    )
+    # Errors of squared norms and products of vectors of norms up to `reach`, and ||z|| <= r + of_center.
+    exponent = 4.04 * (2 * d + SPARE_ENTRIES) * UNIT * gamma
+    of_sum = (n + 24) * 1.01 * UNIT + exponent * 2 * (reach + of_center) ** 2
+    constant = total * of_sum + 4 * UNIT * abs(rho)
     return RoundingBound(
         degrees=np.array([_stored(c * (1 + 1e-9), k * j) for j, c in enumerate(degrees)]),
         constant=constant * (1 + 1e-9) + total * UNDERFLOW + 1e-290,

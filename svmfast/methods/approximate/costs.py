@@ -104,13 +104,7 @@ def work_estimate(
 ) -> WorkEstimate:
     """Estimate the time to certify and build each cell of an expansion, and the memory for all.
 
-    Parameters
-    ----------
-    model : KernelExpansion
-    order, cells : int
-    full : bool
-        Whether the certificate uses the Gram matrix; without it the time is negligible.
-    threads : int
+    Only the `full` certificate uses the Gram matrix; without it the time is negligible.
     """
     d, n, p = len(np.unique(model.sv.indices)), len(model.sv), model.head.n_functions
     # In a multiclass model each pair uses the support vectors of two classes.
@@ -127,16 +121,6 @@ def sparse_is_cheaper(d: int, order: int, entries: float) -> bool:
     return SPARSE_TERM * _monomials(entries, order) < math.comb(d + order, order)
 
 
-def certificate_operations(functions: int) -> float:
-    """Return the cost of certifying the label of a row."""
-    return CERTIFICATE + (CERTIFICATE_OF_A_PAIR * functions if functions > 1 else 0.0)
-
-
-def reading_operations(d: int, entries: float) -> float:
-    """Return the cost of reading a row with `entries` stored values for its polynomials."""
-    return min(READ_COLUMN * d, READ_ENTRY * entries)
-
-
 def routing_operations(d: int, cells: int) -> float:
     """Return the cost of finding the nearest of `cells` centers."""
     return ROUTING * cells * d if cells > 1 else 0.0
@@ -147,13 +131,8 @@ def polynomial_operations(
 ) -> float:
     """Return the cost of one polynomial for a row with `entries` stored values.
 
-    Parameters
-    ----------
-    d, order : int
-    entries : float
-    about_zero : bool
-    single_precision : bool
-        Only the label is wanted, and the bound in single precision proves it (docs/certificate.md).
+    `single_precision`: only the label is wanted, and the bound in single precision proves it
+    (docs/certificate.md).
     """
     # As the native code chooses, whatever the precision.
     if about_zero and sparse_is_cheaper(d, order, entries):
@@ -208,21 +187,9 @@ LARGEST_AUTO = 1 << 21
 class Costs:
     """The costs of plans for one model, compared with those of the model itself.
 
-    Parameters
-    ----------
-    model : KernelExpansion
-    terms : DualExpansion
-        The terms of `model`.
-    options : ApproximateOptions
-    about_zero : sequence of bool
-        For each order, whether the polynomials are in powers of z rather than of z - center.
-
-    Attributes
-    ----------
-    exact : float
-        Counted multiply-adds of the exact model, per row, including the cost of reading it.
-    exact_numbers : int
-        The numbers that the exact model stores.
+    `about_zero` says for each order whether the polynomials are in powers of z rather than of z - center.
+    `exact` counts the exact model's multiply-adds per row, including the cost of reading it; `exact_numbers`
+    are those that it stores.
     """
 
     def __init__(
@@ -254,8 +221,9 @@ class Costs:
 
     def each_row(self, cells: int) -> float:
         """Return each row's multiply-adds apart from polynomials: reading, routing, the certificate."""
-        reading = reading_operations(self._features, self._entries)
-        return reading + routing_operations(self._features, cells) + certificate_operations(self._functions)
+        reading = min(READ_COLUMN * self._features, READ_ENTRY * self._entries)
+        pairs = CERTIFICATE_OF_A_PAIR * self._functions if self._functions > 1 else 0.0
+        return reading + routing_operations(self._features, cells) + (CERTIFICATE + pairs)
 
     def numbers(self, order: int) -> int:
         """Return how many numbers one polynomial stores, including its part of the certificate."""

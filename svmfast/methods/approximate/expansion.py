@@ -92,11 +92,7 @@ class Expander:
     ) -> list[Part]:
         """Return every function's polynomial about `center`.
 
-        Parameters
-        ----------
-        orders : p ints
-        allowances : p arrays (order + 1,), optional
-            The change of each degree that shortening may cause; by default a negligible one.
+        Shortening may change degrees by `allowances`, p arrays (order + 1,); by default by a negligible one.
         """
         out = []
         for p in range(self.terms.n_functions):
