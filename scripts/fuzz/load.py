@@ -418,9 +418,9 @@ def one_large(tally: Tally, folder: Path, name: str, model: Large, quick: bool) 
     meet("predict -q --decision-values rows model", 1000)
     meet("bound-check rows --model model", 1000)
     for order in (2, 1):
-        made = meet(f"approximate -q --order {order} --certificate row-norms model -o fast", 4500, "fast")
+        made = meet(f"approximate -q --order {order} --certificate none model -o fast", 4500, "fast")
         if made.status == 0:
-            meet("predict -q --decision-values --certify rows fast", 1000)
+            meet("predict -q --decision-values rows fast", 1000)
             break
     if (folder / "fast").exists():
         meet("compare -q --repeats 1 model fast --data rows", 1500)

@@ -105,12 +105,16 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
         2 * e.gamma * s->reach * s->reach <= SMALL_EXPONENT)
         s->second_order = std::make_unique<SecondOrder>(
             SecondOrder{0, std::vector<double>(d), std::vector<double>(d * (d + 1) / 2), 0});
-    s->row_scale = (s->second_order ? 2 * e.gamma : rbf ? 2 * s->exponent : e.gamma / s->argument_scale) / s->value_scale;
+    s->row_scale = (s->second_order ? 2 * e.gamma
+                    : rbf           ? 2 * s->exponent
+                                    : e.gamma / s->argument_scale) /
+                   s->value_scale;
 
     s->values.assign(panels * d * s->lanes, 0.0f);
     s->init.assign(panels * s->lanes, 0.0f);
     s->coef.assign(panels * s->lanes, 0.0f);
-    // Of coefficients and kernel values of one sign, the sum itself is that of the magnitudes. A sigmoid's bound needs none.
+    // Of coefficients and kernel values of one sign, the sum itself is that of the magnitudes. A sigmoid's bound needs
+    // none.
     const bool magnitudes = rbf ? e.mixed : power && (e.mixed || e.degree % 2 != 0);
     if (magnitudes) s->size.assign(panels * s->lanes, 0.0f);
     if (s->pairs) s->by_column.assign(e.width * panels * s->lanes, 0.0f);
@@ -120,8 +124,8 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
             for (std::size_t f = 0; f < d; ++f)
                 s->values[(l / s->lanes * d + f) * s->lanes + l % s->lanes] = static_cast<float>(x[f] * s->value_scale);
             const double shrink = s->second_order ? std::exp(-e.gamma * norm[i]) : 1;
-            s->init[l] = s->second_order ? 0.0f
-                                         : static_cast<float>(rbf ? -s->exponent * norm[i] : e.coef0 / s->argument_scale);
+            s->init[l] =
+                s->second_order ? 0.0f : static_cast<float>(rbf ? -s->exponent * norm[i] : e.coef0 / s->argument_scale);
             double top = 0;
             for (std::size_t j = 0; j < e.width; ++j) {
                 const double c = sv.coefficient(j, i) / coefficients;

@@ -41,14 +41,14 @@ struct Lattice {
 };
 
 struct SinglePack {
-    const Expansion &e;  // classes, functions, columns
+    const Expansion &e;     // classes, functions, columns
     double exponent;        // rbf: gamma log2 e
     double value_scale;     // features are stored times this
     double argument_scale;  // the kernel function's arguments are divided by this
     double row_scale;       // features of rows are multiplied by this: the other factors of a product of features
     double coef_scale;      // coefficients are stored divided by this (and kernel values, where arguments are)
-    bool pairs;     // three classes or more: kernel values are kept, and coefficients lie column by column
-    bool centered;  // the center is subtracted from rows, which are then dense; else it is 0
+    bool pairs;             // three classes or more: kernel values are kept, and coefficients lie column by column
+    bool centered;          // the center is subtracted from rows, which are then dense; else it is 0
     std::vector<double> center;
     double reach;  // largest ||x_i - center||
     std::size_t lanes;
@@ -67,8 +67,8 @@ struct SinglePack {
     }
 };
 
-// The packed expansion, or null if single precision cannot be used: other kernels, scattered models, numbers outside its
-// range.
+// The packed expansion, or null if single precision cannot be used: other kernels, scattered models, numbers outside
+// its range.
 std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors &);
 // The lattice of an otherwise complete pack, or null if its values are not on a lattice.
 std::unique_ptr<Lattice> pack_lattice(const SinglePack &, const SupportVectors &);

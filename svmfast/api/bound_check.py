@@ -213,7 +213,7 @@ def _check_combination(model: Model, name: str, options: BoundCheckOptions) -> N
         )
     if isinstance(model, BoundedModel) and not bounded(model) and required is None:
         raise UnsupportedError(
-            f"{name}: no validity bound is known for a model that was calibrated or shortened to fit a size",
+            f"{name}: no validity bound is known for a model that was shortened to fit a size",
             "`require_certified` uses its certificate"
             if certifies(model)
             else "compare it with the exact model",

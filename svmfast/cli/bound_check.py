@@ -45,8 +45,8 @@ def command(
     With --model or --gamma the exit status is the result: 0 if every row is inside, else 1. An approximated
     model is checked with its own orders and centers. If it has a certificate, the share of rows whose label
     is provably the exact model's (regression: whose error bound is at most --tolerance) is printed too, and
-    --require-certified decides by that share. A calibrated model, or one shortened by approximate
-    --max-bytes, has no validity bound: only its certificate can be checked.
+    --require-certified decides by that share. A model that approximate --max-bytes shortened
+    has no validity bound: only its certificate can be checked.
     """
     from svmfast.api.bound_check import bound_check
     from svmfast.cli.progress import progress_bar

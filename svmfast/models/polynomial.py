@@ -74,7 +74,7 @@ class PolynomialModel(Cacheless):
     embedded_exact : KernelExpansion or None
         The model this was made from, which answers the rows that are not certified.
     has_validity_bound : bool
-        Whether the terms are the expansion's own, neither calibrated nor shortened to fit a size.
+        Whether the terms are the expansion's own, not shortened to fit a size.
     """
 
     head: Head

@@ -33,7 +33,7 @@ def require(
         raise UnsupportedError("the model has no validity bound", "only models made by approximate have one")
     if bound and not bounded(model):
         raise UnsupportedError(
-            "no validity bound is known for a model that was calibrated or shortened to fit a size",
+            "no validity bound is known for a model that was shortened to fit a size",
             "use the certificate instead",
         )
     if certify and bounds_its_error(model) and not model.is_rigorous:

@@ -293,15 +293,13 @@ def approximated(made: PolynomialModel, orders: np.ndarray) -> PolynomialModel:
     )
 
 
-@pytest.mark.parametrize("options", [("--calibrate", data("breast.train")), ("--max-bytes", "20k")])
-def test_no_verdict_if_the_terms_are_not_those_of_the_expansion(
-    options: tuple[Any, ...], tmp_path: Path
-) -> None:
+def test_no_verdict_if_the_terms_are_not_those_of_the_expansion(tmp_path: Path) -> None:
     made = tmp_path / "made"
-    assert svmfast("approximate", model("breast_c_rbf"), "-o", made, "-q", *options).returncode == 0
+    done = svmfast("approximate", model("breast_c_rbf"), "-o", made, "-q", "--max-bytes", "20k")
+    assert done.returncode == 0
     done = svmfast("bound-check", data("breast.test"), "--model", made)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, b"", 1)
-    assert b"calibrated or shortened to fit a size; --require-certified uses its certificate" in done.stderr
+    assert b"shortened to fit a size; --require-certified uses its certificate" in done.stderr
     found = report(data("breast.test"), "--model", made, "--require-certified", "1%")
     assert (found["own"], found["inside"], found["met"]) == (None, None, True)
     compared = svmfast(

@@ -64,7 +64,6 @@ ONE_TABLE = (
     "compare {m} {m} --data {a}",
     "bound-check --model {m} {a}",
     "approximate {m} --data {a} --order 2 -o {o}",
-    "approximate {m} --calibrate {a} --order 2 -o {o}",
     "compress {m} --data {a} --sv 20 -o {o}",
     "cascade {f} {m} --max-diff 20% --data {a} -o {o}",
     "meka {a} --from {m} -o {o}",
@@ -94,7 +93,6 @@ def test_a_table_is_remarked_upon_once(
 #: Commands that read two tables.
 TWO_TABLES = (
     "approximate {m} --data {a} --data {b} --order 2 -o {o}",
-    "approximate {m} --data {a} --calibrate {b} --order 2 -o {o}",
     "compress {m} --data {a} --data {b} --sv 20 -o {o}",
     "cascade {f} {m} --data {a} --data {b} -o {o}",
     "export {m} --data {a} --test {b} --max-flash 100k -o {o}.h",
@@ -183,8 +181,8 @@ def test_data_frames(form: Callable[[pa.Table], Any], named: Path) -> None:
     assert heard.notes.count(REMARK.format("the data")) == 3
     made = package.approximate(EXACT, data=first, order=2)
     assert REMARK.format("`data`") in made.notes
-    with pytest.raises(TableError, match="`calibrate`: its columns are those of `data` in another"):
-        package.approximate(EXACT, data=first, calibrate=second, order=2)
+    with pytest.raises(TableError, match="the data: its columns are those of the data in another"):
+        package.export(EXACT, data=first, test=second, max_flash=100_000)
 
 
 def test_files_in_python(tables: tuple[Path, Path], tmp_path: Path) -> None:

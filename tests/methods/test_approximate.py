@@ -20,10 +20,13 @@ from svmfast.errors import MemoryLimitError, NegativeAnswerError, OptionError, S
 from svmfast.formats.detect import load_model, open_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
+from svmfast.methods.approximate.certificate import dual_expansion
+from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.options import MOST_ORDER
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
+from svmfast.progress import silent
 from svmfast.rows import Rows
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -118,19 +121,6 @@ def test_auto_takes_the_smaller_error() -> None:
     assert set(report.center_errors) == {"mean", "origin"}
     assert report.center_errors[report.center] == min(report.center_errors.values())
     assert error["auto"] == error[report.center]
-
-
-def test_calibration_fits_the_given_rows() -> None:
-    exact, z = model("breast_c_rbf"), rows("breast")
-    expected = exact.decision_values(z)
-    plain, _ = approximate(exact, center="origin")
-    fitted, report = approximate(exact, center="origin", calibrate=z)
-    before = ((plain.decision_values(z) - expected) ** 2).mean()
-    after = ((fitted.decision_values(z) - expected) ** 2).mean()
-    assert report.calibrated
-    assert after < 0.7 * before
-    # The least-squares residual is orthogonal to the columns of the fit, one of which is constant.
-    assert abs((fitted.decision_values(z) - expected).mean()) < 1e-6 * np.abs(expected).max()
 
 
 def test_probabilities_are_kept_in_the_model() -> None:
@@ -239,8 +229,8 @@ def test_command_to_standard_output() -> None:
         (["-"], "MODEL is standard input, so the model needs a name; give --output"),
         (["x", "-o", "-", "--json"], "--output and --json cannot both go to standard output"),
         (
-            ["-", "-o", "x", "--calibrate", "-"],
-            r"standard input can be read only once: '-' is for MODEL, --calibrate",
+            ["-", "-o", "x", "--data", "-"],
+            r"standard input can be read only once: '-' is for MODEL, --data",
         ),
     ],
 )
@@ -282,16 +272,17 @@ def test_an_extreme_gamma_gives_finite_values_and_no_certificate() -> None:
 
 
 def test_a_center_is_chosen_without_matrices_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above a number of features the choice uses row norms; the certificate still holds."""
-    from svmfast.methods.approximate import center_choice, residual
+    """Above a number of features the choice uses row norms."""
+    from svmfast.methods.approximate import expansion
+    from svmfast.solvers import residual
 
     def no_matrices(*_: object) -> None:
         raise AssertionError("a matrix of features times features")
 
-    monkeypatch.setattr(center_choice, "_WIDEST_LEADING", 1)
-    monkeypatch.setattr(residual, "_moments", no_matrices)
     exact = model("breast_c_rbf")
-    fast, _ = approximate(exact, certificate="row-norms")
-    test = rows("breast")
-    values, bounds = fast.certified_values(test)
-    assert (np.abs(values - exact.decision_values(test)) <= bounds).all()
+    expander = Expander(exact, dual_expansion(exact, memory_limit=1 << 30), progress=silent)
+    monkeypatch.setattr(residual, "_moments", no_matrices)
+    with pytest.raises(AssertionError, match="a matrix"):
+        expansion.better_center(expander, ("mean", "origin"), 2, {}, certify=True)
+    monkeypatch.setattr(expansion, "_WIDEST_LEADING", 1)
+    assert expansion.better_center(expander, ("mean", "origin"), 2, {}, certify=True) == "mean"

@@ -20,7 +20,7 @@ from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate import convert
+from svmfast.methods.approximate import run
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -59,7 +59,7 @@ def test_a_model_no_better_than_chance_is_not_written(tmp_path: Path) -> None:
     exact, rows = written(tmp_path, wavy(2.0), some_rows(500))
     out = tmp_path / "out"
     order = ("--order", "2")
-    for words in (order, (*order, "--data", rows), (*order, "--calibrate", rows), ("--cells", "2")):
+    for words in (order, (*order, "--data", rows), ("--cells", "2")):
         done = svmfast("approximate", exact, "-o", out, *words)
         assert (done.returncode, done.stdout) == (1, b""), words
         reason, advice = done.stderr.decode().splitlines()[-2:]
@@ -226,16 +226,6 @@ def test_measuring_is_cheap_and_spread_over_the_vectors() -> None:
     assert report.measured_rows == 5000
 
 
-def test_calibration_rows_are_not_used_for_measuring() -> None:
-    exact, rows = wavy(0.12), some_rows(300)
-    _, apart = approximate(exact, calibrate=rows[:100], data=rows)
-    assert (apart.measured_rows, apart.measured_on) == (200, "data")
-    _, none_left = approximate(exact, calibrate=rows, data=rows)
-    assert none_left.measured_on == "support vectors and points between them"
-    _, vectors = approximate(exact, calibrate=exact.sv)
-    assert vectors.measured_rows == len(exact.sv)  # only the points between them
-
-
 def test_training_rows_are_recognized(tmp_path: Path) -> None:
     fitting = svmfast(
         "approximate", model("breast_c_rbf"), "-o", tmp_path / "a", "--data", data("breast.train")
@@ -315,10 +305,10 @@ def test_without_options_order_two_is_raced_too() -> None:
 def test_a_search_without_options_is_announced_and_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     worse, rows = wavy(0.2, n=3000, d=4), some_rows(2000, 4)
-    monkeypatch.setattr(convert, "WORTH_A_NOTE", float("inf"))
+    monkeypatch.setattr(run, "WORTH_A_NOTE", float("inf"))
     approximate(worse, data=rows, note=notes.append)
     assert notes == []
-    monkeypatch.setattr(convert, "WORTH_A_NOTE", 0.0)
+    monkeypatch.setattr(run, "WORTH_A_NOTE", 0.0)
     approximate(worse, data=rows, note=notes.append)
     assert notes == [
         "order 2 differs too much; choosing orders and cells may take minutes (`time_limit` limits it)"
@@ -427,7 +417,7 @@ def test_the_certified_share_of_auto_holds_for_unseen_rows() -> None:
         np.array([n // 2, n - n // 2]),
     )
     seen, unseen = (Rows.from_dense(rng.normal(size=(m, d)) / np.sqrt(d)) for m in (500, 4000))
-    options: dict[str, Any] = {"order": "auto", "cells": "auto", "certificate": "row-norms"}
+    options: dict[str, Any] = {"order": "auto", "cells": "auto"}
     made, report = approximate(
         exact, data=seen, target_certified=0.999, force=True, max_bytes=1 << 30, **options
     )
@@ -454,7 +444,7 @@ def test_a_time_limit_ends_the_search(tmp_path: Path) -> None:
 
 
 def test_the_best_plan_found_in_time_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    from svmfast.methods.approximate import cell_maker
+    from svmfast.methods.approximate import cells
 
     exact, rows = wavy(0.3, d=4, n=2000), some_rows(1200, 4)
     options: dict[str, Any] = {
@@ -467,15 +457,15 @@ def test_the_best_plan_found_in_time_is_used(monkeypatch: pytest.MonkeyPatch) ->
     _, whole = approximate(exact, **options)
     assert [step.cells for step in whole.steps][:3] == [1, 5, 10]
     now = 0.0
-    monkeypatch.setattr(cell_maker.time, "monotonic", lambda: now)
-    counted = cell_maker.CellMaker.centers
+    monkeypatch.setattr(cells.time, "monotonic", lambda: now)
+    counted = cells.CellMaker.centers
 
-    def slow(self: cell_maker.CellMaker, size: int) -> Any:
+    def slow(self: cells.CellMaker, size: int) -> Any:
         nonlocal now
         now += 60 if size == 10 else 1
         return counted(self, size)
 
-    monkeypatch.setattr(cell_maker.CellMaker, "centers", slow)
+    monkeypatch.setattr(cells.CellMaker, "centers", slow)
     _, cut = approximate(exact, time_limit=20, **options)
     assert cut.time_limit_reached
     assert not whole.time_limit_reached

@@ -26,9 +26,8 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate.cells import Cell
-from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, near_vectors, roles
-from svmfast.methods.approximate.dual_expansion import dual_expansion
-from svmfast.methods.approximate.operations import (
+from svmfast.methods.approximate.certificate import dual_expansion
+from svmfast.methods.approximate.costs import (
     RATES,
     ROW,
     SINGLE_TERM,
@@ -37,12 +36,13 @@ from svmfast.methods.approximate.operations import (
     polynomial_operations,
 )
 from svmfast.methods.approximate.plan import _allowance
-from svmfast.methods.approximate.residual import Tail, residual_tail
+from svmfast.methods.approximate.sample import OF_DATA, OF_VECTORS, divided, near_vectors
 from svmfast.methods.common.equal_rows import row_keys
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
+from svmfast.solvers.residual import Tail, residual_tail
 
 
 def clustered(seed: int = 0, gamma: float = 3.0, n: int = 400, d: int = 3) -> tuple[KernelExpansion, Rows]:
@@ -220,17 +220,6 @@ def test_threads_do_not_change_the_result() -> None:
     assert made[0] == made[1] == made[2]
 
 
-def test_row_norms_give_larger_bounds_without_a_gram_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    exact, rows = clustered()
-    full, _ = approximate(exact, order=3, cells=12, data=rows)
-    monkeypatch.setattr("svmfast.methods.approximate.residual._moments", None)
-    cheap, report = approximate(exact, order=3, cells=12, data=rows, certificate="row-norms", center="mean")
-    values, bounds = cheap.certified_values(rows)
-    assert (bounds >= full.certified_values(rows)[1] * 0.999).all()
-    assert (np.abs(values - exact.decision_values(rows)) <= bounds).all()
-    assert report.certified_percent > 0
-
-
 @pytest.mark.parametrize("order", [-1, 0, 1, 2, 5, 9])
 def test_the_bound_of_a_single_vector_is_sharp_in_every_degree(order: int) -> None:
     # Along one vector Cauchy-Schwarz is an equality: degree j is |a| (2 gamma |x|)^j / j!.
@@ -295,7 +284,7 @@ def test_tails_agree_however_they_are_computed(seed: int, gamma: float, negligib
 def test_without_data_the_support_vectors_are_the_sample() -> None:
     exact, _ = clustered()
     terms = dual_expansion(exact, memory_limit=1 << 30)
-    who = roles(exact, terms, None, plans=True)
+    who = divided(exact, terms, None, plans=True)
     assert who.planning is not None
     assert who.planning.source == who.held_out.source == OF_VECTORS
     x = {row.tobytes() for row in exact.sv.to_dense(3)}
@@ -331,10 +320,10 @@ def test_entries_beyond_the_model_count_as_distance() -> None:
     exact, rows = clustered()
     far = Rows.from_dense(np.concatenate([rows.to_dense(3), np.full((len(rows), 1), 2.0)], axis=1))
     terms = dual_expansion(exact, memory_limit=1 << 30)
-    judge = roles(exact, terms, far, plans=False).held_out
+    judge = divided(exact, terms, far, plans=False).held_out
     assert judge.source == OF_DATA
     np.testing.assert_allclose(judge.outside, 4.0, atol=1e-12)
-    near = roles(exact, terms, rows, plans=False).held_out.squared_distances(np.arange(600), np.ones(3))
+    near = divided(exact, terms, rows, plans=False).held_out.squared_distances(np.arange(600), np.ones(3))
     np.testing.assert_allclose(judge.squared_distances(np.arange(600), np.ones(3)), near + 4, rtol=1e-12)
 
 
@@ -343,7 +332,7 @@ def test_no_row_both_chooses_and_measures() -> None:
     few = rows[:90]
     twice = Rows.concatenate([few, few.take(np.arange(89, -1, -1))])
     terms = dual_expansion(exact, memory_limit=1 << 30)
-    who = roles(exact, terms, twice, plans=True, seed=3)
+    who = divided(exact, terms, twice, plans=True, seed=3)
     assert who.planning is not None
     keys = [set(row_keys(judge.rows)) for judge in (who.planning, who.held_out)]
     choosing = set(row_keys(who.planning.rows.take(who.planning.choosing)))
@@ -352,12 +341,9 @@ def test_no_row_both_chooses_and_measures() -> None:
     assert not choosing & fitting
     assert [len(part) for part in (fitting, choosing, keys[1])] == [45, 23, 22]
     assert len(who.planning) + len(who.held_out) == 180
-    # Without a choice all rows measure, except those of a calibration.
-    assert len(roles(exact, terms, twice, plans=False).held_out) == 180
-    assert len(roles(exact, terms, twice, plans=False, calibrated=few[:30]).held_out) == 120
-    none_left = roles(exact, terms, twice, plans=False, calibrated=few).held_out
-    assert none_left.source == OF_VECTORS
-    tiny = roles(exact, terms, few[:5], plans=True)
+    # Without a choice all rows measure.
+    assert len(divided(exact, terms, twice, plans=False).held_out) == 180
+    tiny = divided(exact, terms, few[:5], plans=True)
     assert tiny.planning is not None
     assert (len(tiny.planning), tiny.held_out.source) == (5, OF_VECTORS)
 
@@ -375,8 +361,6 @@ def test_regression_is_certified_within_its_tolerance() -> None:
     [
         ({"order": "auto", "certificate": "none"}, "auto need a certificate"),
         ({"cells": 0}, "`cells` is 0; expected a whole number from 1 to"),
-        ({"cells": 3, "calibrate": Rows.empty()}, "`calibrate` needs one cell"),
-        ({"max_bytes": 9, "calibrate": Rows.empty()}, "no `max_bytes`"),
         ({"target_certified": 0.0}, "`target_certified` is 0.0; expected a share"),
         ({"order": "best"}, "`order` is 'best'; expected a whole number from 0 to 16, or 'auto'"),
     ],

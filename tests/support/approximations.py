@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from svmfast.methods.approximate.convert import approximate as convert
 from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.approximate.report import ApproximationReport
+from svmfast.methods.approximate.run import approximate as convert
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.options import made
@@ -19,5 +19,5 @@ def approximate(model: KernelExpansion, **given: Any) -> tuple[PolynomialModel, 
     """Return the model and its report; options are checked as by ``svmfast.approximate``."""
     options = made(ApproximateOptions, {name: value for name, value in given.items() if name in NAMES})
     rest = {name: value for name, value in given.items() if name not in NAMES}
-    options.check({name for name in ("data", "calibrate") if rest.get(name) is not None})
+    options.check({"data"} if rest.get("data") is not None else set())
     return convert(model, options, **rest)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.certify import gaussian_certificate
-from svmfast.methods.approximate.dual_expansion import dual_expansion
-from svmfast.methods.approximate.residual import residual_tail
-from svmfast.methods.approximate.taylor import gaussian_coefficients
+from svmfast.methods.approximate.certificate import dual_expansion, gaussian_certificate
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.residual import residual_tail
+from svmfast.solvers.taylor import gaussian_coefficients
 
 
 def exact_model(

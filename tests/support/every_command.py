@@ -32,15 +32,8 @@ RUNS: dict[str, list[str]] = {
     "approximate": [
         *("approximate", "EXACT", "--data", "TRAIN", "--data", "TEST", "--cells", "2", "-o", "OUT"),
     ],
-    "approximate, calibrated": [
-        "approximate",
-        "EXACT",
-        "--calibrate",
-        "TRAIN",
-        "-o",
-        "OUT",
-        "--scale",
-        "RANGES",
+    "approximate, scaled": [
+        *("approximate", "EXACT", "--data", "TRAIN", "--order", "2", "-o", "OUT", "--scale", "RANGES"),
     ],
     "compress": [
         *("compress", "EXACT", "--sv", "5", "--data", "TRAIN", "--data", "TEST", "--iterations", "2"),

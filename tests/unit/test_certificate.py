@@ -16,14 +16,14 @@ from random_models import exact_sums, random_model
 from svmfast.certificate import vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.residual import UNIT, largest_eigenvalue, product_rounding, residual_tail
-from svmfast.methods.approximate.rounding_bound import gaussian_rounding_bound
+from svmfast.methods.approximate.certificate import gaussian_rounding_bound
 from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.residual import UNIT, largest_eigenvalue, product_rounding, residual_tail
 
 
 def assert_never_violated(model: KernelExpansion, made: PolynomialModel, z: FloatArray, oracle: int) -> None:
@@ -56,7 +56,6 @@ def libsvm_order(model: KernelExpansion, rows: Rows) -> FloatArray:
     scale=st.floats(1e-3, 30),
     size=st.floats(1e-6, 1e5),
     center=st.sampled_from(["auto", "mean", "origin"]),
-    calibrated=st.booleans(),
 )
 def test_random_models_and_rows(
     seed: int,
@@ -67,7 +66,6 @@ def test_random_models_and_rows(
     scale: float,
     size: float,
     center: str,
-    calibrated: bool,
 ) -> None:
     model = random_model(seed, 8, d, classes, gamma, scale, size)
     rng = np.random.default_rng(seed + 1)
@@ -75,8 +73,7 @@ def test_random_models_and_rows(
     z = rng.normal(size=(40, d + 1)) * reach * scale
     z[:, d] *= rng.uniform(size=40) < 0.3
     z[:8, :d] = model.sv.to_dense(d)[:8]
-    calibration = Rows.from_dense(z) if calibrated else None
-    made, _ = approximate(model, order=order, center=center, calibrate=calibration)
+    made, _ = approximate(model, order=order, center=center)
     if made.has_error_bound:
         assert_never_violated(model, made, z, oracle=2)
 
@@ -184,7 +181,7 @@ def test_rounding_bounds_are_those_of_the_page(about_zero: bool) -> None:
     points, beta, center = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=d)
     c, moved = rng.normal(size=10) * 1e-3, np.array([1e-16, 2e-16, 3e-16])
     found = gaussian_rounding_bound(
-        points, beta, gamma, center, c, moved, rho, order=order, about_zero=about_zero, scales=np.ones(3)
+        points, beta, gamma, center, c, moved, rho, order=order, about_zero=about_zero
     )  # fmt: skip
     norms, mu = np.linalg.norm(points - center, axis=1), float(np.linalg.norm(center))
     a, total = np.abs(beta) * np.exp(-gamma * norms**2), float(np.abs(beta).sum())
@@ -217,7 +214,7 @@ def test_the_constant_covers_a_sum_that_loses_all_terms_but_one() -> None:
     beta[0] = 1.0
     at = np.zeros((n, 1))
     found = gaussian_rounding_bound(
-        at, beta, 1.0, np.zeros(1), np.ones(1), np.zeros(1), 0.0, order=0, about_zero=False, scales=np.ones(1)
+        at, beta, 1.0, np.zeros(1), np.ones(1), np.zeros(1), 0.0, order=0, about_zero=False
     )  # fmt: skip
     lost = 0.0
     for one in beta.tolist():

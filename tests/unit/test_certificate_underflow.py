@@ -9,11 +9,11 @@ from approximations import approximate
 from program import ROOT
 
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.taylor import symmetric_norms
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import Rows
+from svmfast.solvers.taylor import symmetric_norms
 
 mpmath.mp.dps = 50
 mpf = mpmath.mpf

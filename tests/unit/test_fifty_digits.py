@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from svmfast.certificate import error_bounds
 from svmfast.kernels import DecisionEngine, Kernel
-from svmfast.methods.approximate.taylor import by_degree, gaussian_coefficients
 from svmfast.methods.budget.merge_table import merge_tables
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.taylor import by_degree, gaussian_coefficients
 
 UNIT = 2.0**-53
 #: Underflow is not an error.

@@ -22,7 +22,6 @@ QUICK: dict[str, dict[str, Any]] = {
     "compress": {"iterations": 2, "start": "kmeans"},
     "budget-train": {"passes": 1},
     "dcpred": {"iterations": 2},
-    "approximate": {"certificate": "row-norms"},
 }
 
 

@@ -14,7 +14,6 @@ from svmfast.values import Names
 
 #: Options that take words or paths.
 WORDS = {
-    "--calibrate",
     "--checkpoint",
     "--dask",
     "--data",

@@ -12,12 +12,11 @@ from program import data, model
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.approximate.cell_maker import CellMaker
-from svmfast.methods.approximate.certification_sample import CertificationSample, roles
+from svmfast.methods.approximate.cells import CellMaker, OrderChoice, numbers_of, with_error
+from svmfast.methods.approximate.certificate import dual_expansion
 from svmfast.methods.approximate.costs import Costs
-from svmfast.methods.approximate.dual_expansion import dual_expansion
 from svmfast.methods.approximate.options import ApproximateOptions
-from svmfast.methods.approximate.order_choice import OrderChoice, numbers_of, with_error
+from svmfast.methods.approximate.sample import CertificationSample, divided
 from svmfast.models.expansion import KernelExpansion
 from svmfast.threads import map_with_threads
 
@@ -30,7 +29,7 @@ def choice(name: str, cells: int) -> tuple[OrderChoice, CertificationSample, Cos
     assert isinstance(exact, KernelExpansion)
     terms = dual_expansion(exact, memory_limit=1 << 30)
     rows = read_svmlight(data(f"{name.partition('_')[0]}.train")).rows
-    sample = roles(exact, terms, rows, plans=True).planning
+    sample = divided(exact, terms, rows, plans=True).planning
     assert sample is not None
     costs = Costs(exact, terms, ApproximateOptions(order="auto", cells="auto"), [False] * (HIGHEST + 1))
     gamma = exact.kernel.gamma
@@ -65,14 +64,14 @@ def test_orders_are_the_cheapest_of_all(name: str, cells: int, weight: float) ->
 
     found = chosen.at(weight)
     best = min(map(price, itertools.product(range(HIGHEST + 1), repeat=len(chosen.cells))))
-    assert price(tuple(found.of_cells))[0] == pytest.approx(best[0])
-    flags = certified(chosen, sample, [[k] * p for k in found.of_cells])
+    assert price(tuple(found.orders[:, 0].tolist()))[0] == pytest.approx(best[0])
+    flags = certified(chosen, sample, [[k] * p for k in found.orders[:, 0].tolist()])
     assert found.certified == pytest.approx(flags[sample.choosing].mean())
 
 
 def test_lower_orders_of_single_pairs_lose_no_certified_row() -> None:
     chosen, sample, _ = choice("wine_c_rbf_prob", 3)
-    plan = chosen.plan(0.99)
+    plan = chosen.layout(0.99)
     highest = plan.orders.max(axis=1)
     whole = certified(chosen, sample, [[int(k)] * chosen.functions for k in highest])
     assert (certified(chosen, sample, plan.orders.tolist()) >= whole).all()

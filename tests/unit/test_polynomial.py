@@ -11,15 +11,15 @@ import pytest
 from svmfast import _core
 from svmfast.errors import ModelContentError, NotFiniteError
 from svmfast.formats.container import container_bytes, parse_container
-from svmfast.methods.approximate.taylor import (
+from svmfast.models.head import Head
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.taylor import (
     gaussian_coefficients,
     multiplicities,
     shorten,
     symmetric_norms,
 )
-from svmfast.models.head import Head
-from svmfast.models.polynomial import PolynomialModel
-from svmfast.rows import FloatArray, Rows
 
 
 def power_sums(points: FloatArray, weights: FloatArray, z: FloatArray) -> FloatArray:

@@ -17,7 +17,6 @@ from svmfast.cli.main import run
 FREE = [
     *(
         "approximate",
-        "approximate, calibrated",
         "compress",
         "bound-check",
         "meka from a model",
@@ -158,16 +157,6 @@ def test_a_table_of_another_width_is_noticed(
         # Whatever converts a model with the help of rows: the first feature is no label.
         runs |= {
             "approximate": ["approximate", exact, "--order", "2", "--data", "rows", "-o", "out"],
-            "approximate, calibrated": [
-                "approximate",
-                exact,
-                "--order",
-                "2",
-                "--calibrate",
-                "rows",
-                "-o",
-                "out",
-            ],
             "compress": ["compress", exact, "--sv", "5", "--data", "rows", "-o", "out"],
             "cascade": [
                 "cascade",

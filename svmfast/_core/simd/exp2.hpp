@@ -1,5 +1,5 @@
-// Exponentials and hyperbolic tangents of vectors. 2^t: t = n + r with |r| <= 1/2 by adding and subtracting 1.5 * 2^(bits of the mantissa); 2^r
-// by a polynomial; n is added to the bits of the exponent.
+// Exponentials and hyperbolic tangents of vectors. 2^t: t = n + r with |r| <= 1/2 by adding and subtracting 1.5 *
+// 2^(bits of the mantissa); 2^r by a polynomial; n is added to the bits of the exponent.
 #pragma once
 #include "simd/vec.hpp"
 

@@ -56,8 +56,8 @@ class LibsvmOrder {
     std::size_t begin = 0, end = 0;  // the panels of this part
     Aligned<double> k;               // [row of the batch][lane]: the kernel's arguments, then its values
     std::vector<std::int64_t> unsure = std::vector<std::int64_t>(stride + W);  // of libm_exp
-    Aligned<double> across;          // [lane][row of the batch]: kernel values
-    Aligned<double> so_far;          // [function][row of the batch], where there are several parts
+    Aligned<double> across;  // [lane][row of the batch]: kernel values
+    Aligned<double> so_far;  // [function][row of the batch], where there are several parts
     std::vector<Step> walk[BATCH];
     Pulse pulse;
 

@@ -23,7 +23,8 @@ class RowBound {
         libsvm.rho = 2 * EPSILON;
     }
 
-    // Of a sum of kernel values with coefficients of the sum `l1` of magnitudes, where `magnitude` is that of the terms.
+    // Of a sum of kernel values with coefficients of the sum `l1` of magnitudes, where `magnitude` is that of the
+    // terms.
     double of(double magnitude, double l1) const {
         return relative * magnitude + fixed * l1 + (degree > 0 ? of_arguments(magnitude, l1) : 0);
     }
@@ -34,7 +35,7 @@ class RowBound {
     static constexpr double EPSILON = std::numeric_limits<double>::epsilon();
 
     const SinglePack *s;
-    double error;         // of an argument
+    double error;  // of an argument
     double underflow;
     int degree = 0;       // of a polynomial kernel
     double relative = 0;  // for each unit of magnitude,
@@ -50,8 +51,8 @@ class RowBound {
         } else {
             fixed = error + 1.001 * (TANH_ERROR + SUM_ERROR) * std::min(1.0, facts.argument);
         }
-        libsvm = rounding(e.kind, e.gamma, e.coef0, e.degree, e.n, e.max_entries + static_cast<std::size_t>(facts.entries),
-                          e.max_norm, facts.norm * facts.norm);
+        libsvm = rounding(e.kind, e.gamma, e.coef0, e.degree, e.n,
+                          e.max_entries + static_cast<std::size_t>(facts.entries), e.max_norm, facts.norm * facts.norm);
     }
     // What the errors of the arguments change, from the mean of their powers.
     double of_arguments(double magnitude, double l1) const {

@@ -97,9 +97,7 @@ class LabelDecider {
     std::vector<std::uint8_t> known;
     RowBound bound;
 
-    void prepare(std::size_t row) {
-        bound = RowBound(s, b.facts[row]);
-    }
+    void prepare(std::size_t row) { bound = RowBound(s, b.facts[row]); }
 
     double sum(std::size_t row, std::size_t group) const { return sums.total[row * s.e.groups + group]; }
     double magnitude(std::size_t row, std::size_t group) const {

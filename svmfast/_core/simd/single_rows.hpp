@@ -26,8 +26,8 @@ constexpr double LARGEST_STRETCH = 0x1p60;
 // The most additions that a product of a dense row passes.
 inline std::size_t additions(std::size_t d) { return d <= CHAIN ? d : CHAIN + divide_up(d, CHAIN); }
 
-// Bounds |computed - exact| of a sum that starts at minus the squared norms, each of whose products passes `terms` additions,
-// over (||x|| + ||z||)^2; the same of a sum that starts at a constant, over ||x|| ||z|| and the constant.
+// Bounds |computed - exact| of a sum that starts at minus the squared norms, each of whose products passes `terms`
+// additions, over (||x|| + ||z||)^2; the same of a sum that starts at a constant, over ||x|| ||z|| and the constant.
 inline double dot_error(std::size_t terms) { return 1.01 * U * (static_cast<double>(terms) + 8); }
 
 // The properties of a row that its bound depends on.

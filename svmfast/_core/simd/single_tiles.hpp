@@ -14,8 +14,8 @@ namespace svmfast::SVMFAST_ISA {
 // The most terms that a lane sums in single precision before the sum is added to a double.
 constexpr std::size_t FOLD_TERMS = 32;
 constexpr std::size_t FOLD_PANELS = FOLD_TERMS / NF;
-// Features of a dense row whose products are summed in one chain: a panel of them, and the rows of a tile, stay in the L1
-// cache. The sums of several chains are added, which also rounds less often than a single one.
+// Features of a dense row whose products are summed in one chain: a panel of them, and the rows of a tile, stay in the
+// L1 cache. The sums of several chains are added, which also rounds less often than a single one.
 constexpr std::size_t CHAIN = 128;
 constexpr std::size_t SLICE = 24576 / (SINGLE_LANES * 4);  // features of a panel that stay in the L1 cache
 constexpr std::size_t PANEL_BYTES = 256 * 1024;            // of panels that stay in the L2 cache,
@@ -42,8 +42,8 @@ struct Sigmoid : Gaussian {
     static vf of(vf t, int) { return tanh(t); }
 };
 
-// Sums of coefficients times kernel values, [row][class]; if there are sizes also the sums of magnitudes; and for pairs of
-// classes the kernel values themselves, which still have to be multiplied by coefficients.
+// Sums of coefficients times kernel values, [row][class]; if there are sizes also the sums of magnitudes; and for pairs
+// of classes the kernel values themselves, which still have to be multiplied by coefficients.
 struct SingleSums {
     const SinglePack &s;
     std::size_t stride;  // kernel values of a row

@@ -91,8 +91,8 @@ class ApproximateOptions(Seeded, Bounded):
     )
     certificate: str = option(
         "full",
-        Choice("full", "row-norms", "none"),
-        "The error bound: full costs O(SVs^2) per cell; row-norms costs O(SVs) and certifies fewer rows.",
+        Choice("full", "none"),
+        "Whether to prove an error bound, which takes time O(SVs^2) per cell.",
     )
     embed_exact: bool = option(
         False,
@@ -162,5 +162,3 @@ class ApproximateOptions(Seeded, Bounded):
             raise OptionError("`embed_exact` needs a certificate, and `certificate` is none")
         if self.certificate == "none" and self.free:
             raise OptionError("`order` auto and `cells` auto need a certificate, and `certificate` is none")
-        if "calibrate" in given and self.chooses:
-            raise OptionError("`calibrate` needs one cell, a fixed `order` and no `max_bytes`")

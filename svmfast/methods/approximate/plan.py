@@ -1,151 +1,339 @@
-"""Plans cells and orders, builds the model, and shortens its coefficients to the required size."""
+"""The plan of an approximation: what is asked, the choice of cells and orders, and the model that is built.
+
+Centers come from k-means on the fitting rows; their number doubles until enough rows are certified or more
+cells stop helping. (Splitting only the cells with the most open rows certified fewer rows, in measurements,
+than k-means over all rows with the same number of cells.)
+
+A center is the mean of the rows from which it was made, and so is nearer to them than to other rows; with few
+rows per cell the difference is large. Layouts are therefore compared on rows that no center was fitted to,
+and the share that one certifies is measured on rows that were used for neither.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from svmfast.errors import NegativeAnswerError
-from svmfast.methods.approximate.cell_maker import CellMaker
-from svmfast.methods.approximate.cells import Cell, Found, Plan, Step
-from svmfast.methods.approximate.center_choice import better_center
-from svmfast.methods.approximate.certification_sample import Roles
-from svmfast.methods.approximate.costs import Costs, too_large
-from svmfast.methods.approximate.expander import Expander
-from svmfast.methods.approximate.measure import BETTER, WORTHWHILE
+from svmfast.certificate import MAX_ORDER
+from svmfast.errors import NegativeAnswerError, UnsupportedError
+from svmfast.methods.approximate.cells import (
+    Cell,
+    CellMaker,
+    Layout,
+    OrderChoice,
+    OutOfTimeError,
+    Step,
+    nearest_center,
+    numbers_of,
+    with_error,
+)
+from svmfast.methods.approximate.costs import BETTER, WORTHWHILE, Costs, too_large
+from svmfast.methods.approximate.expansion import Expander, better_center
 from svmfast.methods.approximate.options import ApproximateOptions
-from svmfast.methods.approximate.planner import Planner
-from svmfast.methods.approximate.taylor import check_memory, coefficient_count
+from svmfast.methods.approximate.sample import CertificationSample
+from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray
+from svmfast.solvers.taylor import check_memory, coefficient_count
 
+# Numbers of cells that are tried if the number is not given.
+SIZES = (1, 5, 10, 20, 40, 80, 160, 320)
+# More cells are tried as long as the last step left at most this share of the open rows open.
+STALLED = 0.92
+# If ten or more cells certify less than this percentage, the search ends; five if order 2 costs too much.
+HOPELESS = 1.0
+# Fitting rows per cell if the number of cells is not given: a center of fewer rows does not represent others.
+ROWS_A_CELL = 10
 # The highest order that `auto` tries.
 HIGHEST_AUTO = 6
 # The error of shortening as a share of the truncation bound; larger shares are tried to meet a file size.
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the caller wants.
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """An approximation from the request to the result.
 
     Attributes
     ----------
     options : ApproximateOptions
-    size_of : callable or None
-        Returns the size in bytes of the file of a model, given the model and the name of its center.
-    deadline : float
-        When planning ends, in the time of ``time.monotonic``.
-    """
-
-    options: ApproximateOptions
-    size_of: Callable[[PolynomialModel, str], int] | None
-    deadline: float
-
-
-def check_size(
-    model: KernelExpansion,
-    order: int | str,
-    cells: int | str,
-    tried: int,
-    max_bytes: int | None,
-    memory_limit: int,
-) -> None:
-    """Refuse work that cannot fit in memory, before anything is stored densely.
-
-    The expansions about `tried` centers are held at once.
-    """
-    d, p = len(np.unique(model.sv.indices)), model.head.n_functions
-    lowest = 0 if order == "auto" else int(order)
-    polynomials = (1 if cells == "auto" else int(cells)) * p * tried
-    if "auto" not in (order, cells) and max_bytes is None:
-        check_memory(d, lowest, polynomials, memory_limit)
-        return
-    stored = polynomials * coefficient_count(d, lowest)
-    if obstacle := too_large(stored, max_bytes, memory_limit):
-        raise NegativeAnswerError(f"even order {lowest} {obstacle}")
-
-
-@dataclass(frozen=True, eq=False)
-class Planned:
-    """A model built from a plan.
-
-    Attributes
-    ----------
+    order, cells : int or "auto"
+        Those of the options, as far as the kernel allows.
+    collapses : bool
+        The kernel is a polynomial: nothing is truncated.
+    chooses : bool
+        Whether orders, cells or digits are chosen by rows.
+    provenance : mapping of str to str
     center : str
         ``mean``, ``origin`` or ``cells``.
-    model : PolynomialModel
+    made : PolynomialModel or None
+        The result.
+    errors : mapping of str to float
+        For each center that was tried, the mean error on the support vectors.
     steps : tuple of Step
-        The plans that were tried.
+        The layouts that were tried.
     late : bool
         Whether the time limit ended the search.
     """
 
-    center: str
-    model: PolynomialModel
-    steps: tuple[Step, ...]
-    late: bool
+    options: ApproximateOptions
+    order: int | str
+    cells: int | str
+    collapses: bool
+    chooses: bool
+    provenance: Mapping[str, str]
+    center: str = "origin"
+    made: PolynomialModel | None = None
+    errors: Mapping[str, float] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    late: bool = False
+
+    def with_origin(self, made: PolynomialModel, center: str, exact: KernelExpansion) -> Plan:
+        """Return the plan with `made`, its provenance and, with `embed_exact`, the exact model."""
+        options = self.options
+        parameters = f"order={self.order} center={center}"
+        if self.chooses:
+            parameters += f" cells={self.cells} target={options.target:g} seed={options.seed}"
+            parameters += "" if options.max_bytes is None else f" max_bytes={options.max_bytes}"
+        origin = {**self.provenance, "method": "approximate", "parameters": parameters}
+        embedded = exact if options.embed_exact else None
+        shortened = self.chooses and options.max_bytes is not None
+        made = replace(made, provenance=origin, embedded_exact=embedded, has_validity_bound=not shortened)
+        return replace(self, center=center, made=made)
 
 
-def planned(expander: Expander, samples: Roles, request: Request) -> Planned:
-    """Choose cells and orders, build the model, and shorten it to the required size."""
-    assert samples.planning is not None
-    options, terms, model = request.options, expander.terms, expander.model
+def requested(model: KernelExpansion, options: ApproximateOptions, provenance: Mapping[str, str]) -> Plan:
+    """Return what to make (UnsupportedError if the kernel has no expansion), if it fits into memory."""
+    kernel, order, cells = model.kernel, options.order, options.cells
+    assert order is not None, "the options are closed"
+    assert cells is not None, "the options are closed"
+    if kernel.kind in ("linear", "polynomial"):
+        order = 1 if kernel.kind == "linear" else kernel.degree
+        if order > MAX_ORDER:
+            raise UnsupportedError(
+                f"a polynomial kernel of degree {order} has too many monomials",
+                f"degrees up to {MAX_ORDER} are converted",
+            )
+        plan = Plan(options, order, cells, True, False, provenance)
+    elif kernel.kind != "rbf":
+        raise UnsupportedError(
+            f"the {kernel.kind} kernel has no truncated expansion",
+            "approximate takes rbf (svm-train -t 2), linear and polynomial kernels",
+        )
+    elif not len(model.sv):  # nothing to expand, and nothing to choose
+        plan = Plan(options, 0 if order == "auto" else order, 1, False, False, provenance)
+    else:
+        plan = Plan(options, order, cells, False, options.chooses, provenance)
+    _check_memory(plan, model)
+    return plan
+
+
+def _check_memory(plan: Plan, model: KernelExpansion) -> None:
+    """Refuse work that cannot fit in memory, before anything is stored densely."""
+    options, cells = plan.options, 1 if plan.collapses else plan.cells
+    # The expansions about both centers are held at once.
+    tried = 2 if options.center == "auto" and not (plan.collapses or plan.chooses) else 1
+    max_bytes = options.max_bytes if plan.chooses else None
+    d, p = len(np.unique(model.sv.indices)), model.head.n_functions
+    lowest = 0 if plan.order == "auto" else int(plan.order)
+    polynomials = (1 if cells == "auto" else int(cells)) * p * tried
+    if "auto" not in (plan.order, cells) and max_bytes is None:
+        check_memory(d, lowest, polynomials, options.memory)
+        return
+    stored = polynomials * coefficient_count(d, lowest)
+    if obstacle := too_large(stored, max_bytes, options.memory):
+        raise NegativeAnswerError(f"even order {lowest} {obstacle}")
+
+
+def chosen(
+    plan: Plan,
+    expander: Expander,
+    planning: CertificationSample,
+    held_out: CertificationSample,
+    size_of: Callable[[Model], int] | None,
+    deadline: float,
+) -> Plan:
+    """Choose cells and orders, build the model, and shorten it to the required size.
+
+    The search ends at `deadline`, in the time of ``time.monotonic``.
+    """
+    options, model = plan.options, expander.model
     highest = options.order if isinstance(options.order, int) else HIGHEST_AUTO
     lowest = options.order if isinstance(options.order, int) else 0
     names = ("mean", "origin") if options.center == "auto" else (options.center,)
     name = better_center(expander, names, min(highest, 2), {}, certify=True)
     center = expander.center(name)
     about_zero = [expander.about([center], order) == "zero" for order in range(highest + 1)]
-    costs = Costs(model, terms, options, about_zero)
+    costs = Costs(model, expander.terms, options, about_zero)
     cells = options.cells if isinstance(options.cells, int) else None
     if obstacle := costs.obstacle(cells or 1, lowest):
         raise NegativeAnswerError(f"{BETTER}even order {lowest} {obstacle}")
     maker = CellMaker(
-        terms=terms,
+        terms=expander.terms,
         gamma=model.kernel.gamma,
-        sample=samples.planning,
+        sample=planning,
         lowest=lowest,
         highest=highest,
-        by_row_norms=options.certificate != "full",
+        # Without a certificate the bounds serve only to choose, and need not be small.
+        by_row_norms=options.certificate == "none",
         seed=options.seed,
-        deadline=request.deadline,
+        deadline=deadline,
         threads=expander.threads,
         progress=expander.progress,
     )
-    found = Planner(maker, samples.held_out, costs, target=options.target).plan(center, cells)
-    step = found.step
+    search = Search(maker, held_out, costs, target=options.target)
+    best = search.best(center, cells)
+    plan = replace(plan, steps=search.steps(best), late=search.late)
+    step = next((step for step in plan.steps if step.chosen), None)
+    step = step or min(plan.steps, key=lambda step: step.operations, default=None)
     if step and options.free and not options.force and step.operations > WORTHWHILE * costs.exact:
-        raise NegativeAnswerError(_too_slow(found, step, costs.exact, options.target))
-    if found.best is None:
-        raise NegativeAnswerError(_no_plan(found, costs))
-    if len(found.best.cells) > 1:
-        name = "cells"
-    return Planned(name, _shortened(expander, found.best, request, name), found.steps, found.late)
+        raise NegativeAnswerError(_too_slow(plan, step, costs.exact))
+    if best is None:
+        raise NegativeAnswerError(_no_layout(plan, step, costs))
+    name = "cells" if len(best.cells) > 1 else name
+    return _shortened(plan, expander, best, name, size_of)
 
 
-def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> PolynomialModel:
-    """Build the plan, with coefficients shortened more and more until the file is small enough."""
-    options = request.options
-    centers, distances = [cell.center for cell in plan.cells], _distances(plan.cells)
-    tails = None if options.certificate == "none" else [cell.tails for cell in plan.cells]
+class Search:
+    """Tries numbers of cells and orders until a share `target` of the rows is certified or more do not help.
+
+    `held_out` has rows that are used neither for fitting nor for choosing.
+    """
+
+    def __init__(
+        self, maker: CellMaker, held_out: CertificationSample, costs: Costs, *, target: float
+    ) -> None:
+        self.maker, self.held_out, self.costs, self.target = maker, held_out, costs, target
+        self._features, self._functions = len(maker.terms.features), maker.terms.n_functions
+        self._tried: list[tuple[Layout, Step]] = []
+        self.late = False
+
+    def steps(self, best: Layout | None) -> tuple[Step, ...]:
+        """Return all layouts that were tried."""
+        return tuple(replace(step, chosen=found is best) for found, step in self._tried)
+
+    def best(self, center: FloatArray, cells: int | None) -> Layout | None:
+        """Return the layout for `cells` cells (None: as many as needed), a single one about `center`.
+
+        None if no layout was worth its size, or none was finished in time.
+        """
+        best: Layout | None = None
+        open_before = math.inf
+        before: tuple[Cell, ...] = ()
+        sizes = self._sizes() if cells is None else [cells]
+        for size, following in zip(sizes, [*sizes[1:], None], strict=True):
+            if not self._is_allowed(size, self.maker.lowest):
+                break
+            try:
+                made = self.maker.cells(center[None, :] if size == 1 else self.maker.centers(size))
+            except OutOfTimeError:
+                self.late = True
+                break
+            found = self._with_orders(made, self._highest(size))
+            worth = self.costs.worth(self._numbers(found), found.operations)
+            self._tried.append((found, replace(self._step(found), worth=worth)))
+            reached = 100 * found.certified >= 100 * self.target
+            if worth and (best is None or reached or found.operations < best.operations):
+                best = found
+            low = self._highest(size) < min(2, self.maker.highest)
+            if reached or len(made) < size or _is_hopeless(size, found, open_before, low=low):
+                break
+            if following is not None and before and self._lacks_orders(before, made, size, following):
+                break
+            open_before, before = 100 - 100 * found.certified, made
+        return best
+
+    def _highest(self, size: int) -> int:
+        orders = range(self.maker.lowest, self.maker.highest + 1)
+        return max((k for k in orders if self._is_allowed(size, k)), default=self.maker.lowest)
+
+    def _with_orders(self, cells: tuple[Cell, ...], highest: int) -> Layout:
+        allowed = range(self.maker.lowest, highest + 1)
+        choice = OrderChoice(cells, allowed, self.maker.gamma, self._functions, self.maker.sample, self.costs)
+        return choice.layout(self.target)
+
+    def _lacks_orders(
+        self, before: tuple[Cell, ...], cells: tuple[Cell, ...], size: int, following: int
+    ) -> bool:
+        """Return whether more cells allow only lower orders, with which `cells` hardly exceed `before`.
+
+        The certificates of the cells are the slowest part of planning, and cover the lower orders too.
+        """
+        highest = self._highest(following)
+        if highest == self._highest(size):
+            return False
+        earlier, now = (100 - 100 * self._with_orders(c, highest).certified for c in (before, cells))
+        return now > STALLED * earlier
+
+    def _step(self, found: Layout) -> Step:
+        """Return the share of the held-out rows that a layout certifies, and its cost on them."""
+        held, p, n_cells = self.held_out, self._functions, len(found.cells)
+        nearest = nearest_center(held.points, np.array([cell.center for cell in found.cells]))
+        certified, operations = 0, 0.0
+        for c, cell in enumerate(found.cells):
+            mine = np.flatnonzero(nearest == c)
+            own = sum(self.costs.polynomial(int(order)) for order in found.orders[c])
+            operations += len(mine) * own
+            if len(mine) and p:
+                orders = found.orders[c].tolist()
+                squared = held.squared_distances(mine, cell.center)
+                bounds = cell.bounds_at(squared, self.maker.gamma, orders) * with_error(orders)
+                certified += int(held.certified(mine, bounds).sum())
+            else:
+                certified += len(mine)
+        n = max(1, len(held))
+        share = certified / n if len(held) else 1.0
+        total = operations / n + self.costs.each_row(n_cells) + (1 - share) * self.costs.exact
+        highest = int(found.orders.max(initial=0))
+        return Step(n_cells, highest, 100 * share, total, self._numbers(found))
+
+    def _sizes(self) -> list[int]:
+        most = int(np.count_nonzero(self.maker.sample.fitting)) // ROWS_A_CELL
+        return [size for size in SIZES if size <= max(1, most)]
+
+    def _numbers(self, found: Layout) -> int:
+        return numbers_of(found.orders, self._features, self.costs)
+
+    def _is_allowed(self, cells: int, order: int) -> bool:
+        return self.costs.obstacle(cells, order) is None
+
+
+def _is_hopeless(size: int, found: Layout, open_before: float, *, low: bool) -> bool:
+    """Return whether more cells are unlikely to help.
+
+    `open_before` is the percentage of open rows in the last step; `low` says that order 2 costs too much.
+    """
+    too_few = size >= (5 if low else 10) and 100 * found.certified < HOPELESS
+    return too_few or (size >= 20 and 100 - 100 * found.certified > STALLED * open_before)
+
+
+def _shortened(
+    plan: Plan, expander: Expander, found: Layout, name: str, size_of: Callable[[Model], int] | None
+) -> Plan:
+    """Build the layout, with coefficients shortened more and more until the file is small enough."""
+    options = plan.options
+    centers, distances = [cell.center for cell in found.cells], _distances(found.cells)
+    tails = None if options.certificate == "none" else [cell.tails for cell in found.cells]
     for share in SHARES:
         allowances = [
-            [_allowance(cell, p, int(plan.orders[c, p]), distances[c], share) for p in range(len(cell.tails))]
-            for c, cell in enumerate(plan.cells)
+            [_allowance(cell, p, int(order), r, share) for p, order in enumerate(orders)]
+            for cell, orders, r in zip(found.cells, found.orders, distances, strict=True)
         ]
-        made = expander.cells(centers, plan.orders, tails, allowances)
-        if options.max_bytes is None or request.size_of is None:
+        made = plan.with_origin(
+            expander.cells(centers, found.orders, tails, allowances), name, expander.model
+        )
+        if options.max_bytes is None or size_of is None:
             return made
-        size = request.size_of(made, name)
+        assert made.made is not None
+        size = size_of(made.made)
         if size <= options.max_bytes:
             return made
     raise NegativeAnswerError(
-        f"{len(centers):,} cell{'s' * (len(centers) != 1)} of order {int(plan.orders.max(initial=0))} take "
+        f"{len(centers):,} cell{'s' * (len(centers) != 1)} of order {int(found.orders.max(initial=0))} take "
         f"{size:,} bytes with the shortest coefficients, more than {options.max_bytes:,}; "
         "lower `order` or `cells`, or raise `max_bytes`"
     )
@@ -169,33 +357,32 @@ def _distances(cells: Sequence[Cell]) -> list[float]:
     return [math.sqrt(squared or typical) for squared in own]
 
 
-def _tried(found: Found) -> str:
+def _tried(plan: Plan) -> str:
     listed = "; ".join(
-        f"{_cells(step)} of order {step.order}: {step.certified_percent:.1f}%" for step in found.steps
+        f"{_cells(step)} of order {step.order}: {step.certified_percent:.1f}%" for step in plan.steps
     )
-    return f"tried {listed}" + ("; then the time limit was reached" if found.late else "")
+    return f"tried {listed}" + ("; then the time limit was reached" if plan.late else "")
 
 
 def _cells(step: Step) -> str:
     return f"{step.cells:,} cell{'s' * (step.cells != 1)}"
 
 
-def _no_plan(found: Found, costs: Costs) -> str:
-    step = found.step
+def _no_layout(plan: Plan, step: Step | None, costs: Costs) -> str:
     if step is None:
         return "no number of cells was finished within the time limit"
     return (
         f"{BETTER}{_cells(step)} would store {step.numbers / costs.exact_numbers:.1f} times as many numbers, "
         f"for a prediction of {step.operations:,.0f} multiply-adds instead of {costs.exact:,.0f} "
-        f"({_tried(found)}); "
+        f"({_tried(plan)}); "
         "a limit on the file's size (`max_bytes`) allows that"
     )
 
 
-def _too_slow(found: Found, step: Step, exact: float, target: float) -> str:
-    """Explain why the best plan is too slow: it certifies too few rows, or enough at too high a cost."""
+def _too_slow(plan: Plan, step: Step, exact: float) -> str:
+    """Explain why the best layout is too slow: it certifies too few rows, or enough at too high a cost."""
     rows = f"{step.certified_percent:.4g}% of the rows"
-    if step.certified_percent >= 100 * target:
+    if step.certified_percent >= 100 * plan.options.target:
         certify = "certifies" if step.cells == 1 else "certify"
         what = f"{_cells(step)} of order {step.order} {certify} {rows}, but"
     else:
@@ -203,5 +390,5 @@ def _too_slow(found: Found, step: Step, exact: float, target: float) -> str:
     open_rows = ", including the exact model's for the others," if step.certified_percent < 100 else ""
     return (
         f"{BETTER}{what} a prediction{open_rows} takes {step.operations:,.0f} multiply-adds, more than "
-        f"{WORTHWHILE:.0%} of its {exact:,.0f} ({_tried(found)})"
+        f"{WORTHWHILE:.0%} of its {exact:,.0f} ({_tried(plan)})"
     )

@@ -9,45 +9,40 @@ from typing import Any
 import numpy as np
 
 from svmfast.certificate import gamma_max
-from svmfast.class_scores import KeptLabels
+from svmfast.class_scores import MIN_ROWS
 from svmfast.display import count
 from svmfast.methods.approximate.cells import Step
-from svmfast.methods.approximate.certification_sample import Roles
-from svmfast.methods.approximate.expander import Expander
-from svmfast.methods.approximate.measure import Measured, advice, difference_warning, refusal
-from svmfast.methods.approximate.operations import (
+from svmfast.methods.approximate.costs import (
+    BETTER,
+    WORTHWHILE,
     exact_numbers,
     exact_operations,
     polynomial_operations,
     routing_operations,
 )
+from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.options import Limit
+from svmfast.methods.approximate.plan import Plan
+from svmfast.methods.approximate.sample import OF_VECTORS, Divided, Measured
 from svmfast.methods.common.error_statement import labels_line
 from svmfast.methods.common.probability_lines import probability_lines
 from svmfast.models.polynomial import PolynomialModel
 
+#: Percent of differing labels (regression: of the spread) above which there is a warning.
+WARN_ABOVE = 1.0
+_FORCE = "`force` writes it anyway"
+#: What may serve where no expansion does.
+OTHERS = "svmfast compress or svmfast dcpred may be faster; svmfast frontier tries every method"
+
 
 @dataclass(frozen=True, kw_only=True)
-class ApproximationReport:
+class ApproximationReport(Measured):
     """The report of ``approximate``: the error, the model, its source, and its range of validity.
 
     Attributes
     ----------
-    labels_differing : int or None
-    labels_differing_percent, labels_differing_percent_low, labels_differing_percent_high : float or None
-        Rows whose label differs from the exact model's, with the fallback that the result itself contains;
-        None for regression. The interval at 95 % is None unless the rows are data.
-    values_differing_percent : float or None
-        Regression: how much the values differ (:func:`svmfast.score.values_differing_percent`).
-    kept : KeptLabels
     second_order : str or None
         Why order 2 was not enough, on the rows that serve to choose; None if that was not open.
-    labels_differing_without_fallback : int or None
-        The same for the expansion alone, if an embedded exact model answers the rows that are not certified.
-    measured_rows : int
-    measured_on : str
-        The rows on which these figures and `certified_percent` were measured: ``data`` (rows of the data that
-        influenced no choice) or ``support vectors and points between them``.
     trained_on : bool or None
         Whether the data contains most of the support vectors, so that the exact model was trained on it. None
         without data.
@@ -75,17 +70,6 @@ class ApproximationReport:
     gamma_max_paper, gamma_max_centered : float
         The largest gamma for which the validity bound of the lowest order holds for rows that are no farther
         out than the support vectors: about the origin, and about their mean.
-    calibrated : bool
-    certified_percent : float or None
-        Rows whose label (or value) is certified; None without a certificate, and for regression without rows.
-    tolerance : float or None
-        Regression: the largest error bound of a certified row.
-    speedup : float or None
-        How many times as fast as the exact model it predicts the measured rows alone; None if this was not
-        raced.
-    speedup_with_fallback : float or None
-        How many times as fast as the exact model it predicts the measured rows, with the exact model
-        answering those that are not certified; None if they were not raced.
     steps : tuple of Step
         The plans that were tried, if there was a choice.
     time_limit_reached : bool
@@ -102,16 +86,7 @@ class ApproximationReport:
         What became of the exact model's probabilities.
     """
 
-    labels_differing: int | None
-    labels_differing_percent: float | None
-    labels_differing_percent_low: float | None
-    labels_differing_percent_high: float | None
-    values_differing_percent: float | None
-    kept: KeptLabels
     second_order: str | None = None
-    labels_differing_without_fallback: int | None
-    measured_rows: int
-    measured_on: str
     trained_on: bool | None
     difference_warning: str | None
     refusal: str | None
@@ -130,11 +105,6 @@ class ApproximationReport:
     gamma: float
     gamma_max_paper: float
     gamma_max_centered: float
-    calibrated: bool = False
-    certified_percent: float | None
-    tolerance: float | None
-    speedup: float | None
-    speedup_with_fallback: float | None
     steps: tuple[Step, ...] = ()
     time_limit_reached: bool = False
     coefficients: int
@@ -150,7 +120,8 @@ class ApproximationReport:
         """Return the figures of docs/json.md."""
         values = asdict(self)
         del values["seconds"], values["warnings"]  # reported at the top level
-        del values["kept"]
+        del values["kept"], values["growth"]
+        low, high = values.pop("interval") or (None, None)
         return {
             "bytes_exact": values.pop("bytes_exact"),
             "support_vectors_exact": values.pop("n_sv"),
@@ -159,6 +130,10 @@ class ApproximationReport:
             "multiply_adds": values.pop("operations"),
             "multiply_adds_exact": values.pop("operations_before"),
             "exact_conversion": values.pop("exact"),
+            "labels_differing": values.pop("labels_differing"),
+            "labels_differing_percent": self.labels_differing_percent,
+            "labels_differing_percent_low": None if low is None else 100 * low,
+            "labels_differing_percent_high": None if high is None else 100 * high,
             **values,
             **self.kept.as_dict(),
         }
@@ -205,8 +180,8 @@ class ApproximationReport:
         if self.values_differing_percent is not None:
             return f"values       differ by {self.values_differing_percent:.3g}% of their spread, on {rows}"
         share = f"{self.labels_differing_percent:.3g}% of the labels differ"
-        if self.labels_differing_percent_low is not None:
-            share = labels_line(vars(self))
+        if self.interval is not None:
+            share = labels_line(self.to_dict())
         line = f"labels       {share}: {self.labels_differing:,} of {rows}"
         alone = self.labels_differing_without_fallback
         return line if alone is None else f"{line}; {alone:,} without the embedded model"
@@ -215,7 +190,7 @@ class ApproximationReport:
         """Return the lines about the center, the order and gamma, and the plans that were tried."""
         orders = ", ".join(f"order {order}: {n:,}" for order, n in self.orders.items())
         where = f"about the {self.center}" if self.cells == 1 else f"about {self.cells:,} centers"
-        line = f"expansion    order {self.order} {where}" + (", calibrated" if self.calibrated else "")
+        line = f"expansion    order {self.order} {where}"
         if len(self.orders) > 1:
             line += f" ({orders})"
         if self.center_errors:
@@ -258,17 +233,12 @@ def _fallback(tolerance: float | None) -> str:
 
 
 def report_of(
-    expander: Expander,
-    made: PolynomialModel,
-    measured: Measured,
-    samples: Roles,
-    target: float,
-    limit: Limit,
+    plan: Plan, expander: Expander, measured: Measured, samples: Divided, limit: Limit
 ) -> ApproximationReport:
-    """Return the report of `made`, with the figures measured on the held-out rows of `samples`.
-
-    `target` is the share of rows that should be certified.
-    """
+    """Return the report of a plan's model, with the figures measured on the held-out rows of `samples`."""
+    made = plan.made
+    assert made is not None
+    target = plan.options.target if plan.chooses and plan.options.free else 0.0
     model, sv = expander.model, expander.model.sv
     d, n = len(expander.terms.features), len(sv)
     entries = sv.nnz / n if n else 0.0
@@ -288,15 +258,7 @@ def report_of(
     numbers = exact_numbers(model)
     refused = refusal(measured, limit)
     return ApproximationReport(
-        labels_differing=measured.labels_differing,
-        labels_differing_percent=measured.labels_differing_percent,
-        labels_differing_percent_low=None if measured.interval is None else 100 * measured.interval[0],
-        labels_differing_percent_high=None if measured.interval is None else 100 * measured.interval[1],
-        values_differing_percent=measured.values_differing_percent,
-        kept=measured.kept,
-        labels_differing_without_fallback=measured.labels_differing_without_fallback,
-        measured_rows=measured.rows,
-        measured_on=measured.source,
+        **vars(measured),
         trained_on=samples.trained_on,
         difference_warning=difference_warning(measured, made),
         refusal=refused,
@@ -307,15 +269,16 @@ def report_of(
         n_sv=n,
         functions=expander.terms.n_functions,
         cells=made.n_cells,
-        order=made.order,
+        order=made.order if made.orders.size else 0 if plan.order == "auto" else int(plan.order),
         orders=dict(zip(orders.tolist(), counts.tolist(), strict=True)),
+        exact=plan.collapses,
+        center=plan.center,
+        center_errors=plan.errors,
+        steps=plan.steps,
+        time_limit_reached=plan.late,
         gamma=model.kernel.gamma,
         gamma_max_paper=gamma_max(origin, order=lowest),
         gamma_max_centered=gamma_max(mean, order=lowest),
-        certified_percent=measured.certified_percent,
-        tolerance=measured.tolerance,
-        speedup=measured.speedup,
-        speedup_with_fallback=measured.speedup_with_fallback,
         coefficients=len(made.coefficients),
         numbers_before=numbers,
         operations=operations,
@@ -357,3 +320,68 @@ def _warnings(
             f"{certified:.2f}% certified is below the target of {100 * target:g}%; the exact model can "
             f"answer the others ({_fallback(measured.tolerance)})"
         )
+
+
+def inaccurate(measured: Measured, limit: Limit) -> str | None:
+    """Return what differs too much from the exact model, or None."""
+    if measured.percent > limit.differing:
+        return f"{measured.sentence}, more than {limit.differing:g}%"
+    return measured.kept.lost(limit.recall, MIN_ROWS)
+
+
+def refusal(measured: Measured, limit: Limit) -> str | None:
+    """Return why the approximation should not be used, or None."""
+    if found := inaccurate(measured, limit):
+        return found
+    speed, growth = measured.speedup or measured.speedup_with_fallback, measured.growth
+    if speed is not None and speed < 1 / WORTHWHILE:
+        joined = "" if measured.speedup is not None else "with it for the rows that are not certified, "
+        return (
+            f"{BETTER}{joined}the approximation is {speed:.2f} times as fast on held-out rows; less than "
+            f"{1 / WORTHWHILE:.2f} is not worth a file"
+        )
+    if speed is not None and growth is not None and growth > max(1.0, speed):
+        return f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large"
+    return None
+
+
+def advice(measured: Measured, made: PolynomialModel, limit: Limit) -> str:
+    """Return what may help if `made` is refused."""
+    if inaccurate(measured, limit):
+        return f"{alternatives(made, measured.measured_on)}; {_FORCE}"
+    speed = measured.speedup or measured.speedup_with_fallback
+    if speed is None or speed < 1 / WORTHWHILE:
+        return f"{OTHERS}; {_FORCE}"
+    return f"a limit on the file's size (`max_bytes`) allows a larger file; {_FORCE}"
+
+
+def difference_warning(measured: Measured, made: PolynomialModel) -> str | None:
+    """Return a warning about the error of `made`, or None."""
+    return (
+        f"{measured.sentence}; {alternatives(made, measured.measured_on)}"
+        if measured.percent > WARN_ABOVE
+        else None
+    )
+
+
+def alternatives(made: PolynomialModel, source: str) -> str:
+    """Return a suggestion of options and commands that may give a closer model than `made`.
+
+    `source` tells on which rows `made` was measured.
+    """
+    ways = ["svmfast compress", "svmfast dcpred of the exact model"]
+    if made.gamma > 0:
+        ways.insert(0, "more `cells`" if made.n_cells > 1 else "`cells` auto with `data`")
+    found = f"try {', '.join(ways[:-1])} or {ways[-1]}"
+    if made.head.is_regression:
+        if made.has_error_bound:
+            found += ", or leave rows with a large error bound to the exact model (svmfast predict `exact` "
+            found += "`tolerance`)"
+    else:
+        joined = ["`embed_exact`"] if made.has_error_bound and made.embedded_exact is None else []
+        joined.append("svmfast cascade")
+        found += f", or leave uncertain rows to the exact model with {' or '.join(joined)}"
+    if source == OF_VECTORS:
+        why = "are not like other rows" if made.head.is_regression else "lie closest to the boundary"
+        found += f"; support vectors {why}: `data` measures your own rows instead"
+    return found

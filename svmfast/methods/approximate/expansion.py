@@ -1,28 +1,32 @@
-"""Builds expansions of a model: the polynomials, their certificates, and a model of both."""
+"""Expansions of a model: dense support vectors, the polynomials, their certificates, and a model of both."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.methods.approximate.certify import gaussian_certificate, last_degree, polynomial_certificate
-from svmfast.methods.approximate.dual_expansion import DualExpansion
-from svmfast.methods.approximate.operations import sparse_is_cheaper
-from svmfast.methods.approximate.residual import Tail, residual_tail, squared_norms_about
-from svmfast.methods.approximate.taylor import (
+from svmfast.methods.approximate.certificate import (
+    DualExpansion,
+    gaussian_certificate,
+    last_degree,
+    polynomial_certificate,
+)
+from svmfast.methods.approximate.costs import sparse_is_cheaper
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.progress import Progress
+from svmfast.rows import FloatArray
+from svmfast.solvers.residual import Tail, residual_tail, squared_norms_about
+from svmfast.solvers.taylor import (
     gaussian_coefficients,
     polynomial_kernel_coefficients,
     shorten,
     symmetric_norms,
 )
-from svmfast.models.expansion import KernelExpansion
-from svmfast.models.polynomial import PolynomialModel
-from svmfast.progress import Progress
-from svmfast.rows import FloatArray
 from svmfast.threads import map_with_threads
 
 # Terms about zero may exceed their sum by up to exp(16): nine digits remain after cancellation.
@@ -47,12 +51,11 @@ class Expander:
         model: KernelExpansion,
         terms: DualExpansion,
         *,
-        by_row_norms: bool = False,
         threads: int = 1,
         progress: Progress,
     ) -> None:
         self.model, self.terms = model, terms
-        self.by_row_norms, self.threads, self.progress = by_row_norms, threads, progress
+        self.threads, self.progress = threads, progress
         self.mean = terms.points.mean(axis=0) if len(terms.points) else np.zeros(len(terms.features))
 
     def center(self, name: str) -> FloatArray:
@@ -84,19 +87,12 @@ class Expander:
         orders: Sequence[int],
         about: str,
         *,
-        scales: FloatArray | None = None,
         allowances: Sequence[FloatArray] | None = None,
         threads: int | None = None,
     ) -> list[Part]:
         """Return every function's polynomial about `center`.
 
-        Parameters
-        ----------
-        orders : p ints
-        scales : (p, order + 1) float64, optional
-            Factors of the degrees (calibration).
-        allowances : p arrays (order + 1,), optional
-            The change of each degree that shortening may cause; by default a negligible one.
+        Shortening may change degrees by `allowances`, p arrays (order + 1,); by default by a negligible one.
         """
         out = []
         for p in range(self.terms.n_functions):
@@ -107,7 +103,6 @@ class Expander:
                 center,
                 orders[p],
                 about_zero=about == "zero",
-                scales=None if scales is None else scales[p],
                 threads=self.threads if threads is None else threads,
             )
             tolerance = symmetric_norms(part, len(center), orders[p]) * ROUNDING
@@ -117,14 +112,12 @@ class Expander:
             out.append(Part(short, symmetric_norms(short - part, len(center), orders[p])))
         return out
 
-    def expanded(
-        self, center: FloatArray, order: int, scales: FloatArray | None = None
-    ) -> tuple[PolynomialModel, list[Part]]:
+    def expanded(self, center: FloatArray, order: int) -> tuple[PolynomialModel, list[Part]]:
         """Return the model with one cell, without a certificate, and its parts."""
         self.progress(0, None, "expand")
         orders = [order] * self.terms.n_functions
         about = self.about([center], order)
-        parts = self.parts(center, orders, about, scales=scales)
+        parts = self.parts(center, orders, about)
         return self.assemble([center], np.array([orders], dtype=np.int32), about, [parts]), parts
 
     def collapsed(self, order: int) -> PolynomialModel:
@@ -159,7 +152,6 @@ class Expander:
                     center,
                     order,
                     top=top,
-                    by_row_norms=self.by_row_norms,
                     threads=self.threads,
                 )
             )
@@ -172,13 +164,8 @@ class Expander:
         about: str,
         parts: Sequence[Part],
         tails: Sequence[Tail],
-        *,
-        scales: FloatArray | None = None,
-        rho: FloatArray | None = None,
-        threads: int | None = None,
     ) -> list[tuple[FloatArray, FloatArray]]:
         """Return the numbers of one cell's certificate, function by function."""
-        rho = self.model.rho if rho is None else rho
         return [
             gaussian_certificate(
                 self.terms,
@@ -187,13 +174,10 @@ class Expander:
                 center,
                 parts[p].coefficients,
                 parts[p].moved,
-                float(rho[p]),
+                float(self.model.rho[p]),
                 order=orders[p],
                 tail=tails[p],
                 about_zero=about == "zero",
-                scales=None if scales is None else scales[p],
-                shift=float(rho[p]) - float(self.model.rho[p]),
-                threads=self.threads if threads is None else threads,
             )
             for p in range(self.terms.n_functions)
         ]
@@ -222,7 +206,7 @@ class Expander:
             )
             bounds = []
             if tails is not None:
-                bounds = self.certificate(centers[c], own, about, parts, tails[c], threads=threads)
+                bounds = self.certificate(centers[c], own, about, parts, tails[c])
             done += 1
             self.progress(done, n, "expand")
             return parts, bounds
@@ -270,3 +254,43 @@ def with_bounds(
     if not (np.isfinite(degrees).all() and np.isfinite(rest).all()):
         return model
     return replace(model, bound_degrees=degrees, bound_rest=rest)
+
+
+# Support vectors for which the bound is computed: enough for a choice, at a fraction of the certificate's
+# cost.
+SAMPLE = 2000
+#: exp() of larger numbers overflows.
+_LARGEST_POWER = 709.0
+#: The most features for which the full bound is computed; its matrices then take 128 MiB each.
+_WIDEST_LEADING = 4096
+
+
+def better_center(
+    expander: Expander, names: Sequence[str], order: int, errors: Mapping[str, float], certify: bool
+) -> str:
+    """Return the center of `names` with the smallest bound or, without a certificate, the smallest error."""
+    if len(names) == 1:
+        return names[0]
+    if certify:
+        return min(names, key=lambda name: leading_term(expander, expander.center(name), order))
+    return min(names, key=lambda name: errors[name])
+
+
+def leading_term(expander: Expander, center: FloatArray, order: int) -> float:
+    """Return the bound's first term at the distance of the mean support vector, over all functions."""
+    terms, gamma = expander.terms, expander.model.kernel.gamma
+    worst = 0.0
+    for p in range(terms.n_functions):
+        step = max(1, -(-len(terms.beta[p]) // SAMPLE))
+        points, beta = terms.points[terms.support[p][::step]], terms.beta[p][::step]
+        s = float(squared_norms_about(points, center).mean()) if len(points) else 0.0
+        # For a mere choice, no (features, features) matrix is made if there are many features.
+        wide = points.shape[1] > _WIDEST_LEADING
+        tail = residual_tail(
+            points, beta, gamma, center, order, top=order + 1, by_row_norms=wide, threads=expander.threads
+        )
+        lead = float(tail.degrees[order + 1])
+        if lead > 0 and s > 0:  # in logarithms, because the power alone may overflow
+            power = math.log(lead) + (order + 1) / 2 * math.log(s) - gamma * s
+            worst = max(worst, math.exp(power) if power < _LARGEST_POWER else math.inf)
+    return worst

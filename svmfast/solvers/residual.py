@@ -72,6 +72,8 @@ class Tail:
         return Tail(degrees, self.beyond)
 
 
+@one_blas_thread(numpy_only=True)
+@np.errstate(over="ignore", invalid="ignore")
 def residual_tail(
     points: FloatArray,
     beta: FloatArray,
@@ -88,71 +90,26 @@ def residual_tail(
 ) -> Tail:
     """Return the size of the residual of the expansion of order `order` about `center`, rounding included.
 
-    Parameters
-    ----------
-    points : (n, d) float64
-    beta : (n,) float64
-    gamma : float
-    center : (d,) float64
-    order : int
-        -1 gives every degree from 0 up, and so the tails of all orders at once; see :meth:`Tail.of_order`.
-    top : int
-        The last degree with a number of its own.
-    reach, negligible : float
-        Points that together change no value by more than `negligible` at distance `reach` from the center are
-        left out of the quadratic part. The triangle inequality bounds their contribution instead, so the
-        result is still a bound.
-    by_row_norms : bool
-        Use the triangle inequality for all points: O(n d) instead of O(n^2 d), and never a smaller bound.
-    tick : callable, optional
-        Called between parts of the work; it may raise an exception to end it.
-    threads : int
-        The result does not depend on it.
+    Order -1 gives every degree from 0 to `top`: the tails of all orders at once; see :meth:`Tail.of_order`.
+    Points that together change no value by more than `negligible` at distance `reach` from the center are
+    left out of the quadratic part; the triangle inequality bounds their contribution instead, so the result
+    is still a bound. With `by_row_norms` it bounds that of all points, in O(n d) instead of O(n^2 d). `tick`
+    is called between parts of the work, and may raise an exception to end it. `threads` changes no bit.
     """
     if tick is not None:
         tick()
-    with one_blas_thread(numpy_only=True), np.errstate(over="ignore", invalid="ignore"):
-        return _tail(
-            points,
-            beta,
-            gamma,
-            center,
-            order,
-            top=top,
-            reach=reach,
-            negligible=negligible,
-            by_row_norms=by_row_norms,
-            tick=tick,
-            threads=threads,
-        )
-
-
-def _tail(
-    points: FloatArray,
-    beta: FloatArray,
-    gamma: float,
-    center: FloatArray,
-    order: int,
-    *,
-    top: int,
-    reach: float | None,
-    negligible: float,
-    by_row_norms: bool,
-    tick: Callable[[], None] | None,
-    threads: int,
-) -> Tail:
     n, d = points.shape
     degrees = np.zeros(top + 1)
     if n == 0 or d == 0:
         if n and order < 0:
             degrees[0] = float(np.abs(beta).sum()) * (1 + 1e-12)
         return Tail(degrees, 0.0)
-    squares = squared_norms_about(points, center, math.sqrt(2 * gamma))
+    scale = math.sqrt(2 * gamma)
+    squares = squared_norms_about(points, center, scale)
     norms = np.sqrt(squares)
     apart = np.arange(n if by_row_norms else 0)
     if not by_row_norms and reach is not None:
-        apart = _negligible(beta, norms, math.sqrt(2 * gamma) * reach, negligible)
-    scale = math.sqrt(2 * gamma)
+        apart = _negligible(beta, norms, scale * reach, negligible)
     a = beta * np.exp(-squares / 2)
     # The relative error of each a_i (exponent and exponential), then of products and sums in any order.
     of_a = ((d + 4) * float(squares.max()) + 4) * UNIT
@@ -161,22 +118,18 @@ def _tail(
     apart = np.union1d(apart, np.flatnonzero(a == 0))
     heavy = apart[a[apart] != 0]
     alone = np.array([float(np.abs(a[heavy]) @ norms[heavy] ** j) * loose for j in range(top + 1)])
-    first = max(order + 1, 1)
     mine = np.delete(np.arange(n), apart)
-    m = len(mine)
-    a, norms = a[mine], norms[mine]
+    m, a, norms = len(mine), a[mine], norms[mine]
     x = (points if m == n else points[mine]) - center
     x *= scale
-    matrices, quadratic = _moments(x, a, first, top, tick, threads) if m else ({}, {})
+    matrices, quadratic = _moments(x, a, max(order + 1, 1), top, tick, threads) if m else ({}, {})
     for j in range(order + 1, top + 1):
         absolute = float(np.square(np.abs(a) @ norms**j))  # inf if it overflows, which makes the bound inf
         error = ((2 * m + (j + 2) * (d + 4) + 40) * UNIT + 2 * of_a) * absolute
         if j == 0 or not m:
             square = absolute * (1 + 1e-12) if j == 0 else 0.0
         elif j in matrices:
-            largest = largest_eigenvalue(matrices[j])
-            trace = float(np.trace(matrices[j]))
-            square = min(largest, trace) + error
+            square = min(largest_eigenvalue(matrices[j]), float(np.trace(matrices[j]))) + error
         else:
             square = quadratic[j] + error
         size = math.sqrt(max(square, 0.0)) + float(alone[j])

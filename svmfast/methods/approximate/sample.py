@@ -1,4 +1,4 @@
-"""The rows for an approximation: some serve to choose centers and orders, others to measure the result.
+"""The rows that choose centers and orders, and the others, on which the result is measured and raced.
 
 The exact decision values of all rows are known. A certified value lies within its bound of the exact value,
 and is far closer in practice. While plans are compared, a row therefore counts as certified if its exact
@@ -7,22 +7,26 @@ values exceed the bounds, and no polynomial is evaluated. The result is measured
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.class_scores import KeptLabels, class_scores
 from svmfast.errors import OptionError
-from svmfast.methods.approximate.dual_expansion import DualExpansion
-from svmfast.methods.common.equal_rows import groups_of, row_keys
+from svmfast.methods.approximate.certificate import DualExpansion
+from svmfast.methods.approximate.options import MOST_ROWS
+from svmfast.methods.common.equal_rows import Counted, groups_of, row_keys
+from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
+from svmfast.score import interval_text, values_differing_percent
 
-# The most rows that are used: enough to distinguish a share of 99 % from one of 98 %.
-MOST_ROWS = 20_000
 # Regression without a tolerance: an error bar may be up to this share of the standard deviation of the
 # values.
 REGRESSION_SHARE = 0.01
@@ -45,19 +49,8 @@ OF_DATA, OF_VECTORS = "data", "support vectors and points between them"
 class CertificationSample:
     """Rows with the exact model's values.
 
-    Attributes
-    ----------
-    head : Head
-    terms : DualExpansion
-    rows : Rows
-    values : (n, p) float64
-    tolerance : float or None
-        Regression: the largest error bar that counts as certified.
-    source : str
-        :data:`OF_DATA` or :data:`OF_VECTORS`.
-    choosing : (n,) bool
-        Rows on which plans are compared. Centers and orders are fitted to the other rows, or to all rows if
-        there are no others.
+    `tolerance` is the largest error bar that counts as certified, for regression. Plans are compared on the
+    rows of the mask `choosing`; centers and orders are fitted to the others, or to all if there are none.
     """
 
     head: Head
@@ -100,18 +93,11 @@ class CertificationSample:
         return squared
 
 
-@dataclass(frozen=True, eq=False)
-class Roles:
-    """The rows for planning and the rows for measuring; no row serves for both.
+class Divided(NamedTuple):
+    """The rows for planning (None: nothing is chosen) and those for measuring; no row serves for both.
 
-    Attributes
-    ----------
-    planning : CertificationSample or None
-        None if no choice is made by rows.
-    held_out : CertificationSample
-    trained_on : bool or None
-        Whether the data contains most of the support vectors: the exact model was then trained on such rows,
-        and is more confident on them than on others. None without data.
+    `trained_on` says whether the data contains most of the support vectors: the exact model was then trained
+    on such rows, and is more confident on them than on others. None without data.
     """
 
     planning: CertificationSample | None
@@ -119,38 +105,23 @@ class Roles:
     trained_on: bool | None
 
 
-def roles(
+def divided(
     model: KernelExpansion,
     terms: DualExpansion,
     data: Rows | None,
     *,
     seen: int | None = None,
     plans: bool,
-    calibrated: Rows | None = None,
     tolerance: float | None = None,
     seed: int = 0,
     threads: int = 1,
-) -> Roles:
+) -> Divided:
     """Divide a sample of `data`, or of the support vectors and of points between them.
 
-    Parameters
-    ----------
-    model : KernelExpansion
-    terms : DualExpansion
-        The terms of `model`.
-    data : Rows or None
-        Rows like those to be predicted; labels are ignored. Equal rows stay together. Fewer than
-        :data:`LEAST_ROWS` distinct rows are not divided; the result is then measured on support vectors.
-    seen : int, optional
-        The number of rows of which `data` is a sample; by default all are in `data`.
-    plans : bool
-        Whether rows serve to choose at all; otherwise all of them may serve to measure.
-    calibrated : Rows, optional
-        Rows that were used for calibration; they are not used to measure.
-    tolerance : float, optional
-        For regression; by default a hundredth of the standard deviation of the exact values.
-    seed : int
-    threads : int
+    Equal rows stay together. Fewer than :data:`LEAST_ROWS` distinct rows are not divided; the result is then
+    measured on support vectors. `data` is a sample of `seen` rows. If nothing is chosen (`plans`), all rows
+    measure. `tolerance` is for regression; by default a hundredth of the standard deviation of the exact
+    values.
     """
     rng = np.random.default_rng([seed, 2])
     planning, measuring, trained_on = None, Rows.empty(), None
@@ -162,33 +133,28 @@ def roles(
         data = _sample(data, MOST_ROWS, np.random.default_rng(seed))
         keys = row_keys(data)
         trained_on = _holds_vectors(model, keys, len(data) / seen)
-        planning, measuring = _divided(data, keys, plans, calibrated, rng)
+        planning, measuring = _divided(data, keys, plans, rng)
     source = OF_DATA
     if not len(measuring):
         source = OF_VECTORS
-        vectors, measuring = _near_vectors(model, terms, plans and data is None, most, calibrated, rng)
+        vectors, measuring = _near_vectors(model, terms, plans and data is None, most, rng)
         planning = vectors if data is None else planning
-    planning_sample = None
-    if plans:
-        assert planning is not None, "data and support vectors both give rows to choose by"
-        rows, choosing = planning
+
+    def sample(rows: Rows, choosing: NDArray[np.bool_], source: str) -> CertificationSample:
+        nonlocal tolerance
         values = model.decision_values(rows, threads=threads)
         if tolerance is None and model.head.is_regression:
-            tolerance = _usual_tolerance(values)
-        origin = OF_VECTORS if data is None else OF_DATA
-        planning_sample = CertificationSample(model.head, terms, rows, values, tolerance, origin, choosing)
+            tolerance = REGRESSION_SHARE * float(values.std()) if values.size else 0.0
+        return CertificationSample(model.head, terms, rows, values, tolerance, source, choosing)
+
+    choosers = None
+    if plans:
+        assert planning is not None, "data and support vectors both give rows to choose by"
+        choosers = sample(*planning, OF_VECTORS if data is None else OF_DATA)
     else:
         measuring = _sample(measuring, most, rng)
-    values = model.decision_values(measuring, threads=threads)
-    if tolerance is None and model.head.is_regression:
-        tolerance = _usual_tolerance(values)
     every = np.ones(len(measuring), dtype=np.bool_)
-    held_out = CertificationSample(model.head, terms, measuring, values, tolerance, source, every)
-    return Roles(planning_sample, held_out, trained_on)
-
-
-def _usual_tolerance(values: FloatArray) -> float:
-    return REGRESSION_SHARE * float(values.std()) if values.size else 0.0
+    return Divided(choosers, sample(measuring, every, source), trained_on)
 
 
 def _measured(model: KernelExpansion) -> int:
@@ -210,24 +176,18 @@ def _holds_vectors(model: KernelExpansion, keys: list[bytes], share: float) -> b
 
 
 def _divided(
-    data: Rows, keys: list[bytes], plans: bool, calibrated: Rows | None, rng: np.random.Generator
+    data: Rows, keys: list[bytes], plans: bool, rng: np.random.Generator
 ) -> tuple[tuple[Rows, NDArray[np.bool_]] | None, Rows]:
     """Return the planning rows with a mask of the choosing rows, and the measuring rows."""
-    if not plans and calibrated is None:
-        return None, data
-    known = np.zeros(len(data), dtype=np.bool_)
-    if calibrated is not None:
-        seen = set(row_keys(calibrated))
-        known = np.array([key in seen for key in keys])
     if not plans:
-        return None, data.take(~known)
+        return None, data
     group, first = groups_of(keys)
     n = len(first)
     if n < LEAST_ROWS:
         return (data, np.ones(len(data), dtype=np.bool_)), Rows.empty()
     held, choosing = _parts(n, rng)
     rest = np.flatnonzero(~held[group])
-    return (data.take(rest), choosing[group[rest]]), data.take(held[group] & ~known)
+    return (data.take(rest), choosing[group[rest]]), data.take(held[group])
 
 
 def _parts(n: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -245,7 +205,6 @@ def _near_vectors(
     terms: DualExpansion,
     plans: bool,
     most: int,
-    calibrated: Rows | None,
     rng: np.random.Generator,
 ) -> tuple[tuple[Rows, NDArray[np.bool_]] | None, Rows]:
     """Do as :func:`_divided`, with support vectors and points between them in place of data."""
@@ -253,9 +212,6 @@ def _near_vectors(
     everything = np.arange(n)
     if not plans:
         rows, _ = near_vectors(model, terms, everything, most, rng)
-        if calibrated is not None:
-            seen = set(row_keys(calibrated))
-            rows = rows.take(np.array([key not in seen for key in row_keys(rows)], dtype=np.bool_))
         return None, rows
     if n < LEAST_ROWS:
         rows, _ = near_vectors(model, terms, everything, MOST_ROWS, rng)
@@ -276,20 +232,8 @@ def near_vectors(
 ) -> tuple[Rows, NDArray[np.int64]]:
     """Return support vectors, and as many points on the line from each to another one nearby.
 
-    Parameters
-    ----------
-    which : (m,) int64
-        The support vectors to draw from.
-    most : int
-        The most rows to return.
-    rng : numpy Generator
-
-    Returns
-    -------
-    rows : Rows
-        n rows: first the support vectors, then the points.
-    start : (n,) int64
-        The support vector that each row is, or from which its line starts.
+    The at most `most` rows are drawn from the support vectors `which`. Returned with each row is the support
+    vector that it is, or from which its line starts.
     """
     m = len(which)
     if m < 2:
@@ -311,3 +255,119 @@ def near_vectors(
         columns = terms.features[points.indices].astype(np.int32)
         between.append(Rows(points.indptr, columns, points.values, model.n_features))
     return Rows.concatenate([model.sv.take(start), *between]), np.concatenate([start, start])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The answers of an approximation compared with the exact model's.
+
+    Attributes
+    ----------
+    labels_differing : int or None
+        Rows whose label differs from the exact model's. If that is embedded, it answers the rows that are not
+        certified. None for regression.
+    interval : (float, float) or None
+        The interval at 95 % of their share, for rows of data; equal rows are one cluster.
+    values_differing_percent : float or None
+        Regression: how much the values differ (:func:`svmfast.score.values_differing_percent`).
+    kept : KeptLabels
+    labels_differing_without_fallback : int or None
+        The same for the expansion alone; None unless an exact model is embedded.
+    measured_rows : int
+    measured_on : str
+        The source of these rows: ``data`` (those that influenced no choice) or ``support vectors and points
+        between them``.
+    certified_percent : float or None
+        Rows whose label (or value, within the tolerance) is certified; None without a certificate, and for
+        regression without rows.
+    tolerance : float or None
+        Regression: the largest error bound of a certified row.
+    speedup, speedup_with_fallback : float or None
+        How many times as fast as the exact model it is alone, or if the exact model answers the rows that are
+        not certified; None if this was not raced.
+    growth : float or None
+        The file's size as a multiple of the exact model's; None if it does not matter.
+    """
+
+    labels_differing: int | None = None
+    interval: tuple[float, float] | None = None
+    values_differing_percent: float | None = None
+    kept: KeptLabels = field(default_factory=KeptLabels)
+    labels_differing_without_fallback: int | None = None
+    measured_rows: int
+    measured_on: str
+    certified_percent: float | None
+    tolerance: float | None = None
+    speedup: float | None = None
+    speedup_with_fallback: float | None = None
+    growth: float | None = None
+
+    @property
+    def labels_differing_percent(self) -> float | None:
+        """Share of the rows whose label differs, in percent."""
+        return (
+            None
+            if self.labels_differing is None
+            else 100 * self.labels_differing / max(1, self.measured_rows)
+        )
+
+    @property
+    def percent(self) -> float:
+        """The figure that decides: differing labels, or values for regression."""
+        labels = self.labels_differing_percent
+        return labels if labels is not None else self.values_differing_percent or 0.0
+
+    @property
+    def sentence(self) -> str:
+        """The figure in words."""
+        if not self.measured_rows:
+            return "there are no rows for a comparison with the exact model: it has no support vectors"
+        rows = f"{self.measured_rows:,} "
+        rows += "held-out rows of the data" if self.measured_on == OF_DATA else self.measured_on
+        if self.labels_differing is None:
+            return f"values differ by {self.percent:.3g}% of their spread, on {rows}"
+        found = f"{self.percent:.3g}% of the labels differ"
+        if self.interval is not None:
+            found += f" ({interval_text(100 * self.interval[0], 100 * self.interval[1])})"
+        return f"{found}: {self.labels_differing:,} of {rows}"
+
+
+def measure(
+    made: PolynomialModel, exact: KernelExpansion, sample: CertificationSample, *, threads: int
+) -> Measured:
+    """Measure `made`, with or without an embedded exact model, on the rows of `sample`.
+
+    For regression ``certified_percent`` is the share of rows with an error bar of at most the tolerance.
+    """
+    rows, head = sample.rows, made.head
+    n = len(rows)
+    found = Measured(measured_rows=n, measured_on=sample.source, certified_percent=None)
+    if made.has_error_bound:
+        values, bounds = made.certified_values(rows, threads=threads)
+        tolerance = sample.tolerance if head.is_regression else None
+        flags = certified_rows(head, values, bounds, tolerance=tolerance)
+        found = replace(found, certified_percent=100 * float(flags.mean()) if n else None)
+    else:
+        values = made.decision_values(rows, threads=threads)
+    if head.is_regression:
+        percent = values_differing_percent(values, sample.values)
+        return replace(found, values_differing_percent=percent, tolerance=sample.tolerance)
+    theirs = exact.head.predict(sample.values)
+    ours = head.predict(values)
+    without = None
+    if made.embedded_exact is not None:
+        without = int(np.count_nonzero(ours != theirs))
+        ours = answer(made, rows, exact=made.embedded_exact, threads=threads).predicted
+    differing, interval = ours != theirs, None
+    if sample.source == OF_DATA and n:
+        group, first = groups_of(row_keys(rows))
+        times = np.bincount(group).astype(np.float64)
+        counted = Counted(times, np.zeros(len(times), dtype=np.bool_), times)
+        interval = counted.share(differing[first])[1:]
+    return replace(
+        found,
+        labels_differing=int(np.count_nonzero(differing)),
+        labels_differing_without_fallback=without,
+        interval=interval,
+        kept=KeptLabels(class_scores(ours, theirs)),
+    )

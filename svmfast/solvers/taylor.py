@@ -104,7 +104,6 @@ def gaussian_coefficients(
     order: int,
     *,
     about_zero: bool,
-    scales: FloatArray | None = None,
     threads: int = 1,
 ) -> FloatArray:
     """Return the polynomial P of the expansion of ``sum_i beta_i exp(-gamma ||x_i - z||^2)`` about `center`.
@@ -122,8 +121,6 @@ def gaussian_coefficients(
     order : int
     about_zero : bool
         Return P as a polynomial in z instead of w, so that rows with few entries stay cheap.
-    scales : (order + 1,) float64, optional
-        Factor of each degree's terms (calibration).
     threads : int
 
     Returns
@@ -139,19 +136,18 @@ def gaussian_coefficients(
     a = beta * np.exp(-gamma * np.einsum("ij,ij->i", u, u))
     if k:
         u[a == 0] = 0  # their powers could overflow, and 0 times infinity is nan
-    factor = np.ones(order + 1) if scales is None else np.asarray(scales, dtype=np.float64)
     weights = np.empty((order + 1, len(a)))
     for m in range(order + 1):
         per_degree = a * (np.float64(2 * gamma) ** m / math.factorial(m))
         if about_zero:
-            # sum_j s_j (tau - sigma)^j / j! = sum_m tau^m / m! sum_q s_(m+q) (-sigma)^q / q!
+            # sum_j (tau - sigma)^j / j! = sum_m tau^m / m! sum_q (-sigma)^q / q!
             sigma = -2 * gamma * (u @ center)
-            inner = np.full(len(a), factor[order])
+            inner = np.ones(len(a))
             for q in range(order - m, 0, -1):
-                inner = factor[m + q - 1] + inner * sigma / q
+                inner = 1 + inner * sigma / q
             weights[m] = per_degree * inner
         else:
-            weights[m] = per_degree * factor[m]
+            weights[m] = per_degree
     made: FloatArray = _core.power_sum_coefficients(u, weights, threads)
     if k:
         for m, part in enumerate(by_degree(made, u.shape[1], order)):

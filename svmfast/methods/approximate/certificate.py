@@ -1,0 +1,351 @@
+"""The certificate of an expansion: bounds on truncation and rounding, as the numbers that a model stores.
+
+Every constant of the rounding errors, those of an expansion and of the exact model, is derived in
+docs/certificate.md. Operations are counted generously, and the classical bound gamma_m = m u / (1 - m u) <=
+1.01 m u holds for any order of summation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.certificate import REST, SPARE_ENTRIES
+from svmfast.errors import MemoryLimitError
+from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.residual import SMALLEST, SPECTRAL, UNIT, Tail, squared_norms_about
+from svmfast.solvers.taylor import PowerScales, symmetric_norms, width_exponent
+
+# Models outside these limits are not certified (docs/certificate.md, underflow): the rbf kernel's gamma, a
+# function's sum of |coefficients|, and for polynomial kernels gamma, the longest vector, and their product.
+LEAST_GAMMA, MOST_GAMMA = 1e-280, 1e280
+LEAST_TOTAL, MOST_TOTAL = 1e-100, 1e200
+MOST_FACTOR = 1e150
+# The largest errors by underflow: of sums of scaled numbers, relative to the sum of |coefficients|; of a
+# scaled coefficient of the expansion; of a power of a vector, relative to the longest vector's.
+UNDERFLOW = 1e-25
+LOST = 1e-220
+NEGLIGIBLE_POWER = 1e-60
+
+
+@dataclass(frozen=True, eq=False)
+class DualExpansion:
+    """sum_{i in support[p]} beta[p]_i K(points_i, .) for every decision function p.
+
+    Attributes
+    ----------
+    features : (d,) int64
+        Columns in which any support vector has an entry, ascending.
+    points : (n, d) float64
+        The support vectors in these columns.
+    support : tuple of p (m,) int64
+        For each function, the indices of its support vectors.
+    beta : tuple of p (m,) float64
+        For each function, the coefficients of its support vectors.
+    """
+
+    features: NDArray[np.int64]
+    points: FloatArray
+    support: tuple[NDArray[np.int64], ...]
+    beta: tuple[FloatArray, ...]
+
+    @property
+    def n_functions(self) -> int:
+        """Number of decision functions."""
+        return len(self.support)
+
+    def points_of(self, p: int) -> FloatArray:
+        """Return the support vectors of decision function `p`, without a copy if it uses all of them."""
+        support = self.support[p]
+        return self.points if len(support) == len(self.points) else self.points[support]
+
+    def dense(self, rows: Rows) -> FloatArray:
+        """Return `rows` as dense vectors of the columns in `features`; other entries are left out."""
+        out = np.zeros((len(rows), len(self.features)))
+        at = np.searchsorted(self.features, rows.indices)
+        known = at < len(self.features)
+        known[known] = self.features[at[known]] == rows.indices[known]
+        row = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
+        out[row[known], at[known]] = rows.values[known]
+        return out
+
+
+def dual_expansion(model: KernelExpansion, *, memory_limit: int) -> DualExpansion:
+    """Return the sums of `model` (MemoryLimitError if its dense support vectors exceed the limit)."""
+    features = np.unique(model.sv.indices).astype(np.int64)
+    needed = 8 * len(model.sv) * len(features)
+    if needed > memory_limit:
+        raise MemoryLimitError(
+            f"{len(model.sv):,} support vectors of {len(features):,} features, stored densely,",
+            needed,
+            memory_limit,
+            "raise `memory`; with so many features an expansion would not be smaller than the model",
+        )
+    support, beta = [], []
+    head = model.head
+    if head.is_classifier and model.nr_sv is not None:
+        start = np.concatenate(([0], np.cumsum(model.nr_sv)))
+        for i in range(head.n_classes):
+            for j in range(i + 1, head.n_classes):
+                mine = np.arange(start[i], start[i + 1]), np.arange(start[j], start[j + 1])
+                coef = np.concatenate([model.sv_coef[j - 1][mine[0]], model.sv_coef[i][mine[1]]])
+                index = np.concatenate(mine)
+                # A support vector that only other pairs use has coefficient 0 here.
+                used = coef != 0
+                support.append(index[used])
+                beta.append(coef[used])
+    else:
+        used = model.sv_coef[0] != 0
+        support.append(np.flatnonzero(used))
+        beta.append(model.sv_coef[0][used])
+    dense = DualExpansion(features, np.zeros((0, 0)), (), ()).dense(model.sv)
+    return DualExpansion(features, dense, tuple(support), tuple(beta))
+
+
+@dataclass(frozen=True, eq=False)
+class RoundingBound:
+    """``exp(-gamma s) sum_m degrees[m] r^m + constant + per_square s + |fhat + rho| (relative + ... s)``.
+
+    Attributes
+    ----------
+    degrees : (order + 1,) float64
+    constant, per_square, relative, relative_per_square : float
+    """
+
+    degrees: FloatArray
+    constant: float
+    per_square: float
+    relative: float
+    relative_per_square: float
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def gaussian_rounding_bound(
+    points: FloatArray,
+    beta: FloatArray,
+    gamma: float,
+    center: FloatArray,
+    coefficients: FloatArray,
+    moved: FloatArray,
+    rho: float,
+    *,
+    order: int,
+    about_zero: bool,
+) -> RoundingBound:
+    """Bound all rounding errors of a Gaussian expansion: building, shortening, evaluation, the exact sum.
+
+    `coefficients` are those stored; `moved` has the symmetric norm of their change by shortening, per degree.
+    """
+    total = float(np.abs(beta).sum())
+    if not (LEAST_GAMMA <= gamma <= MOST_GAMMA and _is_moderate(total)):
+        return _nothing(order)
+    k = width_exponent(gamma)
+    if k:  # the same kernel, with numbers whose powers stay in range
+        points, center, gamma = np.ldexp(points, k), np.ldexp(center, k), math.ldexp(gamma, -2 * k)
+    n, d = points.shape
+    squares = squared_norms_about(points, center)
+    norms = np.sqrt(squares)
+    a = np.abs(beta) * np.exp(-gamma * squares)
+    of_center = float(np.sqrt(center @ center))
+    largest = float(squares.max()) if n else 0.0
+    # The relative error of a_i, of powers of u, of factors, and of sums over n in any order.
+    # About zero, the powers of sigma, a dot product, have errors too.
+    powers = order * (d + 4) if about_zero else 0
+    built = ((d + 4) * gamma * largest + n + 8 * order + powers + 40) * 1.01 * UNIT
+    # A path through the nested sums: at most d additions on each level, with two roundings each without fma.
+    evaluated = (2 * order * (d + 4) + 20) * 1.01 * UNIT
+    per_norm = evaluated * symmetric_norms(coefficients, d, order) + moved * (1 + 1e-9)
+    sigma = 2 * gamma * norms * of_center if about_zero else np.zeros(n)
+    # If all points equal the center, the coefficients above degree 0 are exactly 0.
+    varied = bool((points != center).any())
+    for m in range(order + 1):
+        inner = np.zeros(n)
+        for q in range(order - m, -1, -1):
+            inner = 1 + inner * sigma / (q + 1)
+        least, lost = (SMALLEST, 2 * LOST) if m and varied else (0.0, 0.0)
+        per_norm[m] = float(np.ldexp(per_norm[m] + least, -k * m))
+        per_norm[m] += built * float((a * inner) @ norms**m) * (2 * gamma) ** m / math.factorial(m)
+        per_norm[m] += lost
+    degrees = _about_center(per_norm, of_center) if about_zero else per_norm
+    reach = float(np.sqrt(np.einsum("ij,ij->i", points, points).max())) if n else 0.0
+    # Errors of squared norms and products of vectors of norms up to `reach`, and ||z|| <= r + of_center.
+    exponent = 4.04 * (2 * d + SPARE_ENTRIES) * UNIT * gamma
+    of_sum = (n + 24) * 1.01 * UNIT + exponent * 2 * (reach + of_center) ** 2
+    constant = total * of_sum + 4 * UNIT * abs(rho)
+    return RoundingBound(
+        degrees=np.array([_stored(c * (1 + 1e-9), k * j) for j, c in enumerate(degrees)]),
+        constant=constant * (1 + 1e-9) + total * UNDERFLOW + 1e-290,
+        per_square=_stored(total * exponent * 2 * (1 + 1e-9), 2 * k),
+        relative=(16 * UNIT + exponent * 8 * of_center**2) * (1 + 1e-9),
+        relative_per_square=_stored((exponent * 2 + 4 * UNIT * gamma) * (1 + 1e-9), 2 * k),
+    )
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def polynomial_rounding_bound(
+    points: FloatArray,
+    beta: FloatArray,
+    gamma: float,
+    coef0: float,
+    degree: int,
+    coefficients: FloatArray,
+    rho: float,
+) -> RoundingBound:
+    """Bound the rounding error of a polynomial kernel that was converted exactly."""
+    n, d = points.shape
+    total = float(np.abs(beta).sum())
+    scales = PowerScales.of(points, gamma, coef0, degree)
+    points = np.ldexp(points, -scales.of_points) if scales.of_points else points
+    norms = np.sqrt(np.einsum("ij,ij->i", points, points))
+    longest = float(norms.max(initial=0.0))
+    reach = _stored(longest, scales.of_points)
+    if not (abs(gamma) <= MOST_FACTOR and reach <= MOST_FACTOR and abs(gamma) * reach <= MOST_FACTOR):
+        return _nothing(degree)
+    if not _is_moderate(total):
+        return _nothing(degree)
+    entries = 2 * d + SPARE_ENTRIES
+    both = (2 * n + (degree + 1) * (entries + 8) + 8 * degree + 64) * 1.01 * UNIT
+    evaluated = (2 * degree * (d + 4) + 20) * 1.01 * UNIT
+    stored = symmetric_norms(coefficients, d, degree)
+    # sum |beta_i| (gamma |x_i| r + |coef0|)^degree bounds every sum, plus the error by underflow in powers of
+    # a vector, which is largest for the longest vector.
+    degrees = np.zeros(degree + 1)
+    for m in range(degree + 1):
+        of_points = float(np.abs(beta) @ norms**m)
+        if m:
+            of_points += NEGLIGIBLE_POWER * total * longest**m
+        size = both * (abs(scales.weight(m)) * of_points)
+        degrees[m] = _stored(size, scales.exponent(m)) + evaluated * stored[m]
+    if longest > 0:
+        degrees[degree] += SMALLEST
+    # Products x_i z_i that underflow change the base of the power by at most this.
+    of_base = entries * 2.0**-1074 * (1 + abs(gamma)) * degree * 2.0**degree
+    constant = 8 * UNIT * abs(rho) + total * of_base + 1e-290
+    return RoundingBound(degrees * (1 + 1e-9), constant, 0.0, 4 * UNIT, 0.0)
+
+
+def _is_moderate(total: float) -> bool:
+    """Return whether the sum of |coefficients| is far from underflow and overflow, or exactly 0."""
+    return total == 0 or LEAST_TOTAL <= total <= MOST_TOTAL
+
+
+def _nothing(order: int) -> RoundingBound:
+    """Return the infinite bound of a function that cannot be certified."""
+    return RoundingBound(np.full(order + 1, math.inf), math.inf, math.inf, math.inf, math.inf)
+
+
+def _stored(x: float, exponent: int) -> float:
+    """Return at least ``x 2^exponent``, and at least SMALLEST unless `x` is 0."""
+    if x == 0:
+        return 0.0
+    with np.errstate(over="ignore"):
+        return max(float(np.ldexp(x, exponent)), SMALLEST)
+
+
+def _about_center(per_norm: FloatArray, of_center: float) -> FloatArray:
+    """Return a polynomial in r that bounds ``sum_m c_m ||z||^m``, using ``||z|| <= r + of_center``."""
+    out = np.zeros_like(per_norm)
+    for m, c in enumerate(per_norm):
+        for j in range(m + 1):
+            out[j] += c * math.comb(m, j) * of_center ** (m - j)
+    return out
+
+
+# Degrees without a number of their own may add this much at the distance of most support vectors.
+NEGLIGIBLE = 1e-4
+MOST_DEGREES = 30
+
+
+def last_degree(terms: DualExpansion, gamma: float, reach: float, order: int) -> int:
+    """Return the last degree of the residual that needs its own number, for rows at distance `reach`."""
+    if not len(terms.points):
+        return order + 1
+    exponent = 2 * gamma * 1.2 * reach * reach
+    total = max((float(np.abs(beta).sum()) for beta in terms.beta), default=0.0)
+    top = order + SPECTRAL
+    while top < order + MOST_DEGREES:
+        size = 0.5 * ((top + 1) * math.log(max(exponent, 1e-300)) - math.lgamma(top + 2))
+        if math.log(max(total, 1e-300)) + size <= math.log(NEGLIGIBLE):
+            break
+        top += 1
+    return top
+
+
+def gaussian_certificate(
+    terms: DualExpansion,
+    p: int,
+    gamma: float,
+    center: FloatArray,
+    coefficients: FloatArray,
+    moved: FloatArray,
+    rho: float,
+    *,
+    order: int,
+    tail: Tail,
+    about_zero: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Return one function's ``(top + 1,)`` degrees and ``(5,)`` rest for :func:`certificate.error_bounds`.
+
+    Parameters
+    ----------
+    tail : Tail
+        For this order or a lower one.
+    coefficients, moved
+        The packed polynomial as stored, and the symmetric norms of what shortening changed.
+    """
+    points, beta = terms.points_of(p), terms.beta[p]
+    tail = tail.of_order(order)
+    rounding = gaussian_rounding_bound(
+        points,
+        beta,
+        gamma,
+        center,
+        coefficients,
+        moved,
+        rho,
+        order=order,
+        about_zero=about_zero,
+    )
+    degrees = tail.degrees.copy()
+    degrees[: order + 1] += rounding.degrees
+    return rounded_up(degrees), rounded_up(_rest(rounding, tail.beyond))
+
+
+def polynomial_certificate(
+    terms: DualExpansion,
+    p: int,
+    gamma: float,
+    coef0: float,
+    degree: int,
+    coefficients: FloatArray,
+    rho: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the same numbers for a kernel that was converted exactly, where only rounding errs."""
+    points, beta = terms.points_of(p), terms.beta[p]
+    rounding = polynomial_rounding_bound(points, beta, gamma, coef0, degree, coefficients, rho)
+    return rounded_up(rounding.degrees), rounded_up(_rest(rounding, 0.0))
+
+
+def _rest(rounding: RoundingBound, beyond: float) -> FloatArray:
+    rest = np.zeros(REST)
+    rest[:] = (
+        beyond,
+        rounding.constant,
+        rounding.per_square,
+        rounding.relative,
+        rounding.relative_per_square,
+    )
+    return rest
+
+
+def rounded_up(values: FloatArray) -> FloatArray:
+    """Return values rounded up to a few digits, because writing a bound must not make it smaller."""
+    return np.array([_rounded_up(value) for value in values])
+
+
+def _rounded_up(value: float) -> float:
+    return 0.0 if value == 0 else max(float(f"{value * (1 + 1e-5):.6g}"), SMALLEST)
