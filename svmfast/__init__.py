@@ -15,40 +15,7 @@ Names are imported when they are first used, so ``import svmfast`` costs next to
 """
 
 # Nothing is imported here: under ``python -m svmfast`` the current folder comes first on the import
-# path, until __main__ takes it off. Type checkers take this name for true, as typing's own.
-TYPE_CHECKING = False
-
-if TYPE_CHECKING:
-    from svmfast.api.bound_check import BoundCheck as BoundCheck
-    from svmfast.api.bound_check import bound_check as bound_check
-    from svmfast.api.compare import Comparison as Comparison
-    from svmfast.api.compare import compare as compare
-    from svmfast.api.estimators import from_sklearn as from_sklearn
-    from svmfast.api.export import export as export
-    from svmfast.api.export_report import Export as Export
-    from svmfast.api.frontier import frontier as frontier
-    from svmfast.api.given import rows_of as rows_of
-    from svmfast.api.info import info as info
-    from svmfast.api.many import predict_files as predict_files
-    from svmfast.api.predict import predict as predict
-    from svmfast.api.predictor import Predictor as Predictor
-    from svmfast.api.result import Result as Result
-    from svmfast.api.scale import scale as scale
-    from svmfast.errors import SvmfastError as SvmfastError
-    from svmfast.formats.detect import load_model as load_model
-    from svmfast.formats.detect import save_model as save_model
-    from svmfast.formats.ranges import read_ranges as read_ranges
-    from svmfast.formats.svmlight import Dataset as Dataset
-    from svmfast.formats.svmlight import read_svmlight as read_svmlight
-    from svmfast.formats.svmlight import stream_svmlight as stream_svmlight
-    from svmfast.formats.svmlight_writer import write_svmlight as write_svmlight
-    from svmfast.importers.to_sklearn import to_sklearn as to_sklearn
-    from svmfast.models.answer import Answer as Answer
-    from svmfast.models.scaled import ScaledModel as ScaledModel
-    from svmfast.models.scaling import Scaling as Scaling
-    from svmfast.options import Reading as Reading
-    from svmfast.rows import Rows as Rows
-    from svmfast.rows import as_rows as as_rows
+# path, until __main__ takes it off. Type checkers and editors read __init__.pyi.
 
 __version__ = "0.1.0"
 

@@ -2,41 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
 from typing import Any
 
 from svmfast.display import shown
 from svmfast.errors import OptionError, WrongTypeError
 from svmfast.values import Value
-
-
-def check_number(
-    name: str, value: Any, *, least: float = 0.0, above: bool = False, most: float = math.inf
-) -> None:
-    """Refuse anything but a finite number in a range, or None for a default.
-
-    Parameters
-    ----------
-    name : str
-        What the number is.
-    value : object
-    least, most : float
-        Both belong to the range, `least` not with `above`.
-
-    Raises
-    ------
-    WrongTypeError, OptionError
-    """
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise WrongTypeError(name, value, "a number")
-    number = float(value)
-    if not math.isfinite(number) or not least <= number <= most or (above and number == least):
-        low = f"above {least:g}" if above else f"of at least {least:g}"
-        high = f" and at most {most:g}" if math.isfinite(most) else ""
-        raise OptionError(f"{name} is {number:g}; expected a finite number {low}{high}")
 
 
 def checked(name: str, value: Any, kind: Value) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.display import shown
+from svmfast.display import count, shown
 
 FloatArray = NDArray[np.float64]
 
@@ -25,6 +25,8 @@ MAX_CONFUSED = 10
 #: Minimum rows of a class whose recall is compared with the accuracy; maximum number of lines about such
 #: classes.
 MIN_ROWS, MAX_LINES = 5, 5
+#: A conversion loses a class if less than this percentage of its rows keep their label, of at least so many.
+LOST, LOST_ROWS = 50.0, 2
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,63 @@ def lost_classes(predicted: FloatArray, exact: FloatArray, target: FloatArray) -
         and (recall := known[score.label].recall)
         and 2 * score.correct < known[score.label].correct > 1
     )
+
+
+@dataclass(frozen=True)
+class KeptLabels:
+    """How many rows with each label of the exact model keep it: ``correct`` of ``rows``.
+
+    Attributes
+    ----------
+    classes : tuple of ClassScore
+        Empty for regression.
+    """
+
+    classes: tuple[ClassScore, ...] = ()
+
+    @property
+    def balanced_percent(self) -> float | None:
+        """Mean over the classes of the share of their rows that keep the label, in percent."""
+        return balanced_accuracy(self.classes) if any(one.rows for one in self.classes) else None
+
+    @property
+    def worst(self) -> ClassScore | None:
+        """The class of whose rows the smallest share keeps the label."""
+        found = [one for one in self.classes if one.rows]
+        return min(found, key=lambda one: (one.correct / one.rows, -one.rows), default=None)
+
+    def lost(self, percent: float = LOST, least: int = LOST_ROWS) -> str | None:
+        """Describe the worst class of at least so many rows, if fewer than `percent` keep the label."""
+        one = KeptLabels(tuple(one for one in self.classes if one.rows >= least)).worst
+        if one is None or 100 * one.correct >= percent * one.rows:
+            return None
+        return (
+            f"{100 - 100 * one.correct / one.rows:.3g}% of the labels differ on the {one.rows:,} rows to "
+            f"which the exact model gives label {class_word(one.label)}, more than {100 - percent:g}%"
+        )
+
+    def lines(self) -> list[str]:
+        """Return the line of reports, if there are classes."""
+        one, balanced = self.worst, self.balanced_percent
+        if one is None or balanced is None:
+            return []
+        return [
+            f"by class     {100 - balanced:.3g}% of the labels differ in the mean of the classes, most in "
+            f"{class_word(one.label)}: {100 - 100 * one.correct / one.rows:.3g}% of {count(one.rows, 'row')}"
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        one = self.worst
+        return {
+            "balanced_agreement_percent": self.balanced_percent,
+            "worst_class": one
+            and {
+                "label": shown_label(one.label),
+                "rows": one.rows,
+                "labels_differing": one.rows - one.correct,
+            },
+        }
 
 
 def class_word(label: float, names: Mapping[float, str] | None = None) -> str:

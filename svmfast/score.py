@@ -145,6 +145,19 @@ class Quality:
         return neglected_lines(self.classes, self.accuracy or 0.0, names)
 
 
+def ends(low: float, high: float, digits: int) -> str:
+    """Return the interval of a percentage as text; an end may be infinite."""
+    first, last = f"{low:.{digits}g}%", f"{high:.{digits}g}%"
+    if math.inf in (-low, high):
+        return f"at least {first}" if math.isfinite(low) else f"at most {last}"
+    return f"{first} to {last}"
+
+
+def interval_text(low: float, high: float) -> str:
+    """Return the interval of a percentage at 95 % as all reports give it."""
+    return f"95% confidence: {ends(low, high, 3)}"
+
+
 #: The figures of classification and of regression, as reports name them.
 OF_CLASSES = ("accuracy", "balanced_accuracy", "auc", "auc_error", "classes", "confusion")
 OF_VALUES = ("mse", "scc", "rmse", "mae", "r2")

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast.api.column_order import ColumnOrder
+from svmfast.api.declared import takes
 from svmfast.api.given import MODEL, check_array, check_width, is_path, open_model, rows_of, with_scaling_of
 from svmfast.api.listener import Listener
-from svmfast.arguments import checked
+from svmfast.api.verb_options import BoundCheckOptions
 from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.evaluation import bound_check as checks
 from svmfast.evaluation.bound_check import Bound, BoundReport
@@ -19,11 +20,11 @@ from svmfast.evaluation.scale import ScaleCheck
 from svmfast.models.base import BoundedModel, bounded
 from svmfast.models.certified import certifies
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.memory import require_memory
 from svmfast.models.scaled import unscaled
-from svmfast.options import Reading
+from svmfast.options import Reading, made
 from svmfast.threads import thread_count
-from svmfast.values import Share, percentage
+from svmfast.values import percentage
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -126,19 +127,14 @@ class BoundCheck(BoundReport):
         return out
 
 
+@takes(BoundCheckOptions)
 def bound_check(
     data: Any,
     *,
-    model: Model | str | os.PathLike[str] | None = None,
-    gamma: float | None = None,
-    order: int | None = None,
-    center: Center | None = None,
-    require_certified: float | None = None,
-    tolerance: float | None = None,
     threads: int | None = None,
-    memory: int = MEMORY,
     reading: Reading | None = None,
     listener: Listener | None = None,
+    **options: Any,
 ) -> BoundCheck:
     """Check for which gamma RBF models can be approximated, or whether rows are inside the bound.
 
@@ -146,24 +142,10 @@ def bound_check(
     ----------
     data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
         A file is read block by block, in bounded memory.
-    model : Model or path, optional
-        Check the rows against this model's bound.
-    gamma : float, optional
-        Without `model`: check the rows against each other for this kernel width.
-    order : int, optional
-        Order of an exact model's expansion, 0 to 16 (default: 2); an approximated model has its own.
-    center : {"auto", "origin", "mean"}, optional
-        Center of an exact model's expansion: the origin, the mean, or the better of the two (auto, default).
-    require_certified : float, optional
-        The share of the labels that must be certified (0.99 is 99%); the verdict then says whether they are.
-    tolerance : float, optional
-        With a certified model: count a row as certified only if its error bound is at most this. Rows of a
-        regression model are counted only with a tolerance.
+    {options}
     threads : int, optional
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer does not
         depend on it.
-    memory : int
-        Limit on the memory for the model, in bytes.
     reading : Reading, optional
         The format of the rows, for data given by a path.
     listener : Listener, optional
@@ -181,26 +163,25 @@ def bound_check(
     UnsupportedError
         No validity bound is known for the model.
     """
-    required = require_certified
-    if required is not None:
-        required = checked("`require_certified`", required, Share(zero=True, whole=True))
+    chosen = made(BoundCheckOptions, options)
+    model, gamma, order, memory = chosen.model, chosen.gamma, chosen.order, chosen.memory
     if model is not None and gamma is not None:
         raise OptionError("`model` and `gamma` exclude each other: a model has its own gamma")
-    for option, value in (("`require_certified`", required), ("`tolerance`", tolerance)):
-        if value is not None and model is None:
-            raise OptionError(f"{option} needs `model`")
+    for option in ("require_certified", "tolerance"):
+        if getattr(chosen, option) is not None and model is None:
+            raise OptionError(f"`{option}` needs `model`")
     listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
     asked: dict[str, Any] = {
-        "center": center or "auto",
-        "require_certified": required,
-        "tolerance": tolerance,
+        "center": chosen.center or "auto",
+        "require_certified": chosen.require_certified,
+        "tolerance": chosen.tolerance,
     }
     asked["data"] = os.fspath(data) if is_path(data) else getattr(data, "path", None) or "the data"
     if model is None:
         reading = with_scaling_of(reading, [], memory=memory)
         report = _check_data(data, gamma, 2 if order is None else order, reading, cores, listener)
         return BoundCheck(**vars(report), **asked)
-    name = os.fspath(model) if is_path(model) else "the model"  # type: ignore[arg-type]
+    name = os.fspath(model) if is_path(model) else "the model"
     judged: Any = model
     if is_path(model):
         judged = open_model(model, listener.note, listener.warn, memory=memory).model
@@ -210,32 +191,27 @@ def bound_check(
         require_memory(judged, memory)
     reading = with_scaling_of(reading, [(name, judged)], memory=memory)
     judged = unscaled(judged)
-    _check_combination(judged, name, order, center, required, tolerance)
+    _check_combination(judged, name, chosen)
     blocks = _fitting(data, reading, str(asked["data"]), judged, cores, listener)
-    report = checks.check_model(blocks, judged, order=order, tolerance=tolerance, threads=cores)
+    report = checks.check_model(blocks, judged, order=order, tolerance=chosen.tolerance, threads=cores)
     return BoundCheck(**vars(report), **asked, model=name)
 
 
-def _check_combination(
-    model: Model,
-    name: str,
-    order: int | None,
-    center: str | None,
-    require_certified: float | None,
-    tolerance: float | None,
-) -> None:
-    for option, given in (("`center`", center), ("`order`", order)):
-        if given is not None and not isinstance(model, KernelExpansion):
-            raise OptionError(f"{option} is for exact models: an approximated model has its own")
+def _check_combination(model: Model, name: str, options: BoundCheckOptions) -> None:
+    if not isinstance(model, KernelExpansion):
+        for option in ("center", "order"):
+            if getattr(options, option) is not None:
+                raise OptionError(f"`{option}` is for exact models: an approximated model has its own")
     if not certifies(model):
-        for option, value in (("`require_certified`", require_certified), ("`tolerance`", tolerance)):
-            if value is not None:
-                raise OptionError(f"{option}: the model has no certificate")
-    if require_certified is not None and tolerance is None and model.head.is_regression:
+        for option in ("require_certified", "tolerance"):
+            if getattr(options, option) is not None:
+                raise OptionError(f"`{option}`: the model has no certificate")
+    required = options.require_certified
+    if required is not None and options.tolerance is None and model.head.is_regression:
         raise OptionError(
             "values are certified within a tolerance; give `tolerance`, the largest error to accept"
         )
-    if isinstance(model, BoundedModel) and not bounded(model) and require_certified is None:
+    if isinstance(model, BoundedModel) and not bounded(model) and required is None:
         raise UnsupportedError(
             f"{name}: no validity bound is known for a model that was calibrated or shortened to fit a size",
             "`require_certified` uses its certificate"

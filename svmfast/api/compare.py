@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.api.column_order import IN_MEMORY, ColumnOrder
+from svmfast.api.declared import takes
 from svmfast.api.given import (
     check_array,
     check_scale,
@@ -24,7 +25,7 @@ from svmfast.api.given import (
     with_scaling_of,
 )
 from svmfast.api.listener import Listener
-from svmfast.arguments import checked
+from svmfast.api.verb_options import CompareOptions
 from svmfast.display import count
 from svmfast.errors import OptionError, WrongTypeError
 from svmfast.evaluation import report
@@ -32,11 +33,11 @@ from svmfast.evaluation.compare import ComparedModel, ComparisonData
 from svmfast.evaluation.compare import compare as compare_models
 from svmfast.evaluation.timing import measure
 from svmfast.formats._dataset import naming_file
-from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.memory import require_memory
 from svmfast.models.scaled import scaling_of, unscaled
-from svmfast.options import Reading
+from svmfast.options import Reading, made
 from svmfast.threads import thread_count
-from svmfast.values import Share, percentage
+from svmfast.values import percentage
 
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
@@ -110,7 +111,7 @@ class Comparison(ComparisonData):
         for row in self.models:
             labels, values = row.labels_differing_percent, row.values_differing_percent
             if labels is not None and labels > limit:
-                share = f"{row.labels_differing:,} of {count(self.rows, 'label')} differ ({labels:.4g}%)"
+                share = f"{labels:.3g}% of the labels differ ({row.labels_differing:,} of {self.rows:,})"
                 found.append(f"{row.path}: {share}, more than {limit:g}%")
             if values is not None and values > limit:
                 found.append(
@@ -128,18 +129,17 @@ class Comparison(ComparisonData):
         ]
 
 
+@takes(CompareOptions)
 def compare(
     models: Mapping[str, Model | str | os.PathLike[str]] | Sequence[str | os.PathLike[str]],
     data: Any,
     labels: ArrayLike | None = None,
     *,
-    max_diff: float | None = None,
     threads: int | None = None,
-    repeats: int = 7,
-    memory: int = MEMORY,
     reading: Reading | None = None,
     timed: bool = False,
     listener: Listener | None = None,
+    **options: Any,
 ) -> Comparison:
     """Compare models with the exact model, which comes first, on the same rows.
 
@@ -150,17 +150,9 @@ def compare(
     data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
     labels : (n,) array_like, optional
         True labels or values; a Dataset has its own. Without them no accuracy or error is reported.
-    max_diff : float, optional
-        Limit on the share of labels that differ from the exact model's, such as 0.005 for 0.5%; regression:
-        on the root mean square difference from its values, divided by their standard deviation
-        (:meth:`Comparison.beyond_the_limit`). It is compared with the figure measured on `data`; what other
-        rows like these may show is `labels_differing_limit_percent`.
+    {options}
     threads : int, optional
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
-    repeats : int
-        The most timed predictions of each model; the medians are reported.
-    memory : int
-        Limit on the memory for each model, in bytes.
     reading : Reading, optional
         The format of the rows, for data given by a path.
     timed : bool
@@ -178,15 +170,14 @@ def compare(
     OptionError
         There are no models, or the numbers of labels and rows differ.
     """
-    if max_diff is not None:
-        max_diff = checked("`max_diff`", max_diff, Share(zero=True, whole=True))
+    asked = made(CompareOptions, options)
     listener, cores = listener or Listener(), thread_count(threads)
     named = list(models.items() if isinstance(models, Mapping) else ((os.fspath(p), p) for p in models))
     if not named:
         raise OptionError("there is no model to compare")
-    compared = [_compared(name, one, memory, listener, timed=timed) for name, one in named]
+    compared = [_compared(name, one, asked.memory, listener, timed=timed) for name, one in named]
     carriers = [(one.path, one.model) for one in compared]
-    reading = with_scaling_of(reading or Reading(), carriers, memory=memory)
+    reading = with_scaling_of(reading or Reading(), carriers, memory=asked.memory)
     if reading.scale is not None:
         compared = [_behind_scaling(one) for one in compared]
     widths: list[int] = []
@@ -207,7 +198,7 @@ def compare(
             targets,
             scaling=scaling,
             threads=cores,
-            repeats=repeats,
+            repeats=asked.repeats,
             data_path=path,
             parse_seconds=parse_seconds,
             progress=listener.progress,
@@ -216,7 +207,7 @@ def compare(
     if scaling is not None:
         scaling = scaling.for_labels(None if labels_of is None else labels_of.tolist())
     names = None if scaling is None else scaling.names_of_labels
-    return Comparison(**{**vars(found), "class_names": names, "max_diff": max_diff})
+    return Comparison(**{**vars(found), "class_names": names, "max_diff": asked.max_diff})
 
 
 def _compared(name: str, given: Any, memory: int, listener: Listener, *, timed: bool) -> ComparedModel:

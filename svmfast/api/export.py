@@ -15,6 +15,7 @@ import numpy as np
 
 from svmfast import __version__
 from svmfast.api.column_order import IN_MEMORY, ColumnOrder
+from svmfast.api.declared import takes
 from svmfast.api.export_report import Export, report_of
 from svmfast.api.given import (
     MODEL,
@@ -27,12 +28,13 @@ from svmfast.api.given import (
     with_scaling_of,
 )
 from svmfast.api.listener import Listener
+from svmfast.api.verb_options import ExportOptions
 from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.exports.languages import LANGUAGES, Language
 from svmfast.formats.detect import identity_of
-from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.memory import require_memory
 from svmfast.models.scaled import scaling_of, unscaled, with_scaling
-from svmfast.options import Reading
+from svmfast.options import Reading, made
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
@@ -53,30 +55,24 @@ _WORDS = {
     "ranges": "a range file",
     "probability": "probabilities",
 }
-#: Default number of rows that a C file contains for its own test.
-TEST_ROWS = 200
 #: Largest number of rows of a file on which an export is measured.
 MOST_ROWS = 100_000
 
 
+@takes(ExportOptions)
 def export(
     model: Model | str | os.PathLike[str],
     to: str = "c",
     *,
-    prefix: str = "model",
     precision: Literal["float", "double"] | None = None,
     test: Any = None,
-    test_rows: int = TEST_ROWS,
     feature_names: Sequence[str] | str | os.PathLike[str] = (),
-    probability: bool = False,
-    max_flash: int | None = None,
-    device: str | None = None,
     data: Any = None,
     ranges: bool = False,
     threads: int | None = None,
-    memory: int = MEMORY,
     reading: Reading | None = None,
     listener: Listener | None = None,
+    **options: Any,
 ) -> Export:
     """Convert a model to another language (docs/export.md).
 
@@ -86,34 +82,21 @@ def export(
         A model of any kind except a cascade, with any kernel except precomputed.
     to : str
         The language, a key of :data:`svmfast.exports.languages.LANGUAGES`.
-    prefix : str
-        C: prefix of every name, of letters, digits and ``_``.
+    {options}
     precision : {"float", "double"}, optional
         Precision of the exported arithmetic. Default: float for C, double for all others.
     test : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path, optional
         Rows on which the exported arithmetic is compared with the model's (default: vectors of the model).
         Their labels are not used. C: the file contains the first `test_rows` of them and a test. At most
         100,000 rows of a file are read.
-    test_rows : int
     feature_names : sequence of str, or path
         A name for each feature; a file has one name per line. Default: the model's own names, if it has
         them. LIBSVM's text with names that are given here is wrapped in an svmfast file, which finds the
         columns of tables by these names.
-    probability : bool
-        ONNX: add an output with the probabilities of ``svm-predict -b 1``. The label stays that of the vote.
-    max_flash : int, optional
-        C: limit on the bytes of constant tables, including a scaling and the names of classes; with
-        `device`, on those of tables and code. A LIBSVM model that needs more is approximated or compressed
-        with `data`, whichever differs less in the exported arithmetic.
-    device : str, optional
-        C in single precision: a key of :data:`svmfast.exports.devices.DEVICES`. The size of the code on
-        this device is reported and counts towards `max_flash`.
     data : rows, as for `test`
     ranges : bool
         LIBSVM's text: also return the model's scaling as a range file for svm-scale.
     threads : int, optional
-    memory : int
-        Limit on the memory for the model, in bytes.
     reading : Reading, optional
         The format of the rows, for data given by a path. Its `scale` becomes part of the exported model.
     listener : Listener, optional
@@ -132,25 +115,26 @@ def export(
     NegativeAnswerError
         No model fits into `max_flash`.
     """
+    chosen = made(ExportOptions, options)
     language, names = _language(to), _names(feature_names)
     asked = {
-        "prefix": prefix != "model",
+        "prefix": chosen.prefix != "model",
         "precision": precision not in (None, language.precision),
         "feature_names": bool(names),
-        "max_flash": max_flash is not None,
-        "device": device is not None,
+        "max_flash": chosen.max_flash is not None,
+        "device": chosen.device is not None,
         "ranges": ranges,
-        "probability": probability,
+        "probability": chosen.probability,
     }
-    _check_options(language, asked, prefix, precision, test_rows, device)
+    _check_options(language, asked, chosen, precision)
     listener, cores, reading = listener or Listener(), thread_count(threads), reading or Reading()
-    given = _model(model, memory, listener)
-    if data is not None and max_flash is None:
+    given = _model(model, chosen.memory, listener)
+    if data is not None and chosen.max_flash is None:
         raise OptionError("`data` is only used with `max_flash`")
     if reading.unlabelled and test is None and data is None:
         raise OptionError("`unlabelled` is only used with `test` or `data`")
     # The exported model contains the scaling and accepts raw rows, so it is measured on raw rows.
-    scale = with_scaling_of(reading, [("the model", given)], memory=memory).scale
+    scale = with_scaling_of(reading, [("the model", given)], memory=chosen.memory).scale
     if scaling_of(given) is None:
         given = with_scaling(given, scale)
     source = _RowSource(given, replace(reading, scale=None), cores, listener, ColumnOrder())
@@ -172,15 +156,15 @@ def export(
         )
     name = precision or language.precision
     dtype = np.dtype(np.float32 if name == "float" else np.float64)
-    wanted = _Wanted(language, prefix, dtype, names, test_rows, device, probability)
-    if probability:
+    wanted = _Wanted(language, dtype, names, chosen)
+    if chosen.probability:
         _check_probability(given)
-    if max_flash is None:
-        made = _computed(wanted, given, "", given, source, test)
+    if chosen.max_flash is None:
+        found = _computed(wanted, given, "", given, source, test)
     else:
-        made = _within(max_flash, wanted, given, source, test, data)
+        found = _within(chosen.max_flash, wanted, given, source, test, data)
     _note_probability(wanted, given, listener)
-    return made
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,12 +172,9 @@ class _Wanted:
     """The options of an export that computes, after they have been checked."""
 
     language: Language
-    prefix: str
     dtype: np.dtype[Any]
     names: tuple[str, ...]
-    test_rows: int
-    device: str | None
-    probability: bool
+    options: ExportOptions
 
 
 def _check_probability(model: Model) -> None:
@@ -209,7 +190,8 @@ def _check_probability(model: Model) -> None:
 def _note_probability(wanted: _Wanted, model: Model, listener: Listener) -> None:
     """Note that the file lacks the model's probabilities; JSON has their parameters."""
     language, head = wanted.language, model.head
-    if wanted.probability or head.is_regression or not head.has_probability or language.name == "json":
+    has = head.has_probability and not head.is_regression
+    if wanted.options.probability or not has or language.name == "json":
         return
     how = "`probability` adds them" if "probability" in language.abilities else "ONNX can have them"
     listener.note(f"the model has probabilities, but the {language.name} file does not; {how}")
@@ -221,10 +203,8 @@ def _within(
     """Export `given`, or a smaller model that is made of it with `data`, in at most `max_flash` bytes."""
     from svmfast.api.flash import Limit, fitting
 
-    if max_flash < 1:
-        raise OptionError(f"`max_flash` {max_flash} is not positive")
     own, _ = source.read(data)
-    limit = Limit(max_flash, wanted.dtype, wanted.device)
+    limit = Limit(max_flash, wanted.dtype, wanted.options.device)
     fitted = fitting(given, limit, own, source.threads, source.listener)
     source = replace(source, model=fitted.model)
     made = _computed(wanted, fitted.model, fitted.made_by, given, source, test)
@@ -253,22 +233,21 @@ def _computed(
     checked: CheckedRows | None = None
     if rows is not None and "test" in language.abilities:
         checked = accuracy.checked_rows(
-            reference, computation, exported, dtype, rows, wanted.test_rows, found, threads
+            reference, computation, exported, dtype, rows, wanted.options.test_rows, found, threads
         )
     origin = _origin(model)
     if made_by:
         origin |= {"made by": made_by, "from": identity_of(reference)}
-    settings = Settings(wanted.prefix, dtype, origin, found, checked, names, wanted.probability)
-    return _printed(language, computation, settings, made_by, wanted.device)
+    options = wanted.options
+    settings = Settings(options.prefix, dtype, origin, found, checked, names, options.probability)
+    return _printed(language, computation, settings, made_by, options.device)
 
 
 def _check_options(
     language: Language,
     asked: Mapping[str, bool],
-    prefix: str,
+    options: ExportOptions,
     precision: str | None,
-    test_rows: int,
-    device: str | None,
 ) -> None:
     """Raise OptionError for options that the language does not support or that are out of range.
 
@@ -279,14 +258,12 @@ def _check_options(
     for ability, given in asked.items():
         if given and ability not in language.abilities:
             raise OptionError(f"`to` {language.name} does not support {_WORDS[ability]}")
-    if not _IDENTIFIER.fullmatch(prefix):
+    if not _IDENTIFIER.fullmatch(options.prefix):
         raise OptionError(
-            f"`prefix` '{prefix}' cannot begin a name; give a letter, then letters, digits, '_'"
+            f"`prefix` '{options.prefix}' cannot begin a name; give a letter, then letters, digits, '_'"
         )
-    if test_rows < 1:
-        raise OptionError(f"`test_rows` {test_rows} is not positive")
-    if device is not None:
-        _check_device(device, precision)
+    if options.device is not None and precision == "double":
+        raise OptionError("`device` counts the code of single precision; leave out `double`")
 
 
 def _model(given: Any, memory: int, listener: Listener) -> Model:
@@ -372,16 +349,6 @@ def _own_names(model: Model, width: int) -> tuple[str, ...]:
     scaling = scaling_of(model)
     names = None if scaling is None else scaling.feature_names
     return names if names is not None and len(names) == width else ()
-
-
-def _check_device(device: str, precision: str | None) -> None:
-    """Raise OptionError for a device or precision whose code size is not known."""
-    from svmfast.exports.devices import DEVICES
-
-    if device not in DEVICES:
-        raise OptionError(f"`device` '{device}' is not one of {', '.join(DEVICES)}")
-    if precision == "double":
-        raise OptionError("`device` counts the code of single precision; leave out `double`")
 
 
 def _printed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import time
@@ -11,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from svmfast.api.declared import takes
 from svmfast.api.frontier_inputs import ExactInput, opened_exact, read_row_sets
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
@@ -51,14 +51,11 @@ class FrontierResult:
         The folder of the models and reports.
     recommended : str or None
         The recommended model's file; None if no model meets the limits.
-    figure : bool
-        Whether the figure was drawn, which needs matplotlib.
     """
 
     report: Frontier
     folder: str
     recommended: str | None
-    figure: bool
 
     def __repr__(self) -> str:
         return "\n".join([*self.table(), *self.lines()])
@@ -99,6 +96,7 @@ class FrontierResult:
         return self.recommended
 
 
+@takes(FrontierOptions, Reading)
 def frontier(
     exact: PathLike,
     data: PathLike,
@@ -121,6 +119,7 @@ def frontier(
     test : path, optional
         Rows that `exact` was not trained on: half of them choose the model, the others confirm the choice.
         Default: parts of `data`.
+    {options}
     output : path, optional
         Folder for the models and the reports. Default: NAME.frontier in the current folder.
     threads : int, optional
@@ -129,9 +128,6 @@ def frontier(
         Receives progress, remarks and warnings.
     document : callable, optional
         Converts the figures to the content of report.json.
-    **options
-        Fields of :class:`svmfast.frontiers.options.FrontierOptions` (shares as fractions:
-        ``max_diff=0.005`` is 0.5%) and of :class:`svmfast.options.Reading`.
 
     Returns
     -------
@@ -187,7 +183,7 @@ def frontier(
     )
     run = FrontierRun(request, folder, sets, measuring, origin, listener.progress)
     found = run.run()
-    return _written(found, run, document, listener)
+    return _written(found, run, document)
 
 
 def default_folder(exact: str) -> str:
@@ -344,7 +340,6 @@ def _written(
     found: Frontier,
     run: FrontierRun,
     document: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    listener: Listener,
 ) -> FrontierResult:
     """Write the reports and the recommended model."""
     from svmfast.frontiers import report
@@ -355,19 +350,9 @@ def _written(
     # Scripts rely on this name, whatever the model is; that of an earlier run is gone (Folder.open).
     place = folder.path / "recommended"
     if best is not None:
-        folder.write_bytes(place.name, run.content(best))
+        folder.write_bytes(place.name, run.entries.content(best))
         found = replace(found, copy=os.fspath(place))
-    figure = importlib.util.find_spec("matplotlib") is not None
-    if figure:
-        from svmfast.frontiers.figure import draw
-
-        for kind, content in draw(found).items():
-            folder.write_bytes(f"figure.{kind}", content)
-    else:
-        listener.note(
-            "no figure: matplotlib is not installed; pip install 'svmfast[figures]', then run again"
-        )
     folder.write_bytes("report.html", as_html(found))
-    folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
+    folder.write_bytes("report.md", report.as_markdown(found).encode())
     folder.write("report.json", document(as_dict(found)))
-    return FrontierResult(found, os.fspath(folder.path), found.copy, figure)
+    return FrontierResult(found, os.fspath(folder.path), found.copy)

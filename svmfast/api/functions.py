@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from svmfast.api.declared import option_lines, option_parameters, wrapped
 from svmfast.methods.given import Input
 from svmfast.methods.method import Method
-from svmfast.options import Option, Reading, options_of
+from svmfast.options import Reading, options_of
 
 if TYPE_CHECKING:
     from svmfast.api.result import Result
 
 _INDENT = 4
-_WIDTH = 110
 _DATA = "(n, d) array_like, SciPy sparse matrix, Rows, Dataset or path"
 
 
@@ -58,51 +57,50 @@ def _takes_labels(method: Method) -> bool:
 
 
 def _signature(method: Method) -> inspect.Signature:
-    kinds = inspect.Parameter
     # The first rows are positional in Python, even where the command line has a flag for them.
     rows = [one for one in method.inputs if one.content == "rows"]
     positional = [one for one in method.inputs if one.flag is None or one in rows[:1]]
-    named = [one for one in method.inputs if one not in positional]
-    first = [
-        kinds(one.name, kinds.POSITIONAL_OR_KEYWORD, default=kinds.empty if one.required else None)
-        for one in positional
+
+    def taken(name: str, default: Any = None, hint: str = "Any", *, named: bool = True) -> inspect.Parameter:
+        kind = inspect.Parameter.KEYWORD_ONLY if named else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Parameter(name, kind, default=default, annotation=hint)
+
+    found = [
+        taken(one.name, inspect.Parameter.empty if one.required else None, named=False) for one in positional
     ]
-    later = [kinds(one.name, kinds.KEYWORD_ONLY, default=None) for one in named]
     if _takes_labels(method):
-        first.append(kinds("labels", kinds.POSITIONAL_OR_KEYWORD, default=None))
-    later += [
-        kinds(one.name, kinds.KEYWORD_ONLY, default=one.default)
-        for one in (*options_of(method.options), *options_of(Reading))
-    ]
+        found.append(taken("labels", named=False))
+    found += [taken(one.name) for one in method.inputs if one not in positional]
+    found += option_parameters(method.options, Reading)
     if method.scores_alone:
-        later.append(kinds("scores_only", kinds.KEYWORD_ONLY, default=False))
+        found.append(taken("scores_only", False, "bool"))
     if method.checkpoints:
-        later.append(kinds("checkpoint", kinds.KEYWORD_ONLY, default=None))
-    later.append(kinds("threads", kinds.KEYWORD_ONLY, default=None))
-    return inspect.Signature([*first, *later])
+        found.append(taken("checkpoint", hint="str | os.PathLike[str] | None"))
+    found.append(taken("threads", hint="int | None"))
+    return inspect.Signature(found, return_annotation="Result")
 
 
 def _docstring(method: Method) -> str:
-    parts = [method.summary, "", *_wrapped(method.description, 0), "", "Parameters", "----------"]
+    parts = [method.summary, "", *wrapped(method.description, 0), "", "Parameters", "----------"]
     for given in method.inputs:
         parts += _input(given)
     if _takes_labels(method):
         parts.append("labels : (n,) array_like, optional")
-        parts += _wrapped("Labels for rows without labels.", _INDENT)
+        parts += wrapped("Labels for rows without labels.", _INDENT)
     for one in (*options_of(method.options), *options_of(Reading)):
-        parts += _option(one)
+        parts += option_lines(one)
     if method.scores_alone:
         parts.append("scores_only : bool (default: False)")
-        parts += _wrapped("Only report the scores, without making a model.", _INDENT)
+        parts += wrapped("Only report the scores, without making a model.", _INDENT)
     if method.checkpoints:
-        parts += ["checkpoint : path, optional", *_wrapped(method.checkpoints, _INDENT)]
+        parts += ["checkpoint : path, optional", *wrapped(method.checkpoints, _INDENT)]
     parts += ["threads : int, optional"]
-    parts += _wrapped(
+    parts += wrapped(
         "Default: the cores this process may use, at most ``OMP_NUM_THREADS``. "
         "The result does not depend on it.",
         _INDENT,
     )
-    parts += ["", "Returns", "-------", "svmfast.Result", *_wrapped("The model and its report.", _INDENT)]
+    parts += ["", "Returns", "-------", "svmfast.Result", *wrapped("The model and its report.", _INDENT)]
     parts += [
         "",
         "Raises",
@@ -110,7 +108,7 @@ def _docstring(method: Method) -> str:
         "OptionError, UnsupportedError, MemoryLimitError",
         "NegativeAnswerError",
     ]
-    parts += _wrapped("No model meets the request.", _INDENT)
+    parts += wrapped("No model meets the request.", _INDENT)
     return "\n".join(parts)
 
 
@@ -121,20 +119,4 @@ def _input(given: Input) -> list[str]:
     elif given.content == "rows" and given.flag is not None and given.labels != "ignored":
         kind += ", or a pair of rows and labels"
     head = f"{given.name} : {kind}{'' if given.required else ', optional'}"
-    return [head, *_wrapped(given.help, _INDENT)] if given.help else [head]
-
-
-def _option(one: Option) -> list[str]:
-    default = one.shown or ("" if one.default is None else repr(one.default))
-    kind = one.value.expected() + (f" (default: {default})" if default else ", optional")
-    return [f"{one.name} : {kind}", *_wrapped(one.help, _INDENT)]
-
-
-def _wrapped(text: str, indent: int) -> list[str]:
-    lines: list[str] = []
-    for paragraph in text.split("\n\n"):
-        if lines:
-            lines.append("")
-        body = " ".join(paragraph.split())
-        lines += textwrap.wrap(body, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * indent)
-    return lines
+    return [head, *wrapped(given.help, _INDENT)] if given.help else [head]

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from svmfast.api.column_order import IN_MEMORY, ColumnOrder
+from svmfast.api.declared import takes
 from svmfast.api.given import check_array, check_width, rows_of
 from svmfast.api.listener import Listener
 from svmfast.api.opened_models import opened_models
-from svmfast.api.prediction_options import PredictionOptions
+from svmfast.api.verb_options import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
 from svmfast.formats.answers import OutputColumns
 from svmfast.models.answer import Answer, answer, in_blocks
 from svmfast.models.certified import bounds_its_error
-from svmfast.models.memory import MEMORY
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.requirements import require
 from svmfast.options import Reading, made
@@ -39,6 +39,7 @@ CELLS = 1 << 20
 _IN_MODELS = {"exact", "memory", "precision"}
 
 
+@takes(PredictionOptions)
 class Predictor:
     """A model with prediction options, which are checked before the first row.
 
@@ -46,37 +47,7 @@ class Predictor:
     ----------
     model : Model or path
         A model of any kind.
-    probability : bool
-        Compute probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``), and
-        the label of the vote, which is predicted without this, is in ``voted``.
-    decision_values : bool
-        Also write the decision values, in LIBSVM's order of pairs. An Answer always has them.
-    bound : bool
-        Report which rows are inside the validity bound of an approximated model.
-    certify : bool
-        Report which labels are provably those of the exact model that `model` was made from, and a bound on
-        the error of the decision values (docs/certificate.md). With `probability` this is its most probable
-        label, otherwise the label of the vote. For a LIBSVM model: the bound on the rounding
-        error that proves each label to be svm-predict's (docs/single-precision.md).
-    exact : KernelExpansion or path, optional
-        The exact model. It answers the rows that are not certified, so that every label is the exact model's.
-        Probabilities and decision values of certified rows are those of `model`, of the others the exact
-        model's.
-    fallback : bool, optional
-        Let the exact model that is embedded in `model`, or the exact half of a cascade, answer these rows
-        (default: if there is one). False: never.
-    tolerance : float, optional
-        A row is certified only if its error bound is at most this; regression needs it for `exact`. For a
-        LIBSVM regression model: the largest acceptable error of a value. Single precision then answers where
-        its error bound is at most this (docs/single-precision.md).
-    assume_error : float, optional
-        With `exact`: use this as the error bound of the model's values, instead of a certificate if there is
-        one. Statistical, not proven; compress and dcpred report such quantiles.
-    precision : {"auto", "double"}
-        auto: compute a label in single precision, which is faster, if its error bound proves the label.
-        double: never. The answer is the same.
-    memory : int
-        Limit on the memory for each model, in bytes.
+    {options}
     listener : Listener, optional
         Receives remarks and warnings.
     scale : Scaling or path, optional
@@ -84,8 +55,6 @@ class Predictor:
         scaling of `model` or `exact` is applied automatically.
     identify : bool
         Compute hashes of the models, for :meth:`settings`.
-    names : bool, optional
-        Write the names of the classes instead of their labels. Default: in tables, if the model has names.
 
     Attributes
     ----------
@@ -117,35 +86,12 @@ class Predictor:
         self,
         model: Model | str | os.PathLike[str],
         *,
-        probability: bool = False,
-        decision_values: bool = False,
-        bound: bool = False,
-        certify: bool = False,
-        exact: Model | str | os.PathLike[str] | None = None,
-        fallback: bool | None = None,
-        tolerance: float | None = None,
-        assume_error: float | None = None,
-        precision: Literal["auto", "double"] = "auto",
-        memory: int = MEMORY,
         listener: Listener | None = None,
         identify: bool = False,
         scale: Any = None,
-        names: bool | None = None,
+        **options: Any,
     ) -> None:
-        given = {
-            "probability": probability,
-            "decision_values": decision_values,
-            "bound": bound,
-            "certify": certify,
-            "exact": exact,
-            "fallback": fallback,
-            "tolerance": tolerance,
-            "assume_error": assume_error,
-            "precision": precision,
-            "memory": memory,
-            "names": names,
-        }
-        asked = made(PredictionOptions, given)
+        asked = made(PredictionOptions, options)
         self.column_order = ColumnOrder()
         self.listener = listener or Listener()
         opened = opened_models(model, asked, scale=scale, identify=identify, listener=self.listener)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any
 
 import click
 
+from svmfast.api.verb_options import BoundCheckOptions
 from svmfast.cli import options
 from svmfast.cli.files import Input
 from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
 from svmfast.cli.listening import listening
 from svmfast.cli.messages import lines
-from svmfast.cli.units import Real, Share, Whole
 from svmfast.options import Reading
 
 #: Exit status for a negative result.
@@ -21,59 +21,19 @@ NEGATIVE = 1
 
 @click.command("bound-check")
 @click.argument("data", type=Input("data"))
-@click.option(
-    "--model",
-    type=Input("model"),
-    metavar="MODEL",
-    help="Check whether the rows of DATA are inside the bound of this model.",
-)
-@click.option("--gamma", type=Real(0, above=True), help="Check them for a kernel of this width.")
-@click.option(
-    "--order",
-    type=Whole(0, 16),
-    show_default="2",
-    metavar="K",
-    help="Order of the expansion to check; an approximated model is checked with its own orders.",
-)
-@click.option(
-    "--center",
-    type=click.Choice(["auto", "origin", "mean"]),
-    show_default="auto",
-    help="Center of the expansion of an exact MODEL: the origin (as in the paper), the mean, or (auto) the "
-    "better of the two.",
-)
-@click.option(
-    "--require-certified",
-    type=Share(zero=True, whole=True),
-    metavar="SHARE%",
-    help="Decide instead by whether at least this share of the labels (regression: values) is certified, for "
-    "example 99%.",
-)
-@click.option(
-    "--tolerance",
-    type=Real(0),
-    metavar="ERROR",
-    help="A row is certified only if its error bound is at most this; regression needs it.",
-)
+@options.options_from(BoundCheckOptions)
 @options.as_json
 @options.quiet_but_report
-@options.model_memory
 @options.rows_format
 @options.jobs
 def command(
     *,
     data: str,
-    model: str | None,
-    gamma: float | None,
-    order: int | None,
-    center: Literal["auto", "origin", "mean"] | None,
-    require_certified: float | None,
-    tolerance: float | None,
     as_json: bool,
     quiet: bool,
-    memory: int,
     reading: Reading,
     jobs: int,
+    **asked: Any,
 ) -> int:
     """Check for which gamma an approximation of an RBF model is accurate on DATA.
 
@@ -94,16 +54,10 @@ def command(
     with progress_bar(quiet) as progress:
         report = bound_check(
             data,
-            model=model,
-            gamma=gamma,
-            order=order,
-            center=center,
-            require_certified=require_certified,
-            tolerance=tolerance,
             threads=jobs,
-            memory=memory,
             reading=reading,
             listener=listening(progress, quiet),
+            **asked,
         )
     if as_json:
         show(report.to_dict())

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from svmfast.api.verb_options import CompareOptions
 from svmfast.cli import options
 from svmfast.cli.files import Input
 from svmfast.cli.json_report import show
 from svmfast.cli.listening import listening
 from svmfast.cli.messages import line, lines, raw, remark, warning
-from svmfast.cli.units import Share, Whole
 from svmfast.display import shown
 from svmfast.errors import OptionError
 from svmfast.options import Reading
@@ -51,25 +51,8 @@ _WIDTH = 100
     is_flag=True,
     help="Print all figures, one per line, also with and without fallback, and each class's recall.",
 )
-@click.option(
-    "--max-diff",
-    type=Share(zero=True, whole=True),
-    metavar="SHARE%",
-    help="Exit with status 1 if on the rows of TEST a larger share of a candidate's labels differs from "
-    "EXACT's, for example 0.5% (regression: if the root mean square difference relative to the spread of the "
-    "values is larger). The measured share is compared, not the 95% bound.",
-)
-@click.option(
-    "--repeats",
-    type=Whole(1),
-    default=7,
-    show_default=True,
-    metavar="N",
-    help="Time each model at most this often, all in turn; medians are reported. With fewer than 6 a "
-    "speed-up has no interval.",
-)
+@options.options_from(CompareOptions)
 @options.quiet_but_report
-@options.model_memory
 @options.rows_format
 @options.jobs
 def command(
@@ -79,12 +62,10 @@ def command(
     data: str,
     form: str | None,
     wide: bool,
-    max_diff: float | None,
-    repeats: int,
     quiet: bool,
-    memory: int,
     reading: Reading,
     jobs: int,
+    **asked: Any,
 ) -> int:
     """Compare each CANDIDATE model with the EXACT one on the rows of TEST.
 
@@ -114,12 +95,10 @@ def command(
             (exact, *candidates),
             data,
             threads=jobs,
-            repeats=repeats,
-            max_diff=max_diff,
-            memory=memory,
             reading=reading,
             timed=True,
             listener=listening(progress, quiet),
+            **asked,
         )
     _show(result, form, wide)
     for text in result.warnings():

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from svmfast.api.verb_options import ExportOptions
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output
 from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
 from svmfast.cli.messages import line, lines, remark, warning
-from svmfast.cli.units import Bytes, Typed, Whole
 from svmfast.errors import OptionError
-from svmfast.exports.devices import DEVICES
 from svmfast.exports.languages import LANGUAGES
 from svmfast.options import Reading
-from svmfast.values import OnOff
 
 
 @click.command("export")
@@ -36,23 +36,8 @@ from svmfast.values import OnOff
     help="Compare the exported arithmetic with the model's on these rows (default: on vectors of the model); "
     "their labels are not used. C: the file contains the first of them and a test.",
 )
-@click.option(
-    "--test-rows",
-    type=Whole(1),
-    default=200,
-    show_default=True,
-    metavar="N",
-    help="C: number of these rows that go into the file.",
-)
 @click.option("--float", "single", is_flag=True, help="Use single precision (the default for c).")
 @click.option("--double", is_flag=True, help="Use double precision (the default for all others).")
-@click.option(
-    "--prefix",
-    default="model",
-    show_default=True,
-    metavar="NAME",
-    help="C: prefix of all names in the file.",
-)
 @click.option(
     "--feature-names",
     type=Input(),
@@ -61,34 +46,10 @@ from svmfast.values import OnOff
     "model's own names).",
 )
 @click.option(
-    "-b",
-    "probability",
-    type=Typed(OnOff()),
-    default=False,
-    show_default="0",
-    metavar=OnOff().name,
-    help="onnx: 1 adds an output with the probabilities of svm-predict -b 1; the label is still the vote's.",
-)
-@click.option(
     "--ranges",
     type=Output(role="ranges"),
     metavar="OUT",
     help="libsvm: write the model's scaling to this file, as a range file for svm-scale.",
-)
-@click.option(
-    "--max-flash",
-    type=Bytes(),
-    metavar="SIZE",
-    help="C: limit on the bytes of constant tables, names of classes included, for example 32k; with "
-    "--device of tables and code. A LIBSVM model that needs more is approximated or compressed with --data, "
-    "whichever differs less. Exit status 1: no model is this small.",
-)
-@click.option(
-    "--device",
-    type=click.Choice(list(DEVICES)),
-    help="C: report the code's bytes on this device, and count them in --max-flash. "
-    + "; ".join(f"{name}: {one.summary}" for name, one in DEVICES.items())
-    + ".",
 )
 @click.option(
     "--data",
@@ -96,9 +57,9 @@ from svmfast.values import OnOff
     metavar="ROWS",
     help="Rows like those to predict, for --max-flash; their labels are not used.",
 )
+@options.options_from(ExportOptions)
 @options.as_json
 @options.quiet
-@options.model_memory
 @options.rows_format
 @options.jobs
 def command(
@@ -107,21 +68,16 @@ def command(
     to: str | None,
     output: str,
     test: str | None,
-    test_rows: int,
     single: bool,
     double: bool,
-    prefix: str,
     feature_names: str | None,
-    probability: bool,
     ranges: str | None,
-    max_flash: int | None,
-    device: str | None,
     data: str | None,
     as_json: bool,
     quiet: bool,
-    memory: int,
     reading: Reading,
     jobs: int,
+    **asked: Any,
 ) -> None:
     """Write MODEL in another language: C for any program or microcontroller, ONNX, JSON, LIBSVM's text.
 
@@ -147,20 +103,15 @@ def command(
         made = export(
             model,
             language,
-            prefix=prefix,
             precision="float" if single else "double" if double else None,
             test=test,
-            test_rows=test_rows,
             feature_names=() if feature_names is None else feature_names,
-            probability=probability,
-            max_flash=max_flash,
-            device=device,
             data=data,
             ranges=ranges is not None,
             threads=jobs,
-            memory=memory,
             reading=reading,
             listener=Listener(progress, lambda text: remark(with_flags(text), quiet), warning),
+            **asked,
         )
     size = made.save(output, ranges)
     if as_json:

@@ -135,15 +135,15 @@ class _Named:
 
 @dataclass(frozen=True)
 class Guarded:
-    """The function of a command, called if its files pass the checks of :func:`settle`."""
+    """The function of a command, called if its files pass the checks of :func:`settle`; then `after` is."""
 
     function: Callable[..., Any]
+    after: Callable[[click.Context], None]
 
     def __call__(self, **given: Any) -> Any:
-        """Name the outputs, check the files, run the command, then print its JSON report."""
+        """Name the outputs, check the files, run the command."""
         from svmfast.cli import messages
         from svmfast.cli.flags import remember
-        from svmfast.cli.json_report import print_shown
 
         messages.WARNINGS.clear()
         messages.REMARKS.clear()
@@ -158,7 +158,7 @@ class Guarded:
             if swapped is None:
                 raise
             raise OptionError(swapped) from error
-        print_shown(context)
+        self.after(context)
         return status
 
 

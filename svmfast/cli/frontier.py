@@ -30,7 +30,7 @@ _HELP = """
 
     Each candidate is a separate svmfast command. The recommended command is printed; run again, it writes
     the same bytes on the same instruction set. DIR holds the models, the report (report.html, report.md,
-    report.json and a figure) and 'recommended', a copy of the recommended model. The copy contains EXACT if
+    report.json) and 'recommended', a copy of the recommended model. The copy contains EXACT if
     EXACT is needed for the rows that are not certified. Cheap candidates come first, with `max_bytes` after
     one of each method that just fits, and no larger ones. All methods share the time limit. Run again, the
     same command continues where it stopped. Exit status 1: no model that is faster than EXACT is
@@ -97,8 +97,7 @@ def _callback(
             lines(result.table())
         lines(result.lines())
     if not quiet:
-        figure = ", figure" if result.figure else ""
-        line(f"svmfast: report{figure} and models in {result.folder}", err=True)
+        line(f"svmfast: report and models in {result.folder}", err=True)
     return 0 if result.recommended is not None else NEGATIVE
 
 

@@ -69,7 +69,7 @@ EXIT_INTERRUPTED = 130
 
 _OUT_OF_RANGE = "(overflow|invalid value) encountered"
 #: Distributions that only some commands need, by the name of the imported module.
-_DISTRIBUTIONS = {"sklearn": "scikit-learn", "scipy": "scipy", "matplotlib": "matplotlib"}
+_DISTRIBUTIONS = {"sklearn": "scikit-learn", "scipy": "scipy"}
 _TRY_DEBUG = "; run again with --debug for the trace"
 
 
@@ -160,10 +160,11 @@ def _prepare(command: click.Command) -> None:
     if not any(param.name == "debug" for param in command.params):
         command.params += [_progress_option(), _debug_option()]
     from svmfast.cli.files import Guarded
+    from svmfast.cli.json_report import print_shown
 
     refuse_repeats(command)
     if command.callback is not None and not isinstance(command.callback, Guarded):
-        command.callback = Guarded(command.callback)
+        command.callback = Guarded(command.callback, print_shown)
     for param in command.params:
         if isinstance(param, click.Option) and isinstance(param.show_default, str):
             # click would put the text of a default in parentheses inside the brackets.

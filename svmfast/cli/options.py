@@ -84,22 +84,24 @@ def option_of(one: Option) -> click.Option:
     )
 
 
-def option_from(cls: type, name: str) -> Callable[[F], F]:
-    """Return the decorator that adds one option of an options class; the command receives it as `name`."""
-    (declared,) = (one for one in options_of(cls) if one.name == name)
+def options_from(cls: type, *names: str) -> Callable[[F], F]:
+    """Return the decorator that adds options of a class, by default all; the command gets them by name."""
+    declared = [one for one in options_of(cls) if not names or one.name in names]
 
     def added(function: F) -> F:
-        made = option_of(declared)
-        made.help = with_flags(declared.help, ())
+        made = [option_of(one) for one in declared]
         earlier = getattr(function, "__click_params__", [])
-        function.__click_params__ = [*earlier, made]  # type: ignore[attr-defined]
+        function.__click_params__ = [*earlier, *made[::-1]]  # type: ignore[attr-defined]
+        for one in made:
+            if one.help:
+                one.help = with_flags(one.help, function.__click_params__)  # type: ignore[attr-defined]
         return function
 
     return added
 
 
 #: ``--memory SIZE`` of a command that needs much memory only for models; the command receives `memory`.
-model_memory = option_from(MemoryOfModels, "memory")
+model_memory = options_from(MemoryOfModels)
 
 
 def rows_format(function: F) -> F:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from svmfast.api.prediction_options import PredictionOptions
+from svmfast.api.verb_options import PredictionOptions
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output, is_stdout
 from svmfast.cli.flags import with_flags
@@ -18,7 +18,7 @@ from svmfast.cli.listening import listening
 from svmfast.cli.messages import lines, remark, remarks
 from svmfast.cli.units import Typed
 from svmfast.errors import OptionError
-from svmfast.options import Reading, options_of
+from svmfast.options import Reading
 from svmfast.values import Names
 
 if TYPE_CHECKING:
@@ -31,11 +31,9 @@ MOST_NOTES = 10
 #: Options for predicting many files.
 OF_MANY = ("files_from", "suffix", "relative_to", "dask", "overwrite")
 
-_OWN = [one.name for one in options_of(PredictionOptions)]
 _SHARED = (
-    options.option_from(PredictionOptions, "probability"),
+    options.options_from(PredictionOptions),
     options.quiet,
-    *(options.option_from(PredictionOptions, name) for name in _OWN if name != "probability"),
     options.as_json,
     click.option(
         "--keep",

@@ -11,7 +11,7 @@ from svmfast.api.platforms import instruction_set
 
 #: Distributions that svmfast depends on, then those of its extras.
 _USED = ("click", "numpy", "scipy", "libsvm-official", "rich", "scikit-learn", "threadpoolctl")
-_EXTRAS = ("pyarrow", "dask", "distributed", "zstandard", "matplotlib", "onnx", "onnxruntime", "skops")
+_EXTRAS = ("pyarrow", "dask", "distributed", "zstandard", "onnx", "onnxruntime", "skops")
 
 
 def versions() -> Iterator[str]:

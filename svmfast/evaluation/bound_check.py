@@ -6,13 +6,11 @@ results.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from svmfast.arguments import check_number
 from svmfast.certificate import MAX_ORDER, centered_squared_norms, gamma_max, inside_bound
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import Model
@@ -174,9 +172,6 @@ def check_data(blocks: Blocks, gamma: float | None = None, *, order: int = 2) ->
     order : int
         Order of the expansion, 0 to 16.
     """
-    check_order(order)
-    if gamma is not None and not 0 < gamma < math.inf:
-        raise OptionError(f"gamma {gamma:g} is not a positive number")
     data = extent(blocks())
     if not data.rows:
         raise OptionError("no rows to check")
@@ -229,8 +224,6 @@ def check_model(
     UnsupportedError
         The model has no expansion with such a bound.
     """
-    check_order(2 if order is None else order)
-    check_number("the tolerance", tolerance)
     if isinstance(model, KernelExpansion):
         kernel = model.kernel
         if kernel.kind == "linear" or (kernel.kind == "polynomial" and kernel.degree <= MAX_ORDER):
@@ -279,12 +272,6 @@ def check_model(
         regression=regression,
         approximated=True,
     )
-
-
-def check_order(order: int) -> None:
-    """Raise OptionError if there are no expansions of this order."""
-    if not 0 <= order <= MAX_ORDER:
-        raise OptionError(f"order {order} is not between 0 and {MAX_ORDER}")
 
 
 def _against(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.rows import FloatArray
-from svmfast.score import Quality, percent, quality, values_differing_percent
+from svmfast.score import Quality, ends, percent, quality, values_differing_percent
 from svmfast.solvers.intervals import clopper_pearson, mean_ratio, paired_difference, weighted_sum
 
 
@@ -26,10 +26,7 @@ class Estimate:
 
     def ends(self, digits: int) -> str:
         """Return the interval of a percentage as text."""
-        low, high = f"{self.low:.{digits}g}%", f"{self.high:.{digits}g}%"
-        if math.inf in (-self.low, self.high):
-            return f"at least {low}" if math.isfinite(self.low) else f"at most {high}"
-        return f"{low} to {high}"
+        return ends(self.low, self.high, digits)
 
 
 #: A loss that is known to be 0, not estimated.

@@ -130,6 +130,16 @@ class ModelResult(Quality):
         return self.speed.ratio
 
     @property
+    def differing(self) -> tuple[int | None, float | None]:
+        """The number of labels that differ, and their share in percent."""
+        return self.labels_differing, self.labels_differing_percent
+
+    @property
+    def differing_by_label(self) -> tuple[ClassScore, ...] | None:
+        """:attr:`by_exact_label`; None for regression."""
+        return None if self.labels_differing is None else self.by_exact_label
+
+    @property
     def worst_label(self) -> ClassScore | None:
         """The exact model's label of whose rows the largest share differs; None if no label differs."""
         found = [one for one in self.by_exact_label if one.correct < one.rows]

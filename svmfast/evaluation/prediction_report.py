@@ -218,7 +218,7 @@ class PredictionReport:
         if self.outside is not None:
             yield f"{self.outside:,} of {rows} outside the validity bound"
         if self.single:
-            yield f"{self.single:,} of {rows} answered by single precision"
+            yield f"{self.single:,} of {rows} answered in single precision, the others in double"
         if self.certified is None:
             return
         yield from self._certified_lines(self.certified)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from svmfast.class_scores import ClassScore, class_word, shown_label, with_names
@@ -14,101 +14,120 @@ from svmfast.display import shown
 from svmfast.evaluation.compare import ComparisonData, ModelResult
 from svmfast.evaluation.json_values import finite
 from svmfast.evaluation.timing import Speed
+from svmfast.evaluation.words import (
+    ABSENT,
+    aligned,
+    area,
+    differing,
+    faster,
+    markdown,
+    number,
+    percent,
+    seconds,
+    times,
+    whole,
+)
 from svmfast.score import OF_CLASSES, OF_VALUES
 
-#: Characters with a meaning in a line of Markdown; an underscore within a word is not emphasis.
-_MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
 
-#: The figures by key, in the order of the JSON object; docs/compare.md explains them.
-_MODEL_KEYS: dict[str, Callable[[ModelResult], Any]] = {
-    "path": lambda row: row.path,
-    "kind": lambda row: row.kind,
-    "accuracy": lambda row: row.accuracy,
-    "balanced_accuracy": lambda row: row.balanced_accuracy,
-    "auc": lambda row: row.auc,
-    "auc_error": lambda row: row.auc_error,
-    "mse": lambda row: row.mse,
-    "scc": lambda row: row.scc,
-    "rmse": lambda row: row.rmse,
-    "mae": lambda row: row.mae,
-    "r2": lambda row: row.r2,
-    "labels_differing": lambda row: row.labels_differing,
-    "labels_differing_percent": lambda row: row.labels_differing_percent,
-    "labels_differing_limit_percent": lambda row: row.labels_differing_limit_percent,
-    "values_differing_percent": lambda row: row.values_differing_percent,
-    "mean_abs_error": lambda row: row.mean_abs_error,
-    "max_abs_error": lambda row: row.max_abs_error,
-    "inside_bound_percent": lambda row: row.inside_bound_percent,
-    "bytes": lambda row: row.n_bytes,
-    "load_seconds": lambda row: row.load_seconds,
-    "parse_seconds": lambda row: row.parse_seconds,
-    "predict_seconds": lambda row: row.predict_seconds,
-    "predict_seconds_fastest": lambda row: row.predict_seconds_range[0],
-    "predict_seconds_slowest": lambda row: row.predict_seconds_range[1],
-    "speedup": lambda row: row.speed.ratio,
-    "speedup_interval": lambda row: [row.speed.low, row.speed.high],
-    "speedup_clock": lambda row: row.speed.clock,
-    "linear_cost": lambda row: row.linear_cost,
-    "multiply_adds": lambda row: row.multiply_adds,
-    "linear_cost_counted": lambda row: row.linear_cost_counted,
-    "exact_percent": lambda row: row.exact_percent,
-    "certified_percent": lambda row: row.certified_percent,
-    "violations": lambda row: row.violations,
-    "labels_differing_with_fallback": lambda row: row.labels_differing_with_fallback,
-    "accuracy_with_fallback": lambda row: row.accuracy_with_fallback,
-    "balanced_accuracy_with_fallback": lambda row: row.balanced_accuracy_with_fallback,
-    "predict_seconds_with_fallback": lambda row: row.predict_seconds_with_fallback,
-    "speedup_with_fallback": lambda row: _ratio(row.speed_with_fallback),
-    "labels_differing_without_fallback": lambda row: row.labels_differing_without_fallback,
-    "accuracy_without_fallback": lambda row: row.accuracy_without_fallback,
-    "balanced_accuracy_without_fallback": lambda row: row.balanced_accuracy_without_fallback,
-    "predict_seconds_without_fallback": lambda row: row.predict_seconds_without_fallback,
-    "speedup_without_fallback": lambda row: _ratio(row.speed_without_fallback),
-    "mean_abs_error_without_fallback": lambda row: row.mean_abs_error_without_fallback,
-    "max_abs_error_without_fallback": lambda row: row.max_abs_error_without_fallback,
-    "by_exact_label": lambda row: _by_exact_label(row),
-    "classes": lambda row: [score.as_dict() for score in row.classes],
-    "confusion": lambda row: None if row.confusion is None else row.confusion.as_dict(),
-}
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a model: its key in JSON and CSV and, if it has a head, its column in the tables.
+
+    Attributes
+    ----------
+    key : str
+    head : str
+        Of its column; a column without any value is left out. Empty: the figure is in JSON and CSV only.
+    words : callable
+        Returns its cell, given the attribute of the model's result.
+    main : bool
+        Whether its column is shown without --wide.
+    attribute : str
+        By default the key.
+    value : callable
+        Returns JSON's value, given the attribute. docs/compare.md explains all figures.
+    """
+
+    key: str
+    head: str = ""
+    words: Callable[[Any], str] = str
+    main: bool = False
+    attribute: str = ""
+    value: Callable[[Any], Any] = lambda found: found
+
+    def found(self, row: ModelResult) -> Any:
+        """Return the attribute of a model's result."""
+        return getattr(row, self.attribute or self.key)
+
+
+def _shares(digits: int) -> Callable[[float | None], str]:
+    return lambda value: percent(value, digits)
+
+
+def _halves(ending: str) -> tuple[Figure, ...]:
+    words = ending.replace("_", " ")
+    return (
+        Figure(f"labels_differing_{ending}", f"differ {words}", whole),
+        Figure(f"accuracy_{ending}", f"accuracy {words}", _shares(2)),
+        Figure(f"balanced_accuracy_{ending}"),
+        Figure(f"predict_seconds_{ending}", f"predict {words}", seconds),
+        Figure(f"speedup_{ending}", f"speed-up {words}", faster, attribute=f"speed_{ending}", value=_ratio),
+    )
+
+
 #: The column of the confidence bound, which the table also has if there is a limit.
 _BOUND = "95% bound"
-#: Columns of the table: head, cell, and whether only --wide shows it. Columns without any value are left out.
-_COLUMNS: tuple[tuple[str, Callable[[ModelResult], str], bool], ...] = (
-    ("accuracy", lambda row: percent(row.accuracy, 2), False),
-    ("balanced", lambda row: percent(row.balanced_accuracy, 2), False),
-    ("ROC AUC", lambda row: _ABSENT if row.auc is None else f"{row.auc:.4f}", True),
-    ("labels differ", lambda row: differing(row.labels_differing, row.labels_differing_percent), False),
-    (_BOUND, lambda row: percent(row.labels_differing_limit_percent, 3), True),
-    ("MSE", lambda row: number(row.mse), False),
-    ("SCC", lambda row: number(row.scc), False),
-    ("RMSE", lambda row: number(row.rmse), True),
-    ("MAE", lambda row: number(row.mae), True),
-    ("R^2", lambda row: number(row.r2), True),
-    ("values differ", lambda row: percent(row.values_differing_percent, 3), False),
-    ("speed-up", lambda row: faster(row.speed), False),
-    ("bytes", lambda row: whole(row.n_bytes), False),
-    ("certified", lambda row: percent(row.certified_percent, 2), False),
-    ("violations", lambda row: whole(row.violations), True),
-    ("by exact", lambda row: percent(row.exact_percent, 2), True),
-    ("mean error", lambda row: number(row.mean_abs_error), True),
-    ("max error", lambda row: number(row.max_abs_error), True),
-    ("inside bound", lambda row: percent(row.inside_bound_percent, 1), True),
-    ("load", lambda row: seconds(row.load_seconds), True),
-    ("predict", lambda row: seconds(row.predict_seconds), True),
-    ("linear cost", lambda row: times(row.linear_cost), True),
-    ("counted", lambda row: times(row.linear_cost_counted), True),
-    ("differ with fallback", lambda row: whole(row.labels_differing_with_fallback), True),
-    ("accuracy with fallback", lambda row: percent(row.accuracy_with_fallback, 2), True),
-    ("predict with fallback", lambda row: seconds(row.predict_seconds_with_fallback), True),
-    ("speed-up with fallback", lambda row: faster(row.speed_with_fallback), True),
-    ("differ without fallback", lambda row: whole(row.labels_differing_without_fallback), True),
-    ("accuracy without fallback", lambda row: percent(row.accuracy_without_fallback, 2), True),
-    ("predict without fallback", lambda row: seconds(row.predict_seconds_without_fallback), True),
-    ("speed-up without fallback", lambda row: faster(row.speed_without_fallback), True),
-)
+
+
+def _figures() -> tuple[Figure, ...]:
+    """Return every figure once, in the order of the tables and of JSON."""
+    return (
+        Figure("path"),
+        Figure("kind"),
+        Figure("accuracy", "accuracy", _shares(2), main=True),
+        Figure("balanced_accuracy", "balanced", _shares(2), main=True),
+        Figure("auc", "ROC AUC", area),
+        Figure("auc_error"),
+        Figure("labels_differing", "labels differ", differing, True, "differing", lambda found: found[0]),
+        Figure("labels_differing_percent"),
+        Figure("labels_differing_limit_percent", _BOUND, _shares(3)),
+        Figure("mse", "MSE", number, main=True),
+        Figure("scc", "SCC", number, main=True),
+        Figure("rmse", "RMSE", number),
+        Figure("mae", "MAE", number),
+        Figure("r2", "R^2", number),
+        Figure("values_differing_percent", "values differ", _shares(3), main=True),
+        Figure("speedup", "speed-up", faster, True, "speed", _ratio),
+        Figure("speedup_interval", attribute="speed", value=lambda speed: [speed.low, speed.high]),
+        Figure("speedup_clock", attribute="speed", value=lambda speed: speed.clock),
+        Figure("bytes", "bytes", whole, True, "n_bytes"),
+        Figure("certified_percent", "certified", _shares(2), main=True),
+        Figure("violations", "violations", whole),
+        Figure("exact_percent", "by exact", _shares(2)),
+        Figure("mean_abs_error", "mean error", number),
+        Figure("max_abs_error", "max error", number),
+        Figure("inside_bound_percent", "inside bound", _shares(1)),
+        Figure("load_seconds", "load", seconds),
+        Figure("parse_seconds"),
+        Figure("predict_seconds", "predict", seconds),
+        Figure("predict_seconds_fastest", attribute="predict_seconds_range", value=lambda ends: ends[0]),
+        Figure("predict_seconds_slowest", attribute="predict_seconds_range", value=lambda ends: ends[1]),
+        Figure("linear_cost", "linear cost", times),
+        Figure("multiply_adds"),
+        Figure("linear_cost_counted", "counted", times),
+        *_halves("with_fallback"),
+        *_halves("without_fallback"),
+        Figure("mean_abs_error_without_fallback"),
+        Figure("max_abs_error_without_fallback"),
+        Figure("by_exact_label", attribute="differing_by_label", value=_by_exact_label),
+        Figure("classes", value=lambda scores: [score.as_dict() for score in scores]),
+        Figure("confusion", value=lambda found: None if found is None else found.as_dict()),
+    )
+
+
 #: Width of the table without --wide, in characters.
 WIDTH = 100
-_ABSENT = "-"
 
 
 def as_dict(comparison: ComparisonData) -> dict[str, Any]:
@@ -130,7 +149,7 @@ def as_dict(comparison: ComparisonData) -> dict[str, Any]:
         "linear_seconds": comparison.linear_seconds,
         "models": [
             with_names(
-                {key: finite(get(row)) for key, get in _MODEL_KEYS.items() if key not in absent},
+                {one.key: finite(one.value(one.found(row))) for one in _figures() if one.key not in absent},
                 comparison.class_names,
             )
             for row in comparison.models
@@ -200,12 +219,12 @@ def cells(
     if short:
         names = short_names(names)
     columns = []
-    for head, get, detail in _COLUMNS:
-        column = [get(row) for row in comparison.models]
-        shows = wide or not detail or (head == _BOUND and comparison.max_diff is not None)
-        if set(column) != {_ABSENT} and shows:
-            columns.append([head, *column])
-        if head == _BOUND and not wide and _only_exact_labels(comparison):
+    for one in _figures():
+        column = [one.words(one.found(row)) for row in comparison.models]
+        shows = wide or one.main or (one.head == _BOUND and comparison.max_diff is not None)
+        if one.head and set(column) != {ABSENT} and shows:
+            columns.append([one.head, *column])
+        if one.head == _BOUND and not wide and _only_exact_labels(comparison):
             columns += _worst_labels(comparison)
     if wide:
         details = [*_recalls(comparison), *_by_label(comparison), *_confusions(comparison)]
@@ -241,7 +260,7 @@ def _worst_labels(comparison: ComparisonData) -> list[list[str]]:
         [
             "worst label",
             *(
-                _ABSENT if one is None else f"{class_word(one.label, names)}: {_of_label(one)}"
+                ABSENT if one is None else f"{class_word(one.label, names)}: {_of_label(one)}"
                 for one in found
             ),
         ]
@@ -250,8 +269,8 @@ def _worst_labels(comparison: ComparisonData) -> list[list[str]]:
 
 def _of_label(one: ClassScore | None) -> str:
     if one is None:
-        return _ABSENT
-    return differing(one.rows - one.correct, 100 * (one.rows - one.correct) / one.rows)
+        return ABSENT
+    return differing((one.rows - one.correct, 100 * (one.rows - one.correct) / one.rows))
 
 
 def _by_label(comparison: ComparisonData) -> list[list[str]]:
@@ -266,8 +285,8 @@ def _by_label(comparison: ComparisonData) -> list[list[str]]:
     ]
 
 
-def _by_exact_label(row: ModelResult) -> list[dict[str, Any]] | None:
-    if row.labels_differing is None:
+def _by_exact_label(found: Sequence[ClassScore] | None) -> list[dict[str, Any]] | None:
+    if found is None:
         return None
     return [
         {
@@ -276,7 +295,7 @@ def _by_exact_label(row: ModelResult) -> list[dict[str, Any]] | None:
             "labels_differing": one.rows - one.correct,
             "labels_differing_percent": 100 * (one.rows - one.correct) / one.rows,
         }
-        for one in row.by_exact_label
+        for one in found
     ]
 
 
@@ -307,11 +326,6 @@ def as_markdown(comparison: ComparisonData, *, wide: bool = False) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in out)
 
 
-def markdown(text: str) -> str:
-    """Return text that Markdown shows unchanged, on one line (:func:`svmfast.display.shown`)."""
-    return _MARKDOWN.sub(r"\\\g<0>", shown(text))
-
-
 def as_text(comparison: ComparisonData, *, wide: bool = False) -> str:
     """Return the table of :func:`cells` in aligned plain text, within :data:`WIDTH` columns unless `wide`.
 
@@ -321,77 +335,5 @@ def as_text(comparison: ComparisonData, *, wide: bool = False) -> str:
     return aligned(heads, lines, None if wide else WIDTH)
 
 
-def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]], limit: int | None) -> str:
-    """Return a table in plain text, at most `limit` characters wide if the figures fit.
-
-    The first cell of a line is aligned left, and continued on the next line if it is too long; figures are
-    aligned right.
-    """
-    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-    if limit is not None:
-        widths[0] = min(widths[0], max(len(heads[0]), limit - sum(width + 2 for width in widths[1:])))
-    out = []
-    for first, *rest in (heads, *lines):
-        pieces = _pieces(first, widths[0])
-        figures = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-        out.append("  ".join([pieces[0].ljust(widths[0]), *figures]).rstrip() + "\n")
-        out += [f"{piece}\n" for piece in pieces[1:]]
-    return "".join(out)
-
-
-def _pieces(name: str, width: int) -> list[str]:
-    """Return a name in pieces of at most `width` characters, broken after a blank if possible."""
-    pieces = []
-    while len(name) > width:
-        blank = name.rfind(" ", 0, width)
-        end = width if blank < width // 2 else blank + 1
-        pieces.append(name[:end])
-        name = name[end:]
-    return [*pieces, name]
-
-
-def number(value: float | None) -> str:
-    """Return a number with three digits, or a dash."""
-    return _ABSENT if value is None else f"{value:.3g}"
-
-
-def whole(value: int | None) -> str:
-    """Return a count, or a dash."""
-    return _ABSENT if value is None else f"{value:,}"
-
-
-def times(value: float | None) -> str:
-    """Return a ratio such as ``0.85x``, ``12.5x`` or ``4,320x``, or a dash."""
-    if value is None:
-        return _ABSENT
-    text = f"{value:.3g}"
-    return f"{float(text):,.0f}x" if "e+" in text else f"{text}x"
-
-
-def faster(speed: Speed | None) -> str:
-    """Return a speed-up such as ``12.5x``, with ``~`` if its interval is wide, or a dash."""
-    return _ABSENT if speed is None else ("" if speed.narrow else "~") + times(speed.ratio)
-
-
 def _ratio(speed: Speed | None) -> float | None:
     return None if speed is None else speed.ratio
-
-
-def percent(value: float | None, digits: int) -> str:
-    """Return a percentage, or a dash."""
-    return _ABSENT if value is None else f"{value:.{digits}f}%"
-
-
-def differing(count: int | None, share: float | None) -> str:
-    """Return a count with its share, such as ``35 (0.21%)``, or a dash."""
-    return _ABSENT if count is None or share is None else f"{count:,} ({share:.3g}%)"
-
-
-def seconds(value: float | None) -> str:
-    """Return a time in a suitable unit, or a dash."""
-    if value is None:
-        return _ABSENT
-    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
-        if value * factor >= 1 or unit == "µs":
-            return f"{value * factor:.3g} {unit}"
-    raise AssertionError("unreachable")

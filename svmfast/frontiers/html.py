@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from svmfast.evaluation.report import faster, percent
+from svmfast.evaluation.words import faster, percent
 from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier, figure, legend, origins, title, verdict
-from svmfast.frontiers.words import differing, spent, why_not
+from svmfast.frontiers.words import differing, differing_within, spent, why_not
 from svmfast.methods.registry import methods
 from svmfast.pages.page import Cell, Row, command, page, table, text
 from svmfast.pages.scatter import Axes, Mark, efficient, scatter
@@ -61,7 +61,7 @@ def _recommendation(found: Frontier) -> list[str]:
 def _colors(found: Frontier) -> dict[str, str]:
     """Return the color of every method in the report, in the registry's order."""
     used = {point.method for point in found.points}
-    known = {one.name: one.style.color for one in methods() if one.name in used}
+    known = {one.name: one.color for one in methods() if one.name in used}
     return {"exact": _NEUTRAL, **known}
 
 
@@ -156,9 +156,9 @@ def _marks(
 
 
 def _details(point: Point) -> list[str]:
-    known, rate = point.confirming.differing, float(f"{point.rows_per_second:.3g}")
+    rate = float(f"{point.rows_per_second:.3g}")
     out = [
-        f"{differing(point.confirming)} ({known.ends(2)})",
+        differing_within(point.confirming),
         f"{point.speed.ratio:.3g} times the exact model's speed, {rate:,.0f} rows per second",
         f"{point.n_bytes:,} bytes",
     ]

@@ -157,10 +157,11 @@ class Limits:
         parts = []
         if self.max_diff_percent is not None:
             if self.regression:
-                parts.append(f"values differing by at most {self.max_diff_percent:g}% of their spread")
+                parts.append(f"values differ by at most {self.max_diff_percent:g}% of their spread")
+            elif self.max_diff_percent == 0:
+                parts.append("it is proven that no label differs")
             else:
-                proven = ", proven" * (self.max_diff_percent == 0)
-                parts.append(f"at most {self.max_diff_percent:g}% of the labels differing{proven}")
+                parts.append(f"at most {self.max_diff_percent:g}% of the labels differ")
         if self.max_loss_percent is not None:
             what = "balanced accuracy" if self.balanced else "accuracy"
             more, lost = (
@@ -264,8 +265,8 @@ def choose(points: Sequence[Point], limits: Limits) -> Choice:
     return Choice(refused=tuple(refused))
 
 
-def nearest(points: Sequence[Point], limits: Limits) -> Point | None:
-    """Return the model nearest to the limits that is faster or smaller than the exact model, or None.
+def best_of_the_rest(points: Sequence[Point], limits: Limits) -> Point | None:
+    """Return the best model beyond the limits that is faster or smaller than the exact model, or None.
 
     Among the models that are small and cheap enough, this is the best by :func:`keys`, if possible one that
     loses no class; if there are none, it is the smallest.

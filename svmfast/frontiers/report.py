@@ -9,14 +9,15 @@ from textwrap import fill
 
 from svmfast.class_scores import MAX_LINES
 from svmfast.display import count, shell_line, shown
-from svmfast.evaluation.report import WIDTH, aligned, faster, markdown, percent, times
+from svmfast.evaluation.report import WIDTH
 from svmfast.evaluation.skill import Skill
-from svmfast.frontiers.pareto import Choice, Limits, Point, nearest
+from svmfast.evaluation.words import aligned, faster, markdown, percent, times
+from svmfast.frontiers.pareto import Choice, Limits, Point, best_of_the_rest
 from svmfast.frontiers.words import (
+    best_beyond,
     gain,
     losses,
     lost_class,
-    nearest_miss,
     refusal,
     rule,
     timing,
@@ -272,7 +273,7 @@ def _figure_of(known: Skill, *, regression: bool) -> str:
 def verdict(found: Frontier) -> list[str]:
     """Return the lines of the recommendation: the model, its losses, and the command that makes it."""
     exact, best, limits = found.points[0], found.recommended, found.limits
-    few = too_few_rows(exact, limits)
+    few = too_few_rows(found.points, limits)
     few_lines = [] if few is None else [f"too few rows: {few}"]
     if best is None:
         if found.choice.refused:
@@ -284,9 +285,9 @@ def verdict(found: Frontier) -> list[str]:
         instead = "the exact model as it is" if limits.fits(exact) else "none, not the exact model either"
         lines = [f"recommended: {instead}; {why}"]
         lines += _refusals(found) + few_lines
-        if (near := nearest(found.points, limits)) is not None:
-            lines.append(f"nearest: {near.name}, {nearest_miss(near)}")
-            lines += [f"lost class: {lost_class(one, found.class_names)}" for one in near.lost_choosing[:1]]
+        if (rest := best_of_the_rest(found.points, limits)) is not None:
+            lines.append(f"best beyond the limits: {rest.name}, {best_beyond(rest)}")
+            lines += [f"lost class: {lost_class(one, found.class_names)}" for one in rest.lost_choosing[:1]]
         return lines + _hidden_by_accuracy(exact, found) + _left_out(found)
     first, *scores = losses(best, exact, limits)
     lines = [
@@ -343,8 +344,8 @@ def as_text(found: Frontier) -> str:
     return f"{table}{missing}{fill(legend(found, wide=False), WIDTH)}\n"
 
 
-def as_markdown(found: Frontier, *, figure: bool = True) -> str:
-    """Return the whole report in Markdown; `figure` includes the picture in the same folder."""
+def as_markdown(found: Frontier) -> str:
+    """Return the whole report in Markdown."""
     out = [f"# {markdown(title(found))}", ""]
     for line in origins(found):
         name, text = line[:12].strip(), line[12:]
@@ -356,8 +357,6 @@ def as_markdown(found: Frontier, *, figure: bool = True) -> str:
             out += [f"{name[0].upper()}{name[1:]}:", "", f"    {text}", ""]
         else:
             out += [f"**{name[0].upper()}{name[1:]}**: {markdown(text)}." if text else markdown(line), ""]
-    if figure:
-        out += ["![quality and agreement against speed](figure.svg)", ""]
     heads, lines = cells(found, wide=True)
     rules = ["---", "---"] + ["---:"] * (len(heads) - 2)
     table = [heads, rules, *lines]

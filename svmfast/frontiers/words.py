@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from svmfast.class_scores import LostClass, class_word
 from svmfast.display import count
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import AS_FAST, GAIN, KEYS, Choice, Limits, Point, keys, unmet
-from svmfast.solvers.intervals import CONFIDENCE, clopper_pearson, trials_needed
+from svmfast.score import interval_text
+from svmfast.solvers.intervals import CONFIDENCE, LEAST_FOR_MEANS, clopper_pearson, trials_needed
 
 
 def gain(speed: Speed, point: Point, exact: Point) -> str:
@@ -52,12 +53,9 @@ def losses(point: Point, exact: Point, limits: Limits) -> list[str]:
     """Describe the losses of `point` on the confirming rows: the differences, and with labels the scores."""
     loss, known = point.confirming, exact.confirming
     rows = f"on {loss.rows:,} confirming rows"
-    if loss.labels_differing is None:
-        differs = f"values differ by {_share(loss.differing)} of their spread {rows}"
-    elif loss.differing == NOTHING:
+    differs = f"{differing_within(loss)} {rows}"
+    if loss.labels_differing is not None and loss.differing == NOTHING:
         differs = f"no label differs {rows}, and it is proven that none can"
-    else:
-        differs = f"{_share(loss.differing)} of the labels differ {rows}"
     if loss.lost is None:
         return [differs]
     return [differs, _error(loss, known) if limits.regression else _accuracy(loss, known, limits)]
@@ -70,14 +68,31 @@ def differing(loss: Loss) -> str:
     return f"{loss.differing.value:.3g}% of the labels differ"
 
 
-def too_few_rows(exact: Point, limits: Limits) -> str | None:
+def differing_within(loss: Loss) -> str:
+    """Describe how much the answers differ from the exact model's, with the interval."""
+    return f"{differing(loss)} ({interval_text(loss.differing.low, loss.differing.high)})"
+
+
+def too_few_rows(points: Sequence[Point], limits: Limits) -> str | None:
     """Return a remark if the rows cannot show the limit even where no label differs."""
+    exact, *others = points
     rows, limit = min(exact.choosing.rows, exact.confirming.rows), limits.max_diff_percent
+    if limits.regression and limits.of_quality and rows < LEAST_FOR_MEANS:
+        return (
+            f"{rows:,} choosing and as many confirming rows cannot show how large an error may be; "
+            f"{LEAST_FOR_MEANS:,} of each could; give more"
+        )
     if not limit or limit >= 100 or limits.regression:
         return None
     share = limit / 100
     if clopper_pearson(0, rows)[1] <= share:
-        return None
+        equal = (loss.differing for one in others for loss in (one.choosing, one.confirming))
+        if not any(known.value == 0 and known.high > limit for known in equal):
+            return None
+        return (
+            f"of {rows:,} choosing and as many confirming rows so many are equal that they cannot show that "
+            f"at most {limit:g}% differ; give more different ones, or a larger limit"
+        )
     needed = trials_needed(share, (1 + CONFIDENCE) / 2)
     return (
         f"{rows:,} choosing and as many confirming rows cannot show that at most {limit:g}% differ; "
@@ -123,10 +138,6 @@ def spent(point: Point) -> str | None:
     return f"{point.spent_percent:.0f}% of the {point.allowance_percent:g}% that may differ in this cascade"
 
 
-def _share(known: Estimate) -> str:
-    return f"{known.value:.3g}% ({known.ends(2)} with {CONFIDENCE:.0%} confidence)"
-
-
 def _points(lost: Estimate) -> str:
     if lost == NOTHING:
         return "nothing lost"
@@ -140,7 +151,7 @@ def rule(limits: Limits) -> str:
     musts = [
         *(["keep every class"] if not (limits.lost_classes or limits.regression) else []),
         f"are at least {GAIN:g} times as fast as the exact model" + " (if that is within the limits)" * sized,
-        f"{'are shown on the choosing rows to ' * limits.of_quality}have {limits}",
+        f"are within the limits ({limits}){_where(limits)}" if limits.of_quality else f"have {limits}",
     ]
     first, *others = keys(limits)
     whole = ", then ".join([f"the one with {first}", *others])
@@ -152,21 +163,25 @@ def rule(limits: Limits) -> str:
     return f"of the models that {', '.join(musts[:-1])} and {musts[-1]}, take {whole}{again}"
 
 
-def nearest_miss(point: Point) -> str:
-    """Describe, on the confirming rows, the model that comes closest to the limits on the choosing rows."""
+def _where(limits: Limits) -> str:
+    """Return where the limits on the answers must hold; empty if a proof is required."""
+    return " on the choosing rows, interval included" * (limits.max_diff_percent != 0)
+
+
+def best_beyond(point: Point) -> str:
+    """Describe, on the confirming rows, the best model beyond the limits."""
     loss = point.confirming
     about = "" if point.speed.narrow and not point.speed.processor else "about "
     fast = f"{about}{point.speed.ratio:.3g} times as fast as the exact model"
     lost = None if loss.lost is None else loss.lost.value
     if loss.labels_differing is None:
-        what = f"values differing by {loss.differing.value:.3g}% of their spread"
-        if lost is not None:
-            what += f", {abs(lost):.3g}% {'more' if lost >= 0 else 'less'} error"
+        more = lost is not None and f", {abs(lost):.3g}% {'more' if lost >= 0 else 'less'} error"
     else:
-        what = f"{loss.differing.value:.3g}% of the labels differing"
-        if lost is not None:
-            what += f", {abs(lost):.3g} points of accuracy {'lost' if lost >= 0 else 'gained'}"
-    return f"{fast}, {point.n_bytes:,} bytes, {what} on the confirming rows"
+        more = (
+            lost is not None and f", {abs(lost):.3g} points of accuracy {'lost' if lost >= 0 else 'gained'}"
+        )
+    what = f"{differing_within(loss)}{more or ''} on the confirming rows"
+    return f"{fast}, {point.n_bytes:,} bytes; {what}"
 
 
 #: What is said of a model that is worse by a key of :data:`svmfast.frontiers.pareto.KEYS`.
@@ -233,6 +248,7 @@ def beyond(loss: Loss, limits: Limits, rows: str) -> str:
     if lost is not None and limits.max_loss_percent is not None and lost.value > limits.max_loss_percent:
         what = f"{lost.value:.3g}% more error" if limits.regression else f"{lost.value:.3g} points lost"
         return f"{what} on the {rows} rows, more than {limits.max_loss_percent:g}"
-    ends = [f"{known.high:.2g}% may differ"] if most is not None else []
-    ends += [f"{lost.high:.2g} may be lost"] if lost is not None and limits.max_loss_percent else []
-    return f"not shown to be within the limits: {differing(loss)} on the {rows} rows, {', '.join(ends)}"
+    may = f", {lost.high:.2g} may be lost" if lost is not None and limits.max_loss_percent else ""
+    found = f"not shown to be within the limits: {differing_within(loss)} on the {rows} rows{may}"
+    # With each model that the confirming rows refuse, the next one must pass with a wider interval.
+    return found + "; the interval of a further model is wider" * limits.shown_by(loss)

@@ -148,11 +148,3 @@ class Joiner(Protocol):
         UnsupportedError
             The models do not answer the same question.
         """
-
-
-@dataclass(frozen=True)
-class Style:
-    """A method's color and marker in figures; color-blind readers can distinguish the colors."""
-
-    color: str
-    marker: str

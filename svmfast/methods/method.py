@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from svmfast.methods.given import Input, Inputs, Outcome, Setting
-from svmfast.methods.grid import Candidate, Grid, Joiner, Joining, NotTried, Style
+from svmfast.methods.grid import Candidate, Grid, Joiner, Joining, NotTried
 from svmfast.options import command_words
 
 
@@ -39,7 +39,8 @@ class Method:
         ``module:function``; the function takes ``(inputs, options, setting)`` and returns an Outcome.
     candidates : str or None
         ``module:function``; the function takes a Grid and returns candidates and those not tried.
-    style : Style
+    color : str
+        Of its marks in frontier's chart, ``#rrggbb``; color-blind readers can distinguish the colors.
     scores_alone : tuple of str
         Options, each ``name`` or ``name=value``, with which a run may only score: the command makes a model
         only if an output is named, and the Python function has the keyword `scores_only`.
@@ -74,7 +75,7 @@ class Method:
     inputs: tuple[Input, ...]
     options: type
     run: str
-    style: Style
+    color: str
     candidates: str | None = None
     scores_alone: tuple[str, ...] = ()
     scores_instead: str | None = None

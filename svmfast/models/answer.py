@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.arguments import check_number
 from svmfast.caches import Cacheless, cached
 from svmfast.certificate import pairs_in_doubt, proven_signs
 from svmfast.display import count
@@ -214,7 +213,6 @@ def answer(
     UnsupportedError
         The model lacks the requested probabilities, bound or certificate, or its kernel is precomputed.
     """
-    check_number("the tolerance", tolerance)
     scaling = scaling_of(model)
     if scaling is not None:
         asked: dict[str, Any] = {"probability": probability, "bound": bound, "certify": certify}

@@ -92,7 +92,7 @@ def test_max_diff(tmp_path: Path) -> None:
     assert report["support_vectors"] < 60
     held = report["held_out"]["rows"]
     assert "% of the labels differ (95% confidence: " in said
-    assert f"{held} held-out rows (data), on which nothing was chosen: " in said
+    assert f"{held} held-out rows (data) on which nothing was chosen: " in said
     assert any("measured on only " in note for note in report["notes"])
 
 

@@ -95,6 +95,15 @@ def test_links_work_in_the_repository(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_row_of_a_table_has_the_cells_of_its_header(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for table in re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE):
+        cells = [len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()]
+        assert len(cells) > 1, table
+        assert set(cells) == {cells[0]}, table
+
+
 def test_the_index_links_every_page() -> None:
     linked = set(re.findall(r"\]\(([\w-]+\.md)\)", (ROOT / "docs" / "index.md").read_text()))
     assert linked == {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}

@@ -21,12 +21,12 @@ from svmfast.api.run import run_method
 from svmfast.cli import main
 from svmfast.errors import ModelFormatError, OptionError
 from svmfast.formats.detect import load_model, model_bytes
-from svmfast.frontiers import making
+from svmfast.frontiers import run
 from svmfast.frontiers.child import Failed
 from svmfast.methods import registry
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.given import Input, Inputs, Outcome, Setting
-from svmfast.methods.grid import Candidate, Grid, NotTried, Style
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Method
 from svmfast.methods.registry import methods, register, unregister
 from svmfast.models.polynomial import PolynomialModel
@@ -97,7 +97,7 @@ TOY = Method(
     options=ToyOptions,
     run=f"{__name__}:run_toy",
     candidates=f"{__name__}:toy_candidates",
-    style=Style("#12ab34", "*"),
+    color="#12ab34",
 )
 
 
@@ -159,7 +159,7 @@ def test_frontier_tries_a_registered_method(
             raise Failed("no", final=True)
         return 0.1
 
-    monkeypatch.setattr(making, "make", make)
+    monkeypatch.setattr(run, "make", make)
     found = package.frontier(
         model("breast_c_rbf"), data("breast.train"), data("breast.test"), output=tmp_path / "tried",
         methods="toy", max_diff=0.5, time_limit=20.0,
@@ -169,7 +169,7 @@ def test_frontier_tries_a_registered_method(
     assert "| toy-1 |" in (tmp_path / "tried" / "report.md").read_text().replace("\\", "")
     assert any("svmfast toy" in (point.command or "") for point in found.report.points)
     assert any("--shrink 0.25" in (point.command or "") for point in found.report.points)
-    assert TOY.style.color in (tmp_path / "tried" / "figure.svg").read_text()
+    assert TOY.color in (tmp_path / "tried" / "report.html").read_text()
     assert found.model().kind == "polynomial"
 
 

@@ -20,6 +20,7 @@ from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.kernels import Kernel
+from svmfast.methods.approximate import convert
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -62,8 +63,8 @@ def test_a_model_no_better_than_chance_is_not_written(tmp_path: Path) -> None:
         done = svmfast("approximate", exact, "-o", out, *words)
         assert (done.returncode, done.stdout) == (1, b""), words
         reason, advice = done.stderr.decode().splitlines()[-2:]
-        assert re.match(r"svmfast: \d\d\.\d\d% of the labels differ from the exact model's \(", reason)
-        assert reason.endswith("), more than 10%; nothing was written")
+        assert re.match(r"svmfast: \d\d\.?\d?% of the labels differ(: | \(95% confidence: )", reason)
+        assert reason.endswith(", more than 10%; nothing was written")
         assert advice.startswith("svmfast: try ")
         assert advice.endswith("; --force writes it anyway")
         assert not out.exists()
@@ -117,7 +118,7 @@ def test_above_one_percent_there_is_a_warning_even_if_quiet(
         assert report["difference_warning"] is None
         return
     assert done.stderr.decode() == f"svmfast: warning: {report['difference_warning']}\n"
-    assert "% of the labels differ from the exact model's (" in report["difference_warning"]
+    assert "% of the labels differ" in report["difference_warning"]
     for way in ("--cells", "svmfast compress", "svmfast dcpred", "--embed-exact", "svmfast cascade"):
         assert way in report["difference_warning"]
     assert "--data measures your own rows instead" in report["difference_warning"]
@@ -126,9 +127,7 @@ def test_above_one_percent_there_is_a_warning_even_if_quiet(
 def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
     exact, rows = written(tmp_path, wavy(2.0, "epsilon_svr"), some_rows(200))
     errors = svmfast("approximate", exact, "-o", tmp_path / "out", "--order", "2").stderr.decode()
-    assert re.search(
-        r"svmfast: values differ by [\d.]+% of their spread from the exact model's \(480 ", errors
-    )
+    assert re.search(r"svmfast: values differ by [\d.]+% of their spread, on 480 ", errors)
     for word in ("cascade", "--embed-exact", "label", "boundary"):
         assert word not in errors
     assert "; support vectors are not like other rows: --data measures your own rows instead; " in errors
@@ -136,7 +135,7 @@ def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
         "approximate", exact, "-o", tmp_path / "out", "--cells", "3", "--data", rows
     ).stderr.decode()
     assert errors.endswith(
-        "held-out rows of the data), more than 10%; nothing was written\n"
+        "held-out rows of the data, more than 10%; nothing was written\n"
         "svmfast: try more --cells, svmfast compress or svmfast dcpred of the exact model, or leave rows "
         "with a large error bound to the exact model (svmfast predict --exact --tolerance); --force writes "
         "it anyway\n"
@@ -252,7 +251,7 @@ def test_python_refuses_as_the_program_does(tmp_path: Path) -> None:
     exact, rows = wavy(2.0), some_rows(300)
     for given in ({}, {"data": rows}, {"data": rows.to_dense(8)}):
         with pytest.raises(
-            NegativeAnswerError, match=r"of the labels differ .* more than 10%; .*; `force` writes it"
+            NegativeAnswerError, match=r"of the labels differ.* more than 10%; .*; `force` writes it"
         ):
             package.approximate(exact, order=2, **given)
     made, report = package.approximate(exact, rows.to_dense(8), force=True)
@@ -288,7 +287,7 @@ def test_without_options_order_two_is_taken_only_if_it_is_accurate() -> None:
     found, report = approximate(worse, data=rows, race=race)
     assert report.second_order is not None
     assert re.match(
-        r"[\d.]+% of the labels differ .* rows that serve to choose\), more than 1%", report.second_order
+        r"[\d.]+% of the labels differ.* rows that serve to choose, more than 1%", report.second_order
     )
     assert report.labels_differing_percent is not None
     assert report.labels_differing_percent < 1
@@ -298,6 +297,34 @@ def test_without_options_order_two_is_taken_only_if_it_is_accurate() -> None:
     assert "1.20 times as fast on held-out rows" in str(approximate(worse, data=rows, race=race)[1].refusal)
     # A looser limit keeps order 2.
     assert approximate(worse, data=rows, max_diff=0.09)[1].order == 2
+
+
+def test_without_options_order_two_is_raced_too() -> None:
+    exact, rows = smooth()
+    for speed, refused in ((2.0, None), (0.8, "the exact model is the better choice: .* 0.80 times as fast")):
+        _, report = approximate(exact, data=rows, race=lambda one, other, speed=speed: speed)
+        assert (report.order, report.second_order, report.speedup) == (2, None, speed)
+        assert report.refusal is None if refused is None else re.match(refused, str(report.refusal))
+        assert (report.advice is not None) == (refused is not None)
+        _, report = approximate(
+            exact, data=rows, certificate="none", race=lambda one, other, speed=speed: speed
+        )
+        assert report.speedup == speed
+
+
+def test_a_search_without_options_is_announced_and_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    worse, rows = wavy(0.2, n=3000, d=4), some_rows(2000, 4)
+    monkeypatch.setattr(convert, "WORTH_A_NOTE", float("inf"))
+    approximate(worse, data=rows, note=notes.append)
+    assert notes == []
+    monkeypatch.setattr(convert, "WORTH_A_NOTE", 0.0)
+    approximate(worse, data=rows, note=notes.append)
+    assert notes == [
+        "order 2 differs too much; choosing orders and cells may take minutes (`time_limit` limits it)"
+    ]
+    with pytest.raises(NegativeAnswerError, match="no number of cells was finished within the time limit"):
+        approximate(worse, data=rows, time_limit=1e-9)
 
 
 def test_a_class_that_is_lost_is_never_written_without_options() -> None:
@@ -318,15 +345,17 @@ def test_a_class_that_is_lost_is_never_written_without_options() -> None:
     _, second = approximate(exact, data=rows, order=2, center="mean", max_diff=0.01)
     assert second.labels_differing_percent is not None
     assert second.labels_differing_percent < 1
-    assert second.worst_class is not None
-    assert (second.worst_class.label, second.worst_class.correct) == (1.0, 0)
-    assert "to which the exact model gives label 1 0% keep it, less than 90%" in str(second.refusal)
-    assert second.balanced_agreement_percent == 50
+    assert second.kept.worst is not None
+    assert (second.kept.worst.label, second.kept.worst.correct) == (1.0, 0)
+    assert second.refusal == (
+        "100% of the labels differ on the 19 rows to which the exact model gives label 1, more than 10%"
+    )
+    assert second.kept.balanced_percent == 50
     try:
         _, report = approximate(exact, data=rows)
     except NegativeAnswerError:
         return
-    assert report.refusal is not None or report.worst_class.recall >= 90  # type: ignore[union-attr]
+    assert report.refusal is not None or report.kept.worst.recall >= 90  # type: ignore[union-attr]
 
 
 # --- auto
@@ -453,7 +482,7 @@ def test_the_best_plan_found_in_time_is_used(monkeypatch: pytest.MonkeyPatch) ->
     assert [replace(step, chosen=False) for step in cut.steps] == [
         replace(step, chosen=False) for step in whole.steps[:2]
     ]
-    with pytest.raises(OptionError, match="`time_limit` is only used with `order` auto or `cells` auto"):
+    with pytest.raises(OptionError, match="`time_limit` is only used where `order` or `cells` is chosen"):
         approximate(exact, order=2, time_limit=1.0)
 
 

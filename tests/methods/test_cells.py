@@ -426,7 +426,10 @@ def test_options_without_effect_are_refused(tmp_path: Path) -> None:
             (rbf, "--target-certified", "90%", "--cells", "5"),
             "--target-certified is only used with --order auto",
         ),
-        ((rbf, "--time-limit", "9s"), "--time-limit is only used with --order auto or --cells auto"),
+        (
+            (rbf, "--time-limit", "9s", "--order", "2"),
+            "--time-limit is only used where --order or --cells is",
+        ),
         ((regression, "--tolerance", "1"), "--tolerance is only used with"),
         ((rbf, "--tolerance", "1", "--cells", "5"), "--tolerance is for regression; for a c_svc model"),
     ):

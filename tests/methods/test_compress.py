@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -26,6 +27,7 @@ from svmfast.errors import (
     UnsupportedError,
 )
 from svmfast.formats.detect import load_model, model_bytes
+from svmfast.kernels import Kernel
 from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.refit_probabilities import fit_sigmoid
 from svmfast.methods.common.row_sample import RowSample
@@ -35,6 +37,8 @@ from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.reduced_set import allocate
 from svmfast.methods.compress.report import CompressReport
 from svmfast.methods.compress.search import Found, held_out_difference, search, too_few
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
 from svmfast.options import made
 from svmfast.rows import Rows
 from svmfast.solvers.intervals import clopper_pearson, upper_limit
@@ -366,6 +370,53 @@ def test_a_limit_that_the_held_out_rows_refute_writes_nothing(monkeypatch: pytes
     assert made.warnings[0].startswith(
         "on the held-out rows 3.000% of the labels differ, more than `max_diff`"
     )
+
+
+def rare_class() -> tuple[KernelExpansion, Rows]:
+    """A model and rows of which 0.5 % have the rare label 1, near the support vectors of that class."""
+    rng = np.random.default_rng(0)
+    centers = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 2.0], [0.0, -2.0], [2.0, 2.0], [-2.0, -2.0]])
+    x = np.concatenate([centers, rng.normal(size=(300, 2))])
+    model = KernelExpansion(
+        Head("c_svc", np.array([1, -1])),
+        Kernel("rbf", 20.0),
+        Rows.from_dense(x),
+        np.concatenate([np.full(6, 1.0), np.full(300, -0.1)])[None, :],
+        np.array([0.3]),
+        np.array([6, 300]),
+    )
+    rare = np.repeat(centers, 10, axis=0) + rng.normal(size=(60, 2)) * 0.05
+    return model, Rows.from_dense(np.concatenate([rare, rng.normal(size=(12_000, 2))]))
+
+
+def test_a_limit_on_the_labels_loses_no_rare_class() -> None:
+    model, some = rare_class()
+    made, report = package.compress(model, some, max_diff=0.03)
+    assert report.sizes_tried[0][1] < 0.03  # few labels differ with any size
+    assert len(made.sv) > 1
+    assert report.kept.lost() is None
+    assert report.kept_choosing.lost() is None
+    assert f"{report.kept.worst.rows:,} rows" in report.kept.lines()[0]
+    assert report.to_dict()["worst_class"]["label"] == 1
+
+
+def test_a_class_that_a_given_size_loses_is_named() -> None:
+    model, some = rare_class()
+    done = package.compress(model, some, sv=1)
+    assert len(done.warnings) == 1
+    assert re.match(
+        r"a class is lost: [\d.]+% of the labels differ on the \d+ rows to which the exact model gives",
+        done.warnings[0],
+    )
+
+
+def test_figures_of_frequent_rows_are_said_to_be_theirs() -> None:
+    model, some = rare_class()
+    repeated = some.take(np.random.default_rng(1).integers(0, 100, 3000))
+    _, report = package.compress(model, repeated, sv=20)
+    assert any("the figures are for data that repeat these rows" in note for note in report.notes)
+    _, report = package.compress(model, some, sv=20)
+    assert not any("repeat these rows" in note for note in report.notes)
 
 
 def test_too_few_rows_to_show_the_limit_are_named() -> None:

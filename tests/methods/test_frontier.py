@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,7 @@ from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.folder import RESULTS
 from svmfast.frontiers.grid import CandidateCommand, plan, tried_methods
 from svmfast.frontiers.report import _COLUMNS
-from svmfast.frontiers.schedule import run_all
+from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.grid import Grid
 
 BREAST = (str(model("breast_c_rbf")), "--data", str(data("breast.train")))
@@ -42,7 +43,7 @@ WIDE = ("--max-diff", "4%")
 def frontier(
     cwd: Path, *arguments: str, shortened: bool = True, **more: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run frontier with the folder dir; if `shortened`, with short timing and without its figure."""
+    """Run frontier with the folder dir; if `shortened`, with short timing."""
     limit = () if "--time-limit" in arguments else ("--time-limit", "20s")
     return svmfast("frontier", *arguments, *limit, "-o", "dir", cwd=cwd, shortened=shortened, **more)
 
@@ -89,13 +90,9 @@ def test_everything_is_written(finished: tuple[Path, str]) -> None:
     files = {path.name for path in (folder / "dir").iterdir()}
     assert files == {
         "inputs.json", "records", "models", "report.html", "report.json", "report.md", "recommended",
-        "figure.svg", "figure.png", "choose.part", "confirm.part",
+        "choose.part", "confirm.part",
     }  # fmt: skip
-    assert (folder / "dir" / "figure.png").read_bytes().startswith(b"\x89PNG")
-    svg = (folder / "dir" / "figure.svg").read_text()
-    assert "</svg>" in svg
     page = (folder / "dir" / "report.md").read_text()
-    assert "![" in page
     assert all(name in page for name in found)
 
 
@@ -120,10 +117,10 @@ def test_three_sets_of_rows_are_kept_apart_and_named(finished: tuple[Path, str])
     whole = read_svmlight(data("breast.test"))
     known = np.concatenate([part.rows.to_dense() for part in parts.values()])
     assert sorted(known.tolist()) == sorted(whole.rows.to_dense().tolist())
-    page, figure = ((folder / "dir" / name).read_text() for name in ("report.md", "figure.svg"))
+    page, chart = ((folder / "dir" / name).read_text() for name in ("report.md", "report.html"))
     for text in (stderr, page):
         assert all(name in text for name in ("trained on", "choosing", "confirming"))
-    assert f"{rows['confirming']['rows']} confirming rows of breast.test" in figure
+    assert f"measured on {rows['confirming']['rows']} confirming rows" in chart
 
 
 def test_figures_are_those_of_compare_on_the_confirming_rows(finished: tuple[Path, str]) -> None:
@@ -317,7 +314,7 @@ def test_limits(finished: tuple[Path, str]) -> None:
     assert nothing.returncode == 1
     assert (
         b"\nrecommended: none, not the exact model either; no candidate is within the limits (at most 10 "
-        b"bytes)\nnearest: linear, "
+        b"bytes)\nbest beyond the limits: linear, "
     ) in nothing.stdout
     assert report(folder)["recommended"] is None
     assert not (folder / "dir" / "recommended").exists()
@@ -443,26 +440,6 @@ def test_other_kinds_of_models(tmp_path: Path, name: str) -> None:
         assert b"\ntoo few rows: 15 choosing and as many confirming rows cannot show" in b"\n" + done.stdout
         by_name = {one["name"]: one for one in found["models"]}
         assert by_name["approximate"]["confirming"]["labels_differing"] == 0
-
-
-def test_without_matplotlib_the_report_is_written(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['matplotlib'] = None\n")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        [PROGRAM, "frontier", *BREAST, *TEST, "--methods", "linear", "-o", "dir", "--max-diff", "50%"],
-        cwd=tmp_path, env=environment, capture_output=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    line = (
-        b"svmfast: no figure: matplotlib is not installed; pip install 'svmfast[figures]', then run again\n"
-    )
-    assert line in done.stderr
-    files = {path.name for path in (tmp_path / "dir").iterdir()}
-    assert files == {
-        "inputs.json", "records", "models", "report.html", "report.json", "report.md", "recommended",
-        "choose.part", "confirm.part",
-    }  # fmt: skip
-    assert "![" not in (tmp_path / "dir" / "report.md").read_text()
 
 
 def test_no_time(tmp_path: Path) -> None:
@@ -654,7 +631,8 @@ def test_limits_on_losses(finished: tuple[Path, str]) -> None:
             assert best[rows][f"{key}_lost_percent_interval"][1] <= 9
         assert report(folder)["limits"]["metric"] == key.replace("_", "-")
         name = key.replace("_", " ")
-        assert f"have at most 9 points of {name} lost, take those within" in done.stdout.decode()
+        where = "on the choosing rows, interval included, take those within"
+        assert f"within the limits (at most 9 points of {name} lost) {where}" in done.stdout.decode()
     for more, line in (
         (
             ("--metric", "balanced-accuracy"),
@@ -769,6 +747,20 @@ def test_standard_output_is_refused_as_folder(tmp_path: Path, monkeypatch: pytes
     message = b"svmfast: --output is a folder of many files; give a name, not '-'\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", message)
     assert not list(tmp_path.iterdir())
+
+
+def run_all(todo: list[CandidateCommand], attempt: Callable[..., Any], deadline: float) -> dict[str, str]:
+    """Try the candidates in their turns; return the reasons for those left out."""
+    schedule = Schedule(todo, deadline)
+    for one, seconds in schedule.turns():
+        try:
+            following = attempt(one, seconds)
+        except OutOfTime:
+            schedule.postpone(one)
+        else:
+            if following is not None:
+                schedule.add(following)
+    return schedule.late()
 
 
 def candidate(method: str, level: int) -> CandidateCommand:

@@ -14,7 +14,7 @@ from svmfast import import_path
 from svmfast.frontiers.child import child_command
 
 #: Names of modules that the program imports; a file of this name in the current folder records that it ran.
-PACKAGES = ("numpy", "click", "scipy", "sklearn", "matplotlib", "rich", "threadpoolctl", "libsvm")
+PACKAGES = ("numpy", "click", "scipy", "sklearn", "rich", "threadpoolctl", "libsvm")
 STANDARD = ("json", "subprocess", "typing", "__future__", "contextlib", "sitecustomize", "usercustomize")
 PLANTED = (*PACKAGES, *STANDARD, "svmfast")
 #: ``python -m svmfast`` looks for these in the current folder before any code of ours: see SECURITY.md.

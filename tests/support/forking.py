@@ -39,8 +39,6 @@ _WITH_SCIKIT_LEARN = {
 #: here). What runs reads none of them, so they may differ from those that the process that forks has.
 _OF_OTHERS = {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
 _LENGTH = 8  # bytes that hold the length of a request
-#: What ``frontier`` imports for its figure.
-_OF_FIGURES = ("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg")
 #: What else commands and options import; the process that forks imports it when it is first needed.
 _NEEDED = {"import": ("skops.io",), "--dask": ("dask", "distributed")}
 
@@ -157,18 +155,17 @@ def _fork_commands(helper: socket.socket) -> None:
 
 
 def run_shortened(program: str) -> None:
-    """Let ``frontier``, which this process runs, fork its commands, time models briefly and draw nothing."""
+    """Let ``frontier``, which this process runs, fork its commands and time models briefly."""
     _import_program(heavy=True)
     _fork_commands(_helper(program, ())[1])
     _shorten()
 
 
 def _shorten() -> None:
-    from svmfast.frontiers import figure, racing
+    from svmfast.frontiers import racing
 
     racing.MOST_TIMING = racing.LEAST_TIMING = 0.2
     racing.FEW_ROUNDS = 2
-    figure.draw = lambda found: {}
 
 
 def _request(
@@ -266,8 +263,6 @@ def _fork(connection: socket.socket, program: str, *, commands: bool = False) ->
             _import(_NEEDED[word])
         helper, ours = 0, None
         if arguments[:1] == ["frontier"]:
-            if not shortened:
-                _import(_OF_FIGURES)
             helper, ours = _helper(program, [connection.fileno(), *ends])
         child = os.fork()
         if not child:

@@ -59,7 +59,7 @@ def svmfast(
     """Run ``svmfast ARGS``; the caller checks the exit status.
 
     Those of ``stdout`` and ``stderr`` that are in `unread` are pipes without a reader, from the start.
-    `shortened`: ``frontier`` may spend less time on timing and draw no figure, as a fork does.
+    `shortened`: ``frontier`` may spend less time on timing, as a fork does.
     """
     if _FORKS.usable() and _FORKS.lock.acquire(blocking=False):
         try:

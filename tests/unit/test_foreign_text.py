@@ -21,7 +21,7 @@ from every_command import INPUTS, RUNS, inputs, outputs, words
 from program import PROGRAM, data, model, svmfast
 
 from svmfast.cli.main import commands, program, run
-from svmfast.evaluation.report import markdown
+from svmfast.evaluation.words import markdown
 
 #: Clears the screen, sets the title, reverses the line, ends it; a byte that is not UTF-8; rich's markup.
 HOSTILE = "\x1b[2J\x1b]0;x\x07\x9b1m\u202e[red]$x_1$\nINJECTED\r" + os.fsdecode(b"\xff")

@@ -17,7 +17,17 @@ from scipy.stats import binom
 from svmfast.class_scores import ClassScore, LostClass, lost_classes
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
-from svmfast.frontiers.pareto import ERROR, GAIN, Choice, Limits, Point, choose, contenders, nearest, pareto
+from svmfast.frontiers.pareto import (
+    ERROR,
+    GAIN,
+    Choice,
+    Limits,
+    Point,
+    best_of_the_rest,
+    choose,
+    contenders,
+    pareto,
+)
 from svmfast.score import Quality
 from svmfast.solvers.intervals import clopper_pearson
 
@@ -116,7 +126,7 @@ def test_with_a_limit_on_size_balanced_accuracy_may_choose() -> None:
     assert chosen(points, Limits(max_bytes=60)) == "majority"
     assert chosen(points, Limits(max_bytes=60, balanced=True)) == "rare"
     assert chosen(points, Limits(max_bytes=50, balanced=True)) == "majority"
-    near = nearest([EXACT, *points], Limits(max_loss_percent=0.1, max_bytes=60, balanced=True))
+    near = best_of_the_rest([EXACT, *points], Limits(max_loss_percent=0.1, max_bytes=60, balanced=True))
     assert near is not None
     assert near.name == "rare"
 
@@ -162,7 +172,7 @@ def test_a_model_that_loses_a_class_is_recommended_only_on_request() -> None:
     assert (found.recommended, found.refused) == (whole, ((late, "classes"),))
     assert chosen([lossy, late, whole], Limits(0.5, lost_classes=True)) == "lossy"
     assert chosen([lossy], Limits(max_bytes=10)) is None
-    near = nearest([EXACT, lossy, replace(whole, choosing=loss(3.0))], Limits(0.5))
+    near = best_of_the_rest([EXACT, lossy, replace(whole, choosing=loss(3.0))], Limits(0.5))
     assert near is not None
     assert near.name == "whole"
 
@@ -220,7 +230,7 @@ def test_models_without_any_gain_are_not_recommended() -> None:
 def test_models_no_better_than_chance_are_not_recommended() -> None:
     useless = point("useless", 40.0, 100, 10, skilled=False)
     assert chosen([useless], Limits(max_bytes=100)) is None
-    assert nearest([EXACT, useless], Limits(max_bytes=100)) is None
+    assert best_of_the_rest([EXACT, useless], Limits(max_bytes=100)) is None
 
 
 def test_the_cost_limit_applies_if_the_cost_is_counted() -> None:
@@ -228,12 +238,12 @@ def test_the_cost_limit_applies_if_the_cost_is_counted() -> None:
     assert chosen([counted, timed], Limits(max_operations=12)) == "counted"
 
 
-def test_the_nearest_miss() -> None:
+def test_the_best_beyond_the_limits() -> None:
     points = [EXACT, point("a", 3.0, 10, 100), point("b", 2.0, 5, 200), point("slow", 1.0, 0.5, 2000)]
-    near = nearest(points, Limits(0.5))
+    near = best_of_the_rest(points, Limits(0.5))
     assert near is not None
     assert near.name == "b"
-    near = nearest(points, Limits(max_bytes=50))
+    near = best_of_the_rest(points, Limits(max_bytes=50))
     assert near is not None
     assert near.name == "a"
 
@@ -325,17 +335,17 @@ def test_the_confirming_rows_err_with_the_stated_probability() -> None:
     ("limits", "text"),
     [
         (Limits(), "no limits"),
-        (Limits(0.5), "at most 0.5% of the labels differing"),
-        (Limits(0.0), "at most 0% of the labels differing, proven"),
+        (Limits(0.5), "at most 0.5% of the labels differ"),
+        (Limits(0.0), "it is proven that no label differs"),
         (
             Limits(0.5, max_bytes=2048, max_operations=20),
-            "at most 0.5% of the labels differing, at most 2,048 bytes, at most 20x a linear model",
+            "at most 0.5% of the labels differ, at most 2,048 bytes, at most 20x a linear model",
         ),
         (Limits(max_loss_percent=1.0), "at most 1 points of accuracy lost"),
         (Limits(max_loss_percent=1.0, balanced=True), "at most 1 points of balanced accuracy lost"),
         (
             Limits(2.0, max_loss_percent=1.0, regression=True),
-            "values differing by at most 2% of their spread, at most 1% more error",
+            "values differ by at most 2% of their spread, at most 1% more error",
         ),
     ],
 )

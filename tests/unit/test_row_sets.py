@@ -16,12 +16,12 @@ from program import data, model
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.frontiers.entries import Entries
 from svmfast.frontiers.folder import Record
 from svmfast.frontiers.grid import CandidateCommand
 from svmfast.frontiers.measuring import Measuring, Part
 from svmfast.frontiers.pareto import Limits
 from svmfast.frontiers.row_sets import RowSets, divided, read_sets
-from svmfast.frontiers.run import FrontierRun
 from svmfast.methods.approximate.convert import approximate
 from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.common.equal_rows import row_keys
@@ -86,10 +86,10 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
         seed=0, end=time.monotonic() + 1, stored=model_bytes, scaling=None,
     )  # fmt: skip
     folder: Any = SimpleNamespace(model=lambda candidate: str(tmp_path / "fast"))
-    run = FrontierRun(request, folder, cast("Any", None), measuring, cast("Any", None))
-    run._measure(CandidateCommand("approximate-2", "approximate", 0, ()), Record("0" * 64, 1.0))
-    assert [entry.name for entry in run._all] == ["approximate-2", "approximate-2 + exact"][: 1 + backed]
-    certified = run._all[0].losses.certified_percent
+    entries = Entries(request, folder, cast("Any", None), measuring)
+    entries.add(CandidateCommand("approximate-2", "approximate", 0, ()), Record("0" * 64, 1.0))
+    assert [entry.name for entry in entries._all] == ["approximate-2", "approximate-2 + exact"][: 1 + backed]
+    certified = entries._all[0].losses.certified_percent
     assert certified is not None
     assert (certified[0] > 50, certified[1] > 50) == (backed, not backed)
 

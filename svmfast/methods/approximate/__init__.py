@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from svmfast.methods.approximate.options import MOST_ROWS, ApproximateOptions
 from svmfast.methods.given import Input
-from svmfast.methods.grid import Style
 from svmfast.methods.method import Method
 
 METHOD = Method(
@@ -53,5 +52,5 @@ METHOD = Method(
     candidates="svmfast.methods.approximate.run:candidates",
     certifies=True,
     embeds="embed_exact",
-    style=Style("#0072B2", "o"),
+    color="#0072B2",
 )

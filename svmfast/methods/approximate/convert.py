@@ -34,8 +34,12 @@ from svmfast.rows import FloatArray, Rows
 
 # Support vectors on which centers are compared: enough for a mean error, and quick to evaluate.
 SAMPLE = 2000
-#: Planning's share of the time limit; building and measuring take the rest.
+# Planning's share of the time limit; building and measuring take the rest.
 PLANNING_SHARE = 0.7
+# Choosing orders and cells may take as long as this many expansions of order 2; it is announced if that is
+# more than so many seconds.
+MANY_CELLS, WORTH_A_NOTE = 100, 10.0
+SLOW = "choosing orders and cells may take minutes (`time_limit` limits it)"
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ def approximate(
     provenance: Mapping[str, str] | None = None,
     threads: int = 1,
     progress: Progress = silent,
+    note: Callable[[str], None] = lambda text: None,
 ) -> tuple[PolynomialModel, ApproximationReport]:
     """Return truncated expansions of `model`, and a report.
 
@@ -116,15 +121,17 @@ def approximate(
     size_of : callable, optional
         Returns the size in bytes of a model's file, for `max_bytes`.
     race : callable, optional
-        ``race(one, other)`` calls both in turn and returns how many times as fast `other` is. With auto, the
-        result (with the exact model for rows that are not certified) is raced against the exact model on the
-        held-out rows. The report refuses a result that is not clearly faster, or whose size grows by a
-        larger factor than its speed.
+        ``race(one, other)`` calls both in turn and returns how many times as fast `other` is. The result is
+        raced against the exact model on the held-out rows; with auto, the exact model answers the rows that
+        are not certified. Not raced is an expansion of a given order. The report refuses a result that is
+        not clearly faster, or whose size grows by a larger factor than its speed.
     provenance : mapping of str to str, optional
         Stored in the model, with the method and its parameters.
     threads : int
         The result does not depend on it.
     progress : callable
+    note : callable
+        Called with a remark before work that may take minutes.
 
     Raises
     ------
@@ -140,8 +147,9 @@ def approximate(
     wish = options or ApproximateOptions()
     options, limit = wish.closed, wish.limit
     task = _task(model, options)
+    by_default = wish.by_default and not task.collapses and len(model.sv) > 0
     # Data for a calibration is for one expansion of order 2.
-    is_open = wish.is_open and calibrate is None and not task.collapses and len(model.sv) > 0
+    is_open = by_default and wish.is_open and calibrate is None
     _check_memory(model, task, options)
     terms = dual_expansion(model, memory_limit=options.memory)
     by_row_norms = options.certificate == "row-norms"
@@ -159,9 +167,12 @@ def approximate(
     )
     first, too_far = None, None
     if is_open:
+        started = time.perf_counter()
         first = _single(expander, int(task.order), options, None)
         too_far = _too_far(first.model, model, samples, limit, threads)
         if too_far:
+            if MANY_CELLS * (time.perf_counter() - started) > WORTH_A_NOTE:
+                note(f"order 2 differs too much; {SLOW}")
             options = replace(options, order="auto", cells="auto")
             task = _task(model, options)
     finished = partial(_finished, expander.model, task, options, calibrate is not None, provenance or {})
@@ -181,8 +192,8 @@ def approximate(
         )
     progress(0, None, "measure")
     measured = measure(made, model, samples.held_out, threads=threads)
-    if race is not None and task.chooses and options.free:
-        fallback = made.embedded_exact if is_open else model
+    if race is not None and (by_default or (task.chooses and options.free)):
+        fallback = made.embedded_exact if by_default else model
         held_out = samples.held_out
         measured = raced(
             measured, made, model, held_out, race, size_of, max_bytes, fallback=fallback, threads=threads

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from svmfast.class_scores import MIN_ROWS, ClassScore, balanced_accuracy, class_scores, class_word
+from svmfast.class_scores import MIN_ROWS, KeptLabels, class_scores
 from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, CertificationSample
 from svmfast.methods.approximate.operations import exact_operations
 from svmfast.methods.approximate.options import Limit
@@ -18,7 +18,7 @@ from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.score import values_differing_percent
+from svmfast.score import interval_text, values_differing_percent
 
 #: Percent of differing labels (regression: of the spread) above which there is a warning.
 WARN_ABOVE = 1.0
@@ -60,8 +60,7 @@ class Measured:
         Regression: the largest error bound of a certified row.
     interval : (float, float) or None
         The interval at 95 % of the share of labels that differ, for rows of data; equal rows are one cluster.
-    classes : tuple of ClassScore
-        Of the rows with each label of the exact model, how many keep it; empty for regression.
+    kept : KeptLabels
     """
 
     rows: int
@@ -75,24 +74,7 @@ class Measured:
     growth: float | None = None
     tolerance: float | None = None
     interval: tuple[float, float] | None = None
-    classes: tuple[ClassScore, ...] = ()
-
-    @property
-    def balanced_percent(self) -> float | None:
-        """Mean over the exact model's classes of the share of their rows that keep the label, in percent."""
-        return balanced_accuracy(self.classes) if self.classes and self.rows else None
-
-    @property
-    def worst_class(self) -> ClassScore | None:
-        """The exact model's class of whose rows the smallest share keeps the label."""
-        found = [one for one in self.classes if one.recall is not None]
-        return min(found, key=lambda one: (one.correct / one.rows, -one.rows), default=None)
-
-    def lost_class(self, recall: float) -> ClassScore | None:
-        """Return the worst class of several rows, if fewer than `recall` percent keep their label."""
-        several = replace(self, classes=tuple(one for one in self.classes if one.rows >= MIN_ROWS))
-        worst = several.worst_class
-        return None if worst is None or 100 * worst.correct >= recall * worst.rows else worst
+    kept: KeptLabels = field(default_factory=KeptLabels)
 
     @property
     def labels_differing_percent(self) -> float | None:
@@ -113,9 +95,11 @@ class Measured:
         rows = f"{self.rows:,} "
         rows += "held-out rows of the data" if self.source == OF_DATA else self.source
         if self.labels_differing is None:
-            return f"values differ by {self.percent:.3g}% of their spread from the exact model's ({rows})"
-        found = f"{self.percent:.2f}% of the labels differ from the exact model's"
-        return f"{found} ({self.labels_differing:,} of {rows})"
+            return f"values differ by {self.percent:.3g}% of their spread, on {rows}"
+        found = f"{self.percent:.3g}% of the labels differ"
+        if self.interval is not None:
+            found += f" ({interval_text(100 * self.interval[0], 100 * self.interval[1])})"
+        return f"{found}: {self.labels_differing:,} of {rows}"
 
 
 def measure(
@@ -158,7 +142,7 @@ def measure(
         None,
         certified,
         interval=interval,
-        classes=class_scores(ours, theirs),
+        kept=KeptLabels(class_scores(ours, theirs)),
     )
 
 
@@ -213,13 +197,7 @@ def inaccurate(measured: Measured, limit: Limit) -> str | None:
     """Return what differs too much from the exact model, or None."""
     if measured.percent > limit.differing:
         return f"{measured.sentence}, more than {limit.differing:g}%"
-    lost = measured.lost_class(limit.recall)
-    if lost is not None:
-        return (
-            f"of the {lost.rows:,} rows to which the exact model gives label {class_word(lost.label)} "
-            f"{lost.recall:.3g}% keep it, less than {limit.recall:g}%"
-        )
-    return None
+    return measured.kept.lost(limit.recall, MIN_ROWS)
 
 
 def refusal(measured: Measured, limit: Limit) -> str | None:

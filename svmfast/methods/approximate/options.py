@@ -103,7 +103,7 @@ class ApproximateOptions(Seeded, Bounded):
     time_limit: float | None = option(
         None,
         Duration(),
-        "auto: search for about this long, such as 90s or 10m, and use the best found so far.",
+        "Choose orders and cells for about this long, such as 90s or 10m, and use the best found so far.",
     )
     force: bool = option(
         False,
@@ -123,10 +123,14 @@ class ApproximateOptions(Seeded, Bounded):
         return self.order == "auto" or self.cells not in (None, 1) or self.max_bytes is not None
 
     @property
+    def by_default(self) -> bool:
+        """Whether neither order, cells nor a size is given."""
+        return self.order is None and self.cells is None and self.max_bytes is None
+
+    @property
     def is_open(self) -> bool:
         """Whether the accuracy of order 2 decides if order and cells are chosen."""
-        given = self.order is not None or self.cells is not None or self.chooses
-        return not (given or self.force or self.certificate == "none")
+        return self.by_default and not (self.force or self.certificate == "none")
 
     @property
     def closed(self) -> ApproximateOptions:
@@ -150,8 +154,8 @@ class ApproximateOptions(Seeded, Bounded):
         """Raise OptionError for options that contradict each other."""
         if self.target_certified is not None and not self.free:
             raise OptionError("`target_certified` is only used with `order` auto or `cells` auto")
-        if self.time_limit is not None and not self.free:
-            raise OptionError("`time_limit` is only used with `order` auto or `cells` auto")
+        if self.time_limit is not None and not (self.free or self.is_open):
+            raise OptionError("`time_limit` is only used where `order` or `cells` is chosen")
         if self.tolerance is not None and not (self.chooses or "data" in given):
             raise OptionError("`tolerance` is only used with `data`, `order` auto, `cells` or `max_bytes`")
         if self.certificate == "none" and self.embed_exact:

@@ -18,7 +18,7 @@ from svmfast.rows import FloatArray
 SIZES = (1, 5, 10, 20, 40, 80, 160, 320)
 # More cells are tried as long as the last step left at most this share of the open rows open.
 STALLED = 0.92
-# If ten or more cells certify less than this percentage, the search ends.
+# If ten or more cells certify less than this percentage, the search ends; five if order 2 costs too much.
 HOPELESS = 1.0
 # Fitting rows per cell if the number of cells is not given: a center of fewer rows does not represent others.
 ROWS_A_CELL = 10
@@ -73,7 +73,8 @@ class Planner:
             reached = plan.certified_percent >= 100 * self.target
             if worth and (best is None or reached or plan.operations < best.operations):
                 best = plan
-            if reached or len(made) < size or _is_hopeless(size, plan, open_before):
+            low = self._highest(size) < min(2, self.maker.highest)
+            if reached or len(made) < size or _is_hopeless(size, plan, open_before, low=low):
                 break
             if following is not None and before and self._lacks_orders(before, made, size, following):
                 break
@@ -142,7 +143,10 @@ class Planner:
         return self.costs.obstacle(cells, order) is None
 
 
-def _is_hopeless(size: int, plan: Plan, open_before: float) -> bool:
-    """Return whether more cells are unlikely to help; `open_before`: percent open rows in the last step."""
-    too_few = size >= 10 and plan.certified_percent < HOPELESS
+def _is_hopeless(size: int, plan: Plan, open_before: float, *, low: bool) -> bool:
+    """Return whether more cells are unlikely to help.
+
+    `open_before` is the percentage of open rows in the last step; `low` says that order 2 costs too much.
+    """
+    too_few = size >= (5 if low else 10) and plan.certified_percent < HOPELESS
     return too_few or (size >= 20 and 100 - plan.certified_percent > STALLED * open_before)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.certificate import gamma_max
-from svmfast.class_scores import ClassScore, class_word, shown_label
+from svmfast.class_scores import KeptLabels
 from svmfast.display import count
 from svmfast.methods.approximate.cells import Step
 from svmfast.methods.approximate.certification_sample import Roles
@@ -39,10 +39,7 @@ class ApproximationReport:
         None for regression. The interval at 95 % is None unless the rows are data.
     values_differing_percent : float or None
         Regression: how much the values differ (:func:`svmfast.score.values_differing_percent`).
-    balanced_agreement_percent : float or None
-        Mean over the exact model's classes of the share of their rows that keep the label.
-    worst_class : ClassScore or None
-        The exact model's class of whose rows the smallest share keeps the label.
+    kept : KeptLabels
     second_order : str or None
         Why order 2 was not enough, on the rows that serve to choose; None if that was not open.
     labels_differing_without_fallback : int or None
@@ -110,8 +107,7 @@ class ApproximationReport:
     labels_differing_percent_low: float | None
     labels_differing_percent_high: float | None
     values_differing_percent: float | None
-    balanced_agreement_percent: float | None
-    worst_class: ClassScore | None
+    kept: KeptLabels
     second_order: str | None = None
     labels_differing_without_fallback: int | None
     measured_rows: int
@@ -154,13 +150,7 @@ class ApproximationReport:
         """Return the figures of docs/json.md."""
         values = asdict(self)
         del values["seconds"], values["warnings"]  # reported at the top level
-        if self.worst_class is not None:
-            one = self.worst_class
-            values["worst_class"] = {
-                "label": shown_label(one.label),
-                "rows": one.rows,
-                "labels_differing": one.rows - one.correct,
-            }
+        del values["kept"]
         return {
             "bytes_exact": values.pop("bytes_exact"),
             "support_vectors_exact": values.pop("n_sv"),
@@ -170,6 +160,7 @@ class ApproximationReport:
             "multiply_adds_exact": values.pop("operations_before"),
             "exact_conversion": values.pop("exact"),
             **values,
+            **self.kept.as_dict(),
         }
 
     def lines(self) -> list[str]:
@@ -178,7 +169,7 @@ class ApproximationReport:
         functions = count(self.functions, "decision function")
         lines = [
             self._difference(),
-            *self._class_lines(),
+            *self.kept.lines(),
             f"model        {self.svm_type}, {self.kernel} kernel, {vectors}, {functions}",
         ]
         if self.exact:
@@ -219,16 +210,6 @@ class ApproximationReport:
         line = f"labels       {share}: {self.labels_differing:,} of {rows}"
         alone = self.labels_differing_without_fallback
         return line if alone is None else f"{line}; {alone:,} without the embedded model"
-
-    def _class_lines(self) -> list[str]:
-        """Return the line about the classes, if there are any."""
-        one = self.worst_class
-        if one is None:
-            return []
-        return [
-            f"by class     balanced {self.balanced_agreement_percent:.2f}% keep the exact model's label; "
-            f"worst {class_word(one.label)}: {one.recall:.2f}% of {one.rows:,} rows"
-        ]
 
     def _expansion_lines(self) -> list[str]:
         """Return the lines about the center, the order and gamma, and the plans that were tried."""
@@ -312,8 +293,7 @@ def report_of(
         labels_differing_percent_low=None if measured.interval is None else 100 * measured.interval[0],
         labels_differing_percent_high=None if measured.interval is None else 100 * measured.interval[1],
         values_differing_percent=measured.values_differing_percent,
-        balanced_agreement_percent=measured.balanced_percent,
-        worst_class=measured.worst_class,
+        kept=measured.kept,
         labels_differing_without_fallback=measured.labels_differing_without_fallback,
         measured_rows=measured.rows,
         measured_on=measured.source,

@@ -62,6 +62,7 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
         provenance={"source": source.identity},
         threads=setting.threads,
         progress=setting.progress,
+        note=setting.note,
     )
     probabilities = probabilities_after(model.head, made.head)
     report = replace(report, bytes_exact=source.n_bytes, probabilities=probabilities)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.given import Input
-from svmfast.methods.grid import Style
 from svmfast.methods.method import Method
 
 METHOD = Method(
@@ -33,7 +32,7 @@ METHOD = Method(
     options=BudgetTrainOptions,
     run="svmfast.methods.budget.run:run",
     candidates="svmfast.methods.budget.run:candidates",
-    style=Style("#009E73", "^"),
+    color="#009E73",
     scores_instead="folds",
     svm_train_output=True,
     checkpoints="Save the state of the run to this file, regularly and when the run is interrupted.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from svmfast.methods.cascade.options import MOST_ROWS, CascadeOptions
 from svmfast.methods.given import Input
-from svmfast.methods.grid import Style
 from svmfast.methods.method import Method
 
 METHOD = Method(
@@ -42,6 +41,6 @@ METHOD = Method(
     ),
     options=CascadeOptions,
     run="svmfast.methods.cascade.run:run",
-    style=Style("#000000", "v"),
+    color="#000000",
     joins="svmfast.methods.cascade.joiner:joiner",
 )

@@ -45,7 +45,13 @@ class CascadeJoiner:
         limit = Share().of_text(f"{max_percent:.15g}%")
         enough = (c for c in CONFIDENCES if least_rows(limit, c) <= len(given.rows))
         confidence = next(enough, CONFIDENCES[-1])
-        self.options: Mapping[str, Any] = {"max_diff": limit, "confidence": confidence, "seed": given.seed}
+        self.options: Mapping[str, Any] = {
+            "max_diff": limit,
+            "confidence": confidence,
+            "seed": given.seed,
+            # frontier times the models itself; a race could make the command fail on a busy machine.
+            "force": True,
+        }
         if len(given.rows) > MOST_ROWS:
             self.options = {**self.options, "rows": len(given.rows)}
 

@@ -37,6 +37,7 @@ class CascadeOptions(Seeded, Bounded):
     force: bool = option(
         False,
         Switch(),
-        "Write the model even if the exact model alone is faster on this machine; nothing is timed.",
+        "Write the model even if a class is lost or the exact model alone is faster on this machine; nothing "
+        "is timed.",
     )
     rows: int = option(MOST_ROWS, Whole(1), "Use at most this many rows of `data`, drawn at random.")

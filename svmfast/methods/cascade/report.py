@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from svmfast.class_scores import ClassScore, shown_label
+from svmfast.class_scores import ClassScore, KeptLabels, shown_label
 from svmfast.display import count
 from svmfast.methods.common.error_statement import labels_differing, labels_line
 from svmfast.score import OF_CLASSES, Quality
@@ -45,9 +45,9 @@ class ClassChange:
             recall = "-" if after is None else f"{before:.2f}% -> {after:.2f}%"
             text += f"recall {recall} of {count(self.by_both.rows, 'row')}; "
         text += (
-            f"{self.labels_differing:,} of the {count(self.exact_rows, 'row')} that the exact model labels "
+            f"{self.labels_differing:,} of the exact model's {count(self.exact_rows, 'label')} of this class "
+            f"differ{'s' * (self.labels_differing == 1)}"
         )
-        text += "so get another label"
         limit = self.labels_differing_limit_percent
         return text if limit is None else f"{text}; guaranteed: at most {limit:.3g}%"
 
@@ -131,6 +131,16 @@ class CascadeReport:
     speedup_with_fallback: float | None = None
 
     @property
+    def kept(self) -> KeptLabels:
+        """How many of the measured rows with each label of the exact model keep it."""
+        return KeptLabels(
+            tuple(
+                ClassScore(one.label, one.exact_rows, 0, one.exact_rows - one.labels_differing)
+                for one in self.classes
+            )
+        )
+
+    @property
     def deciding(self) -> str:
         """The figures that decided whether to join."""
         if not self.rows_deciding:
@@ -164,8 +174,7 @@ class CascadeReport:
         share = labels_differing((differing / measured, *clopper_pearson(differing, measured)))
         return [
             given,
-            f"fast alone   gives {alone:,} of the {n:,} rows another label than the exact model "
-            f"({alone / n:.3%})",
+            f"fast alone   {100 * alone / n:.3g}% of the labels differ: {alone:,} of the {n:,} rows",
             f"error bound  {self._bound()}",
             f"answered     {self.measured_answered:,} of the {count(measured, 'measured row')} by the fast "
             f"model ({self.measured_answered / measured:.2%}), the others by the exact model",
@@ -188,7 +197,7 @@ class CascadeReport:
         claim = "the limits below hold for all classes at once"
         if not self.per_class:
             limit = f"{self.labels_differing_limit_percent:.3g}%"
-            claim = f"at most {limit} of all rows like these get another label"
+            claim = f"at most {limit} of the labels differ on rows like these"
         return f"with {self.confidence:.4g} confidence {claim}, {origin}"
 
     def lines(self) -> list[str]:

@@ -10,9 +10,12 @@ from svmfast.methods.given import GivenModel, Inputs, Outcome, Setting
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.requirements import missing_probability
 
+#: Advice if a class is lost.
+KEEP = "`per_class` holds the limit within every class; `force` writes it anyway"
+
 
 def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
-    """Join `fast` and `exact`; there is no model where the exact one alone costs no more.
+    """Join `fast` and `exact`; there is no model where the exact one costs no more or a class is lost.
 
     If the fast one keeps the limit alone, it is the result.
     """
@@ -35,8 +38,10 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
     )
     remark_on_classes(report.quality, setting)
     if not report.cheaper and not options.force:
-        refusal = f"the exact model alone costs no more, by {report.deciding}"
-        return Outcome(None, report, refusal)
+        how = "counted" if setting.race is None else "timed on this machine"
+        return Outcome(None, report, f"the exact model alone costs no more ({how}), by {report.deciding}")
+    if not options.force and (lost := report.kept.lost()):
+        return Outcome(None, report, f"a class is lost: {lost}", advice=KEEP)
     if not report.error and report.answered == report.rows:
         setting.note(f"{fast.name} alone keeps the limit: it is written as it is, without the exact model")
         return Outcome(fast.model, report)

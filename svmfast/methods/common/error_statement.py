@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from svmfast.score import interval_text
+
 
 @dataclass(frozen=True)
 class ErrorStatement:
@@ -64,7 +66,7 @@ def labels_differing(share: tuple[float, float, float]) -> dict[str, float]:
 def labels_line(figures: Mapping[str, Any]) -> str:
     """Return these figures as text."""
     value, low, high = (figures[f"labels_differing_percent{name}"] for name in ("", "_low", "_high"))
-    return f"{value:.3g}% of the labels differ (95% confidence: {low:.3g}% to {high:.3g}%)"
+    return f"{value:.3g}% of the labels differ ({interval_text(low, high)})"
 
 
 #: Names that methods use for figures of held-out rows, and the names in reports, which ``compare`` also uses.

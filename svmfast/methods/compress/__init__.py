@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from svmfast.methods.compress.options import MOST_ROWS, CompressOptions
 from svmfast.methods.given import Input
-from svmfast.methods.grid import Style
 from svmfast.methods.method import Method
 
 METHOD = Method(
@@ -35,5 +34,5 @@ METHOD = Method(
     options=CompressOptions,
     run="svmfast.methods.compress.run:run",
     candidates="svmfast.methods.compress.run:candidates",
-    style=Style("#D55E00", "s"),
+    color="#D55E00",
 )

@@ -26,7 +26,7 @@ from svmfast.methods.compress.optimizer import Optimized, optimize
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.reduced_set import ReducedSet, Target, allocate, solve_coefficients
 from svmfast.methods.compress.report import CompressReport, StartReport
-from svmfast.methods.compress.statement import caution, choosing_difference, error_statement
+from svmfast.methods.compress.statement import caution, choosing_difference, error_statement, kept_labels
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
@@ -122,6 +122,10 @@ class Compressor:
             rows_choosing=int(self.split.choose.times.sum()),
             statement=statement,
             choosing_difference=choosing_difference(self.model, compressed, self.split, threads=self.threads),
+            kept=kept_labels(self.model, compressed, self.split.state, self.split, threads=self.threads),
+            kept_choosing=kept_labels(
+                self.model, compressed, self.split.choose, self.split, threads=self.threads
+            ),
             probabilities=probabilities,
             notes=tuple(notes),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from svmfast.class_scores import KeptLabels
 from svmfast.methods.common.equal_rows import FREQUENT
 from svmfast.methods.common.error_statement import ErrorStatement, held_out, labels_line
 
@@ -72,6 +73,8 @@ class CompressReport:
     choosing_difference : float
         The figure that `max_diff` limits, on the rows for choices: the share of labels that differ, or for
         regression the share of the spread by which the values differ.
+    kept, kept_choosing : KeptLabels
+        On the rows of the statement, and on the rows for choices.
     probabilities : str
         ``none``, ``refitted`` or ``kept``.
     sizes_tried : tuple of (int, float)
@@ -96,6 +99,8 @@ class CompressReport:
     rows_choosing: int
     statement: ErrorStatement
     choosing_difference: float
+    kept: KeptLabels
+    kept_choosing: KeptLabels
     probabilities: str
     sizes_tried: tuple[tuple[int, float], ...] = ()
     notes: tuple[str, ...] = ()
@@ -106,12 +111,14 @@ class CompressReport:
         values = asdict(self)
         del values["notes"]  # reported at the top level
         del values["choosing_difference"]  # that of a size in `sizes_tried`
+        del values["kept"], values["kept_choosing"]
         return {
             "verdict": values.pop("verdict"),
             "bytes_exact": values.pop("source_bytes"),
             "support_vectors_exact": values.pop("source_support_vectors"),
             "held_out": held_out(values.pop("statement")),
             **values,
+            **self.kept.as_dict(),
         }
 
     def lines(self) -> list[str]:
@@ -136,12 +143,13 @@ class CompressReport:
         if held.frequent_rows:
             frequent = f" and {held.frequent_rows:,} rows that occur {FREQUENT} times or more"
         lines.append(
-            f"difference   of decision values on {held.rows:,} held-out rows ({held.rows_from}), on which "
+            f"difference   of decision values on {held.rows:,} held-out rows ({held.rows_from}) on which "
             f"nothing was chosen{frequent}: half below {held.median:.3g}, 99% below {held.quantile_99:.3g}, "
             f"99.9% below {held.quantile_999:.3g}"
         )
         if held.labels_differing_percent is not None:
             lines.append(f"labels       {labels_line(asdict(held))}, on these rows")
+            lines += self.kept.lines()
         if held.values_differing_percent is not None:
             lines.append(
                 f"values       differ by {held.values_differing_percent:.3g}% of their spread (standard "

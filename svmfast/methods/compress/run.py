@@ -9,7 +9,12 @@ from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.compress.compressor import PROBE_ITERATIONS, prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import Nothing
-from svmfast.methods.compress.search import LARGEST_SHARE, held_out_difference, refuted, search
+from svmfast.methods.compress.search import (
+    LARGEST_SHARE,
+    held_out_difference,
+    refuted,
+    search,
+)
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.models.expansion import KernelExpansion
@@ -56,6 +61,8 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
                 f"on the held-out rows {differing:.3%} {what} differ, more than `max_diff`; on the rows for "
                 f"choices fewer do: {MORE_ROWS}"
             )
+    if found.model is not None and (lost := report.kept.lost()):
+        setting.warn(f"a class is lost: {lost}")
     held = report.statement
     error = None if held.labels_differing_percent is None else held.quantile_999
     return Outcome(found.model, report, found.verdict or None, fallback_error=error, advice=found.advice)

@@ -152,6 +152,7 @@ def search_difference(
 ) -> Found:
     """Find the fewest support vectors whose difference on the rows for choices is at most `limit`.
 
+    A size that loses a class there does not pass, since few labels differ where the class is rare.
     Sizes double until one passes; then the gap is bisected, in ratio, until it is below 15 %. The held-out
     rows take no part, so that the error statement is not biased by the choice.
     """
@@ -163,7 +164,8 @@ def search_difference(
     def passes(count: int) -> bool:
         made, report = compressor.compress(count, progress=progress)
         tried[count] = made, report
-        return report.choosing_difference <= limit and len(made.sv) < n and size_of(made) < own
+        kept = report.kept_choosing.lost() is None
+        return kept and report.choosing_difference <= limit and len(made.sv) < n and size_of(made) < own
 
     size = min(max(round(_FIRST_SHARE * n), compressor.smallest), largest)
     failed = compressor.smallest - 1

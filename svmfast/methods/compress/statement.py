@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmfast.methods.common.equal_rows import quantiles
+from svmfast.class_scores import KeptLabels, class_scores
+from svmfast.methods.common.equal_rows import FREQUENT, quantiles
 from svmfast.methods.common.error_statement import ErrorStatement, labels_differing
 from svmfast.methods.compress.data_split import DataSplit, Part
 from svmfast.models.expansion import KernelExpansion
@@ -52,6 +53,17 @@ def choosing_difference(
     return split.counted(part).share(differing)[0]
 
 
+def kept_labels(
+    exact: KernelExpansion, compressed: KernelExpansion, part: Part, split: DataSplit, *, threads: int
+) -> KeptLabels:
+    """Return how many of the distinct rows of `part` and of the frequent rows keep each label."""
+    part = split.with_frequent(part)
+    if exact.head.is_regression or not len(part):
+        return KeptLabels()
+    decisions = _decisions(compressed, part, split, threads)
+    return KeptLabels(class_scores(exact.head.predict(decisions), exact.head.predict(part.exact)))
+
+
 def _decisions(model: KernelExpansion, part: Part, split: DataSplit, threads: int) -> FloatArray:
     columns = split.columns
     rows = part.rows.renumbered(
@@ -63,6 +75,11 @@ def _decisions(model: KernelExpansion, part: Part, split: DataSplit, threads: in
 def caution(statement: ErrorStatement) -> str | None:
     """Return a warning if a statement is based on too few rows, or None."""
     rows = statement.rows + statement.frequent_rows
+    if statement.frequent_rows > statement.rows:
+        return (
+            f"most of the {rows:,} rows on which the difference was measured occur {FREQUENT} times or more "
+            "and were fitted: the figures are for data that repeat these rows; others may differ far more"
+        )
     if rows >= _VALUES_FOR_999:
         return None
     return (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.given import Input
-from svmfast.methods.grid import Style
 from svmfast.methods.method import Method
 
 METHOD = Method(
@@ -38,6 +37,6 @@ METHOD = Method(
     options=DcpredOptions,
     run="svmfast.methods.dcpred.run:run",
     candidates="svmfast.methods.dcpred.run:candidates",
-    style=Style("#E69F00", "P"),
+    color="#E69F00",
     scores_alone=("folds",),
 )

@@ -110,7 +110,7 @@ class DcpredReport(LandmarkReport):
                 f"99.9% below {held['quantile_999']:.3g}"
             )
         if held.get("trained_on"):
-            parts.append("the exact model was trained on these rows; others agree less")
+            parts.append("the exact model was trained on these rows; more labels differ on others")
         frequent = ""
         if held["frequent_rows"]:
             frequent = f" and {held['frequent_rows']:,.0f} that occur {FREQUENT} times or more"

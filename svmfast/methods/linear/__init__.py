@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from svmfast.methods.given import Input
-from svmfast.methods.grid import Style
 from svmfast.methods.linear.options import LinearOptions
 from svmfast.methods.method import Method
 
@@ -21,5 +20,5 @@ METHOD = Method(
     options=LinearOptions,
     run="svmfast.methods.linear.fit:run",
     candidates="svmfast.methods.linear.fit:candidates",
-    style=Style("#555555", "X"),
+    color="#555555",
 )

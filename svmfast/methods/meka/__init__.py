@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from svmfast.methods.given import Input
-from svmfast.methods.grid import Style
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.method import Method
 
@@ -38,7 +37,7 @@ METHOD = Method(
     options=MekaOptions,
     run="svmfast.methods.meka.run:run",
     candidates="svmfast.methods.meka.run:candidates",
-    style=Style("#CC79A7", "D"),
+    color="#CC79A7",
     scores_alone=("folds",),
     scores_instead="task=error",
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from svmfast.methods.given import Input
-from svmfast.methods.grid import Style
 from svmfast.methods.method import Method
 from svmfast.methods.nystrom.options import NystromOptions
 
@@ -33,5 +32,5 @@ METHOD = Method(
     options=NystromOptions,
     run="svmfast.methods.nystrom.run:run",
     candidates="svmfast.methods.nystrom.run:candidates",
-    style=Style("#56B4E9", "h"),
+    color="#56B4E9",
 )

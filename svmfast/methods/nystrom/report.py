@@ -60,7 +60,7 @@ class NystromReport:
         ]
         if self.agreement is not None:
             lines.append(
-                f"labels       {self.agreement:.2%} correct on the held-out rows (95% confidence: "
+                f"accuracy     {self.agreement:.2%} on the held-out rows (95% confidence: "
                 f"{self.agreement_low:.2%} to {self.agreement_high:.2%})"
             )
         if self.labels_differing is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from svmfast.methods.given import Input
-from svmfast.methods.grid import Style
 from svmfast.methods.method import Method
 from svmfast.methods.train.options import TrainOptions
 
@@ -20,7 +19,7 @@ METHOD = Method(
     inputs=(Input(name="data", content="rows", labels="used", copies=2.5, help="Rows to train on."),),
     options=TrainOptions,
     run="svmfast.methods.train.run:run",
-    style=Style("#999999", "*"),
+    color="#999999",
     scores_instead="folds",
     svm_train_output=True,
     stands_in_for_svm_train=True,

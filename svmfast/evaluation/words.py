@@ -1,0 +1,97 @@
+"""Figures as words, and tables in plain text and Markdown, as compare and frontier print them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from svmfast.display import shown
+from svmfast.evaluation.timing import Speed
+
+#: In place of a figure that does not apply.
+ABSENT = "-"
+#: Characters with a meaning in a line of Markdown; an underscore within a word is not emphasis.
+_MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
+
+
+def markdown(text: str) -> str:
+    """Return text that Markdown shows unchanged, on one line (:func:`svmfast.display.shown`)."""
+    return _MARKDOWN.sub(r"\\\g<0>", shown(text))
+
+
+def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]], limit: int | None) -> str:
+    """Return a table in plain text, at most `limit` characters wide if the figures fit.
+
+    The first cell of a line is aligned left, and continued on the next line if it is too long; figures are
+    aligned right.
+    """
+    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
+    if limit is not None:
+        widths[0] = min(widths[0], max(len(heads[0]), limit - sum(width + 2 for width in widths[1:])))
+    out = []
+    for first, *rest in (heads, *lines):
+        pieces = _pieces(first, widths[0])
+        figures = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        out.append("  ".join([pieces[0].ljust(widths[0]), *figures]).rstrip() + "\n")
+        out += [f"{piece}\n" for piece in pieces[1:]]
+    return "".join(out)
+
+
+def _pieces(name: str, width: int) -> list[str]:
+    """Return a name in pieces of at most `width` characters, broken after a blank if possible."""
+    pieces = []
+    while len(name) > width:
+        blank = name.rfind(" ", 0, width)
+        end = width if blank < width // 2 else blank + 1
+        pieces.append(name[:end])
+        name = name[end:]
+    return [*pieces, name]
+
+
+def number(value: float | None) -> str:
+    """Return a number with three digits, or a dash."""
+    return ABSENT if value is None else f"{value:.3g}"
+
+
+def whole(value: int | None) -> str:
+    """Return a count, or a dash."""
+    return ABSENT if value is None else f"{value:,}"
+
+
+def times(value: float | None) -> str:
+    """Return a ratio such as ``0.85x``, ``12.5x`` or ``4,320x``, or a dash."""
+    if value is None:
+        return ABSENT
+    text = f"{value:.3g}"
+    return f"{float(text):,.0f}x" if "e+" in text else f"{text}x"
+
+
+def faster(speed: Speed | None) -> str:
+    """Return a speed-up such as ``12.5x``, with ``~`` if its interval is wide, or a dash."""
+    return ABSENT if speed is None else ("" if speed.narrow else "~") + times(speed.ratio)
+
+
+def percent(value: float | None, digits: int) -> str:
+    """Return a percentage, or a dash."""
+    return ABSENT if value is None else f"{value:.{digits}f}%"
+
+
+def area(value: float | None) -> str:
+    """Return an area under the ROC curve, or a dash."""
+    return ABSENT if value is None else f"{value:.4f}"
+
+
+def differing(found: tuple[int | None, float | None]) -> str:
+    """Return a count with its share in percent, such as ``35 (0.21%)``, or a dash."""
+    count, share = found
+    return ABSENT if count is None or share is None else f"{count:,} ({share:.3g}%)"
+
+
+def seconds(value: float | None) -> str:
+    """Return a time in a suitable unit, or a dash."""
+    if value is None:
+        return ABSENT
+    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
+        if value * factor >= 1 or unit == "µs":
+            return f"{value * factor:.3g} {unit}"
+    raise AssertionError("unreachable")
