@@ -420,7 +420,7 @@ def one_large(tally: Tally, folder: Path, name: str, model: Large, quick: bool) 
     for order in (2, 1):
         made = meet(f"approximate -q --order {order} --certificate none model -o fast", 4500, "fast")
         if made.status == 0:
-            meet("predict -q --decision-values rows fast", 1000)
+            meet("predict -q rows fast", 1000)
             break
     if (folder / "fast").exists():
         meet("compare -q --repeats 1 model fast --data rows", 1500)

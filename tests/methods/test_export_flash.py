@@ -51,7 +51,7 @@ def test_the_code_of_a_device_counts() -> None:
         package.export(model("breast_c_rbf"), max_flash=3000, device="cortex-m0", data=data("breast.train"))
     with pytest.raises(OptionError, match="`device` counts the code of single precision"):
         package.export(model("breast_c_rbf"), device="avr", precision="double")
-    with pytest.raises(OptionError, match="`device` 'z80' is not one of cortex-m4, cortex-m0, avr"):
+    with pytest.raises(OptionError, match="`device` is 'z80'; expected cortex-m4, cortex-m0 or avr"):
         package.export(model("breast_c_rbf"), device="z80")
     with pytest.raises(OptionError, match="`to` json does not support a device"):
         package.export(model("breast_c_rbf"), "json", device="avr")

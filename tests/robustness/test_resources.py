@@ -20,7 +20,6 @@ from estimators import SVM
 from every_command import COMMAND_OF, RUNS, words
 from program import data, metered, model
 
-from svmfast import approximate
 from svmfast.api import many
 from svmfast.api.plan import Plan
 from svmfast.api.predictor import Predictor
@@ -180,13 +179,13 @@ def test_an_accepted_run_keeps_to_its_memory(name: str, count: int, tmp_path: Pa
 
 
 def test_two_inputs_share_one_allowance() -> None:
-    """Rows to measure and rows to calibrate on fit one by one, but not together."""
-    exact, rows = scaled_model(784), Rows.empty(784)
+    """Each of two inputs fits by itself, but the second not beside the first."""
+    rows, scaling = Rows.empty(784), scaled_model(784).scaling
     many_rows = Rows.trusted(np.zeros(10_001, np.int64), rows.indices, rows.values, 784)
-    approximate(exact, many_rows, memory=300_000_000, force=True)
-    approximate(exact, calibrate=many_rows, memory=300_000_000, force=True)
-    with pytest.raises(MemoryLimitError, match=r"working on them needs 395,135,999 bytes, the limit is 300,"):
-        approximate(exact, many_rows, calibrate=many_rows, memory=300_000_000, force=True)
+    needed = scaling.zero_bytes(many_rows, 2)
+    scaling.apply(many_rows, memory=300_000_000, copies=2)
+    with pytest.raises(MemoryLimitError, match=r"working on them needs .* bytes, the limit is 300,"):
+        scaling.apply(many_rows, memory=300_000_000, copies=2, held=needed)
 
 
 def test_a_step_that_cannot_be_cut_is_refused() -> None:

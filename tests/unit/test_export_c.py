@@ -296,7 +296,7 @@ def test_names_of_features_are_constants(tmp_path: Path) -> None:
         ({"precision": "half"}, "`precision` is float or double, not 'half'"),
         ({"to": "json", "precision": "float"}, "`to` json does not support a choice of precision"),
         ({"to": "onnx", "prefix": "x"}, "`to` onnx does not support a prefix"),
-        ({"test_rows": 0}, "`test_rows` 0 is not positive"),
+        ({"test_rows": 0}, "`test_rows` is 0; expected a whole number from 1"),
     ],
 )
 def test_invalid_options_are_refused(given: dict[str, object], message: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from program import data, model, svmfast
 from sealing import resealed
 
-from svmfast.errors import ModelContradictionError, UnsupportedError
+from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.models.requirements import require
 
@@ -42,7 +42,7 @@ def test_it_is_refused_without_its_provenance(name: str, tmp_path: Path) -> None
     value = b"labels" if name == "fitted" else b"unknown"
     line = name.encode() + b" " + value + b"\n"
     assert text.count(line) == 1
-    with pytest.raises(ModelContradictionError, match=rf"'other'.*; expected {value.decode()}"):
+    with pytest.raises(ModelContentError, match=rf"'other'.*; expected {value.decode()}"):
         load_model(resealed(text.replace(line, name.encode() + b" other\n")))
 
 
