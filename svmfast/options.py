@@ -207,7 +207,7 @@ class Reading:
         "The rows of the data have no labels: 'index:value ...', or with `dense` only values.",
     )
 
-    scale: Any = option(  # noqa: RUF009
+    scale: Any = option(
         None,
         ScalingFile(),
         "Scale every row with this range file of svm-scale (or with the scaling of this model), rounded as "

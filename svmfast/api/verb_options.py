@@ -32,7 +32,7 @@ class AnswerOptions(MemoryOfModels):
         "model's (regression: the value within `tolerance` of it), and a bound on the error of the decision "
         "values (for a LIBSVM model, on their rounding error).",
     )
-    exact: Any = option(  # noqa: RUF009
+    exact: Any = option(
         None,
         ModelFile(),
         "The exact model that was approximated; it answers the rows that are not certified.",
@@ -107,7 +107,7 @@ class CompareOptions(MemoryOfModels):
 class BoundCheckOptions(MemoryOfModels):
     """Options of ``bound-check``."""
 
-    model: Any = option(  # noqa: RUF009
+    model: Any = option(
         None, ModelFile(), "Check whether the rows of DATA are inside the bound of this model."
     )
     gamma: float | None = option(

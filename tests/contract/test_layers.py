@@ -16,6 +16,7 @@ BELOW = {
     "import_path": set[str](),
     "errors": {"display"},
     "progress": set[str](),
+    "figures": set[str](),
     "caches": set[str](),
     "threads": {"errors"},
     "prefetch": {"threads", "errors"},

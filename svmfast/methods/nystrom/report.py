@@ -7,34 +7,54 @@ from dataclasses import dataclass
 from typing import Any
 
 from svmfast.display import count
+from svmfast.figures import Figures, computed, figure
 from svmfast.methods.common.error_statement import labels_line
 from svmfast.score import Quality
 
 
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
 @dataclass(frozen=True, kw_only=True)
-class NystromReport:
+class NystromReport(Figures):
     """The report of a fit, with its error on held-out rows."""
 
-    rows: int
-    rows_held_out: int
-    features: int
-    landmarks: int
-    #: The number of positive eigenvalues of the landmarks' kernel matrix.
-    rank: int
-    functions: int
-    gamma: float
-    #: Of a classifier: the share of the held-out rows with the label of the data, and its interval at 95 %.
-    agreement: float | None = None
-    agreement_low: float | None = None
-    agreement_high: float | None = None
-    #: Of regression: root mean square error over the standard deviation of the held-out targets.
-    relative_rms: float | None = None
-    #: If an exact regression model was converted (:func:`svmfast.score.values_differing_percent`).
-    values_differing_percent: float | None = None
-    #: If an exact classifier was converted
-    #: (:func:`svmfast.methods.common.error_statement.labels_differing`).
+    rows: int = figure("Rows that were trained on.")
+    rows_held_out: int = figure("Rows held out.")
+    features: int = figure("Features in use.")
+    landmarks: int = figure("Landmarks of the model.")
+    rank: int = figure("Positive eigenvalues of the landmarks' kernel matrix.")
+    functions: int = figure("Decision functions.")
+    gamma: float = figure("Gamma of the kernel.")
+    agreement: float | None = figure(
+        "Percent of the held-out rows with the label of the data.",
+        key="labels_right_percent",
+        value=_percent,
+        default=None,
+    )
+    agreement_low: float | None = figure(
+        "Lower end of its 95% confidence interval.",
+        key="labels_right_percent_low",
+        value=_percent,
+        default=None,
+    )
+    agreement_high: float | None = figure(
+        "Upper end of its 95% confidence interval.",
+        key="labels_right_percent_high",
+        value=_percent,
+        default=None,
+    )
+    relative_rms: float | None = figure(
+        "Root mean square error over the standard deviation of the held-out targets.", default=None
+    )
+    #: Of a converted regression model (:func:`svmfast.score.values_differing_percent`).
+    values_differing_percent: float | None = figure(
+        "Root mean square difference from the exact values, in percent of their spread.", default=None
+    )
+    #: Of a converted classifier (:func:`svmfast.methods.common.error_statement.labels_differing`).
     labels_differing: Mapping[str, float] | None = None
-    #: Quality on the held-out rows; None if an exact model was converted, or if there are no such rows.
+    #: On the held-out rows; None if an exact model was converted, or if there are no such rows.
     held_out: Quality | None = None
 
     def lines(self) -> list[str]:
@@ -62,18 +82,8 @@ class NystromReport:
             lines.append(f"held out     {self.held_out.line()}")
         return lines
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        names = ("rows", "rows_held_out", "features", "landmarks", "rank", "functions", "gamma")
-        right = (self.agreement, self.agreement_low, self.agreement_high)
-        percent = [None if share is None else 100 * share for share in right]
+    @computed.figure("Figures of the held-out rows.", key="held_out")
+    def figures_held_out(self) -> dict[str, Any] | None:
+        """The number of held-out rows and what was measured on them; None if nothing was."""
         found = self.labels_differing if self.held_out is None else self.held_out.as_dict()
-        return {
-            **{name: getattr(self, name) for name in names},
-            "labels_right_percent": percent[0],
-            "labels_right_percent_low": percent[1],
-            "labels_right_percent_high": percent[2],
-            "relative_rms": self.relative_rms,
-            "values_differing_percent": self.values_differing_percent,
-            "held_out": None if found is None else {"rows": self.rows_held_out, **found},
-        }
+        return None if found is None else {"rows": self.rows_held_out, **found}
