@@ -35,7 +35,7 @@ from svmfast.formats.detect import open_model
 from svmfast.models.answer import answer
 from svmfast.models.certified import certifies
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.requirements import missing_probability
+from svmfast.models.requirements import Columns, missing_probability
 from svmfast.rows import Rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,11 +59,11 @@ def use_model(text: bytes) -> str:
         answered = answer(model, ROWS, exact=None if model.head.is_regression else exact)
         values, labels = model.decision_values(ROWS), answered.predicted
         if missing_probability(model) is None:
-            shares = answer(model, ROWS, probability=True).probabilities
+            shares = answer(model, ROWS, columns=Columns(probability=True)).probabilities
             shares = np.empty(0) if shares is None else shares  # a regression has none for a row
             assert ((shares >= 0) & (shares <= 1 + 1e-9)).all(), f"probabilities {shares}"
         if certifies(model):
-            bounds = answer(model, ROWS, certify=True).error_bounds
+            bounds = answer(model, ROWS, columns=Columns(certify=True)).error_bounds
             assert bounds is not None
             assert (bounds >= 0).all(), f"error bounds {bounds}"
     except SvmfastError as error:

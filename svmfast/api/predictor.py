@@ -107,21 +107,11 @@ class Predictor:
         self.output = OutputColumns(
             self.model.head,
             self.class_names,
-            names=asked.names,
-            probability=asked.probability,
-            decision_values=asked.decision_values,
-            bound=asked.bound,
-            certify=asked.certify,
+            asked.names,
+            asked.columns,
         )
         self._check_options()
-        require(
-            self.model,
-            probability=asked.probability,
-            bound=asked.bound,
-            certify=asked.certify,
-            exact=self.exact,
-            tolerance=asked.tolerance,
-        )
+        require(self.model, asked.columns, exact=self.exact, tolerance=asked.tolerance)
 
     def _check_options(self) -> None:
         """Raise OptionError for options that these models do not support, or that need each other."""
@@ -217,9 +207,7 @@ class Predictor:
         found = answer(
             self.model,
             rows,
-            probability=asked.probability,
-            bound=asked.bound,
-            certify=asked.certify,
+            asked.columns,
             exact=self.exact,
             single_precision=self._single_precision,
             tolerance=asked.tolerance,
@@ -248,12 +236,11 @@ class Predictor:
         falls_back = self.exact is not None
         return PredictionReport(
             self.model,
+            self._options.columns,
             labelled=labelled,
-            bound=self._options.bound,
             falls_back=falls_back,
             auc=auc,
             class_names=self.class_names,
-            probability=self._options.probability,
         )
 
     def preamble(self) -> list[str]:

@@ -7,11 +7,14 @@ classes, as the options of methods and of frontier are from theirs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast.exports.devices import DEVICES
 from svmfast.options import MemoryOfModels, option
 from svmfast.values import Bytes, Choice, ModelFile, OnOff, Real, Share, Switch, Text, Whole
+
+if TYPE_CHECKING:
+    from svmfast.models.requirements import Columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +84,13 @@ class PredictionOptions(AnswerOptions):
         "has names).",
         "--names/--no-names",
     )
+
+    @property
+    def columns(self) -> Columns:
+        """What is asked of every answer."""
+        from svmfast.models.requirements import Columns
+
+        return Columns(self.probability, self.decision_values, self.bound, self.certify)
 
 
 @dataclass(frozen=True, kw_only=True)

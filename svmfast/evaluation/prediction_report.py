@@ -12,6 +12,7 @@ from svmfast.display import count
 from svmfast.models.answer import Answer, not_the_vote
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
+from svmfast.models.requirements import LABELS, Columns
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Score, percent
 
@@ -23,18 +24,16 @@ class PredictionReport:
     ----------
     model : Model
         The model that predicts.
+    columns : Columns
+        What is predicted besides labels.
     labelled : bool
         Whether the rows have labels.
-    bound : bool
-        Whether rows outside the validity bound are counted.
     falls_back : bool
         Whether an exact model answers the rows that are not certified.
     auc : bool
         Whether the ROC AUC is measured if there is a single decision value.
     class_names : mapping of float to str, optional
         The name of each label, to show with it.
-    probability : bool
-        Whether a classifier's label is the most probable one.
 
     Attributes
     ----------
@@ -55,22 +54,21 @@ class PredictionReport:
     def __init__(
         self,
         model: Model,
+        columns: Columns = LABELS,
         *,
         labelled: bool = True,
-        bound: bool = False,
         falls_back: bool = False,
         auc: bool = False,
         class_names: Mapping[float, str] | None = None,
-        probability: bool = False,
     ) -> None:
         self.model, self.labelled, self.falls_back = model, labelled, falls_back
-        self.probability = probability
+        self.columns = columns
         self.class_names = class_names
         self._ranked = auc and labelled and model.head.sides is not None
         self.score = Score(by_class=True, sides=model.head.sides if self._ranked else None)
         self.rows = 0
         self.differing_from_vote = 0
-        self.outside: int | None = 0 if bound else None
+        self.outside: int | None = 0 if columns.bound else None
         self.certified: int | None = None
         self.single: int | None = None
         self.rows_with_unknown = 0
@@ -109,11 +107,10 @@ class PredictionReport:
         """Return a report with the same settings and no counts."""
         return PredictionReport(
             self.model,
+            self.columns,
             labelled=self.labelled,
-            bound=self.outside is not None,
             falls_back=self.falls_back,
             class_names=self.class_names,
-            probability=self.probability,
         )
 
     def state(self) -> dict[str, Any]:
@@ -236,12 +233,12 @@ class PredictionReport:
                 f"{certified:,} of {rows} beyond an assumed error of "
                 f"{self.model.error:g} ({share}; statistical, not proven){tail}"
             )
-        elif self.probability and head.is_classifier:
+        elif self.columns.probability and head.is_classifier:
             label = "the most probable label (`probability`)"
             yield f"{certified:,} of {rows}: {label} is certified ({share}){tail}"
         else:
             yield f"{certified:,} of {rows} certified ({share}){tail}"
-        if self.probability and self.falls_back and certified and others and not head.is_regression:
+        if self.columns.probability and self.falls_back and certified and others and not head.is_regression:
             fast = "fast model" if isinstance(self.model, CascadeModel) else "approximation"
             yield (
                 f"the probabilities are a mixture: the {fast}'s in {count(certified, 'row')}, "

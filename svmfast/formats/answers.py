@@ -16,6 +16,7 @@ from svmfast.formats.packing import ENDINGS
 from svmfast.formats.target import Writer
 from svmfast.models.answer import Answer, name_places
 from svmfast.models.head import Head
+from svmfast.models.requirements import LABELS, Columns
 from svmfast.rows import FloatArray
 
 TableForm = Literal["parquet", "arrow", "csv", "tsv"]
@@ -68,10 +69,7 @@ class OutputColumns:
     head: Head = field(repr=False)
     class_names: Mapping[float, str] | None
     names: bool | None = None
-    probability: bool = False
-    decision_values: bool = False
-    bound: bool = False
-    certify: bool = False
+    columns: Columns = LABELS
 
     def __post_init__(self) -> None:
         if self.names and self.class_names is None:
@@ -109,7 +107,7 @@ class OutputColumns:
         """
         written = names if form is not None else {label: shown(name) for label, name in names.items()}
         if form is None:
-            if self.probability or self.decision_values or self.bound or self.certify:
+            if self.columns.has_any:
                 for name in names.values():
                     if not name or any(map(str.isspace, name)):
                         raise OptionError(
@@ -121,8 +119,8 @@ class OutputColumns:
                 raise OptionError(
                     f"two classes would be written as '{again}'; write a table, or labels (`no_names`)"
                 )
-        columns = pair_names(self.head, written) if self.decision_values else []
-        columns += _outcomes(self.head, written) if self.probability else []
+        columns = pair_names(self.head, written) if self.columns.decision_values else []
+        columns += _outcomes(self.head, written) if self.columns.probability else []
         again = repeated(columns)
         if again is not None:
             raise OptionError(f"two columns would be called '{shown(again)}'; write labels (`no_names`)")
@@ -146,16 +144,16 @@ class OutputColumns:
         :func:`pair_names`, the bound adds ``bound``, and the certificate adds
         ``certified error_bound``.
         """
-        head, words = self.head, ["label"]
-        if self.probability and head.labels is not None:
+        head, columns, words = self.head, self.columns, ["label"]
+        if columns.probability and head.labels is not None:
             words = ["labels", *class_words(head, names)]
-        elif self.probability and not head.is_regression:
+        elif columns.probability and not head.is_regression:
             words += ["normal", "outlier"]
-        if len(words) == 1 and not (self.decision_values or self.bound or self.certify):
+        if len(words) == 1 and columns in (LABELS, Columns(probability=True)):
             return b""
-        words += pair_names(head, names) if self.decision_values else []
-        words += ["bound"] if self.bound else []
-        words += ["certified", "error_bound"] if self.certify else []
+        words += pair_names(head, names) if columns.decision_values else []
+        words += ["bound"] if columns.bound else []
+        words += ["certified", "error_bound"] if columns.certify else []
         return (" ".join(words) + "\n").encode()
 
     def writer(self, out: Writer, output: str, *, first: bool) -> TextAnswers | TableAnswers:
@@ -280,16 +278,16 @@ class TextAnswers:
 
     def write(self, found: Answer, kept: Any = None) -> None:
         """Append lines."""
-        certify = self._columns.certify
+        wanted = self._columns.columns
         self._out.write(
             lines(
                 found.predicted,
                 labels=self._labels,
                 probabilities=found.probabilities,
-                decisions=found.decisions if self._columns.decision_values else None,
+                decisions=found.decisions if wanted.decision_values else None,
                 inside=found.inside,
-                certified=found.certified if certify else None,
-                error_bounds=found.error_bounds if certify else None,
+                certified=found.certified if wanted.certify else None,
+                error_bounds=found.error_bounds if wanted.certify else None,
                 class_names=self._names,
             )
         )
@@ -307,9 +305,9 @@ class TableAnswers:
     ) -> None:
         from svmfast.formats.table_output import TableOutput
 
-        self._head, self._certify, self._names = columns.head, columns.certify, names
-        self._values = pair_names(self._head, names) if columns.decision_values else []
-        self._outcomes = _outcomes(self._head, names) if columns.probability else []
+        self._head, self._certify, self._names = columns.head, columns.columns.certify, names
+        self._values = pair_names(self._head, names) if columns.columns.decision_values else []
+        self._outcomes = _outcomes(self._head, names) if columns.columns.probability else []
         self._table = TableOutput(out, form)
 
     def write(self, found: Answer, kept: Any = None) -> None:

@@ -29,7 +29,7 @@ from svmfast.models.certified import (
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.models.requirements import require
+from svmfast.models.requirements import LABELS, Columns, require
 from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.rows import FloatArray, Rows
 
@@ -174,10 +174,8 @@ def name_places(names: Mapping[float, str], predicted: FloatArray) -> tuple[list
 def answer(
     model: Model,
     rows: Rows,
+    columns: Columns = LABELS,
     *,
-    probability: bool = False,
-    bound: bool = False,
-    certify: bool = False,
     exact: KernelExpansion | None = None,
     tolerance: float | None = None,
     single_precision: bool = True,
@@ -189,15 +187,10 @@ def answer(
     ----------
     model : Model
     rows : Rows of n rows
-    probability : bool
-        Whether to compute probabilities. Regression models have none for single rows; for them, it is only
-        checked that the model was trained with probabilities.
-    bound : bool
-        Whether to report which rows are inside the validity bound.
-    certify : bool
-        Whether to report which answers are provably the exact model's.
+    columns : Columns
+        What to compute besides labels; decision values are always available.
     exact : KernelExpansion, optional
-        Answers the rows that are not certified (implies `certify`); it takes rows that the scaling of
+        Answers the rows that are not certified; it takes rows that the scaling of
         `model` has scaled. If it has one value for each pair of classes and `model` one for each class,
         `decisions` are the model's own for all rows.
     tolerance : float, optional
@@ -215,12 +208,12 @@ def answer(
     """
     scaling = scaling_of(model)
     if scaling is not None:
-        asked: dict[str, Any] = {"probability": probability, "bound": bound, "certify": certify}
-        asked |= {"exact": exact, "tolerance": tolerance, "single_precision": single_precision}
-        one, whole = (partial(answer, each, **asked, threads=threads) for each in (unscaled(model), model))
+        asked: dict[str, Any] = {"columns": columns, "exact": exact, "tolerance": tolerance}
+        asked |= {"single_precision": single_precision, "threads": threads}
+        one, whole = (partial(answer, each, **asked) for each in (unscaled(model), model))
         return in_blocks(rows, scaling.parts(rows), one, whole)
-    require(model, probability=probability, bound=bound, certify=certify, exact=exact, tolerance=tolerance)
-    head = model.head
+    require(model, columns, exact=exact, tolerance=tolerance)
+    head, probability, certify = model.head, columns.probability, columns.certify
     if isinstance(model, KernelExpansion) and exact is None:
         if certify or (head.is_regression and tolerance is not None):
             return _rounded_answer(
@@ -247,7 +240,7 @@ def answer(
             tolerance=tolerance,
             threads=threads,
         )
-    inside = model.inside_bound(rows) if bound and bounded(model) else None
+    inside = model.inside_bound(rows) if columns.bound and bounded(model) else None
     if exact is None or (values.certified is not None and values.certified.all()):
         found = _from_values(head, values.decisions, probability)
         if values.decide is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from svmfast.errors import UnsupportedError
 from svmfast.models.base import BoundedModel, Model, bounded
 from svmfast.models.cascade import CascadeModel
@@ -10,12 +12,31 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import unscaled
 
 
+@dataclass(frozen=True)
+class Columns:
+    """The columns of an answer besides the label or value."""
+
+    #: Regression models have no probabilities of rows; it is only checked that they were trained with them.
+    probability: bool = False
+    decision_values: bool = False
+    #: Whether the row is inside the validity bound.
+    bound: bool = False
+    #: Whether the answer is provably the exact model's, and a bound on the error of its values.
+    certify: bool = False
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there is more than the label."""
+        return self != LABELS
+
+
+LABELS = Columns()
+
+
 def require(
     model: Model,
+    columns: Columns = LABELS,
     *,
-    probability: bool = False,
-    bound: bool = False,
-    certify: bool = False,
     exact: KernelExpansion | None = None,
     tolerance: float | None = None,
 ) -> None:
@@ -26,23 +47,23 @@ def require(
             "prediction with a precomputed kernel needs kernel values instead of features",
             "use svm-predict for such models",
         )
-    missing = missing_probability(model, exact) if probability else None
+    missing = missing_probability(model, exact) if columns.probability else None
     if missing is not None:
         raise missing
-    if bound and not isinstance(model, BoundedModel):
+    if columns.bound and not isinstance(model, BoundedModel):
         raise UnsupportedError("the model has no validity bound", "only models made by approximate have one")
-    if bound and not bounded(model):
+    if columns.bound and not bounded(model):
         raise UnsupportedError(
             "no validity bound is known for a model that was shortened to fit a size",
             "use the certificate instead",
         )
-    if certify and bounds_its_error(model) and not model.is_rigorous:
+    if columns.certify and bounds_its_error(model) and not model.is_rigorous:
         raise UnsupportedError(
             "the model's errors are assumed, not proven: it has no certificate",
             "predict without a certificate",
         )
-    if certify and exact is None and isinstance(model, KernelExpansion):
-        if probability:
+    if columns.certify and exact is None and isinstance(model, KernelExpansion):
+        if columns.probability:
             raise UnsupportedError(
                 "a LIBSVM model's probabilities are svm-predict's, digit for digit: they have no certificate",
                 "request either probabilities or the certificate",
@@ -54,7 +75,7 @@ def require(
                 "predict without `certify`, or give `tolerance`, the largest error to accept",
             )
         return
-    if (certify and not certifies(model)) or (exact is not None and not bounds_its_error(model)):
+    if (columns.certify and not certifies(model)) or (exact is not None and not bounds_its_error(model)):
         raise UnsupportedError("the model has no certificate", "make it with approximate and a `certificate`")
 
 

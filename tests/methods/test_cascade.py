@@ -37,6 +37,7 @@ from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import certified_rows, label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.requirements import Columns
 from svmfast.rows import Rows
 from svmfast.solvers.intervals import clopper_pearson, largest_count, trials_needed, upper_limit
 
@@ -522,7 +523,7 @@ def test_probabilities_of_two_orders_are_not_mixed() -> None:
     other = replace(fast, head=replace(fast.head, labels=fast.head.labels[order]))
     rows = read_svmlight(data("iris.test")).rows
     with pytest.raises(UnsupportedError, match="their probabilities cannot be mixed"):
-        answer(CascadeModel(other, exact, 0.1), rows, exact=exact, probability=True)
+        answer(CascadeModel(other, exact, 0.1), rows, exact=exact, columns=Columns(probability=True))
 
 
 def test_rows_left_open_have_the_exact_models_own_probabilities() -> None:
@@ -534,8 +535,8 @@ def test_rows_left_open_have_the_exact_models_own_probabilities() -> None:
     other = replace(
         fast, head=replace(fast.head, prob_a=-2 * fast.head.prob_a, prob_b=fast.head.prob_b + 0.3)
     )
-    answers = answer(CascadeModel(other, exact, 0.2), rows, exact=exact, probability=True)
-    theirs, ours = (answer(m, rows, probability=True) for m in (exact, other))
+    answers = answer(CascadeModel(other, exact, 0.2), rows, exact=exact, columns=Columns(probability=True))
+    theirs, ours = (answer(m, rows, columns=Columns(probability=True)) for m in (exact, other))
     assert answers.certified is not None
     assert answers.probabilities is not None
     assert theirs.probabilities is not None
@@ -551,7 +552,7 @@ def test_rows_left_open_have_the_exact_models_own_probabilities() -> None:
     )
     dumb = replace(exact, head=replace(exact.head, prob_a=None, prob_b=None))
     with pytest.raises(UnsupportedError, match="the exact model does not support probability estimates"):
-        answer(CascadeModel(other, dumb, 0.2), rows, exact=dumb, probability=True)
+        answer(CascadeModel(other, dumb, 0.2), rows, exact=dumb, columns=Columns(probability=True))
 
 
 def test_python(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows, check_exact, fall_back
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.requirements import Columns
 from svmfast.rows import FloatArray, Rows
 
 
@@ -123,7 +124,7 @@ def binary() -> KernelExpansion:
 def test_fallback_gives_the_exact_labels() -> None:
     exact = binary()
     rows = Rows.from_dense(np.linspace(-2, 3, 101)[:, None])
-    plain = answer(Tent(exact), rows, certify=True)
+    plain = answer(Tent(exact), rows, columns=Columns(certify=True))
     assert plain.certified is not None
     assert plain.error_bounds is not None
     assert 0 < plain.certified.sum() < len(rows)
@@ -223,7 +224,9 @@ def test_fallback_of_pairs_gives_the_exact_labels(classes: int) -> None:
 def test_refusals() -> None:
     exact = binary()
     with pytest.raises(UnsupportedError, match="the model has no certificate"):
-        answer(approximate(exact, certificate="none")[0], Rows.from_dense([[1.0]]), certify=True)
+        answer(
+            approximate(exact, certificate="none")[0], Rows.from_dense([[1.0]]), columns=Columns(certify=True)
+        )
     other = KernelExpansion(Head("nu_svr"), exact.kernel, exact.sv, exact.sv_coef, exact.rho)
     with pytest.raises(UnsupportedError, match="has a different type or different labels"):
         check_exact(exact, other)

@@ -35,6 +35,7 @@ from svmfast.methods.linear.options import LinearOptions
 from svmfast.models import scaling as scalings
 from svmfast.models.answer import Answer
 from svmfast.models.head import Head
+from svmfast.models.requirements import Columns
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading
@@ -286,7 +287,7 @@ def pairs_of_classes(n: int) -> Callable[[], object]:
     k = next(k for k in range(n) if k * k > 2 * n)
     head = Head("c_svc", np.arange(k))
     names = {float(i): f"c{i}" for i in range(k)}
-    columns = OutputColumns(head, names, decision_values=True)
+    columns = OutputColumns(head, names, columns=Columns(decision_values=True))
     keep = [f"{a} or {b}" for a, b in combinations("abcd", 2)]
 
     return lambda: columns.check("out.csv", keep)

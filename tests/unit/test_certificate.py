@@ -22,6 +22,7 @@ from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
+from svmfast.models.requirements import Columns
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.residual import UNIT, largest_eigenvalue, product_rounding, residual_tail
 
@@ -323,4 +324,4 @@ def test_without_a_certificate_nothing_is_claimed() -> None:
     with pytest.raises(UnsupportedError, match="the model has no certificate; convert again"):
         made.certified_values(model.sv)
     with pytest.raises(UnsupportedError, match="the model has no certificate"):
-        answer(made, model.sv, certify=True)
+        answer(made, model.sv, columns=Columns(certify=True))

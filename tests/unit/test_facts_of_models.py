@@ -13,7 +13,7 @@ from sealing import resealed
 
 from svmfast.errors import ModelFormatError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
-from svmfast.models.requirements import require
+from svmfast.models.requirements import Columns, require
 
 RUNS = {
     "fitted": (
@@ -34,10 +34,10 @@ def test_it_is_refused_without_its_provenance(name: str, tmp_path: Path) -> None
     done: subprocess.CompletedProcess[bytes] = svmfast(*RUNS[name], "-o", path, "-q")
     assert done.returncode == 0, done.stderr
     made: Any = load_model(path)
-    asked = {"probability": True} if name == "fitted" else {"bound": True}
+    asked = Columns(probability=True) if name == "fitted" else Columns(bound=True)
     for one in (made, replace(made, provenance={}), load_model(model_bytes(replace(made, provenance={})))):
         with pytest.raises(UnsupportedError, match=REFUSALS[name]):
-            require(one, **asked)
+            require(one, asked)
     text = path.read_bytes()
     value = b"labels" if name == "fitted" else b"unknown"
     line = name.encode() + b" " + value + b"\n"
@@ -52,4 +52,4 @@ def test_provenance_decides_nothing(words: str, tmp_path: Path) -> None:
     assert svmfast("approximate", model("breast_c_rbf_prob"), "-o", path, "-q").returncode == 0
     made: Any = load_model(path)
     origin = {**made.provenance, "parameters": words}
-    require(load_model(model_bytes(replace(made, provenance=origin))), bound=True)
+    require(load_model(model_bytes(replace(made, provenance=origin))), Columns(bound=True))

@@ -20,6 +20,7 @@ from svmfast.kernels import Kernel
 from svmfast.models.answer import answer
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.requirements import Columns
 from svmfast.models.routed import RoutedModel
 from svmfast.routing import flat_tree
 from svmfast.rows import Rows
@@ -92,7 +93,7 @@ def test_the_vote_beside_probabilities_is_svm_predicts(tmp_path: Path) -> None:
     )
     save_model(many, tmp_path / "model")
     assert libsvm_labels(tmp_path / "model", row) == [-1.0]
-    found = answer(many, row, probability=True)
+    found = answer(many, row, columns=Columns(probability=True))
     assert found.voted is not None
     assert found.voted.tolist() == [-1.0]
 

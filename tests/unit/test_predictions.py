@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from svmfast.formats.answers import OutputColumns, lines, pair_names
 from svmfast.models.head import Head
+from svmfast.models.requirements import Columns
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 THREE = Head("c_svc", np.array([3, -1, 2]))
@@ -76,7 +77,7 @@ def test_no_rows_give_no_lines() -> None:
 )
 def test_header(head: Head, flags: str, expected: bytes) -> None:
     asked = {"probability": "p" in flags, "decision_values": "d" in flags, "bound": "b" in flags}
-    assert OutputColumns(head, None, **asked).header(None) == expected
+    assert OutputColumns(head, None, columns=Columns(**asked)).header(None) == expected
 
 
 def test_pairs_are_in_libsvms_order() -> None:
