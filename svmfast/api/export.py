@@ -39,8 +39,8 @@ from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
+    from svmfast.exports.accuracy import CheckedRows, Settings
     from svmfast.exports.computation import Computation
-    from svmfast.exports.settings import CheckedRows, Settings
     from svmfast.models.base import Model
 
 #: A valid prefix.
@@ -218,8 +218,8 @@ def _computed(
 ) -> Export:
     """Export `model`, with its exported arithmetic measured against `reference` on the rows `test`."""
     from svmfast.exports import accuracy
+    from svmfast.exports.accuracy import Settings
     from svmfast.exports.computation import computation_of
-    from svmfast.exports.settings import Settings
 
     language, dtype = wanted.language, wanted.dtype
     computation = computation_of(model)
@@ -354,7 +354,7 @@ def _own_names(model: Model, width: int) -> tuple[str, ...]:
 def _printed(
     language: Language, computation: Computation, settings: Settings, made_by: str, device: str | None
 ) -> Export:
-    from svmfast.exports.devices import code_bytes
+    from svmfast.exports.languages import code_bytes
 
     found, checked = settings.accuracy, settings.test
     printed = language.load(language.printer)(computation, settings)

@@ -8,8 +8,8 @@ from typing import Any
 
 from svmfast.display import shown
 from svmfast.errors import OptionError
+from svmfast.exports.accuracy import OWN_VECTORS, Accuracy, Printed, labels_are, labels_differing
 from svmfast.exports.languages import LANGUAGES
-from svmfast.exports.settings import OWN_VECTORS, Accuracy, Printed, labels_are, labels_differing
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from svmfast.api.listener import Listener
 from svmfast.api.run import run_method
 from svmfast.display import count
 from svmfast.errors import NegativeAnswerError, OptionError, SvmfastError, UnsupportedError
+from svmfast.exports.accuracy import Accuracy, Settings
 from svmfast.exports.computation import computation_of
-from svmfast.exports.devices import code_bytes
-from svmfast.exports.settings import Accuracy, Settings
+from svmfast.exports.languages import code_bytes
 from svmfast.exports.twin import values
 from svmfast.methods.registry import method
 from svmfast.models.expansion import KernelExpansion

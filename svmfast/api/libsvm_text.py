@@ -11,7 +11,7 @@ from svmfast.api.export_report import Export, report_of
 from svmfast.api.listener import Listener
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.exports.settings import OWN_VECTORS, Accuracy, Printed, sample_of
+from svmfast.exports.accuracy import OWN_VECTORS, Accuracy, Printed, sample_of
 from svmfast.formats.detect import model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.ranges import ranges_bytes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from svmfast.exports.devices import DEVICES
+from svmfast.exports.languages import DEVICES
 from svmfast.options import MemoryOfModels, option
 from svmfast.values import Bytes, Choice, ModelFile, OnOff, Real, Share, Switch, Text, Whole
 

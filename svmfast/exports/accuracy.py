@@ -1,20 +1,23 @@
-"""The difference between an exported file and its model, measured when the file is made."""
+"""The settings of an export, and how far the exported file is from its model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from svmfast.display import count
 from svmfast.exports.certain import bound_of, certain
 from svmfast.exports.computation import Computation, Polynomials, dense
-from svmfast.exports.settings import OWN_VECTORS, Accuracy, CheckedRows, sample_of
 from svmfast.exports.twin import Reals, values
 from svmfast.models.base import Model
 from svmfast.models.scaled import unscaled
 from svmfast.rows import FloatArray, Rows, as_rows
 
+#: The value of :attr:`Accuracy.of` if no rows were given and the model has vectors.
+OWN_VECTORS = "of the model's own vectors"
 #: Number of the model's own vectors to measure on if no rows are given; fewer for slow models.
 OWN_ROWS, _MIN_ROWS, _OWN_WORK = 1000, 50, 2e8
 #: Number of rows per block.
@@ -27,8 +30,92 @@ _LENIENCE = 4.0
 Exported = Callable[[Computation, Rows, Any], tuple[Reals, int | None]]
 
 
+@dataclass(frozen=True)
+class Accuracy:
+    """The exported arithmetic compared with the model's own, on the same rows."""
+
+    rows: int
+    #: What the rows are, for sentences: "rows of PATH".
+    of: str
+    #: Number of rows whose labels differ; None for regression.
+    labels_differing: int | None
+    #: Largest absolute difference of the decision values, and largest absolute value.
+    largest_difference: float
+    largest_value: float
+    #: Number of rows whose label the file proves; None without a certificate.
+    certain: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """The rows in an exported file for its self-test, with the model's answers."""
+
+    #: (n, n_features)
+    values: FloatArray
+    #: (n,) labels; for regression, values, which may differ by `tolerance`.
+    expected: FloatArray
+    tolerance: float
+    #: Number of rows that are left out because the file's label is not the model's.
+    left_out: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """The settings that every language receives with the computation."""
+
+    #: The start of every name; a valid identifier.
+    prefix: str
+    dtype: np.dtype[Any]
+    #: The origin of the model, as the file states it.
+    origin: Mapping[str, str]
+    accuracy: Accuracy
+    test: CheckedRows | None = None
+    #: The names of all features, or empty.
+    feature_names: tuple[str, ...] = ()
+    #: Whether the file computes probabilities.
+    probability: bool = False
+
+
+@dataclass(frozen=True)
+class Printed:
+    """An exported file; for C with the bytes of its tables, and of its arrays on the stack."""
+
+    data: bytes = field(repr=False)
+    table_bytes: int | None = None
+    stack_bytes: int | None = None
+
+
+def labels_differing(number: int) -> str:
+    """Write ``1 label differs from the model's``."""
+    return f"{count(number, 'label')} differ{'s' if number == 1 else ''} from the model's"
+
+
+def labels_are(number: int) -> str:
+    """Write ``1 label is``."""
+    return f"{count(number, 'label')} {'is' if number == 1 else 'are'}"
+
+
+def sentence(accuracy: Accuracy, dtype: np.dtype[Any]) -> str:
+    """Describe how close the exported arithmetic is to the model's."""
+    precision = "single" if dtype == np.float32 else "double"
+    apart = (
+        f"values differ by at most {accuracy.largest_difference:.2g} (largest: {accuracy.largest_value:.3g})"
+    )
+    if accuracy.labels_differing is not None:
+        apart = f"{labels_differing(accuracy.labels_differing)}, {apart}"
+    proven = "" if accuracy.certain is None else f", {labels_are(accuracy.certain)} certain"
+    return f"{precision} precision, on {accuracy.rows:,} {accuracy.of}: {apart}{proven}"
+
+
+def sample_of(rows: Rows, most: int) -> Rows:
+    """Take at most this many of the rows, evenly spread."""
+    if len(rows) <= most:
+        return rows
+    return rows.take(np.linspace(0, len(rows) - 1, most).astype(np.int64))
+
+
 def twin_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[Reals, int | None]:
-    """Return the results of the C file's arithmetic."""
+    """Compute values in the C file's arithmetic, and count the labels that it proves."""
     decisions, cells, squared = values(computation, rows, dtype)
     bound = bound_of(computation, dtype)
     if bound is None:
@@ -46,22 +133,7 @@ def measured(
     of: str,
     threads: int,
 ) -> Accuracy:
-    """Compare exported values and labels with the model's own.
-
-    Parameters
-    ----------
-    model : Model
-    computation : Computation
-        The computation of `model`.
-    exported : callable
-        The exported arithmetic.
-    dtype : float32 or float64
-    rows : Rows or None
-        If None, rows are taken from the model itself (:func:`own_rows`).
-    of : str
-        What `rows` are, for sentences.
-    threads : int
-    """
+    """Compare exported values and labels with the model's own, on `rows` or else on :func:`own_rows`."""
     if rows is None:
         rows, of = own_rows(model, computation)
     largest = size = 0.0
@@ -93,7 +165,7 @@ def checked_rows(
     accuracy: Accuracy,
     threads: int,
 ) -> CheckedRows:
-    """Return up to `limit` of the first rows, with the model's answers, for an exported file's self-test."""
+    """Take up to `limit` of the first rows, with the model's answers, for an exported file's self-test."""
     first = rows[: min(limit, len(rows))]
     wanted = model.decision_values(first, threads=threads)
     table = dense(first, computation.n_features)
@@ -113,7 +185,7 @@ def checked_rows(
 
 
 def own_rows(model: Model, computation: Computation) -> tuple[Rows, str]:
-    """Return rows of the model itself: its vectors, or random rows at similar distances from its centers."""
+    """Take rows of the model itself: its vectors, or random rows at similar distances from its centers."""
     inside = unscaled(model)
     vectors = getattr(inside, "sv", None)
     if vectors is None:
@@ -139,7 +211,7 @@ def own_rows(model: Model, computation: Computation) -> tuple[Rows, str]:
 
 
 def unmapped(computation: Computation, rows: Rows) -> Rows:
-    """Return rows that the model's scaling maps to `rows`; columns that it drops are 0."""
+    """Find rows that the model's scaling maps to `rows`; columns that it drops are 0."""
     scaling = computation.scaling
     if scaling is None:
         return rows

@@ -1,299 +1,324 @@
-"""The C export: one self-contained C99 header of tables and loops, which also compiles as C++."""
+"""The C export: one self-contained C99 header of tables and loops, which also compiles as C++.
+
+The templates are filled from one dictionary of words, to which every part of the file adds its own: a word is
+a piece of C text, or a fact that decides which lines stay.
+"""
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 
+from svmfast.certificate import SPARE_ENTRIES
 from svmfast.display import count
-from svmfast.exports import c_arithmetic, c_expansions, c_vectors
-from svmfast.exports.c_certain import certain
-from svmfast.exports.c_test import self_test
-from svmfast.exports.c_text import Tables, commented, filled, token
-from svmfast.exports.certain import SPARE, Bound, bound_of
-from svmfast.exports.computation import Affine, Computation, KernelSums, Polynomials
-from svmfast.exports.settings import Printed, Settings, sentence
+from svmfast.exports.accuracy import Printed, Settings, sentence
+from svmfast.exports.c_answer import ANSWER, CERTAIN, answer_words, certain_words, class_names, label_text
+from svmfast.exports.c_arithmetic import TOGETHER, arithmetic, arithmetic_words
+from svmfast.exports.c_rows import ROW, route_function, row_words
+from svmfast.exports.c_text import Tables, Words, commented, token
+from svmfast.exports.c_values import value_functions
+from svmfast.exports.certain import Bound, bound_of
+from svmfast.exports.computation import Computation, KernelSums, Polynomials
 from svmfast.exports.twin import folds
 
-ENDING = ".h"
-PRECISIONS = (np.float32, np.float64)
+#: Refuses compilers and options whose numbers are not those of IEEE 754. A preprocessor sees no type of a
+#: constant, so that a size states it. Then macros that declare functions, and place and read tables, which a
+#: program may define before including the file.
+HEAD = """\
+#ifndef $N_H
+#define $N_H
+
+#include <float.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#ifdef $N_LIBM
+#include <math.h>
+#endif
+
+?single:#if FLT_RADIX != 2 || FLT_MANT_DIG != 24 || FLT_MAX_EXP != 128
+?single:#error "this file needs a float of 32 bits as in IEEE 754"
+?!single:#if FLT_RADIX != 2 || DBL_MANT_DIG != 53 || DBL_MAX_EXP != 1024
+?!single:#error "this file needs a double of 64 bits as in IEEE 754; elsewhere export single precision"
+#endif
+?!single:@no_short_constants@
+?!single:typedef char $n_needs_no_single_precision_constant_[sizeof(0.1) == sizeof(double) ? 1 : -1];
+
+#define $N_FEATURES @width@
+#define $N_FUNCTIONS @p@
+#define $N_TABLE_BYTES @flash@
+?certain:#define $N_HAS_CERTAIN 1
+@names@
+/* The specifiers of every function. */
+#ifndef $N_INLINE
+#ifdef __GNUC__
+#define $N_INLINE static inline __attribute__((unused))
+#else
+#define $N_INLINE static inline
+#endif
+#endif
+/* Tables lie in flash. Where that must be declared, as on AVR, define these before this file is included. */
+#ifndef $N_TABLE
+#ifdef __AVR__
+#include <avr/pgmspace.h>
+#define $N_TABLE PROGMEM
+#define $N_READ(place) pgm_read_float(place)
+#define $N_READ_8(place) pgm_read_byte(place)
+#define $N_READ_16(place) pgm_read_word(place)
+#define $N_READ_32(place) pgm_read_dword(place)
+#else
+#define $N_TABLE
+#define $N_READ(place) (*(place))
+#define $N_READ_8(place) (*(place))
+#define $N_READ_16(place) (*(place))
+#define $N_READ_32(place) (*(place))
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef @type@ $n_real;
+"""
+
+_NO_SHORT_CONSTANTS = (
+    "/* -fsingle-precision-constant would shorten the numbers below: leave it out, "
+    "or export single precision. */"
+)
+
+END = """\
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+"""
+
+#: The functions that programs call: once for dense rows, once for pairs.
+ENTRIES = """\
+?!pairs:/* Decision values of a dense row x[$N_FEATURES], in LIBSVM's order, into out[$N_FUNCTIONS]. */
+?pairs:/* The same of a row given as n pairs: indices from 1, each once, as in LIBSVM's files. Features that
+?pairs:   the model does not know count in its distances. */
+$N_INLINE void $n_decision@ending@(@taken@, $n_real *out) {
+?local:@local@
+    $n_values_(@v@, @rest@, out);
+}
+
+?regression:$N_INLINE $n_real $n_value@ending@(@taken@) {
+?!regression !pairs:/* The label of a dense row. */
+?!regression:$N_INLINE @label_type@ $n_predict@ending@(@taken@) {
+    $n_real out[@p@];
+    $n_decision@ending@(@given@, out);
+?regression:    return out[0];
+?!regression:    return $n_answer_(out);
+}
+?certain:
+?proves:/* 1 only if the label of this file, also stored in *label unless that is NULL, is provably the one
+?proves:   that the exact model gives to x and to every row that rounds to x. 0: nothing is known. */
+?certain:$N_INLINE int $n_certain@ending@(@taken@, @label_type@ *label) {
+?certain local:@local@
+?certain pairs:    if (n > @most_pairs@) {
+?certain pairs:        if (label) *label = $n_predict_pairs(@given@);
+?certain pairs:        return 0;
+?certain pairs:    }
+?certain:    return $n_certain_(@v@, @rest@, @terms@, label);
+?certain:}
+"""
+
+#: The same of a model with a single class.
+CONSTANT = """\
+/* Decision values of a dense row x[$N_FEATURES], in LIBSVM's order, into out[$N_FUNCTIONS]. */
+$N_INLINE void $n_decision(const $n_real *x, $n_real *out) {
+    (void)x;
+    (void)out;
+}
+
+/* The label of a dense row. */
+$N_INLINE @label_type@ $n_predict(const $n_real *x) {
+    return $n_answer_(x);
+}
+
+/* The same of a row given as n pairs: indices from 1, each once, as in LIBSVM's files. Features that
+   the model does not know count in its distances. */
+$N_INLINE @label_type@ $n_predict_pairs(const int *index, const $n_real *value, int n) {
+    (void)index;
+    (void)n;
+    return $n_answer_(value);
+}
+"""
+
+TEST = """\
+#ifdef $N_TEST
+@test_head@
+@test_tables@
+?!regression:$N_INLINE @label_type@ $n_test_label_(int row) {
+?!regression:    static const @label_type@ labels[@test_count@] = {@test_labels@};
+?!regression:    return labels[@test_place@];
+?!regression:}
+?!regression:
+?!regression:/* How many of the rows do not get the label that svmfast predict gives them. */
+?value:/* How many of the rows get a value farther than $N_TEST_TOLERANCE from that of svmfast predict. */
+$N_INLINE int $n_test(void) {
+?!regression:    $n_real x[$N_FEATURES];
+?regression:    $n_real x[$N_FEATURES], apart;
+    int i, j, wrong = 0;
+    for (i = 0; i < $N_TEST_ROWS; ++i) {
+        for (j = 0; j < $N_FEATURES; ++j) x[j] = $N_READ($n_test_rows + (size_t)i * $N_FEATURES + j);
+?!regression:        if ($n_predict(x) != $n_test_label_(i)) ++wrong;
+?regression:        apart = $n_value(x) - $N_READ($n_test_values + i);
+?regression:        if (!(apart <= $N_TEST_TOLERANCE && -apart <= $N_TEST_TOLERANCE)) ++wrong;
+    }
+    return wrong;
+}
+
+#ifdef $N_TEST_MAIN
+#include <stdio.h>
+int main(void) {
+    int wrong = $n_test();
+    printf("%d rows, %d wrong\\n", $N_TEST_ROWS, wrong);
+    return wrong != 0;
+}
+#endif
+#endif
+"""
 
 
 def print_c(computation: Computation, settings: Settings) -> Printed:
-    """Return the header file."""
+    """Write the header file."""
     tables = Tables(settings.prefix, settings.dtype)
     bound = bound_of(computation, settings.dtype)
-    body = _Body(tables, computation, bound)
-    code = body.text()
-    stack = body.stack_bytes()
-    flash = tables.n_bytes
-    test = "" if settings.test is None else self_test(settings, computation, body.type)
-    include = "#ifdef $N_LIBM\n#include <math.h>\n#endif\n"
-    macros = [
-        f"#define $N_FEATURES {computation.n_features}",
-        f"#define $N_FUNCTIONS {computation.head.n_functions}",
-        f"#define $N_TABLE_BYTES {flash}",
-    ]
-    if bound is not None:
-        macros.append("#define $N_HAS_CERTAIN 1")
-    real = "float" if settings.dtype == np.float32 else "double"
+    words = arithmetic_words(tables) | {
+        "regression": computation.head.is_regression,
+        "certain": bound is not None,
+        "d": len(computation.variables),
+        "p": computation.head.n_functions,
+        "width": computation.n_features,
+        "no_short_constants": _NO_SHORT_CONSTANTS,
+    }
+    code = _functions(tables, computation, bound, words)
+    words |= {"flash": tables.n_bytes, "names": _feature_names(settings)}
+    test = "" if settings.test is None else _self_test(settings, computation, words)
+    stack = _stack_bytes(computation, tables.dtype, bound)
     parts = [
-        _comment(computation, settings, tables, flash, stack, bound),
-        "#ifndef $N_H\n#define $N_H\n\n#include <float.h>\n#include <stddef.h>\n#include <stdint.h>\n"
-        "#include <string.h>\n" + include,
-        _FORMATS[real],
-        "\n".join(macros) + "\n" + _names(settings),
-        c_arithmetic.HOOKS,
-        '#ifdef __cplusplus\nextern "C" {\n#endif\n',
-        f"typedef {real} $n_real;\n",
+        _comment(computation, settings, tables, stack, bound),
+        tables.fill(HEAD, words),
         "\n".join(tables.texts),
-        code,
+        *code,
         test,
-        "#ifdef __cplusplus\n}\n#endif\n",
-        "#endif\n",
+        END,
     ]
-    text = filled("\n".join(part for part in parts if part), settings.prefix)
-    return Printed(text.encode(), flash, stack)
+    text = "\n".join(part for part in parts if part)
+    text = text.replace("$n", settings.prefix).replace("$N", settings.prefix.upper())
+    return Printed(text.encode(), tables.n_bytes, stack)
 
 
-#: Refuses compilers and options whose numbers are not those of IEEE 754. A preprocessor sees no type of a
-#: constant, so that a size states it.
-_FORMATS = {
-    "float": """\
-#if FLT_RADIX != 2 || FLT_MANT_DIG != 24 || FLT_MAX_EXP != 128
-#error "this file needs a float of 32 bits as in IEEE 754"
-#endif
-""",
-    "double": """\
-#if FLT_RADIX != 2 || DBL_MANT_DIG != 53 || DBL_MAX_EXP != 1024
-#error "this file needs a double of 64 bits as in IEEE 754; elsewhere export single precision"
-#endif
-/* -fsingle-precision-constant would shorten the numbers below: leave it out, or export single precision. */
-typedef char $n_needs_no_single_precision_constant_[sizeof(0.1) == sizeof(double) ? 1 : -1];
-""",
-}
-
-
-class _Body:
-    """The functions of a file; printing them fills its tables."""
-
-    def __init__(self, tables: Tables, computation: Computation, bound: Bound | None) -> None:
-        self.tables, self.computation, self.bound = tables, computation, bound
-        self.type = "int"
-
-    def text(self) -> str:
-        """Return all functions, each after those that it calls."""
-        computation, tables, values = self.computation, self.tables, self.computation.values
-        if not computation.head.n_functions:
-            return self._constant()
-        kernel = getattr(values, "kernel", "rbf")
-        pseudo = getattr(values, "pseudo", None)
-        exp = kernel in ("rbf", "laplacian") and not (isinstance(values, Polynomials) and not values.gamma)
-        parts = [
-            c_arithmetic.TOGETHER if isinstance(values, KernelSums) else "",
-            c_arithmetic.arithmetic(
-                tables,
-                exp=exp,
-                exps=exp and isinstance(values, KernelSums),
-                root=self.bound is not None or (pseudo is not None and pseudo.kind == "triangle"),
-                tanh=kernel == "sigmoid",
-            ),
-            c_expansions.route(tables, computation),
+def _functions(tables: Tables, computation: Computation, bound: Bound | None, words: Words) -> list[str]:
+    """All functions, each after those that it calls."""
+    values, head = computation.values, computation.head
+    if not head.n_functions:
+        words |= answer_words(tables, head)
+        return [
+            tables.fill(ANSWER, words) + class_names(tables, computation, words),
+            tables.fill(CONSTANT, words),
         ]
-        if isinstance(values, KernelSums):
-            parts.append(c_vectors.kernel_sums(tables, computation))
-            call = "$n_sums_(v, rest, {cell}, out);"
-        else:
-            parts.append(c_expansions.polynomials(tables, computation))
-            call = "(void)$n_expansions_(v, rest, {cell}, out);"
-        cell = "0" if computation.route is None else "$n_cell_(v)"
-        parts.append(
-            "$N_INLINE void $n_values_(const $n_real *v, $n_real rest, $n_real *out) {\n"
-            f"    {call.format(cell=cell)}\n}}\n"
-        )
-        answer, self.type = c_arithmetic.answer(tables, computation.head)
-        parts.append(answer)
-        if self.bound is not None:
-            parts.append(certain(tables, computation, self.bound, self.type))
-        parts += [_class_names(tables, computation, self.type), self._variables(), *self._entries()]
-        return "\n".join(part for part in parts if part)
-
-    def _constant(self) -> str:
-        """Return the functions of a model with a single class."""
-        answer, self.type = c_arithmetic.answer(self.tables, self.computation.head)
-        answer += _class_names(self.tables, self.computation, self.type)
-        return answer + (
-            f"\n{_DECISION}$N_INLINE void $n_decision(const $n_real *x, $n_real *out) {{\n"
-            "    (void)x;\n    (void)out;\n}\n"
-            f"\n{_PREDICT}$N_INLINE {self.type} $n_predict(const $n_real *x) {{\n"
-            "    return $n_answer_(x);\n}\n"
-            f"\n{_PAIRS}$N_INLINE {self.type} $n_predict_pairs(const int *index, const $n_real *value, "
-            "int n) {\n    (void)index;\n    (void)n;\n    return $n_answer_(value);\n}\n"
-        )
-
-    def _variables(self) -> str:
-        """Return the functions that compute a row's variables and its other columns' share of a distance."""
-        computation, zero = self.computation, self.tables.real(0)
-        d, width, scaling = len(computation.variables), computation.n_features, computation.scaling
-        laplacian = getattr(computation.values, "kernel", "rbf") == "laplacian"
-        add = f"rest += {{0}} < {zero} ? -{{0}} : {{0}};" if laplacian else "rest += {0} * {0};"
-        out = "" if scaling is None else self._scaling(scaling)
-        if not computation.all_variables:
-            if len(computation.variables) == width:
-                is_next, count = "", ""
-            else:
-                table = self.tables.integers("variables", computation.variables)
-                out = self.tables.texts.pop() + "\n" + out
-                is_next, count = f"if (next < {d} && {table.as_int('next')} == j) ", ", next = 0"
-            value = "x[j]" if scaling is None else "$n_scaled_(x[j], j)"
-            keep = f"{is_next}v[next++] = z;\n        else {add.format('z')}\n" if is_next else "v[j] = z;\n"
-            out += (
-                "/* The variables of a row; returns what its other columns add to distances. */\n"
-                "$N_INLINE $n_real $n_variables_(const $n_real *x, $n_real *v) {\n"
-                f"    $n_real rest = {zero}, z;\n    int j{count};\n"
-                f"    for (j = 0; j < {width}; ++j) {{\n        z = {value};\n        {keep}"
-                "    }\n    return rest;\n}\n\n"
-            )
-        unknown = "(void)rest;" if scaling is not None and scaling.drops_others else add.format("value[i]")
-        return out + (
-            "/* A dense row of pairs; returns what the columns beyond it add to distances. */\n"
-            "$N_INLINE $n_real $n_scatter_(const int *index, const $n_real *value, int n, $n_real *x) {\n"
-            f"    $n_real rest = {zero};\n    int i;\n"
-            f"    for (i = 0; i < {width}; ++i) x[i] = {zero};\n"
-            "    for (i = 0; i < n; ++i) {\n"
-            f"        if (index[i] >= 1 && index[i] <= {width}) x[index[i] - 1] = value[i];\n"
-            f"        else {unknown}\n"
-            "    }\n    return rest;\n}\n"
-        )
-
-    def _scaling(self, scaling: Affine) -> str:
-        """Return the function that scales a column."""
-        real = self.tables.real
-        offset = self.tables.negated("offsets", scaling.offset)
-        listed = self.tables.texts.pop()
-        factor = self.tables.reals("factors", scaling.factor)
-        listed += self.tables.texts.pop()
-        clip = ""
-        if scaling.clip is not None:
-            low, high = (real(end) for end in scaling.clip)
-            clip = f"    if (z < {low}) z = {low};\n    if (z > {high}) z = {high};\n"
-        return (
-            f"{listed}\n/* The scaling that the model's rows went through. */\n"
-            "$N_INLINE $n_real $n_scaled_($n_real x, int j) {\n"
-            f"    $n_real z = (x + $N_READ({offset} + j)) * $N_READ({factor} + j);\n"
-            f"{clip}    return z;\n}}\n\n"
-        )
-
-    def _entries(self) -> list[str]:
-        """Return the functions that programs call, for dense rows and for pairs."""
-        computation = self.computation
-        d, p, width = len(computation.variables), computation.head.n_functions, computation.n_features
-        zero, real = self.tables.real(0), self.tables.real
-        if computation.all_variables:
-            local, v, rest = "", "x", zero
-            scattered = f"    $n_real v[{d}], rest = $n_scatter_(index, value, n, v);\n"
-        else:
-            local, v, rest = f"    $n_real v[{d}], rest = $n_variables_(x, v);\n", "v", "rest"
-            scattered = (
-                f"    $n_real x[{width}], v[{d}];\n"
-                "    $n_real rest = $n_scatter_(index, value, n, x) + $n_variables_(x, v);\n"
-            )
-        forms = [
-            ("", "const $n_real *x", "x", local, v, rest, real(width + 8)),
-            (
-                "_pairs",
-                "const int *index, const $n_real *value, int n",
-                "index, value, n",
-                scattered,
-                "v",
-                "rest",
-                f"($n_real)(n + {width + 8})",
-            ),
-        ]
-        out = []
-        for ending, taken, given, first, at, other, terms in forms:
-            pairs = _PAIRS if ending else ""
-            out.append(
-                f"{pairs or _DECISION}$N_INLINE void $n_decision{ending}({taken}, $n_real *out) {{\n"
-                f"{first}    $n_values_({at}, {other}, out);\n}}\n"
-            )
-            if computation.head.is_regression:
-                out.append(
-                    f"$N_INLINE $n_real $n_value{ending}({taken}) {{\n    $n_real out[{p}];\n"
-                    f"    $n_decision{ending}({given}, out);\n    return out[0];\n}}\n"
-                )
-            else:
-                out.append(
-                    f"{'' if ending else _PREDICT}$N_INLINE {self.type} $n_predict{ending}({taken}) {{\n"
-                    f"    $n_real out[{p}];\n    $n_decision{ending}({given}, out);\n"
-                    "    return $n_answer_(out);\n}\n"
-                )
-            if self.bound is not None:
-                limit = (
-                    f"    if (n > {d + SPARE}) {{\n        if (label) *label = $n_predict_pairs({given});\n"
-                    "        return 0;\n    }\n"
-                    if ending
-                    else ""
-                )
-                comment = "" if ending else _CERTAIN
-                out.append(
-                    f"{comment}$N_INLINE int $n_certain{ending}({taken}, {self.type} *label) {{\n"
-                    f"{first}{limit}    return $n_certain_({at}, {other}, {terms}, label);\n}}\n"
-                )
-        return out
-
-    def stack_bytes(self) -> int:
-        """Return the bytes of all arrays on the stack while a label is computed."""
-        computation, values = self.computation, self.computation.values
-        real, d, p = self.tables.dtype.itemsize, len(computation.variables), computation.head.n_functions
-        total = real * p + (0 if computation.all_variables else real * d)
-        if isinstance(values, Polynomials):
-            levels = int(values.orders.max(initial=0)) + 1
-            total += (real * d if values.centered else 0) + levels * (real + 8)
-        else:
-            total += real * p if folds(values, self.tables.dtype) else 0
-            if values.pseudo is not None:
-                total += real * int(values.sizes.max(initial=0))
-        if computation.head.n_classes > 2 and not computation.head.one_vs_rest:
-            total += 4 * computation.head.n_classes * (3 if self.bound is not None else 1)
-        return total
-
-
-_DECISION = (
-    "/* Decision values of a dense row x[$N_FEATURES], in LIBSVM's order, into out[$N_FUNCTIONS]. */\n"
-)
-_PREDICT = "/* The label of a dense row. */\n"
-_PAIRS = (
-    "/* The same of a row given as n pairs: indices from 1, each once, as in LIBSVM's files. Features that\n"
-    "   the model does not know count in its distances. */\n"
-)
-_CERTAIN = (
-    "/* 1 only if the label of this file, also stored in *label unless that is NULL, is provably the one\n"
-    "   that the exact model gives to x and to every row that rounds to x. 0: nothing is known. */\n"
-)
-
-
-def _class_names(tables: Tables, computation: Computation, type_: str) -> str:
-    """Return the function that maps labels to class names, or nothing if the model has no names."""
-    names, labels = computation.class_names, computation.head.labels
-    if names is None or labels is None:
-        return ""
-    cases = zip(labels.tolist(), names, strict=True)
-    return (
-        "/* The name of the class that a label stands for; NULL of any other number. */\n"
-        f"$N_INLINE const char *$n_class_name({type_} label) {{\n    switch (label) {{\n"
-        + "".join(
-            f"    case {label}: return {tables.string('class_names', name)};\n" for label, name in cases
-        )
-        + "    default: return NULL;\n    }\n}\n"
+    exp = values.kernel in ("rbf", "laplacian") and not (isinstance(values, Polynomials) and not values.gamma)
+    sums = isinstance(values, KernelSums)
+    triangle = values.pseudo is not None and values.pseudo.kind == "triangle"
+    out = [TOGETHER] if sums else []
+    out += arithmetic(
+        tables,
+        words,
+        exp=exp,
+        exps=exp and sums,
+        tanh=values.kernel == "sigmoid",
+        root=bound is not None or triangle,
     )
+    out += route_function(tables, computation, words)
+    out += value_functions(tables, computation, words)
+    words |= answer_words(tables, head)
+    if not head.is_regression:
+        out.append(tables.fill(ANSWER, words))
+    if bound is not None and isinstance(values, Polynomials):
+        words |= certain_words(tables, values, bound)
+        out.append(tables.fill(CERTAIN, words))
+    out.append(class_names(tables, computation, words))
+    words |= row_words(tables, computation)
+    return [*out, tables.fill(ROW, words), *_entries(tables, computation, words)]
 
 
-def _names(settings: Settings) -> str:
-    """Return constants named after the features, whose values are the features' positions."""
-    if not settings.feature_names:
-        return ""
-    import re
+def _entries(tables: Tables, computation: Computation, words: Words) -> list[str]:
+    """The functions that programs call, for dense rows and for pairs."""
+    d, width = len(computation.variables), computation.n_features
+    dense = {"v": "x", "rest": tables.real(0), "local": ""}
+    local = f"    $n_real v[{d}], rest = $n_scatter_(index, value, n, v);"
+    if not computation.all_variables:
+        dense = {"v": "v", "rest": "rest", "local": f"    $n_real v[{d}], rest = $n_variables_(x, v);"}
+        local = (
+            f"    $n_real x[{width}], v[{d}];\n"
+            "    $n_real rest = $n_scatter_(index, value, n, x) + $n_variables_(x, v);"
+        )
+    dense |= {"ending": "", "taken": "const $n_real *x", "given": "x", "terms": tables.real(width + 8)}
+    pairs = {
+        **{"v": "v", "rest": "rest", "local": local, "ending": "_pairs", "given": "index, value, n"},
+        "taken": "const int *index, const $n_real *value, int n",
+        "terms": f"($n_real)(n + {width + 8})",
+        "most_pairs": d + SPARE_ENTRIES,
+    }
+    proves = words["certain"]
+    forms: list[Words] = [
+        {**dense, "pairs": False, "proves": proves},
+        {**pairs, "pairs": True, "proves": False},
+    ]
+    return [tables.fill(ENTRIES, words | form) for form in forms]
 
+
+def _stack_bytes(computation: Computation, dtype: np.dtype[Any], bound: Bound | None) -> int:
+    """The bytes of all arrays on the stack while a label is computed."""
+    values, head = computation.values, computation.head
+    real, d, p = dtype.itemsize, len(computation.variables), head.n_functions
+    total = real * p + (0 if computation.all_variables else real * d)
+    if isinstance(values, Polynomials):
+        levels = int(values.orders.max(initial=0)) + 1
+        total += (real * d if values.centered else 0) + levels * (real + 8)
+    else:
+        total += real * p if folds(values, dtype) else 0
+        if values.pseudo is not None:
+            total += real * int(values.sizes.max(initial=0))
+    if head.n_classes > 2 and not head.one_vs_rest:
+        total += 4 * head.n_classes * (3 if bound is not None else 1)
+    return total
+
+
+def _self_test(settings: Settings, computation: Computation, words: Words) -> str:
+    """The test, compiled if $N_TEST is defined, and its main function (with $N_TEST_MAIN)."""
+    test = settings.test
+    assert test is not None
+    tables, words = Tables(settings.prefix, settings.dtype), dict(words)
+    with np.errstate(over="ignore"):
+        tables.reals("test_rows", test.values.astype(settings.dtype))
+    head = ""
+    if test.left_out:
+        head = f"/* {test.left_out} rows are left out: svmfast predict gives them a different label. */\n"
+    head += f"#define $N_TEST_ROWS {len(test.values)}\n"
+    if computation.head.is_regression:
+        tables.reals("test_values", test.expected)
+        head += f"#define $N_TEST_TOLERANCE {tables.real(test.tolerance)}\n"
+    else:
+        # The table has the positions of the labels, which are small numbers even if the labels are not.
+        labels = sorted(set(test.expected.tolist()))
+        where = np.array([labels.index(one) for one in test.expected.tolist()], dtype=np.int64)
+        words["test_place"] = tables.integers("test_labels", where).as_int("row")
+        words["test_labels"] = ", ".join(label_text(int(one), words["label_type"]) for one in labels)
+        words["test_count"] = len(labels)
+    words |= {"value": words["regression"], "test_head": head, "test_tables": "".join(tables.texts)}
+    return tables.fill(TEST, words)
+
+
+def _feature_names(settings: Settings) -> str:
+    """Constants named after the features, whose values are the features' positions."""
     used: set[str] = set()
     lines = []
     for number, name in enumerate(settings.feature_names):
@@ -301,24 +326,19 @@ def _names(settings: Settings) -> str:
         while word in used:
             word += f"_{number}"
         used.add(word)
-        lines.append(f"#define $N_X_{token('name', word)} {number}")
-    return "\n".join(lines) + "\n"
+        lines.append(f"#define $N_X_{token('name', word)} {number}\n")
+    return "".join(lines)
 
 
 def _comment(
-    computation: Computation,
-    settings: Settings,
-    tables: Tables,
-    flash: int,
-    stack: int,
-    bound: Bound | None,
+    computation: Computation, settings: Settings, tables: Tables, stack: int, bound: Bound | None
 ) -> str:
     prefix = settings.prefix
-    comment = [f"{prefix}{ENDING}: {description(computation)}.", ""]
+    comment = [f"{prefix}.h: {description(computation)}.", ""]
     comment += [f"{name}: {value}" for name, value in settings.origin.items()]
     comment += ["", sentence(settings.accuracy, settings.dtype) + "."]
     comment.append(
-        f"Tables: {flash:,} bytes. Stack: about {stack:,} bytes of arrays. Multiply-adds of a row: "
+        f"Tables: {tables.n_bytes:,} bytes. Stack: about {stack:,} bytes of arrays. Multiply-adds of a row: "
         f"{computation.multiply_adds():,.0f}."
     )
     parts = ", ".join(f"{name} {size:,}" for name, size in tables.sizes.items())
@@ -342,12 +362,10 @@ def description(computation: Computation) -> str:
     """Describe a computation in a few words."""
     values, head = computation.values, computation.head
     if isinstance(values, Polynomials):
-        cells = len(values.centers)
-        what = f"expansion of order {int(values.orders.max(initial=0))}"
-        what += f" in {cells:,} cells" if cells > 1 else ""
+        what, cells = f"expansion of order {int(values.orders.max(initial=0))}", len(values.centers)
     else:
-        what = f"{values.kernel} kernel, {count(len(values.vectors), 'vector')}"
-        what += f" in {len(values.sizes):,} cells" if len(values.sizes) > 1 else ""
+        what, cells = f"{values.kernel} kernel, {count(len(values.vectors), 'vector')}", len(values.sizes)
+    what += f" in {cells:,} cells" if cells > 1 else ""
     classes = (
         f"{head.n_classes} class{'' if head.n_classes == 1 else 'es'}"
         if head.labels is not None

@@ -1,20 +1,24 @@
-"""Pieces of C text: numbers, tables, and the expressions that read tables."""
+"""Pieces of C text: numbers, tables, and templates that are filled."""
 
 from __future__ import annotations
 
 import re
 import string
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+#: The words of a template: pieces of C text, or facts that decide which lines stay.
+Words = dict[str, Any]
+
 _WIDTH = 110
 #: The characters of a comment: no star, which could end it, no backslash or question mark (trigraphs), which
-#: could join lines, no dollar, which :func:`filled` replaces.
+#: could join lines, no dollar, which stands for the prefix.
 _SAFE = frozenset(string.ascii_letters + string.digits + " .,:;()[]{}<>=+-_%#&'\"!|^~@/")
 #: Text from models and file names may only become one of these, as a whole.
 _TOKENS = {
@@ -25,14 +29,14 @@ _TOKENS = {
 
 
 def token(kind: str, text: str) -> str:
-    """Return C text that is a single comment, string literal or part of a name; anything else is an error."""
+    """Check that C text is a single comment, string literal or part of a name; anything else is an error."""
     if not _TOKENS[kind].fullmatch(text) or not text.isascii():
         raise AssertionError(f"not a {kind} of C: {text!r}")
     return text
 
 
 def commented(paragraphs: Iterable[str]) -> str:
-    """Return paragraphs as a comment; other characters than those of plain English become ``_``."""
+    """Write paragraphs as a comment; other characters than those of plain English become ``_``."""
     lines: list[str] = []
     for text in paragraphs:
         safe = "".join(c if c in _SAFE else "_" for c in text)
@@ -40,39 +44,11 @@ def commented(paragraphs: Iterable[str]) -> str:
     return token("comment", "/*" + "\n".join(f" * {line}".rstrip() for line in lines)[2:] + "\n */\n")
 
 
-def filled(template: str, prefix: str) -> str:
-    """Return C text with ``$n`` replaced by the prefix and ``$N`` by the prefix in capitals."""
-    return template.replace("$n", prefix).replace("$N", prefix.upper())
-
-
-def quoted(text: str) -> str:
-    """Return text as a C string literal in UTF-8, with octal escapes for all but plain characters."""
-    plain = {byte for byte in range(32, 127) if byte not in b'"\\?$'}
-    escaped = "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode())
-    return token("string", f'"{escaped}"')
-
-
-def declared_first(lines: list[str]) -> list[str]:
-    """Move a function's declarations before its statements; its first two lines stay first."""
-    declared, others = list[str](), list[str]()
-    for line in lines[2:]:
-        begins = line.startswith(("    const ", "    $n_real ", "    int "))
-        (declared if begins else others).append(line)
-    return [*lines[:2], *declared, *others]
-
-
 @dataclass
 class Tables:
-    """The constant tables of a C file, and their sizes in bytes.
+    """The constant tables of a C file in the precision `dtype`, and their sizes in bytes."""
 
-    Parameters
-    ----------
-    prefix : str
-        The start of every name.
-    dtype : float32 or float64
-        The precision of the file's arithmetic.
-    """
-
+    #: The start of every name.
     prefix: str
     dtype: np.dtype[Any]
     texts: list[str] = field(default_factory=list)
@@ -80,7 +56,7 @@ class Tables:
     sizes: dict[str, int] = field(default_factory=dict)
 
     def real(self, value: float) -> str:
-        """Return a constant: the shortest decimal that reads back as this number in the file's precision."""
+        """Write a constant as the shortest decimal that reads back as this number in the file's precision."""
         number = self.dtype.type(value)
         if not np.isfinite(number):
             raise OverflowError(f"{value} is out of the range of {self.dtype}")
@@ -109,11 +85,7 @@ class Tables:
         most = int(values.max(initial=0))
         bits = 8 if most < 256 else 16 if most < 65536 else 32
         words = [str(int(value)) for value in values.ravel()]
-        return IntegerTable(self._add(name, f"uint{bits}_t", words, bits // 8), bits, self.prefix.upper())
-
-    def signed(self, name: str, values: NDArray[Any], bits: int) -> None:
-        """Add a table of ``int16_t`` or ``int32_t``, which is read without a macro."""
-        self._add(name, f"int{bits}_t", [str(int(value)) for value in values.ravel()], bits // 8)
+        return IntegerTable(self._add(name, f"uint{bits}_t", words, bits // 8), bits)
 
     def _add(self, name: str, type_: str, words: list[str], size: int) -> str:
         full = f"{self.prefix}_{name}"
@@ -125,38 +97,69 @@ class Tables:
             line += f" {word},"
         lines.append(line.rstrip(","))
         body = "\n".join(lines)
-        self.texts.append(
-            f"static const {type_} {full}[{len(words)}] {self.prefix.upper()}_TABLE = {{\n{body}\n}};\n"
-        )
+        self.texts.append(f"static const {type_} {full}[{len(words)}] $N_TABLE = {{\n{body}\n}};\n")
         self._count(name, size * len(words))
         return full
 
     def string(self, name: str, text: str) -> str:
-        """Return text as a C string literal; its bytes are counted under the table name `name`."""
+        """Write text as a string literal in UTF-8, with octal escapes; its bytes count as table `name`."""
         self._count(name, len(text.encode()) + 1)
-        return quoted(text)
+        plain = {byte for byte in range(32, 127) if byte not in b'"\\?$'}
+        escaped = "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode())
+        return token("string", f'"{escaped}"')
 
     def _count(self, name: str, size: int) -> None:
         self.n_bytes += size
         self.sizes[name] = self.sizes.get(name, 0) + size
 
+    def fill(self, template: str, words: Mapping[str, Any]) -> str:
+        """Fill a template: ``@word@`` becomes the word's value, ``@0.5@`` the number in the file's precision.
+
+        A line that begins with ``?word:`` is kept if the word is true, one with ``?!word:`` if it is not;
+        there may be several words, of which all must hold. Lines marked ``?*:`` or ``?*a:`` are repeated
+        for `n` from 0 to 3, each run of lines with the same mark as a whole; of a word that is a tuple they
+        get element n.
+        """
+        kept = []
+        for line in template.splitlines(keepends=True):
+            marks: list[str] = []
+            if line.startswith("?"):
+                condition, line = line[1:].split(":", 1)
+                marks = condition.split()
+            repeated = [mark for mark in marks if mark[0] == "*"]
+            if all(bool(words[one.lstrip("!")]) != (one[0] == "!") for one in marks if one[0] != "*"):
+                kept.append(("".join(repeated), line))
+
+        def value(match: re.Match[str], n: int) -> str:
+            name = match[1]
+            if name[0].isdigit() or name[0] == "-":
+                return self.real(float(name))
+            found = n if name == "n" else words[name]
+            return str(found[n] if isinstance(found, tuple) else found)
+
+        out = []
+        for mark, run in groupby(kept, key=lambda pair: pair[0]):
+            lines = "".join(line for _, line in run)
+            for n in range(4 if mark else 1):
+                out.append(re.sub(r"@([\w.-]+)@", lambda match, n=n: value(match, n), lines))  # type: ignore[misc]
+        return "".join(out)
+
 
 @dataclass(frozen=True)
 class IntegerTable:
-    """A table of nonnegative integers."""
+    """A table of nonnegative integers, and the expressions for its elements."""
 
     name: str
     bits: int
-    macros: str
 
     def read(self, index: str) -> str:
-        """Return the expression for an element, in the table's own type."""
-        return f"{self.macros}_READ_{self.bits}({self.name} + {index})"
+        """Read an element in the table's own type."""
+        return f"$N_READ_{self.bits}({self.name} + {index})"
 
     def as_int(self, index: str) -> str:
-        """Return the expression for an element, as an int."""
+        """Read an element as an int."""
         return f"(int){self.read(index)}"
 
     def as_offset(self, index: str) -> str:
-        """Return the expression for an element, as an offset into a large table (``size_t``)."""
+        """Read an element as an offset into a large table (``size_t``)."""
         return f"(size_t){self.read(index)}"

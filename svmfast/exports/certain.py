@@ -9,47 +9,40 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.certificate import proven_signs, vote_is_certain
-from svmfast.exports.certain_scaling import entry_errors, stored_numbers
-from svmfast.exports.computation import Computation, Polynomials
-from svmfast.exports.monomials import degrees
+from svmfast.certificate import SPARE_ENTRIES, proven_signs, vote_is_certain
+from svmfast.exports.computation import Affine, Computation, Polynomials, degrees
 from svmfast.exports.twin import Reals, exp, root
-
-FloatArray = NDArray[np.float64]
+from svmfast.rows import FloatArray
 
 #: Bound on the error of the file's exponential, or of the C library's, in rounding units.
 EXP_UNITS = 8
-#: Entries that a row of pairs may have beyond the variables, as in svmfast.certificate.
-SPARE = 4096
+#: Bound on the rounding errors of the model's own scaling in double precision: 6.1 rounding units.
+MODEL_UNITS = 6.1 * 2.0**-53
+#: Upper bound on what an entry loses to underflow, in either precision, given the limits below.
+_UNDERFLOW = 1e-120
+#: With smaller ranges or larger factors, an entry could lose more to underflow.
+_MIN_SPAN, _MAX_FACTOR = 1e-200, 1e100
 
 
 @dataclass(frozen=True)
 class Precision:
-    """The constants that differ between the bounds of single and double precision.
+    """The constants that differ between the bounds of single and double precision."""
 
-    Attributes
-    ----------
-    unit : float
-        Half the distance between 1 and the next larger number.
-    floor : float
-        The smallest number that a bound contains.
-    tiny : float
-        Added to every distance, to cover underflow.
-    largest_exponent : float
-        Rows with a larger gamma |z - mu|^2 are not certified.
-    slack : float
-        Factor that covers the rounding errors of the bound itself.
-    """
-
+    #: Half the distance between 1 and the next larger number.
     unit: float
+    #: The smallest number that a bound contains.
     floor: float
+    #: Added to every distance, to cover underflow.
     tiny: float
+    #: Rows with a larger gamma |z - mu|^2 are not certified.
     largest_exponent: float
+    #: Covers the rounding errors of the bound itself, as a factor.
     slack: float
 
 
@@ -61,38 +54,26 @@ PRECISIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """The numbers of an exported certificate, in the file's precision.
-
-    Attributes
-    ----------
-    degrees : (cells, p, top + 1)
-    rest : (cells, p, 5)
-        Bounds on the truncation error, as :func:`svmfast.certificate.error_bounds` takes them.
-    rounding : (cells, p, order + 1)
-        Factors of the m-th powers of the radius: the rounding errors of sums and coefficients of degree m.
-    slope : (cells, p, max(order, 1))
-        Factors of the (m - 1)-th powers of the radius: how fast the terms of degree m can change.
-    reach : (cells,)
-        Bound on how much longer the vector of the polynomials' variables is than the distance from the
-        center.
-    step : ()
-        Bound on how far rounding moves a row, relative to its distance from the center.
-    shift : (cells,)
-        Bound on how far rounding moves the center, and rows independently of their distance.
-    """
+    """The numbers of an exported certificate, in the file's precision."""
 
     precision: Precision
+    #: (cells, p, top + 1) and (cells, p, 5), on the truncation error, as in svmfast.certificate.
     degrees: Reals
     rest: Reals
+    #: (cells, p, order + 1) factors of the m-th powers of the radius: the rounding errors of degree m.
     rounding: Reals
+    #: (cells, p, max(order, 1)) factors of the (m - 1)-th powers: how fast the terms of degree m can change.
     slope: Reals
+    #: (cells,) upper bound on ||w|| - ||z - mu||, where w is the vector of the polynomials' variables.
     reach: Reals
+    #: () upper bound on how far rounding moves a row, relative to its distance from the center.
     step: Reals
+    #: (cells,) upper bound on how far rounding moves the center, and rows independently of their distance.
     shift: Reals
 
 
 def has_certificate(computation: Computation) -> bool:
-    """Return whether the labels of a computation can be certified."""
+    """Whether the labels of a computation can be certified."""
     values = computation.values
     return (
         isinstance(values, Polynomials)
@@ -104,10 +85,7 @@ def has_certificate(computation: Computation) -> bool:
 
 
 def bound_of(computation: Computation, dtype: Any) -> Bound | None:
-    """Return the numbers of the certificate of a file in `dtype`.
-
-    None if the computation has no certificate, or if a number is out of the range of `dtype`.
-    """
+    """Compute the certificate of a file in `dtype`; None without one, or if a number is out of range."""
     if not has_certificate(computation):
         return None
     values = computation.values
@@ -118,11 +96,11 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
     if values.gamma and not np.finfo(kind).tiny < values.gamma < np.finfo(kind).max:
         return None
     (cells, p), d = values.orders.shape, len(computation.variables)
-    if computation.n_features > d + SPARE:
+    if computation.n_features > d + SPARE_ENTRIES:
         return None
     order = int(values.orders.max(initial=0))
     sizes = _norms(values, kind, order, d)
-    # The roundings of the products and additions that a term goes through, and of its coefficient.
+    # Roundings per term, including the stored coefficient.
     rounding = sizes * (1.01 * (order * (d + 1) + 1) * precision.unit)
     slope = (sizes * np.arange(order + 1))[..., 1:] if order else np.zeros((cells, p, 1))
     centers = values.centers
@@ -144,7 +122,7 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
 
 
 def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> FloatArray:
-    """Return the norms of the stored coefficients of every degree, ``(cells, p, order + 1)``."""
+    """Compute the norms of the stored coefficients of every degree, ``(cells, p, order + 1)``."""
     cells, p = values.orders.shape
     sizes = np.zeros((cells, p, order + 1))
     multiplicities = [one.multiplicity for one in degrees(d, order)]
@@ -160,7 +138,7 @@ def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> Floa
 
 
 def _norm(c: FloatArray, share: FloatArray) -> float:
-    """Return sqrt(sum c^2 / multiplicity), the norm of the terms of one degree as a symmetric form."""
+    """Compute sqrt(sum c^2 / multiplicity), the norm of the terms of one degree as a symmetric form."""
     largest = float(np.abs(c).max(initial=0.0))
     if largest == 0 or not math.isfinite(largest):
         return largest
@@ -176,14 +154,9 @@ def certain(
     squared: Reals,
     terms: int | None = None,
 ) -> NDArray[np.bool_]:
-    """Return for each row whether its label is certain, in the file's own arithmetic.
+    """Decide in the file's own arithmetic which labels are certain, from the results of `twin.values`.
 
-    Parameters
-    ----------
-    decisions, cells, squared
-        As :func:`svmfast.exports.twin.values` gives them.
-    terms : int, optional
-        Number of entries that a squared distance sums; by default those of a dense row.
+    `terms` is the number of entries that a squared distance sums, by default those of a dense row.
     """
     bounds = error_bounds(computation, bound, decisions, cells, squared, terms)
     sure = proven_signs(decisions, bounds)
@@ -201,7 +174,7 @@ def error_bounds(
     squared: Reals,
     terms: int | None = None,
 ) -> Reals:
-    """Return bounds on the distances of the exact model's values from the file's, ``(n, p)``."""
+    """Bound the distances of the exact model's values from the file's, ``(n, p)``."""
     values = computation.values
     assert isinstance(values, Polynomials)
     kind = squared.dtype
@@ -245,3 +218,68 @@ def _horner(coefficients: Reals, at: Reals) -> Reals:
     for j in range(coefficients.shape[-1] - 2, -1, -1):
         total = total * at + coefficients[..., j]
     return np.asarray(total)
+
+
+def entry_errors(scaling: Affine | None, kind: np.dtype[Any], unit: float) -> tuple[float, float]:
+    """Find a and the norm of b such that entries of scaled rows differ by at most ``a |z_j| + b_j``.
+
+    z is the file's scaled row. The file gets a row x, and the model any row that rounds to x. Both results
+    are infinite if there is no bound (docs/export.md, "The proof", item 8).
+    """
+    if scaling is None:
+        return unit, 0.0
+    exact = _exact(scaling)
+    if exact is None:
+        return math.inf, math.inf
+    offsets, factors = stored_numbers(scaling.offset, kind), stored_numbers(scaling.factor, kind)
+    underflow = max(float(np.finfo(kind).tiny), _UNDERFLOW)
+    worst, squares = 0.0, 0.0
+    lower = 0.0 if scaling.ranges is None else abs(scaling.ranges.lower)
+    digits = 0.0 if scaling.digits is None else 0.5 * 10.0 ** (1 - scaling.digits) + 2.0**-53
+    for (offset, factor), file_offset, file_factor in zip(
+        exact, offsets.tolist(), factors.tolist(), strict=True
+    ):
+        if factor == 0 and file_factor == 0:
+            continue
+        if not (math.isfinite(file_offset) and math.isfinite(file_factor)) or file_factor == 0:
+            return math.inf, math.inf
+        size = abs(float(factor))
+        worst = max(worst, abs(float((Fraction(file_factor) - factor) / Fraction(file_factor))))
+        moved = abs(float(Fraction(file_offset) - offset)) + unit * abs(file_offset)
+        own = 1.01 * size * moved + 4 * (1 + size) * underflow
+        squares += (1.02 * (1 + digits) * (own + MODEL_UNITS * lower)) ** 2
+    relative = 1.01 * (1.01 * (3 * unit + worst) + MODEL_UNITS + digits)
+    return relative, 1.000001 * math.sqrt(squares)
+
+
+def _exact(scaling: Affine) -> list[tuple[Fraction, Fraction]] | None:
+    """Offset and factor of each column without rounding; None if any is beyond the limits."""
+    ranges = scaling.ranges
+    if ranges is None:
+        if (np.abs(scaling.factor) > _MAX_FACTOR).any():
+            return None
+        return [
+            (Fraction(o), Fraction(f))
+            for o, f in zip(scaling.offset.tolist(), scaling.factor.tolist(), strict=True)
+        ]
+    if scaling.clip is not None:
+        return None  # a dropped column is 0 even if the interval does not contain 0
+    lower, width = Fraction(ranges.lower), Fraction(ranges.upper) - Fraction(ranges.lower)
+    out = [(Fraction(0), Fraction(0))] * len(scaling.offset)
+    for j, (least, most) in enumerate(zip(ranges.minimum.tolist(), ranges.maximum.tolist(), strict=True)):
+        span = Fraction(most) - Fraction(least)
+        if not span:
+            continue
+        factor = width / span
+        if span < _MIN_SPAN or width < _MIN_SPAN or factor > _MAX_FACTOR:
+            return None
+        out[j] = Fraction(least) - lower / factor, factor
+    return out
+
+
+def stored_numbers(values: FloatArray, kind: np.dtype[Any]) -> FloatArray:
+    """Round numbers as the file has them: to `kind`, and denormals to 0."""
+    with np.errstate(over="ignore"):
+        rounded = values.astype(kind)
+    rounded[np.abs(rounded) < np.finfo(kind).tiny] = 0
+    return rounded.astype(np.float64)

@@ -8,15 +8,16 @@ sums over vectors or polynomials, and the head turns the values into the answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import UnsupportedError, WrongTypeError
 from svmfast.models.base import Model
+from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
@@ -25,50 +26,34 @@ from svmfast.models.routed import RoutedModel, centers_on_the_way
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import ColumnRanges
 from svmfast.routing import flat_tree
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """The scaling in front of a model: z_j = (x_j - offset_j) factor_j, clipped.
+    """The scaling in front of a model: z_j = (x_j - offset_j) factor_j, clipped."""
 
-    Attributes
-    ----------
-    offset, factor : (n_features,) float64
-        A factor of 0 drops a column.
-    clip : (float, float) or None
-    drops_others : bool
-        Whether further columns are dropped; otherwise they are not changed.
-    ranges : ColumnRanges or None
-        The exact form of the map, of which `offset` and `factor` are rounded.
-    digits : int or None
-        Significant digits to which the model rounds scaled values; exported files do not round.
-    """
-
+    #: (n_features,); a factor of 0 drops a column.
     offset: FloatArray
     factor: FloatArray
     clip: tuple[float, float] | None
+    #: Whether further columns are dropped; otherwise they are not changed.
     drops_others: bool
+    #: The exact form of the map, of which `offset` and `factor` are rounded.
     ranges: ColumnRanges | None = None
+    #: Significant digits to which the model rounds scaled values; exported files do not round.
     digits: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """A tree of centers, in the form that :class:`svmfast.routing.Router` takes.
+    """A tree of centers, in the form that :class:`svmfast.routing.Router` takes."""
 
-    Attributes
-    ----------
-    children : (nodes,) int64
-        Number of children of each node, breadth first; the cells are the leaves in this order.
-    centers : (nodes - 1, d) float64
-        Centers of all nodes but the root, in the variables.
-    """
-
+    #: (nodes,) number of children of each node, breadth first; the cells are the leaves in this order.
     children: IntArray
+    #: (nodes - 1, d) centers of all nodes but the root, in the variables.
     centers: FloatArray
 
     @property
@@ -79,35 +64,23 @@ class Route:
 
 @dataclass(frozen=True, eq=False)
 class KernelSums:
-    """value_p = sum_i coef_pi K_c(x_i, z) - rho_cp over the vectors of cell c.
+    """value_p = sum_i coef_pi K_c(x_i, z) - rho_cp over the vectors of cell c."""
 
-    Attributes
-    ----------
-    kernel : str
-        ``linear``, ``polynomial``, ``rbf``, ``sigmoid`` or ``laplacian``.
-    gamma : (cells,) float64
-    coef0 : float
-    degree : int
-    vectors : (m, d) float64
-        The vectors of all cells, cell by cell.
-    sizes : (cells,) int64
-        Number of vectors of each cell.
-    coef : (p, m) or, with `classes`, (k - 1, m) float64
-    classes : (cells, k) int64 or None
-        Number of vectors of each class, if there are three classes or more and the coefficients have LIBSVM's
-        layout.
-    rho : (cells, p) float64
-    pseudo : PseudoLandmarks or None
-    """
-
+    #: ``linear``, ``polynomial``, ``rbf``, ``sigmoid`` or ``laplacian``.
     kernel: str
+    #: (cells,)
     gamma: FloatArray
     coef0: float
     degree: int
+    #: (m, d) the vectors of all cells, cell by cell.
     vectors: FloatArray
+    #: (cells,)
     sizes: IntArray
+    #: (p, m) or, with `classes`, (k - 1, m) in LIBSVM's layout.
     coef: FloatArray
+    #: (cells, k) number of vectors of each class, if there are three classes or more.
     classes: IntArray | None
+    #: (cells, p)
     rho: FloatArray
     pseudo: PseudoLandmarks | None = None
 
@@ -122,31 +95,27 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Polynomials:
-    """value_p = exp(-gamma |z - mu|^2) P_cp(w) - rho_p, where mu is the center of cell c, w = z - mu or z.
-
-    Attributes
-    ----------
-    gamma : float
-    centered : bool
-        Whether w is z - mu.
-    centers : (cells, d) float64
-    orders : (cells, p) int32
-    coefficients : (total,) float64
-        In the order of :class:`svmfast.models.polynomial.PolynomialModel`.
-    rho : (p,) float64
-    certificate : Certificate or None
-    """
+    """value_p = exp(-gamma |z - mu|^2) P_cp(w) - rho_p, where mu is the center of cell c, w = z - mu or z."""
 
     gamma: float
+    #: Whether w is z - mu.
     centered: bool
+    #: (cells, d)
     centers: FloatArray
+    #: (cells, p)
     orders: NDArray[np.int32]
+    #: In the order of :class:`svmfast.models.polynomial.PolynomialModel`.
     coefficients: FloatArray
+    #: (p,)
     rho: FloatArray
     certificate: Certificate | None
 
+    #: Distances from the centers are those of the rbf kernel.
+    kernel: ClassVar[str] = "rbf"
+    pseudo: ClassVar[None] = None
+
     def counts(self) -> IntArray:
-        """Return the number of coefficients of every cell and function, ``(cells, p)``."""
+        """Count the coefficients of every cell and function, ``(cells, p)``."""
         d = self.centers.shape[1]
         flat = [math.comb(d + int(order), int(order)) for order in self.orders.flat]
         return np.array(flat, dtype=np.int64).reshape(self.orders.shape)
@@ -154,36 +123,21 @@ class Polynomials:
 
 @dataclass(frozen=True, eq=False)
 class Computation:
-    """A model's computation, described in the same way for all kinds of models.
-
-    Attributes
-    ----------
-    kind : str
-        The model's kind.
-    head : Head
-        Turns decision values into the answer.
-    n_features : int
-        Number of columns of a dense row.
-    variables : (d,) int64
-        Columns that are variables, ascending. The other columns only count in squared distances (in absolute
-        ones for the laplacian kernel).
-    route : Route or None
-        None if there is a single cell.
-    values : KernelSums or Polynomials
-    provenance : mapping of str to str
-    scaling : Affine or None
-    class_names : tuple of str or None
-        One for each label of the head.
-    """
+    """A model's computation, described in the same way for all kinds of models."""
 
     kind: str
+    #: Turns decision values into the answer.
     head: Head
+    #: Number of columns of a dense row.
     n_features: int
+    #: (d,) columns that are variables, ascending. The others only count in distances.
     variables: IntArray
+    #: None if there is a single cell.
     route: Route | None
     values: KernelSums | Polynomials
     provenance: Mapping[str, str]
     scaling: Affine | None = None
+    #: One for each label of the head.
     class_names: tuple[str, ...] | None = None
 
     @property
@@ -191,8 +145,8 @@ class Computation:
         """Whether the variables of a dense row are the row itself: all its features, not scaled."""
         return len(self.variables) == self.n_features and self.scaling is None
 
-    def multiply_adds(self, cells: NDArray[np.int32] | None = None) -> float:
-        """Return the mean number of multiply-adds for a dense row, over rows in `cells` or over all cells."""
+    def multiply_adds(self) -> float:
+        """Compute the mean number of multiply-adds for a dense row over all cells."""
         values, d = self.values, len(self.variables)
         if isinstance(values, Polynomials):
             operations = values.counts().sum(axis=1).astype(np.float64) + d
@@ -204,11 +158,10 @@ class Computation:
                 operations = operations + values.pseudo.multiply_adds(values.sizes, each)
         if self.route is not None:
             operations = operations + centers_on_the_way(self.route.children) * d
-        return float(operations.mean() if cells is None else operations[cells].mean())
+        return float(operations.mean())
 
 
-def _of_expansion(model: Model) -> Computation:
-    assert isinstance(model, KernelExpansion)
+def _of_expansion(model: KernelExpansion) -> Computation:
     head, kernel, d = model.head, model.kernel, max(1, model.n_features)
     if kernel.kind == "precomputed":
         raise UnsupportedError(
@@ -228,8 +181,7 @@ def _of_expansion(model: Model) -> Computation:
     return Computation(model.kind, head, d, np.arange(d), None, values, {})
 
 
-def _of_polynomial(model: Model) -> Computation:
-    assert isinstance(model, PolynomialModel)
+def _of_polynomial(model: PolynomialModel) -> Computation:
     certificate = None
     if model.bound_degrees is not None and model.bound_rest is not None:
         certificate = Certificate(model.bound_degrees, model.bound_rest)
@@ -237,22 +189,14 @@ def _of_polynomial(model: Model) -> Computation:
     variables, centers, orders = model.features, model.centers, model.orders
     if not len(variables):  # constant polynomials get a dummy variable, because tables must not be empty
         variables, centers, orders = np.zeros(1, np.int64), np.zeros((cells, 1)), np.zeros_like(orders)
-    values = Polynomials(
-        model.gamma,
-        model.about == "centre",
-        centers,
-        orders,
-        model.coefficients,
-        model.rho,
-        certificate,
-    )
+    centered = model.about == "centre"
+    values = Polynomials(model.gamma, centered, centers, orders, model.coefficients, model.rho, certificate)
     route = None if cells == 1 else Route(flat_tree(cells), centers)
     width = max(1, model.n_features)
     return Computation(model.kind, model.head, width, variables, route, values, dict(model.provenance))
 
 
-def _of_routed(model: Model) -> Computation:
-    assert isinstance(model, RoutedModel)
+def _of_routed(model: RoutedModel) -> Computation:
     d = max(1, model.n_features)
     centers = np.zeros((len(model.centers), d))
     centers[:, : model.centers.shape[1]] = model.centers
@@ -272,8 +216,7 @@ def _of_routed(model: Model) -> Computation:
     return Computation(model.kind, model.head, d, np.arange(d), route, values, dict(model.provenance))
 
 
-def _of_scaled(model: Model) -> Computation:
-    assert isinstance(model, ScaledModel)
+def _of_scaled(model: ScaledModel) -> Computation:
     inner, scaling = computation_of(model.model), model.scaling
     width = max(len(scaling), inner.n_features)
     drops = scaling.ranges is not None
@@ -284,27 +227,26 @@ def _of_scaled(model: Model) -> Computation:
         )
     offset, factor = np.zeros(width), np.full(width, 0.0 if drops else 1.0)
     offset[: len(scaling)], factor[: len(scaling)] = scaling.offset, scaling.factor
+    affine = Affine(offset, factor, scaling.clip, drops, scaling.ranges, scaling.digits)
     return replace(
         inner,
         kind=model.kind,
         n_features=width,
         provenance=dict(model.provenance),
-        scaling=None
-        if scaling.is_identity
-        else Affine(offset, factor, scaling.clip, drops, scaling.ranges, scaling.digits),
+        scaling=None if scaling.is_identity else affine,
         class_names=scaling.class_names,
     )
 
 
-def _of_cascade(_model: Model) -> Computation:
+def _of_cascade(_model: CascadeModel) -> Computation:
     raise UnsupportedError(
         "a cascade consists of two models and a rule",
         "export its fast and its exact model, and program the rule of docs/export.md",
     )
 
 
-#: For each kind of model, the function that returns its description or raises an error that explains why not.
-DESCRIBED: dict[str, Callable[[Model], Computation]] = {
+#: For each kind of model, the function that describes it or raises an error that explains why not.
+DESCRIBED: dict[str, Callable[[Any], Computation]] = {
     "libsvm": _of_expansion,
     "polynomial": _of_polynomial,
     "routed": _of_routed,
@@ -314,13 +256,7 @@ DESCRIBED: dict[str, Callable[[Model], Computation]] = {
 
 
 def computation_of(model: Model) -> Computation:
-    """Return the computation of `model`.
-
-    Raises
-    ------
-    UnsupportedError
-        The kind of model or its kernel has no such description.
-    """
+    """Describe `model`; raise UnsupportedError if its kind or kernel has no such description."""
     kind = getattr(model, "kind", None)
     if kind is None:
         raise WrongTypeError("the model", model, "a model")
@@ -330,7 +266,7 @@ def computation_of(model: Model) -> Computation:
 
 
 def dense(rows: Rows, width: int) -> FloatArray:
-    """Return rows as a dense ``(n, width)`` array; columns beyond `width` are left out."""
+    """Make rows dense, ``(n, width)``; columns beyond `width` are left out."""
     out = np.zeros((len(rows), width))
     at = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
     known = rows.indices < width
@@ -339,24 +275,53 @@ def dense(rows: Rows, width: int) -> FloatArray:
 
 
 def split(computation: Computation, rows: Rows, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the variables of `rows`, ``(n, d)``, and what the other columns add to a distance, ``(n,)``."""
+    """Compute the variables of `rows`, ``(n, d)``, and what the other columns add to a distance, ``(n,)``."""
     width, scaling = computation.n_features, computation.scaling
     wide = dense(rows, width).astype(dtype)
     if scaling is not None:
         wide = (wide - scaling.offset.astype(dtype)) * scaling.factor.astype(dtype)
         if scaling.clip is not None:
             wide = np.clip(wide, dtype.type(scaling.clip[0]), dtype.type(scaling.clip[1]))
-    laplacian = getattr(computation.values, "kernel", "rbf") == "laplacian"
+    length = np.abs if computation.values.kernel == "laplacian" else np.square
     others = np.ones(width, dtype=np.bool_)
     others[computation.variables] = False
     rest = np.zeros(len(rows), dtype=dtype)
     for j in np.flatnonzero(others):
-        rest = rest + (np.abs(wide[:, j]) if laplacian else wide[:, j] * wide[:, j])
+        rest = rest + length(wide[:, j])
     unknown = rows.indices >= width
     if unknown.any() and not (scaling is not None and scaling.drops_others):
         at = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))[unknown]
-        beyond = rows.values[unknown].astype(dtype)
-        rest = rest + np.bincount(
-            at, np.abs(beyond) if laplacian else beyond * beyond, minlength=len(rows)
-        ).astype(dtype)
+        beyond = length(rows.values[unknown].astype(dtype))
+        rest = rest + np.bincount(at, beyond, minlength=len(rows)).astype(dtype)
     return np.ascontiguousarray(wide[:, computation.variables]), rest
+
+
+@dataclass(frozen=True, eq=False)
+class Degree:
+    """The monomials of one degree m in d variables: sorted index tuples in lexicographic order."""
+
+    #: (count,) the monomial of degree m - 1 without the last index.
+    parent: IntArray
+    #: (count,) the last index.
+    last: IntArray
+    #: (count,) number of orderings: m! over the product of the factorials of the indices' counts.
+    multiplicity: FloatArray
+
+
+def degrees(d: int, order: int) -> Iterator[Degree]:
+    """Yield degrees 0 to `order` in `d` variables, in the order in which polynomials are packed.
+
+    Degree 0 has one monomial, which has no index.
+    """
+    zero = np.zeros(1, dtype=np.int64)
+    yield Degree(zero, zero, np.ones(1))
+    last, run, multiplicity = zero, zero, np.ones(1)
+    for m in range(1, order + 1):
+        count = d - last
+        parent = np.repeat(np.arange(len(last)), count)
+        start = np.repeat(np.cumsum(count) - count, count)
+        following = np.arange(len(parent)) - start + last[parent]
+        run = np.where((following == last[parent]) & (m > 1), run[parent] + 1, 1)
+        multiplicity = multiplicity[parent] * m / run
+        last = following
+        yield Degree(parent, last, multiplicity)

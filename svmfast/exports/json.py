@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from svmfast.exports.accuracy import Printed, Settings
 from svmfast.exports.computation import Computation, KernelSums, Polynomials
-from svmfast.exports.settings import Printed, Settings
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 

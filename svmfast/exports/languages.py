@@ -1,11 +1,17 @@
-"""The registry of export languages: a new language is a module and an entry here."""
+"""The registry of export languages, and the devices whose code a C file's size includes.
+
+A new language is a module and an entry here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from svmfast.exports.computation import Computation
 
 #: Options of a language.
 Ability = Literal[
@@ -15,37 +21,24 @@ Ability = Literal[
 
 @dataclass(frozen=True)
 class Language:
-    """A language of exported files.
-
-    Attributes
-    ----------
-    name : str
-    summary : str
-        One line.
-    endings : tuple of str
-        The file extensions.
-    precision : str
-        The default precision, ``float`` or ``double``.
-    printer : str
-        ``module:function`` that maps a model's computation and settings to :class:`Printed`; empty if the
-        model itself is saved.
-    values : str
-        ``module:function`` that maps a computation, rows and a dtype to the decision values and labels of the
-        exported arithmetic; empty if the model's own arithmetic is used.
-    abilities : tuple of str
-        The options that the language supports.
-    """
+    """A language of exported files."""
 
     name: str
+    #: One line.
     summary: str
+    #: The file extensions.
     endings: tuple[str, ...]
+    #: The default precision.
     precision: Literal["float", "double"]
+    #: ``module:function`` that writes a computation with settings; empty if the model itself is saved.
     printer: str
+    #: ``module:function`` that computes the exported arithmetic's values; empty for the model's own.
     values: str
+    #: The options that the language supports.
     abilities: tuple[Ability, ...]
 
     def load(self, place: str) -> Callable[..., Any]:
-        """Import and return the function that ``module:function`` names."""
+        """Import the function that ``module:function`` names."""
         module, _, name = place.partition(":")
         found: Callable[..., Any] = getattr(import_module(module), name)
         return found
@@ -92,3 +85,41 @@ LANGUAGES: dict[str, Language] = {
         ),
     )
 }
+
+
+@dataclass(frozen=True)
+class Device:
+    """Upper bounds on the bytes of code that gcc -Os generates, including its routines for floating point."""
+
+    summary: str
+    #: The code of NAME_predict.
+    predict: int
+    #: Additional code if NAME_predict uses square roots or hyperbolic tangents.
+    roots: int
+    #: Additional code for NAME_certain.
+    certain: int
+    #: Additional code for each class that NAME_class_name names; three times as much beyond 16 bits.
+    class_name: int = 18
+
+
+#: tests/scripts/test_embedded.py checks these by compiling files of every form.
+DEVICES = {
+    "cortex-m4": Device("Cortex-M4 with a single-precision unit", 800, 0, 700),
+    "cortex-m0": Device("Cortex-M0, without a floating-point unit", 3700, 1000, 1500),
+    "avr": Device("AVR, such as ATmega1284P", 2700, 200, 2800),
+}
+
+
+def code_bytes(computation: Computation, device: str) -> int:
+    """Bound the bytes of a computation's code on a device from above, in single precision."""
+    from svmfast.exports.c_answer import label_type
+    from svmfast.exports.certain import has_certificate
+
+    about, values = DEVICES[device], computation.values
+    total = about.predict
+    if values.kernel == "sigmoid" or (values.pseudo is not None and values.pseudo.kind == "triangle"):
+        total += about.roots
+    if computation.class_names is not None:
+        wide = label_type(computation.head) != "int"
+        total += about.class_name * len(computation.class_names) * (3 if wide else 1)
+    return total + (about.certain if has_certificate(computation) else 0)

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from svmfast.display import shown
 from svmfast.errors import UnsupportedError
+from svmfast.exports.accuracy import Printed, Settings, sentence
 from svmfast.exports.computation import Computation
 from svmfast.exports.onnx_cells import CellTables, cell_values
 from svmfast.exports.onnx_graph import IR_VERSION, OPSET, Graph
 from svmfast.exports.onnx_probabilities import probabilities
-from svmfast.exports.settings import Printed, Settings, sentence
 from svmfast.rows import Rows
 
 #: Number of rows per batch, because memory grows with rows times vectors.

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.exports.computation import Computation, KernelSums, Polynomials
-from svmfast.exports.monomials import degrees
+from svmfast.exports.computation import Computation, KernelSums, Polynomials, degrees
 from svmfast.exports.onnx_graph import Graph
-from svmfast.models.head import Head
+from svmfast.models.head import Head, pair_numbers
 
 
 class CellTables:
@@ -141,9 +140,7 @@ def _weighted(graph: Graph, head: Head, values: KernelSums, cell: CellTables, k:
     if values.classes is None:
         return str(graph.add("MatMul", k, cell.part(values.coef.T, values.sizes)))
     n_classes = head.n_classes
-    pair = np.zeros((n_classes, n_classes), dtype=np.int64)
-    one, other = np.triu_indices(n_classes, 1)
-    pair[one, other] = pair[other, one] = np.arange(len(one))
+    pair, (one, other) = pair_numbers(n_classes), np.triu_indices(n_classes, 1)
     if cell.cell:
         full = np.zeros((values.coef.shape[1], len(one)))
         owner = np.concatenate([np.repeat(np.arange(n_classes), counts) for counts in values.classes])

@@ -13,38 +13,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.exports.computation import Computation, KernelSums, Polynomials, split
+from svmfast.models.head import pair_numbers
 from svmfast.rows import Rows
 
 Reals = NDArray[Any]
 
 #: Maximum number of kernel values per block.
 _BLOCK = 1 << 21
-#: Number of vectors that single precision sums before it adds the partial sum to the total.
-FOLD = 32
-#: Sums are taken in parts if a cell has at least this many vectors.
-FOLD_FROM = 64
+#: Number of vectors that single precision sums before it adds the partial sum to the total, if a cell has at
+#: least `FOLD_FROM` vectors.
+FOLD, FOLD_FROM = 32, 64
 
 #: For each precision: the smallest argument of the exponential, log2(e), ln 2 in two parts, degree, bias.
 EXP = {
     np.dtype(np.float32): (-87.0, 1.44269504, 0.693145751953125, 1.42860682030941723212e-6, 7, 127),
     np.dtype(np.float64): (
-        -708.0,
-        1.4426950408889634,
-        6.93147180369123816490e-01,
-        1.90821492927058770002e-10,
-        13,
-        1023,
+        *(-708.0, 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10),
+        *(13, 1023),
     ),
 }
 
 
 def folds(values: KernelSums, dtype: np.dtype[Any]) -> bool:
-    """Return whether sums are taken in parts of :data:`FOLD` vectors."""
+    """Whether sums are taken in parts of :data:`FOLD` vectors."""
     return dtype == np.float32 and int(values.sizes.max(initial=0)) >= FOLD_FROM
 
 
 def exp(t: Reals) -> Reals:
-    """Return the exponential of arguments of at most 0; 0 for arguments below the smallest one."""
+    """Compute the exponential of arguments of at most 0; it is 0 below the smallest argument."""
     least, log2e, high, low, degree, bias = EXP[t.dtype]
     real = t.dtype.type
     inside = np.where(t >= real(least), t, real(0))
@@ -59,7 +55,7 @@ def exp(t: Reals) -> Reals:
 
 
 def tanh(x: Reals) -> Reals:
-    """Return the hyperbolic tangent: a continued fraction near 0, elsewhere from exponentials."""
+    """Compute the hyperbolic tangent: a continued fraction near 0, elsewhere from exponentials."""
     real = x.dtype.type
     square = x * x
     fraction = np.full_like(x, real(19))
@@ -73,7 +69,7 @@ def tanh(x: Reals) -> Reals:
 
 
 def power(base: Reals, degree: int) -> Reals:
-    """Return integer powers as LIBSVM's ``powi``: repeated squaring, from the lowest bit on."""
+    """Compute integer powers as LIBSVM's ``powi``: repeated squaring, from the lowest bit on."""
     out = np.ones_like(base)
     while degree > 0:
         if degree % 2:
@@ -83,10 +79,23 @@ def power(base: Reals, degree: int) -> Reals:
     return out
 
 
+def root(s: Reals) -> Reals:
+    """Compute the square root by Heron's method, with half the exponent as the initial estimate."""
+    real = s.dtype.type
+    single = s.dtype == np.float32
+    bits: Any = np.ascontiguousarray(s).view(np.uint32 if single else np.uint64)
+    start = (bits >> 1) + (np.uint32(0x1FC00000) if single else np.uint64(0x1FF8000000000000))
+    y = start.astype(bits.dtype).view(s.dtype)
+    for _ in range(4 if single else 5):
+        y = real(0.5) * (y + s / y)
+    least = real(1e-37 if single else 1e-300)
+    return np.asarray(np.where(s > least, y, real(0)), dtype=s.dtype)
+
+
 def values(
     computation: Computation, rows: Rows, dtype: Any = np.float64
 ) -> tuple[Reals, NDArray[np.int32], Reals]:
-    """Return decision values ``(n, p)``, cells ``(n,)`` and squared distances from the cells' centers.
+    """Compute decision values ``(n, p)``, cells ``(n,)`` and squared distances from the cells' centers.
 
     The distances are 0 if the values are not polynomials.
     """
@@ -103,8 +112,7 @@ def values(
             if isinstance(computation.values, Polynomials):
                 out[mine], squared[mine] = _polynomials(computation.values, int(cell), z[mine], rest[mine])
                 continue
-            m = max(1, int(computation.values.sizes[cell]))
-            step = max(1, _BLOCK // m)
+            step = max(1, _BLOCK // max(1, int(computation.values.sizes[cell])))
             for at in range(0, len(mine), step):
                 block = mine[at : at + step]
                 out[block] = _sums(computation.values, int(cell), z[block], rest[block])
@@ -112,7 +120,7 @@ def values(
 
 
 def nearest(computation: Computation, z: Reals) -> NDArray[np.int32]:
-    """Return the cell of each row, ``(n,)`` int32, given its variables, ``(n, d)``."""
+    """Find the cell of each row, ``(n,)`` int32, given its variables, ``(n, d)``."""
     cells = np.zeros(len(z), dtype=np.int32)
     route = computation.route
     if route is None:
@@ -129,31 +137,32 @@ def nearest(computation: Computation, z: Reals) -> NDArray[np.int32]:
         if children[here] == 0:
             cells[mine] = leaf[here]
             continue
-        best = np.full(len(mine), first[here])
-        least = _squared_distance(z[mine], centers[first[here] - 1])
-        for child in range(first[here] + 1, first[here] + children[here]):
-            s = _squared_distance(z[mine], centers[child - 1])
-            closer = s < least
-            best[closer], least[closer] = child, s[closer]
-        node[mine] = best
+        some = slice(first[here] - 1, first[here] - 1 + children[here])
+        # The first of equals, as the loop of the C file; nan is never less.
+        apart = _measures("rbf", centers[some], z[mine])
+        best = np.zeros(len(mine), dtype=np.int64)
+        least = apart[:, 0]
+        for child in range(1, int(children[here])):
+            closer = apart[:, child] < least
+            best[closer], least = child, np.where(closer, apart[:, child], least)
+        node[mine] = first[here] + best
     return cells
 
 
-def _squared_distance(z: Reals, center: Reals) -> Reals:
-    s = np.zeros(len(z), dtype=z.dtype)
-    for j in range(z.shape[1]):
-        difference = z[:, j] - center[j]
-        s = s + difference * difference
-    return s
+def _part(sizes: NDArray[np.int64], cell: int) -> slice:
+    """The elements of a cell, where the cells have `sizes` elements one after another."""
+    end = int(sizes[: cell + 1].sum())
+    return slice(end - int(sizes[cell]), end)
 
 
 def _sums(values: KernelSums, cell: int, z: Reals, rest: Reals) -> Reals:
     kind, real = z.dtype, z.dtype.type
-    end = int(values.sizes[: cell + 1].sum())
-    part = slice(end - int(values.sizes[cell]), end)
-    vectors, coef = values.vectors[part].astype(kind), values.coef[:, part].astype(kind)
+    part = _part(values.sizes, cell)
+    coef = values.coef[:, part].astype(kind)
     gamma, rho = real(values.gamma[cell]), values.rho[cell].astype(kind)
-    measured = _measures(values.kernel, vectors, z, rest)
+    measured = _measures(values.kernel, values.vectors[part].astype(kind), z)
+    if values.kernel in ("rbf", "laplacian"):
+        measured = measured + rest[:, None]
     k = kernel_values(values, measured, gamma)
     p = len(rho)
     pairs = _functions(values, cell, p)
@@ -170,8 +179,8 @@ def _sums(values: KernelSums, cell: int, z: Reals, rest: Reals) -> Reals:
     return np.asarray(out - rho)
 
 
-def _measures(kernel: str, vectors: Reals, z: Reals, rest: Reals) -> Reals:
-    """Return squared distances, absolute distances or dot products, ``(n, m)``."""
+def _measures(kernel: str, vectors: Reals, z: Reals) -> Reals:
+    """Compute squared distances, absolute distances or dot products, ``(n, m)``."""
     s = np.zeros((len(z), len(vectors)), dtype=z.dtype)
     for j in range(z.shape[1]):
         mine, theirs = z[:, j, None], vectors[None, :, j]
@@ -180,11 +189,11 @@ def _measures(kernel: str, vectors: Reals, z: Reals, rest: Reals) -> Reals:
             s = s + (difference * difference if kernel == "rbf" else np.abs(difference))
         else:
             s = s + mine * theirs
-    return np.asarray(s + rest[:, None] if kernel in ("rbf", "laplacian") else s)
+    return s
 
 
 def kernel_values(values: KernelSums, measured: Reals, gamma: Any) -> Reals:
-    """Return the kernel values that follow from the results of :func:`_measures`."""
+    """Compute kernel values from distances or products."""
     real = measured.dtype.type
     if values.kernel in ("rbf", "laplacian"):
         return exp(-gamma * measured)
@@ -195,77 +204,49 @@ def kernel_values(values: KernelSums, measured: Reals, gamma: Any) -> Reals:
 
 
 def _functions(values: KernelSums, cell: int, p: int) -> list[NDArray[np.intp]]:
-    """Return, for each vector of a cell, the decision functions to which its coefficients belong."""
+    """For each vector of a cell, the decision functions to which its coefficients belong."""
     if values.classes is None:
         return [np.arange(p)] * int(values.sizes[cell])
-    k = values.classes.shape[1]
-    number = np.zeros((k, k), dtype=np.intp)
-    number[np.triu_indices(k, 1)] = np.arange(p)
-    number += number.T
-    own = [np.delete(number[c], c) for c in range(k)]
-    return [own[c] for c in range(k) for _ in range(int(values.classes[cell, c]))]
+    number = pair_numbers(values.classes.shape[1])
+    own = [np.delete(pairs, c) for c, pairs in enumerate(number)]
+    return [mine for mine, n in zip(own, values.classes[cell], strict=True) for _ in range(int(n))]
 
 
 def _pseudo(values: KernelSums, cell: int, measured: Reals, k: Reals, gamma: Any, out: Reals) -> Reals:
     pseudo = values.pseudo
     assert pseudo is not None
-    kind = k.dtype
-    end = int(pseudo.sizes[: cell + 1].sum())
-    part = slice(end - int(pseudo.sizes[cell]), end)
+    kind, part = k.dtype, _part(pseudo.sizes, cell)
     coef = pseudo.coef[:, part].astype(kind)
     if pseudo.kind == "poly":
         for q, (a, b) in enumerate(pseudo.pairs[part]):
             out = out + coef[:, q] * (k[:, a] * k[:, b])[:, None]
         return np.asarray(out)
-    m = k.shape[1]
-    at = int((pseudo.sizes[:cell] * values.sizes[:cell]).sum())
+    apart = pseudo.distances[_part(pseudo.sizes * values.sizes, cell)].astype(kind)
     roots = root(measured)
-    for q in range(int(pseudo.sizes[cell])):
-        theirs = pseudo.distances[at + q * m : at + (q + 1) * m].astype(kind)
+    for q, theirs in enumerate(apart.reshape(len(coef.T), k.shape[1])):
         r = np.abs(roots - theirs).max(axis=1, initial=0)
         out = out + coef[:, q] * exp(-gamma * (r * r))[:, None]
     return np.asarray(out)
 
 
-def root(s: Reals) -> Reals:
-    """Return the square root by Heron's method, with half the exponent as the initial estimate."""
-    real = s.dtype.type
-    single = s.dtype == np.float32
-    bits: Any = np.ascontiguousarray(s).view(np.uint32 if single else np.uint64)
-    start = (bits >> 1) + (np.uint32(0x1FC00000) if single else np.uint64(0x1FF8000000000000))
-    y = start.astype(bits.dtype).view(s.dtype)
-    for _ in range(4 if single else 5):
-        y = real(0.5) * (y + s / y)
-    least = real(1e-37 if single else 1e-300)
-    return np.asarray(np.where(s > least, y, real(0)), dtype=s.dtype)
-
-
 def _polynomials(values: Polynomials, cell: int, z: Reals, rest: Reals) -> tuple[Reals, Reals]:
     kind, real = z.dtype, z.dtype.type
     center = values.centers[cell].astype(kind)
-    shifted = z - center
-    s = np.zeros(len(z), dtype=kind)
-    for j in range(z.shape[1]):
-        s = s + shifted[:, j] * shifted[:, j]
-    s = s + rest
-    w = np.ascontiguousarray((shifted if values.centered else z).T)
+    s = _measures("rbf", center[None], z)[:, 0] + rest
+    w = np.ascontiguousarray((z - center if values.centered else z).T)
     counts = values.counts()
     at = int(counts[:cell].sum())
-    p = counts.shape[1]
-    out = np.zeros((len(z), p), dtype=kind)
+    out = np.zeros((len(z), counts.shape[1]), dtype=kind)
     factor = exp(-real(values.gamma) * s) if values.gamma else None
-    for f in range(p):
-        c = values.coefficients[at : at + int(counts[cell, f])].astype(kind)
-        at += int(counts[cell, f])
-        sum_ = nested(w, int(values.orders[cell, f]), c)
-        if factor is not None:
-            sum_ = factor * sum_
-        out[:, f] = sum_ - real(values.rho[f])
+    for f, count in enumerate(counts[cell].tolist()):
+        sum_ = nested(w, int(values.orders[cell, f]), values.coefficients[at : at + count].astype(kind))
+        at += count
+        out[:, f] = (sum_ if factor is None else factor * sum_) - real(values.rho[f])
     return out, s
 
 
 def nested(w: Reals, order: int, c: Reals) -> Reals:
-    """Return the polynomial with packed coefficients `c` at n points `w`, ``(d, n)``, by nested sums."""
+    """Evaluate the polynomial with packed coefficients `c` at n points `w`, ``(d, n)``, by nested sums."""
     d = len(w)
     # The number of monomials below degree m.
     cursor = [math.comb(d + m - 1, d) if m else 0 for m in range(order + 1)]

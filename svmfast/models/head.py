@@ -164,12 +164,8 @@ class Head:
         if k == 2:
             voted: FloatArray = np.where(first[:, 0], labels[0], labels[1])
             return voted
-        winner: FloatArray = labels[np.argmax(self.votes(decisions), axis=1)]
+        winner: FloatArray = labels[np.argmax(_votes(first, k), axis=1)]
         return winner
-
-    def votes(self, decisions: FloatArray) -> NDArray[Any]:
-        """The number of pairs that each class wins, ``(n, k)``; whole numbers."""
-        return _votes(decisions > 0, self.n_classes)
 
     def probabilities(self, decisions: FloatArray) -> FloatArray:
         """Return LIBSVM's probability estimates (svm_predict_probability).
@@ -255,7 +251,7 @@ class Head:
 
 def _votes(first: NDArray[np.bool_], k: int) -> NDArray[Any]:
     """Return the votes of each class, ``(n, k)``; `first`, ``(n, p)``: whether a pair's first class wins."""
-    pair = _pair_numbers(k)
+    pair = pair_numbers(k)
     if k <= _MATRIX_CLASSES:  # small whole numbers, exact in single precision in any order
         one, other = np.triu_indices(k, 1)
         share = np.zeros((len(one), k), dtype=np.float32)
@@ -270,10 +266,11 @@ def _votes(first: NDArray[np.bool_], k: int) -> NDArray[Any]:
     return counts
 
 
-def _pair_numbers(k: int) -> NDArray[np.intp]:
-    """Return the matrix whose element [i, j], i < j, is the number of the pair (i, j) in LIBSVM's order."""
+def pair_numbers(k: int) -> NDArray[np.intp]:
+    """Number the pairs of k classes in LIBSVM's order, in a symmetric matrix."""
     number = np.zeros((k, k), dtype=np.intp)
-    number[np.triu_indices(k, 1)] = np.arange(k * (k - 1) // 2)
+    one, other = np.triu_indices(k, 1)
+    number[one, other] = number[other, one] = np.arange(len(one))
     return number
 
 

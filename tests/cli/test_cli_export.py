@@ -17,7 +17,7 @@ from program import FIXTURES, PROGRAM, ROOT, data, model, svmfast
 import svmfast as package
 from svmfast.api.export_report import ExportReport, language_for
 from svmfast.errors import OptionError
-from svmfast.exports.settings import Accuracy, sentence
+from svmfast.exports.accuracy import Accuracy, sentence
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 

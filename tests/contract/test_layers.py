@@ -104,7 +104,6 @@ SEEN_BY_COMMANDS = {
     "svmfast.formats.detect",
     "svmfast.evaluation.json_values",
     "svmfast.exports.languages",
-    "svmfast.exports.devices",
 }
 
 #: what only the command line knows

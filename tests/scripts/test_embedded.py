@@ -13,7 +13,7 @@ import pytest
 from program import FIXTURES, ROOT, data
 
 import svmfast
-from svmfast.exports.devices import DEVICES
+from svmfast.exports.languages import DEVICES
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 

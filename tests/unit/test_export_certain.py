@@ -15,8 +15,7 @@ from fifty_digits import mpf
 import svmfast
 from svmfast.exports import twin
 from svmfast.exports.certain import bound_of, error_bounds
-from svmfast.exports.computation import computation_of
-from svmfast.exports.monomials import degrees
+from svmfast.exports.computation import computation_of, degrees
 from svmfast.rows import Rows, as_rows
 
 

@@ -13,8 +13,7 @@ from certain_conversions import PRECISIONS, exact_label, made
 from certain_rows import check_the_same_rows_are_certain
 
 import svmfast
-from svmfast.exports.certain import bound_of
-from svmfast.exports.certain_scaling import MODEL_UNITS, entry_errors
+from svmfast.exports.certain import MODEL_UNITS, bound_of, entry_errors
 from svmfast.exports.computation import Affine, computation_of
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import ColumnRanges, Scaling

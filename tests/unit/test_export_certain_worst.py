@@ -22,10 +22,10 @@ from fifty_digits import exactly, mpf
 import svmfast.exports.certain as certificate
 from svmfast.api.export_report import Export
 from svmfast.exports import twin
+from svmfast.exports.accuracy import Accuracy, Settings
 from svmfast.exports.c import print_c
 from svmfast.exports.certain import bound_of, error_bounds
 from svmfast.exports.computation import Affine, Certificate, Computation, Polynomials, computation_of
-from svmfast.exports.settings import Accuracy, Settings
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, as_rows
 

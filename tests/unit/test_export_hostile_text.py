@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from program import FIXTURES
 
 import svmfast
+from svmfast.exports.accuracy import Accuracy, CheckedRows, Settings
 from svmfast.exports.c_text import token
 from svmfast.exports.computation import computation_of
 from svmfast.exports.languages import LANGUAGES
-from svmfast.exports.settings import Accuracy, CheckedRows, Settings
 
 MODEL = svmfast.load_model(FIXTURES / "frozen" / "1.0" / "polynomial_three_classes.model")
 COMPUTATION = computation_of(MODEL)

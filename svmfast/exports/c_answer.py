@@ -1,0 +1,206 @@
+"""The C text that turns decision values into the answer, and that proves a label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.exports.c_text import Tables, Words
+from svmfast.exports.certain import EXP_UNITS, Bound
+from svmfast.exports.computation import Computation, Polynomials
+from svmfast.models.head import Head
+
+ANSWER = """\
+/* LIBSVM's answer to decision values. */
+$N_INLINE @label_type@ $n_answer_(const $n_real *values) {
+?constant:    (void)values;
+?constant:    return @first_label@;
+?sign:    return values[0] > @0@ ? @first_label@ : @second_label@;
+?listed:    static const @label_type@ labels[@k@] = {@all_labels@};
+?largest:    int i, best = 0;
+?largest:    for (i = 1; i < @k@; ++i)
+?largest:        if (values[i] > values[best]) best = i;
+?votes:    @vote_type@ votes[@k@] = {0};
+?votes:    int i, j, best = 0;
+?votes:    for (i = 0; i < @k@; ++i)
+?votes:        for (j = i + 1; j < @k@; ++j, ++values)
+?votes:            ++votes[*values > @0@ ? i : j];
+?votes:    for (i = 1; i < @k@; ++i)
+?votes:        if (votes[i] > votes[best]) best = i;
+?best:    return @best@;
+}
+"""
+
+#: Compilers state some of the options that give up IEEE's rules in macros; others are found by what they do.
+CERTAIN = """\
+/* 1 if the compiler keeps the rules of IEEE 754, on which the bound relies: no sum in another order, no
+   quotient by a reciprocal, a nan that is a nan. */
+$N_INLINE int $n_strict_(void) {
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \\
+    defined(_M_FP_FAST) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+    return 0;
+#elif defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && !defined(__INTEL_COMPILER)
+    return 1; /* it defines these macros, whichever options are given */
+#else
+    volatile $n_real one = @1@;
+    volatile @uint@ bits = @nan@;
+    @uint@ copy = bits;
+    $n_real sum = one + @large@, none;
+    memcpy(&none, &copy, sizeof none);
+    return sum - @large@ == @0@ && none != none && !(none > @0@);
+#endif
+}
+
+/* A polynomial with coefficients of at least 0, by powers of x. */
+$N_INLINE $n_real $n_horner_(const $n_real *coefficient, int degree, $n_real x) {
+    $n_real sum = $N_READ(coefficient + degree);
+    while (degree-- > 0) sum = sum * x + $N_READ(coefficient + degree);
+    return sum;
+}
+
+$N_INLINE int $n_certain_(const $n_real *v, $n_real rest, $n_real terms, @label_type@ *label) {
+?gamma:    $n_real out[@p@], s, r, eps, phi, factor, square, reach, size, near_, rough, beyond;
+?!gamma:    $n_real out[@p@], s, r, eps, square, reach, size, near_, rough, beyond;
+?many_cells:    int cell = $n_cell_(v), f, j, sure;
+?!many_cells:    int f, j, sure;
+?votes:    int least[@k@] = {0}, most[@k@] = {0}, votes[@k@] = {0}, one = 0, other = 1;
+    s = $n_expansions_(v, rest, @at@, out);
+    if (label) *label = $n_answer_(out);
+    if (!$n_strict_()) return 0; /* nothing is known of how such code rounds */
+    r = $n_sqrt_(s);
+    r += r * (@0.51@ * terms * @u@) + @tiny@;
+    eps = @step@ * r + $N_READ(@shift_table@ + @at@);
+?gamma:    phi = @gamma@ * (@1.01@ * terms * @u@ * s + (@2@ * r + eps) * eps);
+?gamma:    if (!(@gamma@ * s < @largest_exponent@) || !(phi < @0.01@)) return 0;
+?gamma:    phi = @1.05@ * (phi + @exp_units@);
+?gamma:    factor = $n_exp_(-@gamma@ * s) * (@1@ + phi);
+    r += eps;
+    square = r * r;
+    reach = r + $N_READ(@reach_table@ + @at@);
+    for (f = 0; f < @p@; ++f) {
+        const $n_real *more = @rest_table@ + @row@ * 5;
+        near_ = @times@($n_horner_(@rounding_table@ + @row@ * @rounding_wide@, @rounding_order@, reach)
+            + eps * $n_horner_(@slope_table@ + @row@ * @slope_wide@, @slope_order@, reach));
+        size = (out[f] < @0@ ? -out[f] : out[f]);
+        rough = $N_READ(@rho@ + f);
+        rough = size + (rough < @0@ ? -rough : rough);
+        near_ += rough * @of_value@;
+        beyond = $N_READ(more);
+        for (j = 0; j < @degrees_wide@; ++j) beyond *= r;
+        beyond += $N_READ(more + 1) + $N_READ(more + 2) * square;
+        beyond += (rough + near_) * ($N_READ(more + 3) + $N_READ(more + 4) * square);
+        beyond += @times@$n_horner_(@degrees_table@ + @row@ * @degrees_wide@, @top@, r);
+        sure = size > (near_ + beyond) * @slack@;
+?!votes:        if (!sure) return 0;
+?votes:        j = out[f] > @0@ ? one : other;
+?votes:        ++votes[j];
+?votes:        ++most[j];
+?votes:        if (sure) ++least[j];
+?votes:        else ++most[one + other - j];
+?votes:        if (++other == @k@) {
+?votes:            ++one;
+?votes:            other = one + 1;
+?votes:        }
+    }
+?votes:    one = 0;
+?votes:    for (j = 1; j < @k@; ++j)
+?votes:        if (votes[j] > votes[one]) one = j;
+?votes:    /* No outcome of the uncertain pairs may change the winner; ties go to the first class. */
+?votes:    for (j = 0; j < @k@; ++j)
+?votes:        if (j != one && most[j] > least[one] - (j < one)) return 0;
+    return 1;
+}
+"""
+
+CLASS_NAMES = """\
+/* The name of the class that a label stands for; NULL of any other number. */
+$N_INLINE const char *$n_class_name(@label_type@ label) {
+    switch (label) {
+@cases@    default: return NULL;
+    }
+}
+"""
+
+
+def label_type(head: Head) -> str:
+    """The smallest type that holds every label."""
+    largest = int(np.abs(labels_of(head)).max())
+    return "int" if largest < 1 << 15 else "int32_t" if largest < 1 << 31 else "int64_t"
+
+
+def labels_of(head: Head) -> NDArray[Any]:
+    return np.array([1, -1]) if head.labels is None else head.labels
+
+
+def label_text(value: int, type_: str) -> str:
+    return str(value) if type_ == "int" else f"{type_[:-2].upper()}_C({value})"
+
+
+def answer_words(tables: Tables, head: Head) -> Words:
+    """The labels, and the rule that finds them: a vote, the largest value, or the sign of the only one."""
+    if head.is_regression:
+        return {"label_type": "$n_real"}
+    labels, type_ = labels_of(head), label_type(head)
+    texts, k = [label_text(label, type_) for label in labels.tolist()], len(labels)
+    best = k > 2
+    listed = best and (int(labels.min()) < 0 or type_ == "int64_t")
+    label = "labels[best]"
+    if best and not listed:
+        label = f"({type_}){tables.integers('labels', labels).read('best')}"
+    return {
+        "label_type": type_,
+        "k": k,
+        "constant": k == 1,
+        "sign": k == 2,
+        "largest": head.one_vs_rest,
+        "votes": best and not head.one_vs_rest,
+        # Compilers clear bytes inline, but call memset for larger types.
+        "vote_type": "uint8_t" if k <= 256 else "int",
+        "first_label": texts[0],
+        "second_label": texts[-1],
+        "listed": listed,
+        "all_labels": ", ".join(texts),
+        "best": best and label,
+    }
+
+
+def certain_words(tables: Tables, values: Polynomials, bound: Bound) -> Words:
+    """The numbers of the bound of svmfast.exports.certain."""
+    real, precision = tables.real, bound.precision
+    (cells, p), u = values.orders.shape, precision.unit
+    many = cells > 1
+    name = {
+        f"{field}_table": tables.reals(f"bound_{field}", getattr(bound, field))
+        for field in ("degrees", "rest", "rounding", "slope", "reach", "shift")
+    }
+    return name | {
+        "at": "cell" if many else "0",
+        "row": f"(cell * {p} + f)" if many else "f",
+        "top": bound.degrees.shape[-1] - 1,
+        "degrees_wide": bound.degrees.shape[-1],
+        "rounding_wide": bound.rounding.shape[-1],
+        "rounding_order": bound.rounding.shape[-1] - 1,
+        "slope_wide": bound.slope.shape[-1],
+        "slope_order": bound.slope.shape[-1] - 1,
+        "u": real(u),
+        "tiny": real(precision.tiny),
+        "step": real(float(bound.step)),
+        "largest_exponent": real(precision.largest_exponent),
+        "exp_units": real(EXP_UNITS * u),
+        "of_value": f"(phi + {real(2.02 * u)})" if values.gamma else real(1.01 * u),
+        "slack": real(precision.slack),
+    }
+
+
+def class_names(tables: Tables, computation: Computation, words: Words) -> str:
+    """The function that maps labels to class names, or nothing if the model has no names."""
+    names, labels = computation.class_names, computation.head.labels
+    if names is None or labels is None:
+        return ""
+    cases = "".join(
+        f"    case {label}: return {tables.string('class_names', name)};\n"
+        for label, name in zip(labels.tolist(), names, strict=True)
+    )
+    return tables.fill(CLASS_NAMES, words | {"cases": cases})

@@ -1,0 +1,150 @@
+"""The C text that takes a row apart into variables and the rest, and finds its cell."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.exports.c_text import Tables, Words
+from svmfast.exports.computation import Computation
+
+ROW = """\
+?variables:@variables@
+?scaled:@scaled@
+?scaled:/* The scaling that the model's rows went through. */
+?scaled:$N_INLINE $n_real $n_scaled_($n_real x, int j) {
+?scaled:    $n_real z = (x + $N_READ(@offsets@ + j)) * $N_READ(@factors@ + j);
+?clipped:    if (z < @clip_low@) z = @clip_low@;
+?clipped:    if (z > @clip_high@) z = @clip_high@;
+?scaled:    return z;
+?scaled:}
+?scaled:
+?!direct:/* The variables of a row; returns what its other columns add to distances. */
+?!direct:$N_INLINE $n_real $n_variables_(const $n_real *x, $n_real *v) {
+?!direct:    $n_real rest = @0@, z;
+?!direct !variables:    int j;
+?variables:    int j, next = 0;
+?!direct:    for (j = 0; j < @width@; ++j) {
+?!direct !scaled:        z = x[j];
+?!direct scaled:        z = $n_scaled_(x[j], j);
+?!direct !variables:        v[j] = z;
+?variables:        if (next < @d@ && @next_variable@ == j) v[next++] = z;
+?variables:        else @add_z@
+?!direct:    }
+?!direct:    return rest;
+?!direct:}
+?!direct:
+/* A dense row of pairs; returns what the columns beyond it add to distances. */
+$N_INLINE $n_real $n_scatter_(const int *index, const $n_real *value, int n, $n_real *x) {
+    $n_real rest = @0@;
+    int i;
+    for (i = 0; i < @width@; ++i) x[i] = @0@;
+    for (i = 0; i < n; ++i) {
+        if (index[i] >= 1 && index[i] <= @width@) x[index[i] - 1] = value[i];
+        else @add_value@
+    }
+    return rest;
+}
+"""
+
+FLAT_ROUTE = """\
+/* The cell whose center is nearest; the first of equals. */
+$N_INLINE int $n_cell_(const $n_real *v) {
+    const $n_real *center = @centers@;
+    $n_real s, least = @0@;
+    int j, cell, nearest = 0;
+    for (cell = 0; cell < @cells@; ++cell) {
+        s = @0@;
+        for (j = 0; j < @d@; ++j) {
+            $n_real difference = v[j] + $N_READ(center);
+            ++center;
+            s += difference * difference;
+        }
+        if (cell == 0 || s < least) {
+            least = s;
+            nearest = cell;
+        }
+    }
+    return nearest;
+}
+"""
+
+TREE_ROUTE = """\
+/* From the root to the nearest child, the first of equals, until a leaf is reached: its cell. */
+$N_INLINE int $n_cell_(const $n_real *v) {
+    $n_real s, least = @0@;
+    int j, node = 0, child, nearest, children;
+    while ((children = @children@) > 0) {
+        const $n_real *center = @centers@ + (@child_offset@ - 1) * @d@;
+        nearest = 0;
+        for (child = 0; child < children; ++child) {
+            s = @0@;
+            for (j = 0; j < @d@; ++j) {
+                $n_real difference = v[j] + $N_READ(center);
+                ++center;
+                s += difference * difference;
+            }
+            if (child == 0 || s < least) {
+                least = s;
+                nearest = child;
+            }
+        }
+        node = @first_child@ + nearest;
+    }
+    return @first_child@;
+}
+"""
+
+
+def starts_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where consecutive parts of these sizes begin."""
+    return np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)
+
+
+def row_words(tables: Tables, computation: Computation) -> Words:
+    """The scaling of a row, its variables, and the share of its other columns in a distance."""
+    scaling, laplacian = computation.scaling, computation.values.kernel == "laplacian"
+    add = f"rest += {{0}} < {tables.real(0)} ? -{{0}} : {{0}};" if laplacian else "rest += {0} * {0};"
+    words: Words = {
+        "scaled": "",
+        "variables": "",
+        "clipped": False,
+        "direct": computation.all_variables,
+        "add_z": add.format("z"),
+        "add_value": "(void)rest;"
+        if scaling is not None and scaling.drops_others
+        else add.format("value[i]"),
+    }
+    if scaling is not None:
+        words |= {
+            "offsets": tables.negated("offsets", scaling.offset),
+            "factors": tables.reals("factors", scaling.factor),
+        }
+        words["scaled"] = "".join(tables.texts[-2:])
+        del tables.texts[-2:]
+        if scaling.clip is not None:
+            low, high = map(tables.real, scaling.clip)
+            words |= {"clipped": True, "clip_low": low, "clip_high": high}
+    if len(computation.variables) != computation.n_features:
+        words["next_variable"] = tables.integers("variables", computation.variables).as_int("next")
+        words["variables"] = tables.texts.pop()
+    return words
+
+
+def route_function(tables: Tables, computation: Computation, words: Words) -> list[str]:
+    """The function that finds a row's cell, if there are several."""
+    route = computation.route
+    if route is None:
+        return []
+    words |= {"cells": len(route.centers), "centers": tables.negated("centers", route.centers)}
+    if route.is_flat:
+        return [tables.fill(FLAT_ROUTE, words)]
+    children = route.children
+    count, leaf = tables.integers("children", children), np.cumsum(children == 0) - 1
+    start = tables.integers("first_child", np.where(children > 0, 1 + starts_of(children), leaf))
+    words |= {
+        "children": count.as_int("node"),
+        "first_child": start.as_int("node"),
+        "child_offset": start.as_offset("node"),
+    }
+    return [tables.fill(TREE_ROUTE, words)]

@@ -1,0 +1,346 @@
+"""The C text of a cell's values: sums over vectors, or polynomials."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from svmfast.exports.c_rows import starts_of
+from svmfast.exports.c_text import Tables, Words
+from svmfast.exports.computation import Computation, KernelSums, Polynomials
+from svmfast.exports.twin import FOLD, folds
+
+SUMS = """\
+/* The values of one cell, from its vectors. */
+$N_INLINE void $n_sums_(const $n_real *v, $n_real rest, int cell, $n_real *out) {
+    const $n_real *coefficient = @coefficients@;
+    $n_real s[$N_TOGETHER];
+    const $n_real *rho = @rho@;
+    int i, @j@n, f, many, size = @size@;
+    const $n_real *value = @vectors@;
+?sparse:    const uint@column_bits@_t *column = @columns@;
+?sparse:    const uint@entry_bits@_t *entries = @entries@;
+?sparse:    int left_of_vector;
+?apart:    $n_real difference;
+?!linear:    $n_real gamma = @gamma@;
+?pseudo:    $n_real known[@most@];
+?fold:    $n_real part[@p@];
+?classes:    int own, left, class_ = -1;
+?pseudo:    const $n_real *more = @more@;
+?pseudo:    int q, pseudo_size = @pseudo_size@;
+?triangle:    const $n_real *apart = @distances@;
+?!apart:    (void)rest;
+?!many_cells:    (void)cell;
+    for (f = 0; f < @p@; ++f) @begin@ = @0@;
+?classes:    left = 0;
+    for (i = 0; i < size; i += many) {
+        many = size - i < $N_TOGETHER ? 1 : $N_TOGETHER;
+?!sparse:#if $N_TOGETHER == 4
+?!sparse:        if (many == 4) {
+?!sparse:            $n_real s0 = @0@, s1 = @0@, s2 = @0@, s3 = @0@;
+?!sparse:            for (j = 0; j < @d@; ++j, ++value) {
+?!sparse !apart *:                s@n@ += v[j] * $N_READ(@places@);
+?!sparse apart *:                difference = v[j] + $N_READ(@places@);
+?!sparse apart *:                s@n@ += @length@;
+?!sparse:            }
+?!sparse:            value += @three@;
+?!sparse !apart *:            s[@n@] = s@n@;
+?!sparse triangle *:            known[i + @n@] = $n_sqrt_(s@n@);
+?!sparse apart *:            s[@n@] = -gamma * (s@n@ + rest);
+?!sparse:        } else
+?!sparse:#endif
+        for (n = 0; n < many; ++n) {
+            s[n] = @0@;
+?sparse:            left_of_vector = (int)$N_READ_@entry_bits@(entries + i + n);
+?sparse !apart:            for (; left_of_vector > 0; --left_of_vector, ++column, ++value)
+?sparse !apart:                s[n] += v[(int)$N_READ_@column_bits@(column)] * $N_READ(value);
+?!sparse !apart:            for (j = 0; j < @d@; ++j, ++value) s[n] += v[j] * $N_READ(value);
+?!sparse apart:            for (j = 0; j < @d@; ++j, ++value) {
+?!sparse apart:                difference = v[j] + $N_READ(value);
+?sparse apart:            for (j = 0; j < @d@; ++j) {
+?sparse apart:                difference = v[j];
+?sparse apart:                if (left_of_vector > 0 && (int)$N_READ_@column_bits@(column) == j) {
+?sparse apart:                    difference += $N_READ(value);
+?sparse apart:                    --left_of_vector;
+?sparse apart:                    ++column;
+?sparse apart:                    ++value;
+?sparse apart:                }
+?apart:                s[n] += @length@;
+?apart:            }
+?triangle:            known[i + n] = $n_sqrt_(s[n]);
+?apart:            s[n] = -gamma * (s[n] + rest);
+        }
+?apart:        $n_exps_(s, many);
+?sigmoid:        for (n = 0; n < many; ++n) s[n] = $n_tanh_(gamma * s[n] + @coef0@);
+?polynomial:        for (n = 0; n < many; ++n) {
+?polynomial:            $n_real base = gamma * s[n] + @coef0@, power = @1@;
+?polynomial:            for (j = @degree@; j > 0; j /= 2) {
+?polynomial:                if (j % 2) power *= base;
+?polynomial:                base *= base;
+?polynomial:            }
+?polynomial:            s[n] = power;
+?polynomial:        }
+?products:        for (n = 0; n < many; ++n) known[i + n] = s[n];
+        for (n = 0; n < many; ++n) {
+?classes:            while (left == 0) {
+?classes:                ++class_;
+?classes:                left = @class_size@;
+?classes:            }
+?classes:            --left;
+?classes:            /* The pairs of its class with the classes before it, then with those after it. */
+?classes:            own = class_ - 1;
+?classes:            for (f = 0; f < class_; ++f, own += @k@ - 1 - f)
+?classes:                @target@[own] += $N_READ(coefficient + f) * s[n];
+?classes:            own = class_ * (2 * @k@ - class_ - 1) / 2 - class_;
+?classes:            for (; f < @wide@; ++f) @target@[own + f] += $N_READ(coefficient + f) * s[n];
+?!classes:            for (f = 0; f < @wide@; ++f) @target@[f] += $N_READ(coefficient + f) * s[n];
+            coefficient += @wide@;
+?fold:            if ((i + n + 1) % @fold@ == 0) { /* sums of few terms round less */
+?fold:                for (f = 0; f < @p@; ++f) {
+?fold:                    out[f] += part[f];
+?fold:                    part[f] = @0@;
+?fold:                }
+?fold:            }
+        }
+    }
+?fold:    for (f = 0; f < @p@; ++f) out[f] += part[f];
+?pseudo:    for (q = 0; q < pseudo_size; ++q) {
+?products:        s[0] = known[@first@] * known[@second@];
+?triangle:        s[0] = @0@;
+?triangle:        for (i = 0; i < size; ++i, ++apart) {
+?triangle:            difference = known[i] - $N_READ(apart);
+?triangle:            if (difference < @0@) difference = -difference;
+?triangle:            if (difference > s[0]) s[0] = difference;
+?triangle:        }
+?triangle:        s[0] = $n_exp_(-gamma * (s[0] * s[0]));
+?pseudo:        for (f = 0; f < @p@; ++f) out[f] += $N_READ(more + f) * s[0];
+?pseudo:        more += @p@;
+?pseudo:    }
+    for (f = 0; f < @p@; ++f) out[f] += $N_READ(rho + f);
+}
+"""
+
+POLYNOMIAL = """\
+/* A polynomial in @d@ variables: coefficients by degree, within a degree by sorted index tuples. */
+$N_INLINE $n_real $n_polynomial_(const $n_real *w, int order, const $n_real *coefficient) {
+    const $n_real *next[@levels@];
+    $n_real sum[@levels@];
+    int at[@levels@], m, level = 1, j;
+    for (m = 0; m <= order; ++m) next[m] = coefficient + @degree_start@;
+    sum[0] = $N_READ(next[0]);
+    if (order == 0) return sum[0];
+    at[1] = 0;
+    for (;;) {
+        if (level == order) { /* the last index: a run of coefficients */
+            $n_real run = sum[level - 1];
+            const $n_real *c = next[order];
+            for (j = at[level]; j < @d@; ++j, ++c) run += w[j] * $N_READ(c);
+            next[order] = c;
+            sum[level - 1] = run;
+        } else if (at[level] < @d@) { /* one level deeper, from the same index on */
+            sum[level] = $N_READ(next[level]);
+            ++next[level];
+            at[level + 1] = at[level];
+            ++level;
+            continue;
+        }
+        --level;
+        if (level == 0) return sum[0];
+        sum[level - 1] += w[at[level]] * sum[level];
+        ++at[level];
+    }
+}
+
+"""
+
+EXPANSIONS = """\
+/* The values of one cell; returns the squared distance from its center. */
+$N_INLINE $n_real $n_expansions_(const $n_real *v, $n_real rest, int cell, $n_real *out) {
+?center:    const $n_real *center = @center@;
+?center:    $n_real s = @0@, difference;
+?center:    int j;
+?!center:    $n_real s = @0@;
+    int f;
+?gamma:    $n_real factor;
+?centered:    $n_real w[@d@];
+?!centered:    const $n_real *w = v;
+?!many_cells:    (void)cell;
+?!order:    (void)w;
+?!center:    (void)rest;
+?center:    for (j = 0; j < @d@; ++j) {
+?center:        difference = v[j] + $N_READ(center + j);
+?center:        s += difference * difference;
+?centered:        w[j] = difference;
+?center:    }
+?center:    s += rest;
+?gamma:    factor = $n_exp_(-@gamma@ * s);
+    for (f = 0; f < @p@; ++f) out[f] = @times@@polynomial@ + $N_READ(@rho@ + f);
+    return s;
+}
+"""
+
+VALUES = """\
+$N_INLINE void $n_values_(const $n_real *v, $n_real rest, $n_real *out) {
+?sums:    $n_sums_(v, rest, @cell@, out);
+?!sums:    (void)$n_expansions_(v, rest, @cell@, out);
+}
+"""
+
+
+def _vectors(tables: Tables, values: KernelSums) -> Words:
+    """The tables of vectors: dense, or sparse if that is smaller; both give the same sums.
+
+    In double precision, which is for larger machines, the tables are sparse only if this halves their size,
+    because sparse loops are slower. For kernels of differences, the tables have the vectors with reversed
+    signs.
+    """
+    (m, d), cells = values.vectors.shape, len(values.sizes)
+    stored = values.vectors != 0
+    per = stored.sum(axis=1)
+    index_bytes = 1 if d <= 256 else 2 if d <= 65536 else 4
+    count_bytes = 1 if int(per.max(initial=0)) < 256 else 2
+    real = tables.dtype.itemsize
+    share = 1.0 if real == 4 else 0.5
+    sparse = bool(per.sum() * (real + index_bytes) + count_bytes * m < share * real * m * d)
+    apart = values.kernel in ("rbf", "laplacian")
+    add = tables.negated if apart else tables.reals
+    words: Words = {"sparse": sparse, "apart": apart, "many_cells": cells > 1, "size": m, "start": ""}
+    if cells > 1:
+        words["size"] = tables.integers("sizes", values.sizes).as_int("cell")
+        words["start"] = f" + {tables.integers('starts', starts_of(values.sizes)).as_offset('cell')}"
+    if not sparse:
+        at = words["start"] and f"{words['start']} * {d}"
+        places = ("value", *(f"value + {n * d}" for n in (1, 2, 3)))
+        name = add("vectors", values.vectors if m else np.zeros(1))
+        return words | {"vectors": f"{name}{at}", "places": places, "three": 3 * d}
+    row, column = np.nonzero(stored)
+    name = add("vector_values", values.vectors[row, column])
+    index, entries = tables.integers("vector_columns", column), tables.integers("vector_counts", per)
+    at = ""
+    if cells > 1:
+        first = tables.integers(
+            "entry_starts", np.concatenate([[0], np.cumsum(per)])[starts_of(values.sizes)]
+        )
+        at = f" + {first.as_offset('cell')}"
+    return words | {
+        "vectors": f"{name}{at}",
+        "columns": f"{index.name}{at}",
+        "column_bits": index.bits,
+        "entries": f"{entries.name}{words['start']}",
+        "entry_bits": entries.bits,
+    }
+
+
+def _sums(tables: Tables, values: KernelSums, p: int) -> Words:
+    """The kernel and the coefficients of sums over vectors; :func:`_vectors` has added its tables."""
+    real, wide, cells, kernel = tables.real, len(values.coef), len(values.sizes), values.kernel
+    coef = tables.reals("coefficients", values.coef.T if len(values.vectors) else np.zeros(1))
+    rho, gamma = tables.negated("rho", values.rho), real(values.gamma[0])
+    if cells > 1 and (values.gamma != values.gamma[0]).any():
+        gamma = f"$N_READ({tables.reals('gamma', values.gamma)} + cell)"
+    fold = folds(values, tables.dtype)
+    words: Words = {
+        "coefficient_table": coef,
+        "wide": wide,
+        "rho": rho + (f" + cell * {p}" if cells > 1 else ""),
+        "gamma": gamma,
+        "coef0": real(values.coef0),
+        "degree": values.degree,
+        "length": "difference * difference"
+        if kernel == "rbf"
+        else f"difference < {real(0)} ? -difference : difference",
+        **{name: kernel == name for name in ("linear", "polynomial", "sigmoid")},
+        "most": max(1, int(values.sizes.max(initial=0))),
+        "fold": FOLD if fold else 0,
+        "begin": "part[f] = out[f]" if fold else "out[f]",
+        "target": "part" if fold else "out",
+        "classes": values.classes is not None,
+    }
+    if values.classes is not None:
+        sizes, k = tables.integers("class_sizes", values.classes), values.classes.shape[1]
+        place = f"cell * {k} + class_" if cells > 1 else "class_"
+        words |= {"class_size": sizes.as_int(f"({place})"), "k": k}
+    return words
+
+
+def _pseudo(tables: Tables, values: KernelSums, words: Words) -> Words:
+    """The pseudo landmarks, and the words that depend on both vectors and sums."""
+    pseudo, start = values.pseudo, words["start"]
+    found: Words = {
+        "coefficients": words["coefficient_table"] + (start and f"{start} * {words['wide']}"),
+        "j": "j, " if not words["sparse"] or words["apart"] or words["polynomial"] else "",
+        "pseudo": pseudo is not None and len(pseudo.coef.T) > 0,
+        "triangle": False,
+        "products": False,
+    }
+    if pseudo is None or not found["pseudo"]:
+        return found
+    more, at, size = tables.reals("pseudo_coefficients", pseudo.coef.T), "", str(len(pseudo.coef.T))
+    if words["many_cells"]:
+        size = tables.integers("pseudo_sizes", pseudo.sizes).as_int("cell")
+        at = f" + {tables.integers('pseudo_starts', starts_of(pseudo.sizes)).as_offset('cell')}"
+    found |= {"more": more + (at and f"{at} * {words['p']}"), "pseudo_size": size}
+    if pseudo.kind == "poly":
+        for name, side in (("first", 0), ("second", 1)):
+            table = tables.integers(f"pseudo_{name}", pseudo.pairs[:, side])
+            found[name] = f"(int)$N_READ_{table.bits}({table.name}{at} + q)"
+        return found | {"products": True}
+    distances, at = tables.reals("pseudo_distances", pseudo.distances), ""
+    if words["many_cells"]:
+        starts = tables.integers("pseudo_distance_starts", starts_of(pseudo.sizes * values.sizes))
+        at = f" + {starts.as_offset('cell')}"
+    return found | {"triangle": True, "distances": distances + at}
+
+
+def _expansions(tables: Tables, computation: Computation, values: Polynomials) -> Words:
+    (cells, p), d, counts = values.orders.shape, len(computation.variables), values.counts()
+    order = int(values.orders.max(initial=0))
+    coefficients, rho = tables.reals("coefficients", values.coefficients), tables.negated("rho", values.rho)
+    if (values.orders == order).all():
+        first = f" + (size_t)(cell * {p} + f) * {int(counts.flat[0])}" if cells * p > 1 else ""
+        own = str(order)
+    else:
+        first = f" + {tables.integers('starts', starts_of(counts.ravel())).as_offset(f'(cell * {p} + f)')}"
+        own = tables.integers("orders", values.orders).as_int(f"(cell * {p} + f)")
+    at = f"{coefficients}{first}"
+    words = {
+        "order": order,
+        "levels": order + 1,
+        "centered": values.centered,
+        "many_cells": cells > 1,
+        "gamma": tables.real(values.gamma) if values.gamma else "",
+        "times": "factor * " if values.gamma else "",
+        "rho": rho,
+        "polynomial": f"$n_polynomial_(w, {own}, {at})" if order else f"$N_READ({at})",
+        "center": "",
+    }
+    if values.gamma or values.centered or values.certificate is not None:
+        # The route has added the table.
+        named = computation.route is not None
+        name = f"{tables.prefix}_minus_centers" if named else tables.negated("centers", values.centers)
+        words["center"] = name + (f" + cell * {d}" if cells > 1 else "")
+    if order:
+        places = np.cumsum([0] + [math.comb(d + m - 1, m) for m in range(order)])
+        words["degree_start"] = tables.integers("degree_starts", places).as_int("m")
+    return words
+
+
+def value_functions(tables: Tables, computation: Computation, words: Words) -> list[str]:
+    """The functions that compute a cell's values; their words are added to `words`."""
+    values = computation.values
+    words |= {
+        "sums": isinstance(values, KernelSums),
+        "cell": "0" if computation.route is None else "$n_cell_(v)",
+    }
+    if isinstance(values, KernelSums):
+        words |= _vectors(tables, values)
+        words |= _sums(tables, values, words["p"])
+        words |= _pseudo(tables, values, words)
+        out = [tables.fill(SUMS, words)]
+    else:
+        words |= _expansions(tables, computation, values)
+        polynomial = tables.fill(POLYNOMIAL, words) if words["order"] else ""
+        out = [polynomial + tables.fill(EXPANSIONS, words)]
+    out.append(tables.fill(VALUES, words))
+    return out
