@@ -94,7 +94,7 @@ def build(target: str, fast: bool) -> tuple[Path, bool]:
     sources += [ROOT / "svmfast/_core" / name for name in NATIVE[target]]
     if not guided:
         sources.append(ROOT / "scripts/fuzz/native/driver.cpp")
-    flags = ["-std=c++17", "-O2", "-g1", "-DSVMFAST_WITHOUT_PYTHON", f"-I{ROOT / 'svmfast/_core'}"]
+    flags = ["-std=c++17", "-O2", "-g1", f"-I{ROOT / 'svmfast/_core'}"]
     if not fast:
         sanitizers = "fuzzer,address,undefined" if guided else "address,undefined"
         flags += [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]

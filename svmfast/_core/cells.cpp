@@ -2,14 +2,12 @@
 // a fit.
 #include "cells.hpp"
 
-#include <nanobind/stl/tuple.h>
-
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <tuple>
 
-#include "arrays.hpp"
+#include "loops.hpp"
 #include "math.hpp"
 #include "threads.hpp"
 #include "vote.hpp"
@@ -35,310 +33,263 @@ Aligned<double> panels(const std::vector<const double *> &rows, std::size_t n, d
     return out;
 }
 
-class CellSums {
-  public:
-    // Landmarks are sparse rows (indptr, indices, values). coef: one row for each function, all cells' landmarks side
-    // by side; pseudo_coef likewise. `pseudo` holds the pairs of each cell's own landmarks (poly) or nothing,
-    // `distance` the distances of each pseudo landmark from them (triangle). group_sizes: landmarks of each class in
-    // each cell where coef is in LIBSVM's arrangement, else no columns.
-    CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-             In1<double> values, In2<double> coef, In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes,
-             In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef, In2<std::int64_t> group_sizes) {
-        const std::size_t n = gamma.shape(0), m = indptr.shape(0) - 1, p = rho.shape(1), q = pseudo_coef.shape(1);
-        const Csr landmarks = csr(indptr, indices, values);
-        e.columns = 0;
-        e.functions = p;
-        const std::size_t k = e.groups = group_sizes.shape(1);
-        e.kind = static_cast<Pseudo>(kind);
-        e.widest = 0;
-        if (sizes.shape(0) != n || pseudo_sizes.shape(0) != n || rho.shape(0) != n || group_sizes.shape(0) != n ||
-            coef.shape(0) != (k ? k - 1 : p) || (k && (p != k * (k - 1) / 2 || q)) || coef.shape(1) != m ||
-            pseudo_coef.shape(0) != p || (e.kind == Pseudo::poly && pairs.shape(0) != q))
-            throw std::invalid_argument("the parts of the cells are inconsistent");
-        std::size_t at = 0, pseudo_at = 0, distance_at = 0;
-        for (std::size_t c = 0; c < n; ++c) {
-            Cell cell;
-            cell.m = sizes.data()[c];
-            cell.pseudo = pseudo_sizes.data()[c];
-            // This form of the comparison cannot overflow; it shows that both counts are below 2^32.
-            if (cell.m > m - at || cell.pseudo > q - pseudo_at ||
-                (e.kind == Pseudo::triangle && cell.m * cell.pseudo > distance.shape(0) - distance_at))
-                throw std::invalid_argument("the parts of the cells are inconsistent");
-            pack(cell, c, at, pseudo_at, distance_at, gamma.data()[c], landmarks, coef, rho, pairs, distance,
-                 pseudo_coef);
-            if (k) pack_groups(cell, at, group_sizes.data() + c * k, coef);
-            at += cell.m;
-            pseudo_at += cell.pseudo;
-            if (e.kind == Pseudo::triangle) distance_at += cell.m * cell.pseudo;
-            e.widest = std::max(e.widest, cell.m + cell.pseudo);
-            e.columns = std::max(e.columns, cell.features.size());
-            e.cells.push_back(std::move(cell));
-        }
-    }
-
-    // (values, and in LIBSVM's arrangement the rows in which rounding could change a sign)
-    std::tuple<Out<double>, Out<std::int64_t>> decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
-                                                      In1<std::int32_t> indices, In1<double> values,
-                                                      Threads wanted) const {
-        const std::size_t n = cell.shape(0), cells = e.cells.size();
-        if (indptr.shape(0) != n + 1) throw std::invalid_argument("one cell for each row");
-        for (std::size_t i = 0; i < n; ++i)
-            if (cell.data()[i] < 0 || static_cast<std::size_t>(cell.data()[i]) >= cells)
-                throw std::invalid_argument("a cell that does not exist");
-        std::unique_ptr<double[]> out(new double[n * e.functions]);
-        std::vector<std::uint8_t> near_boundary(e.groups ? n : 0);
-        {
-            nb::gil_scoped_release unlocked;
-            const Csr rows = csr(indptr, indices, values);
-            const Threads threads = wanted.for_work(double(e.widest) * (double(rows.indptr[n]) + 20.0 * double(n)));
-            // With many cells, many rows are needed to fill the tiles.
-            const std::size_t even = n / threads + 1;
-            const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));
-            parallel_for(divide_up(n, block), threads, [&](std::size_t b, std::size_t) {
-                const std::size_t first = b * block, last = std::min(n, first + block);
-                std::vector<std::int64_t> start(cells + 1), order(last - first);
-                for (std::size_t i = first; i < last; ++i) ++start[cell.data()[i] + 1];
-                for (std::size_t c = 0; c < cells; ++c) start[c + 1] += start[c];
-                std::vector<std::int64_t> next(start.begin(), start.end() - 1);
-                for (std::size_t i = first; i < last; ++i) order[next[cell.data()[i]]++] = i;
-                SVMFAST_DISPATCH(cell_decisions, e, rows, order.data(), start.data(), out.get(), near_boundary.data());
-            });
-        }
-        const std::size_t count = std::count(near_boundary.begin(), near_boundary.end(), 1);
-        std::unique_ptr<std::int64_t[]> which(new std::int64_t[count]);
-        for (std::size_t i = 0, at = 0; at < count; ++i)
-            if (near_boundary[i]) which[at++] = i;
-        return {give(std::move(out), {n, e.functions}), give(std::move(which), {count})};
-    }
-
-  private:
-    void pack_groups(Cell &cell, std::size_t at, const std::int64_t *sizes, const In2<double> &coef) const {
-        const std::size_t k = e.groups, m = coef.shape(1);
-        cell.group_start.push_back(0);
-        for (std::size_t g = 0; g < k; ++g) {
-            if (sizes[g] < 0 || static_cast<std::size_t>(sizes[g]) > cell.m - cell.group_start.back())
-                throw std::invalid_argument("classes and landmarks are inconsistent");
-            cell.group_start.push_back(cell.group_start.back() + sizes[g]);
-        }
-        if (cell.group_start.back() != cell.m) throw std::invalid_argument("classes and landmarks are inconsistent");
-        cell.active = cell.m ? e.functions : 0;
-        std::vector<double> l1(k * (k - 1));
-        cell.coef.resize((k - 1) * cell.m);
-        for (std::size_t g = 0; g < k; ++g) {
-            const std::size_t first = cell.group_start[g], size = cell.group_start[g + 1] - first;
-            std::vector<const double *> rows(k - 1);
-            for (std::size_t q = 0; q < k - 1; ++q) {
-                rows[q] = coef.data() + q * m + at + first;
-                for (std::size_t j = 0; j < size; ++j) l1[g * (k - 1) + q] += std::fabs(rows[q][j]);
-            }
-            const Aligned<double> packed = panels(rows, size, 1.0);
-            std::copy(packed.begin(), packed.end(), cell.coef.begin() + (k - 1) * first);
-        }
-        each_pair(k, [&](std::size_t i, std::size_t j) {
-            cell.coef_l1.push_back(l1[i * (k - 1) + j - 1] + l1[j * (k - 1) + i]);
-        });
-    }
-
-    void pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseudo_at, std::size_t distance_at, double gamma,
-              const Csr &landmarks, const In2<double> &coef, const In2<double> &rho, const In2<std::int64_t> &pairs,
-              const In1<double> &distance, const In2<double> &pseudo_coef) const {
-        const std::size_t m = cell.m;
-        cell.gamma = gamma;
-        pack_landmarks(cell, at, landmarks);
-        if (e.kind == Pseudo::poly) {
-            cell.pair.assign(pairs.data() + 2 * pseudo_at, pairs.data() + 2 * (pseudo_at + cell.pseudo));
-            for (const std::int64_t i : cell.pair)
-                if (i < 0 || static_cast<std::size_t>(i) >= m) throw std::invalid_argument("a pair outside its cell");
-        }
-        if (e.kind == Pseudo::triangle)
-            cell.distance.assign(distance.data() + distance_at, distance.data() + distance_at + m * cell.pseudo);
-        cell.rho.assign(rho.data() + c * e.functions, rho.data() + (c + 1) * e.functions);
-        if (e.groups) return;
-        // A function whose coefficients are all zero is constant in this cell.
-        const std::size_t width = m + cell.pseudo;
-        std::vector<double> joined(e.functions * width);
-        std::vector<const double *> active;
-        for (std::size_t p = 0; p < e.functions; ++p) {
-            double *row = joined.data() + p * width;
-            std::copy_n(coef.data() + p * coef.shape(1) + at, m, row);
-            std::copy_n(pseudo_coef.data() + p * pseudo_coef.shape(1) + pseudo_at, cell.pseudo, row + m);
-            if (std::all_of(row, row + width, [](double x) { return x == 0; })) continue;
-            active.push_back(row);
-            cell.function.push_back(p);
-        }
-        cell.active = active.size();
-        cell.coef = panels(active, width, 1.0);
-    }
-
-    void pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) const {
-        const std::size_t m = cell.m, stride = round_up(m, CELL_OCTET);
-        const std::int64_t *start = landmarks.indptr + at;
-        const std::size_t nnz = start[m] - start[0];
-        cell.features = ActiveColumns::of(landmarks.indices + start[0], nnz);
-        const std::size_t d = cell.features.size();
-        cell.listed = static_cast<double>(nnz) < LISTED_SHARE * static_cast<double>(d) * static_cast<double>(stride);
-        const double scale = 2 * cell.gamma * LOG2_E;
-        cell.max_norm = 0;
-        cell.init.assign(stride, 0.0);
-        std::vector<double> dense(cell.listed ? 0 : m * d, 0.0);
-        if (cell.listed) {
-            cell.list_start.assign(d + 1, 0);
-            cell.list_landmark.resize(nnz);
-            cell.list_value.resize(nnz);
-            for (std::int64_t k = start[0]; k < start[m]; ++k)
-                ++cell.list_start[cell.features.position(landmarks.indices[k]) + 1];
-            for (std::size_t f = 0; f < d; ++f) cell.list_start[f + 1] += cell.list_start[f];
-        } else {
-            cell.columns.assign(d * stride, 0.0);
-        }
-        std::vector<std::int64_t> next(cell.list_start);
-        for (std::size_t j = 0; j < m; ++j) {
-            double norm = 0;
-            for (std::int64_t k = start[j]; k < start[j + 1]; ++k) {
-                const double u = landmarks.values[k];
-                const std::size_t f = cell.features.position(landmarks.indices[k]);
-                norm += u * u;
-                if (cell.listed) {
-                    const std::int64_t to = next[f]++;
-                    cell.list_landmark[to] = static_cast<std::int32_t>(j);
-                    cell.list_value[to] = scale * u;
-                } else {
-                    cell.columns[f * stride + j] = scale * u;
-                    dense[j * d + f] = u;
-                }
-            }
-            cell.init[j] = -cell.gamma * LOG2_E * norm;
-            cell.max_norm = std::max(cell.max_norm, std::sqrt(norm));
-        }
-        if (cell.listed) return;
-        std::vector<const double *> rows(m);
-        for (std::size_t j = 0; j < m; ++j) rows[j] = dense.data() + j * d;
-        cell.vectors = panels(rows, d, scale);
-    }
-
-    Cells e;
-};
-
-using Gradient = std::tuple<double, Out<double>, Out<double>, Out<double>, double>;
-
-class CellFit {
-  public:
-    // x: dense rows of one cell; target: a column for each function; weight: of each row.
-    CellFit(In2<double> x, In2<double> target, In1<double> weight, int loss) {
-        const std::size_t n = rows.n = x.shape(0), d = rows.d = x.shape(1), p = rows.functions = target.shape(1);
-        if (target.shape(0) != n || weight.shape(0) != n)
-            throw std::invalid_argument("a target and a weight for each row");
-        rows.loss = static_cast<CellLoss>(loss);
-        const std::size_t unit = SVMFAST_DISPATCH(cell_register),
-                          tile = rows.tile_rows = SVMFAST_DISPATCH(cell_fit_rows);
-        rows.padded_d = round_up(d, unit);
-        rows.padded_functions = round_up(p, unit);
-        const std::size_t all = rows.tiles() * tile;
-        rows.across.assign(all * d, 0.0);
-        rows.along.assign(all * rows.padded_d, 0.0);
-        rows.norm.assign(all, 0.0);
-        rows.target.assign(all * p, 0.0);
-        rows.weight.assign(all, 0.0);
-        for (std::size_t i = 0; i < n; ++i) {
-            const std::size_t t = i / tile, r = i % tile;
-            rows.weight[i] = weight.data()[i];
-            for (std::size_t q = 0; q < p; ++q) rows.target[(t * p + q) * tile + r] = target.data()[i * p + q];
-            for (std::size_t f = 0; f < d; ++f) {
-                const double value = x.data()[i * d + f];
-                rows.across[(t * d + f) * tile + r] = value;
-                rows.along[i * rows.padded_d + f] = value;
-                rows.norm[i] += value * value;
-            }
-        }
-    }
-
-    // (loss, by vectors, by coefficients, by offsets, by gamma)
-    Gradient evaluate(In2<double> vectors, In2<double> coef, In1<double> rho, double gamma, In2<std::int64_t> pairs,
-                      Threads threads) const {
-        FitPoint s{};
-        const std::size_t m = s.m = vectors.shape(0), q = s.pseudo = pairs.shape(0), d = rows.d, p = rows.functions;
-        const std::size_t width = m + q;
-        if (vectors.shape(1) != d || coef.shape(0) != p || coef.shape(1) != width || rho.shape(0) != p)
-            throw std::invalid_argument("vectors and coefficients do not fit the rows");
-        for (std::size_t i = 0; i < 2 * q; ++i)
-            if (pairs.data()[i] < 0 || static_cast<std::size_t>(pairs.data()[i]) >= m)
-                throw std::invalid_argument("a pair of vectors that do not exist");
-        std::unique_ptr<double[]> by_vectors(new double[m * d]()), by_coef(new double[p * width]()),
-            by_rho(new double[p]());
-        double value = 0, by_gamma = 0;
-        {
-            nb::gil_scoped_release unlocked;
-            s.gamma = gamma;
-            s.vectors = vectors.data();
-            s.coef = coef.data();
-            s.rho = rho.data();
-            s.pair = pairs.data();
-            s.scaled.resize(m * d);
-            s.init.resize(m);
-            for (std::size_t j = 0; j < m; ++j) {
-                double norm = 0;
-                for (std::size_t f = 0; f < d; ++f) {
-                    const double u = s.vectors[j * d + f];
-                    norm += u * u;
-                    s.scaled[j * d + f] = 2 * gamma * LOG2_E * u;
-                }
-                s.init[j] = -gamma * LOG2_E * norm;
-            }
-            s.transposed.resize(width * p);
-            for (std::size_t a = 0; a < p; ++a)
-                for (std::size_t k = 0; k < width; ++k) s.transposed[k * p + a] = s.coef[a * width + k];
-            const std::size_t tiles = rows.tiles(), shares = std::min(SHARES, tiles);
-            std::vector<FitSums> sums(shares);
-            parallel_for(shares, threads, [&](std::size_t i, std::size_t) {
-                FitSums &mine = sums[i];
-                mine.vectors.assign(m * rows.padded_d, 0.0);
-                mine.pull.assign(m, 0.0);
-                mine.coef.assign(width * rows.padded_functions, 0.0);
-                mine.rho.assign(p, 0.0);
-                SVMFAST_DISPATCH(cell_fit, rows, s, i * tiles / shares, (i + 1) * tiles / shares, mine);
-            });
-            for (const FitSums &share : sums) {
-                value += share.value;
-                by_gamma += share.gamma;
-                for (std::size_t a = 0; a < p; ++a) {
-                    by_rho[a] += share.rho[a];
-                    for (std::size_t k = 0; k < width; ++k)
-                        by_coef[a * width + k] += share.coef[k * rows.padded_functions + a];
-                }
-                for (std::size_t j = 0; j < m; ++j)
-                    for (std::size_t f = 0; f < d; ++f)
-                        by_vectors[j * d + f] +=
-                            2 * gamma * (share.vectors[j * rows.padded_d + f] - share.pull[j] * s.vectors[j * d + f]);
-            }
-        }
-        return {value, give(std::move(by_vectors), {m, d}), give(std::move(by_coef), {p, width}),
-                give(std::move(by_rho), {p}), by_gamma};
-    }
-
-  private:
-    FitRows rows{};
-};
-
 }  // namespace
-}  // namespace svmfast
 
-void register_cells(nanobind::module_ &m) {
-    namespace nb = nanobind;
-    using namespace svmfast;
-    nb::class_<CellSums>(m, "CellSums")
-        .def(nb::init<In1<double>, In1<std::int64_t>, In1<std::int64_t>, In1<std::int32_t>, In1<double>, In2<double>,
-                      In2<double>, int, In1<std::int64_t>, In2<std::int64_t>, In1<double>, In2<double>,
-                      In2<std::int64_t>>(),
-             nb::arg("gamma").noconvert(), nb::arg("sizes").noconvert(), nb::arg("indptr").noconvert(),
-             nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("coef").noconvert(),
-             nb::arg("rho").noconvert(), nb::arg("kind"), nb::arg("pseudo_sizes").noconvert(),
-             nb::arg("pairs").noconvert(), nb::arg("distance").noconvert(), nb::arg("pseudo_coef").noconvert(),
-             nb::arg("group_sizes").noconvert())
-        .def("decide", &CellSums::decide, nb::arg("cell").noconvert(), nb::arg("indptr").noconvert(),
-             nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
-    nb::class_<CellFit>(m, "CellFit")
-        .def(nb::init<In2<double>, In2<double>, In1<double>, int>(), nb::arg("x").noconvert(),
-             nb::arg("target").noconvert(), nb::arg("weight").noconvert(), nb::arg("loss"))
-        .def("evaluate", &CellFit::evaluate, nb::arg("vectors").noconvert(), nb::arg("coef").noconvert(),
-             nb::arg("rho").noconvert(), nb::arg("gamma"), nb::arg("pairs").noconvert(), nb::arg("threads"));
+CellSums::CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                   In1<double> values, In2<double> coef, In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes,
+                   In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef,
+                   In2<std::int64_t> group_sizes) {
+    const std::size_t n = gamma.shape(0), m = indptr.shape(0) - 1, p = rho.shape(1), q = pseudo_coef.shape(1);
+    const Csr landmarks = csr(indptr, indices, values);
+    e.columns = 0;
+    e.functions = p;
+    const std::size_t k = e.groups = group_sizes.shape(1);
+    e.kind = static_cast<Pseudo>(kind);
+    e.widest = 0;
+    if (sizes.shape(0) != n || pseudo_sizes.shape(0) != n || rho.shape(0) != n || group_sizes.shape(0) != n ||
+        coef.shape(0) != (k ? k - 1 : p) || (k && (p != k * (k - 1) / 2 || q)) || coef.shape(1) != m ||
+        pseudo_coef.shape(0) != p || (e.kind == Pseudo::poly && pairs.shape(0) != q))
+        throw std::invalid_argument("the parts of the cells are inconsistent");
+    std::size_t at = 0, pseudo_at = 0, distance_at = 0;
+    for (std::size_t c = 0; c < n; ++c) {
+        Cell cell;
+        cell.m = sizes.data()[c];
+        cell.pseudo = pseudo_sizes.data()[c];
+        // This form of the comparison cannot overflow; it shows that both counts are below 2^32.
+        if (cell.m > m - at || cell.pseudo > q - pseudo_at ||
+            (e.kind == Pseudo::triangle && cell.m * cell.pseudo > distance.shape(0) - distance_at))
+            throw std::invalid_argument("the parts of the cells are inconsistent");
+        pack(cell, c, at, pseudo_at, distance_at, gamma.data()[c], landmarks, coef, rho, pairs, distance, pseudo_coef);
+        if (k) pack_groups(cell, at, group_sizes.data() + c * k, coef);
+        at += cell.m;
+        pseudo_at += cell.pseudo;
+        if (e.kind == Pseudo::triangle) distance_at += cell.m * cell.pseudo;
+        e.widest = std::max(e.widest, cell.m + cell.pseudo);
+        e.columns = std::max(e.columns, cell.features.size());
+        e.cells.push_back(std::move(cell));
+    }
 }
+
+std::tuple<Out<double>, Out<std::int64_t>> CellSums::decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
+                                                            In1<std::int32_t> indices, In1<double> values,
+                                                            Threads wanted) const {
+    const std::size_t n = cell.shape(0), cells = e.cells.size();
+    if (indptr.shape(0) != n + 1) throw std::invalid_argument("one cell for each row");
+    for (std::size_t i = 0; i < n; ++i)
+        if (cell.data()[i] < 0 || static_cast<std::size_t>(cell.data()[i]) >= cells)
+            throw std::invalid_argument("a cell that does not exist");
+    std::unique_ptr<double[]> out(new double[n * e.functions]);
+    std::vector<std::uint8_t> near_boundary(e.groups ? n : 0);
+    const Csr rows = csr(indptr, indices, values);
+    const Threads threads = wanted.for_work(double(e.widest) * (double(rows.indptr[n]) + 20.0 * double(n)));
+    // With many cells, many rows are needed to fill the tiles.
+    const std::size_t even = n / threads + 1;
+    const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));
+    parallel_for(divide_up(n, block), threads, [&](std::size_t b, std::size_t) {
+        const std::size_t first = b * block, last = std::min(n, first + block);
+        std::vector<std::int64_t> start(cells + 1), order(last - first);
+        for (std::size_t i = first; i < last; ++i) ++start[cell.data()[i] + 1];
+        for (std::size_t c = 0; c < cells; ++c) start[c + 1] += start[c];
+        std::vector<std::int64_t> next(start.begin(), start.end() - 1);
+        for (std::size_t i = first; i < last; ++i) order[next[cell.data()[i]]++] = i;
+        SVMFAST_DISPATCH(cell_decisions, e, rows, order.data(), start.data(), out.get(), near_boundary.data());
+    });
+    const std::size_t count = std::count(near_boundary.begin(), near_boundary.end(), 1);
+    std::unique_ptr<std::int64_t[]> which(new std::int64_t[count]);
+    for (std::size_t i = 0, at = 0; at < count; ++i)
+        if (near_boundary[i]) which[at++] = i;
+    return {give(std::move(out), {n, e.functions}), give(std::move(which), {count})};
+}
+
+void CellSums::pack_groups(Cell &cell, std::size_t at, const std::int64_t *sizes, const In2<double> &coef) const {
+    const std::size_t k = e.groups, m = coef.shape(1);
+    cell.group_start.push_back(0);
+    for (std::size_t g = 0; g < k; ++g) {
+        if (sizes[g] < 0 || static_cast<std::size_t>(sizes[g]) > cell.m - cell.group_start.back())
+            throw std::invalid_argument("classes and landmarks are inconsistent");
+        cell.group_start.push_back(cell.group_start.back() + sizes[g]);
+    }
+    if (cell.group_start.back() != cell.m) throw std::invalid_argument("classes and landmarks are inconsistent");
+    cell.active = cell.m ? e.functions : 0;
+    std::vector<double> l1(k * (k - 1));
+    cell.coef.resize((k - 1) * cell.m);
+    for (std::size_t g = 0; g < k; ++g) {
+        const std::size_t first = cell.group_start[g], size = cell.group_start[g + 1] - first;
+        std::vector<const double *> rows(k - 1);
+        for (std::size_t q = 0; q < k - 1; ++q) {
+            rows[q] = coef.data() + q * m + at + first;
+            for (std::size_t j = 0; j < size; ++j) l1[g * (k - 1) + q] += std::fabs(rows[q][j]);
+        }
+        const Aligned<double> packed = panels(rows, size, 1.0);
+        std::copy(packed.begin(), packed.end(), cell.coef.begin() + (k - 1) * first);
+    }
+    each_pair(k, [&](std::size_t i, std::size_t j) {
+        cell.coef_l1.push_back(l1[i * (k - 1) + j - 1] + l1[j * (k - 1) + i]);
+    });
+}
+
+void CellSums::pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseudo_at, std::size_t distance_at,
+                    double gamma, const Csr &landmarks, const In2<double> &coef, const In2<double> &rho,
+                    const In2<std::int64_t> &pairs, const In1<double> &distance, const In2<double> &pseudo_coef) const {
+    const std::size_t m = cell.m;
+    cell.gamma = gamma;
+    pack_landmarks(cell, at, landmarks);
+    if (e.kind == Pseudo::poly) {
+        cell.pair.assign(pairs.data() + 2 * pseudo_at, pairs.data() + 2 * (pseudo_at + cell.pseudo));
+        for (const std::int64_t i : cell.pair)
+            if (i < 0 || static_cast<std::size_t>(i) >= m) throw std::invalid_argument("a pair outside its cell");
+    }
+    if (e.kind == Pseudo::triangle)
+        cell.distance.assign(distance.data() + distance_at, distance.data() + distance_at + m * cell.pseudo);
+    cell.rho.assign(rho.data() + c * e.functions, rho.data() + (c + 1) * e.functions);
+    if (e.groups) return;
+    // A function whose coefficients are all zero is constant in this cell.
+    const std::size_t width = m + cell.pseudo;
+    std::vector<double> joined(e.functions * width);
+    std::vector<const double *> active;
+    for (std::size_t p = 0; p < e.functions; ++p) {
+        double *row = joined.data() + p * width;
+        std::copy_n(coef.data() + p * coef.shape(1) + at, m, row);
+        std::copy_n(pseudo_coef.data() + p * pseudo_coef.shape(1) + pseudo_at, cell.pseudo, row + m);
+        if (std::all_of(row, row + width, [](double x) { return x == 0; })) continue;
+        active.push_back(row);
+        cell.function.push_back(p);
+    }
+    cell.active = active.size();
+    cell.coef = panels(active, width, 1.0);
+}
+
+void CellSums::pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) const {
+    const std::size_t m = cell.m, stride = round_up(m, CELL_OCTET);
+    const std::int64_t *start = landmarks.indptr + at;
+    const std::size_t nnz = start[m] - start[0];
+    cell.features = ActiveColumns::of(landmarks.indices + start[0], nnz);
+    const std::size_t d = cell.features.size();
+    cell.listed = static_cast<double>(nnz) < LISTED_SHARE * static_cast<double>(d) * static_cast<double>(stride);
+    const double scale = 2 * cell.gamma * LOG2_E;
+    cell.max_norm = 0;
+    cell.init.assign(stride, 0.0);
+    std::vector<double> dense(cell.listed ? 0 : m * d, 0.0);
+    if (cell.listed) {
+        cell.list_start.assign(d + 1, 0);
+        cell.list_landmark.resize(nnz);
+        cell.list_value.resize(nnz);
+        for (std::int64_t k = start[0]; k < start[m]; ++k)
+            ++cell.list_start[cell.features.position(landmarks.indices[k]) + 1];
+        for (std::size_t f = 0; f < d; ++f) cell.list_start[f + 1] += cell.list_start[f];
+    } else {
+        cell.columns.assign(d * stride, 0.0);
+    }
+    std::vector<std::int64_t> next(cell.list_start);
+    for (std::size_t j = 0; j < m; ++j) {
+        double norm = 0;
+        for (std::int64_t k = start[j]; k < start[j + 1]; ++k) {
+            const double u = landmarks.values[k];
+            const std::size_t f = cell.features.position(landmarks.indices[k]);
+            norm += u * u;
+            if (cell.listed) {
+                const std::int64_t to = next[f]++;
+                cell.list_landmark[to] = static_cast<std::int32_t>(j);
+                cell.list_value[to] = scale * u;
+            } else {
+                cell.columns[f * stride + j] = scale * u;
+                dense[j * d + f] = u;
+            }
+        }
+        cell.init[j] = -cell.gamma * LOG2_E * norm;
+        cell.max_norm = std::max(cell.max_norm, std::sqrt(norm));
+    }
+    if (cell.listed) return;
+    std::vector<const double *> rows(m);
+    for (std::size_t j = 0; j < m; ++j) rows[j] = dense.data() + j * d;
+    cell.vectors = panels(rows, d, scale);
+}
+
+CellFit::CellFit(In2<double> x, In2<double> target, In1<double> weight, int loss) {
+    const std::size_t n = rows.n = x.shape(0), d = rows.d = x.shape(1), p = rows.functions = target.shape(1);
+    if (target.shape(0) != n || weight.shape(0) != n) throw std::invalid_argument("a target and a weight for each row");
+    rows.loss = static_cast<CellLoss>(loss);
+    const std::size_t unit = SVMFAST_DISPATCH(cell_register), tile = rows.tile_rows = SVMFAST_DISPATCH(cell_fit_rows);
+    rows.padded_d = round_up(d, unit);
+    rows.padded_functions = round_up(p, unit);
+    const std::size_t all = rows.tiles() * tile;
+    rows.across.assign(all * d, 0.0);
+    rows.along.assign(all * rows.padded_d, 0.0);
+    rows.norm.assign(all, 0.0);
+    rows.target.assign(all * p, 0.0);
+    rows.weight.assign(all, 0.0);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t t = i / tile, r = i % tile;
+        rows.weight[i] = weight.data()[i];
+        for (std::size_t q = 0; q < p; ++q) rows.target[(t * p + q) * tile + r] = target.data()[i * p + q];
+        for (std::size_t f = 0; f < d; ++f) {
+            const double value = x.data()[i * d + f];
+            rows.across[(t * d + f) * tile + r] = value;
+            rows.along[i * rows.padded_d + f] = value;
+            rows.norm[i] += value * value;
+        }
+    }
+}
+
+std::tuple<double, Out<double>, Out<double>, Out<double>, double> CellFit::evaluate(In2<double> vectors,
+                                                                                    In2<double> coef, In1<double> rho,
+                                                                                    double gamma,
+                                                                                    In2<std::int64_t> pairs,
+                                                                                    Threads threads) const {
+    FitPoint s{};
+    const std::size_t m = s.m = vectors.shape(0), q = s.pseudo = pairs.shape(0), d = rows.d, p = rows.functions;
+    const std::size_t width = m + q;
+    if (vectors.shape(1) != d || coef.shape(0) != p || coef.shape(1) != width || rho.shape(0) != p)
+        throw std::invalid_argument("vectors and coefficients do not fit the rows");
+    for (std::size_t i = 0; i < 2 * q; ++i)
+        if (pairs.data()[i] < 0 || static_cast<std::size_t>(pairs.data()[i]) >= m)
+            throw std::invalid_argument("a pair of vectors that do not exist");
+    std::unique_ptr<double[]> by_vectors(new double[m * d]()), by_coef(new double[p * width]()),
+        by_rho(new double[p]());
+    double value = 0, by_gamma = 0;
+    s.gamma = gamma;
+    s.vectors = vectors.data();
+    s.coef = coef.data();
+    s.rho = rho.data();
+    s.pair = pairs.data();
+    s.scaled.resize(m * d);
+    s.init.resize(m);
+    for (std::size_t j = 0; j < m; ++j) {
+        double norm = 0;
+        for (std::size_t f = 0; f < d; ++f) {
+            const double u = s.vectors[j * d + f];
+            norm += u * u;
+            s.scaled[j * d + f] = 2 * gamma * LOG2_E * u;
+        }
+        s.init[j] = -gamma * LOG2_E * norm;
+    }
+    s.transposed.resize(width * p);
+    for (std::size_t a = 0; a < p; ++a)
+        for (std::size_t k = 0; k < width; ++k) s.transposed[k * p + a] = s.coef[a * width + k];
+    const std::size_t tiles = rows.tiles(), shares = std::min(SHARES, tiles);
+    std::vector<FitSums> sums(shares);
+    parallel_for(shares, threads, [&](std::size_t i, std::size_t) {
+        FitSums &mine = sums[i];
+        mine.vectors.assign(m * rows.padded_d, 0.0);
+        mine.pull.assign(m, 0.0);
+        mine.coef.assign(width * rows.padded_functions, 0.0);
+        mine.rho.assign(p, 0.0);
+        SVMFAST_DISPATCH(cell_fit, rows, s, i * tiles / shares, (i + 1) * tiles / shares, mine);
+    });
+    for (const FitSums &share : sums) {
+        value += share.value;
+        by_gamma += share.gamma;
+        for (std::size_t a = 0; a < p; ++a) {
+            by_rho[a] += share.rho[a];
+            for (std::size_t k = 0; k < width; ++k) by_coef[a * width + k] += share.coef[k * rows.padded_functions + a];
+        }
+        for (std::size_t j = 0; j < m; ++j)
+            for (std::size_t f = 0; f < d; ++f)
+                by_vectors[j * d + f] +=
+                    2 * gamma * (share.vectors[j * rows.padded_d + f] - share.pull[j] * s.vectors[j * d + f]);
+    }
+    return {value, give(std::move(by_vectors), {m, d}), give(std::move(by_coef), {p, width}),
+            give(std::move(by_rho), {p}), by_gamma};
+}
+
+}  // namespace svmfast

@@ -1,9 +1,6 @@
 // Decision values and labels of a kernel expansion: divides rows into blocks for the threads.
 #include "decision.hpp"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -12,9 +9,9 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "arrays.hpp"
 #include "fork.hpp"
 #include "single_precision.hpp"
+#include "svmfast.hpp"
 #include "threads.hpp"
 #include "vote.hpp"
 
@@ -24,10 +21,12 @@ namespace {
 // Single precision is abandoned once it has left open more than this many rows and more than half of those tried.
 constexpr std::size_t TRIAL_ROWS = 1000;
 
-class DecisionSums {
+}  // namespace
+
+class DecisionSums::Impl {
   public:
-    DecisionSums(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                 In1<double> values, In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes)
+    Impl(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+         In1<double> values, In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes)
         : indptr(indptr), indices(indices), values(values), sv_coef(sv_coef) {
         e.kind = static_cast<KernelKind>(kind);
         e.gamma = gamma;
@@ -52,16 +51,13 @@ class DecisionSums {
             throw std::invalid_argument("one mark for each row and decision function is needed");
         std::unique_ptr<double[]> out(new double[n * e.functions]);
         std::atomic<std::size_t> near_boundary{0};
-        {
-            nb::gil_scoped_release unlocked;
-            pack();
-            pack_one_hot();
-            each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
-                near_boundary += SVMFAST_DISPATCH(decision_block, e, rows, libsvm_order,
-                                                  wanted ? wanted->data() + rows.first * e.functions : nullptr,
-                                                  out.get() + rows.first * e.functions, nullptr);
-            });
-        }
+        pack();
+        pack_one_hot();
+        each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
+            near_boundary += SVMFAST_DISPATCH(decision_block, e, rows, libsvm_order,
+                                              wanted ? wanted->data() + rows.first * e.functions : nullptr,
+                                              out.get() + rows.first * e.functions, nullptr);
+        });
         return {give(std::move(out), {n, e.functions}), near_boundary};
     }
 
@@ -70,15 +66,12 @@ class DecisionSums {
                                                        In1<double> values, Threads threads) {
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<double[]> out(new double[n * e.functions]), bounds(new double[n * e.functions]);
-        {
-            nb::gil_scoped_release unlocked;
-            pack();
-            pack_one_hot();
-            each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
-                SVMFAST_DISPATCH(decision_block, e, rows, false, nullptr, out.get() + rows.first * e.functions,
-                                 bounds.get() + rows.first * e.functions);
-            });
-        }
+        pack();
+        pack_one_hot();
+        each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
+            SVMFAST_DISPATCH(decision_block, e, rows, false, nullptr, out.get() + rows.first * e.functions,
+                             bounds.get() + rows.first * e.functions);
+        });
         return {give(std::move(out), {n, e.functions}), give(std::move(bounds), {n, e.functions})};
     }
 
@@ -93,25 +86,22 @@ class DecisionSums {
         std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
         // Rows tried in single precision, and rows that it, or double precision, left open.
         std::atomic<std::size_t> asked{0}, left{0}, near_boundary{0};
-        {
-            nb::gil_scoped_release unlocked;
-            pack_one_hot();
-            // One-hot sums are as fast as single precision, and leave almost no row open.
-            if (single && !e.one_hot) pack_single();
-            each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
-                std::int32_t *to = out.get() + rows.first;
-                std::size_t open = rows.count;
-                // Where single precision proves few labels (huge rows, for example), trying it only takes time.
-                if (single && first_tier && left <= std::max<std::size_t>(asked / 2, TRIAL_ROWS)) {
-                    open = SVMFAST_DISPATCH_VNNI(single_labels, *first_tier, rows, to, nullptr, nullptr);
-                    asked += rows.count;
-                    left += open;
-                } else {
-                    std::fill_n(to, rows.count, -1);
-                }
-                if (open) near_boundary += label_by_double(rows, open, to);
-            });
-        }
+        pack_one_hot();
+        // One-hot sums are as fast as single precision, and leave almost no row open.
+        if (single && !e.one_hot) pack_single();
+        each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
+            std::int32_t *to = out.get() + rows.first;
+            std::size_t open = rows.count;
+            // Where single precision proves few labels (huge rows, for example), trying it only takes time.
+            if (single && first_tier && left <= std::max<std::size_t>(asked / 2, TRIAL_ROWS)) {
+                open = SVMFAST_DISPATCH_VNNI(single_labels, *first_tier, rows, to, nullptr, nullptr);
+                asked += rows.count;
+                left += open;
+            } else {
+                std::fill_n(to, rows.count, -1);
+            }
+            if (open) near_boundary += label_by_double(rows, open, to);
+        });
         const std::size_t proven = asked - left;
         return {give(std::move(out), {n}), proven, near_boundary};
     }
@@ -122,15 +112,12 @@ class DecisionSums {
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<double[]> out(new double[n * e.functions]()), bounds(new double[n * e.functions]);
         std::fill_n(bounds.get(), n * e.functions, std::numeric_limits<double>::infinity());
-        {
-            nb::gil_scoped_release unlocked;
-            pack_single();
-            each_block(csr(indptr, indices, values), first_tier ? n : 0, threads, [&](const RowBlock &rows) {
-                std::vector<std::int32_t> labels(rows.count);
-                SVMFAST_DISPATCH_VNNI(single_labels, *first_tier, rows, labels.data(),
-                                      out.get() + rows.first * e.functions, bounds.get() + rows.first * e.functions);
-            });
-        }
+        pack_single();
+        each_block(csr(indptr, indices, values), first_tier ? n : 0, threads, [&](const RowBlock &rows) {
+            std::vector<std::int32_t> labels(rows.count);
+            SVMFAST_DISPATCH_VNNI(single_labels, *first_tier, rows, labels.data(), out.get() + rows.first * e.functions,
+                                  bounds.get() + rows.first * e.functions);
+        });
         return {give(std::move(out), {n, e.functions}), give(std::move(bounds), {n, e.functions})};
     }
 
@@ -239,40 +226,45 @@ class DecisionSums {
     }
 };
 
-}  // namespace
-}  // namespace svmfast
-
-void register_decision(nanobind::module_ &m) {
-    namespace nb = nanobind;
-    using namespace svmfast;
-    nb::class_<DecisionSums>(m, "DecisionSums")
-        .def(nb::init<int, double, double, int, In1<std::int64_t>, In1<std::int32_t>, In1<double>, In2<double>,
-                      In1<double>, In1<std::int64_t>>(),
-             nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("degree"), nb::arg("indptr").noconvert(),
-             nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("sv_coef").noconvert(),
-             nb::arg("rho").noconvert(), nb::arg("group_sizes").noconvert())
-        .def("decide", &DecisionSums::decide, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("libsvm_order"), nb::arg("threads"),
-             nb::arg("wanted").noconvert() = nb::none())
-        .def("double_values", &DecisionSums::double_values, nb::arg("indptr").noconvert(),
-             nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"))
-        .def("labels", &DecisionSums::labels, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("single"), nb::arg("threads"))
-        .def("single_values", &DecisionSums::single_values, nb::arg("indptr").noconvert(),
-             nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"))
-        .def_prop_ro("bytes", &DecisionSums::bytes)
-        .def_prop_ro("scattered", &DecisionSums::scattered)
-        .def_prop_ro("one_hot", &DecisionSums::one_hot)
-        .def_prop_ro("lattice", &DecisionSums::lattice)
-        .def_prop_ro("lattice_columns", &DecisionSums::lattice_columns);
-    m.def("isa", [] {
-        switch (best_isa()) {
-            case Isa::avx512:
-                return "avx512";
-            case Isa::avx2:
-                return "avx2";
-            default:
-                return "baseline";
-        }
-    });
+DecisionSums::DecisionSums(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr,
+                           In1<std::int32_t> indices, In1<double> values, In2<double> sv_coef, In1<double> rho,
+                           In1<std::int64_t> group_sizes)
+    : impl_(new Impl(kind, gamma, coef0, degree, indptr, indices, values, sv_coef, rho, group_sizes)) {}
+DecisionSums::~DecisionSums() = default;
+std::tuple<Out<double>, std::size_t> DecisionSums::decide(In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                          In1<double> values, bool libsvm_order, Threads threads,
+                                                          std::optional<In2<std::uint8_t>> wanted) {
+    return impl_->decide(indptr, indices, values, libsvm_order, threads, wanted);
 }
+std::tuple<Out<double>, Out<double>> DecisionSums::double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                                 In1<double> values, Threads threads) {
+    return impl_->double_values(indptr, indices, values, threads);
+}
+std::tuple<Out<double>, Out<double>> DecisionSums::single_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                                 In1<double> values, Threads threads) {
+    return impl_->single_values(indptr, indices, values, threads);
+}
+std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(In1<std::int64_t> indptr,
+                                                                             In1<std::int32_t> indices,
+                                                                             In1<double> values, bool single,
+                                                                             Threads threads) {
+    return impl_->labels(indptr, indices, values, single, threads);
+}
+std::size_t DecisionSums::bytes() const { return impl_->bytes(); }
+bool DecisionSums::scattered() const { return impl_->scattered(); }
+bool DecisionSums::one_hot() { return impl_->one_hot(); }
+std::size_t DecisionSums::lattice() { return impl_->lattice(); }
+std::size_t DecisionSums::lattice_columns() { return impl_->lattice_columns(); }
+
+const char *isa() {
+    switch (best_isa()) {
+        case Isa::avx512:
+            return "avx512";
+        case Isa::avx2:
+            return "avx2";
+        default:
+            return "baseline";
+    }
+}
+
+}  // namespace svmfast

@@ -1,13 +1,11 @@
-// An array that grows without touching unused memory, and becomes a NumPy array without a copy.
+// An array that grows without touching unused memory, and goes to the caller without a copy.
 #pragma once
 #include <algorithm>
 #include <cstdlib>
 #include <new>
 #include <utility>
 
-#ifndef SVMFAST_WITHOUT_PYTHON  // scripts/fuzz/inputs has none
 #include "arrays.hpp"
-#endif
 
 namespace svmfast {
 
@@ -43,18 +41,15 @@ class Growing {
         size_ += count;
     }
 
-#ifndef SVMFAST_WITHOUT_PYTHON
-    // Gives the content to NumPy and becomes empty.
+    // Gives the content away and becomes empty.
     Out<T> give() {
         if (size_ < capacity_ || !data_) resize_storage(std::max<std::size_t>(size_, 1));
-        const std::size_t shape[1] = {size_};
-        nb::capsule owner(data_, [](void *p) noexcept { std::free(p); });
-        Out<T> array(data_, 1, shape, owner);
-        data_ = nullptr;
-        size_ = capacity_ = 0;
+        Out<T> array;
+        array.data.reset(std::exchange(data_, nullptr));
+        array.shape = {std::exchange(size_, 0)};
+        capacity_ = 0;
         return array;
     }
-#endif
 
   private:
     void swap(Growing &other) noexcept {

@@ -1,5 +1,5 @@
-// Interruptible native loops. Python runs signal handlers only between its own instructions, and a native loop may take
-// minutes, so long loops check for signals from time to time.
+// Interruptible native loops. A native loop may take minutes, so long loops ask the caller from time to time whether to
+// go on: Python, for example, runs signal handlers only between its own instructions.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -9,8 +9,11 @@ namespace svmfast {
 // Thrown in a helper thread whose caller was interrupted or failed.
 struct Abandoned {};
 
-// Throws the exception that a signal handler raised (on Python's main thread), or Abandoned if the loop that this
-// thread works on has been abandoned. Reads the clock first, because asking Python in every call is too expensive.
+// Sets the function that long loops call, on every thread; it may throw, which ends the loop.
+void on_interrupt(void (*ask)());
+
+// Calls that function unless it was called a moment ago, or throws Abandoned if the loop that this thread works on has
+// been abandoned.
 void check_interrupt();
 
 // Makes check_interrupt() of this thread watch `given_up` as well, for as long as the object lives.

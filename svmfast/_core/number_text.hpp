@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <string>
 
 #include "text.hpp"
 
@@ -37,22 +36,6 @@ const char *read_integer(const char *p, const char *end, Int &out) {
     const auto result = std::from_chars(p, end, out);
     return result.ec == std::errc() ? result.ptr : nullptr;
 }
-
-// An output buffer that grows; `room(n)` makes room for n more bytes.
-class TextBuffer {
-  public:
-    char *room(std::size_t n) {
-        if (text_.size() - used_ < n) text_.resize(std::max(text_.size() * 2, used_ + n));
-        return text_.data() + used_;
-    }
-    void advance_to(char *p) { used_ = static_cast<std::size_t>(p - text_.data()); }
-    const char *data() const { return text_.data(); }
-    std::size_t size() const { return used_; }
-
-  private:
-    std::string text_;
-    std::size_t used_ = 0;
-};
 
 constexpr std::size_t number_room = 40;  // longest double of 17 digits: 24; longest int64: 20
 

@@ -1,15 +1,13 @@
 // Truncated expansions: building their packed coefficients (polynomial_values.cpp evaluates them).
 #include "polynomial.hpp"
 
-#include <nanobind/nanobind.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <stdexcept>
 
 #include "aligned.hpp"
-#include "arrays.hpp"
+#include "loops.hpp"
 #include "math.hpp"
 #include "threads.hpp"
 
@@ -58,6 +56,8 @@ double orderings(const std::vector<std::size_t> &prefix, std::size_t a, std::siz
     return count;
 }
 
+}  // namespace
+
 // Coefficients of sum_m sum_i weights[m][i] (points_i . w)^m.
 Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Threads threads) {
     const std::size_t n = points.shape(0), d = points.shape(1);
@@ -66,72 +66,59 @@ Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Thre
     if (order < 0 || order > 60) throw std::invalid_argument("order out of range");
     const std::size_t total = monomials_up_to(d, order);
     std::unique_ptr<double[]> out(new double[total]());
-    {
-        nb::gil_scoped_release release;
-        const std::size_t W = lanes(), stride = (d + 2 * W - 1) / W * W;
-        // Padded, so that whole vectors can be read from any column.
-        Aligned<double> padded_points((n + 1) * stride, 0.0);
-        double *u = padded_points.data();
-        for (std::size_t i = 0; i < n; ++i)
-            std::copy(points.data() + i * d, points.data() + (i + 1) * d, u + i * stride);
-        const double *all_weights = weights.data();
+    const std::size_t W = lanes(), stride = (d + 2 * W - 1) / W * W;
+    // Padded, so that whole vectors can be read from any column.
+    Aligned<double> padded_points((n + 1) * stride, 0.0);
+    double *u = padded_points.data();
+    for (std::size_t i = 0; i < n; ++i) std::copy(points.data() + i * d, points.data() + (i + 1) * d, u + i * stride);
+    const double *all_weights = weights.data();
 
-        constexpr std::size_t kBlock = 64;
-        for (std::size_t i0 = 0; i0 < n; i0 += kBlock) {
-            double sum = 0;
-            for (std::size_t i = i0; i < std::min(n, i0 + kBlock); ++i) sum += all_weights[i];
-            out[0] += sum;
-        }
-        if (order >= 1) {
-            std::vector<double> part(d);
-            for (std::size_t i0 = 0; i0 < n; i0 += kBlock) {
-                std::fill(part.begin(), part.end(), 0.0);
-                for (std::size_t i = i0; i < std::min(n, i0 + kBlock); ++i)
-                    for (std::size_t f = 0; f < d; ++f) part[f] += all_weights[n + i] * u[i * stride + f];
-                for (std::size_t f = 0; f < d; ++f) out[1 + f] += part[f];
-            }
-        }
-        std::vector<TriangleTask> tasks;
-        std::vector<std::size_t> prefix;
-        for (int degree = order; degree >= 2; --degree) list_tasks(d, degree, prefix, tasks);
-        const auto first = tuple_places(d, order);
-        std::vector<std::size_t> begin(order + 2, 0);
-        for (int m = 0; m <= order; ++m) begin[m + 1] = begin[m] + monomials_of_degree(d, m);
-
-        parallel_for(tasks.size(), threads, [&](std::size_t t, std::size_t) {
-            const TriangleTask &task = tasks[t];
-            std::vector<double> q(all_weights + task.degree * n, all_weights + (task.degree + 1) * n);
-            for (std::size_t index : task.prefix)
-                for (std::size_t i = 0; i < n; ++i) q[i] *= u[i * stride + index];
-            const std::size_t width = round_up(d - task.a0, W);
-            std::vector<double> sums((task.a1 - task.a0) * width, 0.0);
-            SVMFAST_DISPATCH(weighted_triangle, u, q.data(), n, stride, d, task.a0, task.a1, sums.data());
-            std::size_t place = begin[task.degree];
-            int level = task.degree;
-            std::size_t before = 0;
-            for (std::size_t index : task.prefix) {
-                place += first[level][index] - first[level][before];
-                before = index;
-                --level;
-            }
-            for (std::size_t a = task.a0; a < task.a1; ++a) {
-                // Only pairs (a, l) are left: level is 2 here.
-                double *line = out.get() + place + (first[2][a] - first[2][before]);
-                for (std::size_t l = a; l < d; ++l)
-                    line[l - a] = orderings(task.prefix, a, l) * sums[(a - task.a0) * width + l - task.a0];
-            }
-        });
+    constexpr std::size_t kBlock = 64;
+    for (std::size_t i0 = 0; i0 < n; i0 += kBlock) {
+        double sum = 0;
+        for (std::size_t i = i0; i < std::min(n, i0 + kBlock); ++i) sum += all_weights[i];
+        out[0] += sum;
     }
+    if (order >= 1) {
+        std::vector<double> part(d);
+        for (std::size_t i0 = 0; i0 < n; i0 += kBlock) {
+            std::fill(part.begin(), part.end(), 0.0);
+            for (std::size_t i = i0; i < std::min(n, i0 + kBlock); ++i)
+                for (std::size_t f = 0; f < d; ++f) part[f] += all_weights[n + i] * u[i * stride + f];
+            for (std::size_t f = 0; f < d; ++f) out[1 + f] += part[f];
+        }
+    }
+    std::vector<TriangleTask> tasks;
+    std::vector<std::size_t> prefix;
+    for (int degree = order; degree >= 2; --degree) list_tasks(d, degree, prefix, tasks);
+    const auto first = tuple_places(d, order);
+    std::vector<std::size_t> begin(order + 2, 0);
+    for (int m = 0; m <= order; ++m) begin[m + 1] = begin[m] + monomials_of_degree(d, m);
+
+    parallel_for(tasks.size(), threads, [&](std::size_t t, std::size_t) {
+        const TriangleTask &task = tasks[t];
+        std::vector<double> q(all_weights + task.degree * n, all_weights + (task.degree + 1) * n);
+        for (std::size_t index : task.prefix)
+            for (std::size_t i = 0; i < n; ++i) q[i] *= u[i * stride + index];
+        const std::size_t width = round_up(d - task.a0, W);
+        std::vector<double> sums((task.a1 - task.a0) * width, 0.0);
+        SVMFAST_DISPATCH(weighted_triangle, u, q.data(), n, stride, d, task.a0, task.a1, sums.data());
+        std::size_t place = begin[task.degree];
+        int level = task.degree;
+        std::size_t before = 0;
+        for (std::size_t index : task.prefix) {
+            place += first[level][index] - first[level][before];
+            before = index;
+            --level;
+        }
+        for (std::size_t a = task.a0; a < task.a1; ++a) {
+            // Only pairs (a, l) are left: level is 2 here.
+            double *line = out.get() + place + (first[2][a] - first[2][before]);
+            for (std::size_t l = a; l < d; ++l)
+                line[l - a] = orderings(task.prefix, a, l) * sums[(a - task.a0) * width + l - task.a0];
+        }
+    });
     return give(std::move(out), {total});
 }
 
-}  // namespace
 }  // namespace svmfast
-
-void register_polynomial(nanobind::module_ &m) {
-    using namespace svmfast;
-    using namespace nb::literals;
-    m.def("power_sum_coefficients", &power_sum_coefficients, "points"_a.noconvert(), "weights"_a.noconvert(),
-          "threads"_a);
-    m.def("monomials_up_to", &monomials_up_to, "d"_a, "order"_a);
-}

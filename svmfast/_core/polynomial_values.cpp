@@ -4,8 +4,6 @@
 // result depends on the row alone, not on other rows, their order or the number of threads.
 //
 // Longer than 400 lines: one class, whose dense and sparse paths share the state of a call.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +13,8 @@
 #include <stdexcept>
 
 #include "aligned.hpp"
-#include "arrays.hpp"
 #include "fork.hpp"
+#include "loops.hpp"
 #include "math.hpp"
 #include "polynomial.hpp"
 #include "router.hpp"
@@ -26,13 +24,9 @@
 namespace svmfast {
 namespace {
 
-using In3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-
 constexpr double UNIT = 0x1p-53;
 // The value of the vectors' exp2 that stands for zero (simd/exp2.hpp).
 constexpr double VANISHED = 0x1p-1022;
-// Number of entries that a row may have beyond the variables; Python takes it from here.
-constexpr std::size_t SPARE_ENTRIES = 4096;
 // At least the loss of a sum of squares by underflow: svmfast.certificate.LEAST_SQUARE.
 constexpr double LEAST_SQUARE = 1e-300;
 // Nanoseconds of one term of a sparse row, and of one coefficient in one lane of a dense block: their ratio decides
@@ -46,13 +40,13 @@ struct SparseRow {
     double other = 0;  // sum of squares of the columns that occur in no monomial
 };
 
-class PolynomialValues {
+}  // namespace
+
+class PolynomialValues::Impl {
   public:
-    // features: the column of each variable, ascending. bound_degrees (cells, functions, top + 1) and bound_rest
-    // (cells, functions, 5) are those of svmfast.certificate.error_bounds.
-    PolynomialValues(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centers,
-                     In2<std::int32_t> orders, In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho,
-                     std::optional<In3> bound_degrees, std::optional<In3> bound_rest)
+    Impl(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centers, In2<std::int32_t> orders,
+         In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho, std::optional<In3<double>> bound_degrees,
+         std::optional<In3<double>> bound_rest)
         : cells(centers.shape(0)), d(centers.shape(1)), p(rho.shape(0)), W(SVMFAST_DISPATCH(polynomial_lanes)),
           gamma(gamma), about_zero(about_zero),
           table(std::vector<std::int32_t>(features.data(), features.data() + features.shape(0))), centers_(centers),
@@ -76,45 +70,37 @@ class PolynomialValues {
         router.emplace(table, cells, centers.data());
     }
 
-    // Decision values (n, p), squared distances from the center (n), cells (n), and bounds (n, p) or None. In single
-    // precision the bounds include its rounding errors.
-    nb::tuple values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,
-                     bool single_precision, Threads wanted) {
+    PolynomialAnswers values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,
+                             bool single_precision, Threads wanted) {
         bounds |= single_precision;
         if (bounds && !degrees_) throw std::invalid_argument("the polynomials have no bounds");
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<double[]> out(new double[n * p]), squared(new double[n]);
         std::unique_ptr<double[]> bound(bounds ? new double[n * p] : nullptr);
         std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
-        {
-            nb::gil_scoped_release release;
-            const Csr rows = csr(indptr, indices, values);
-            if (single_precision) pack_single();
-            const Threads threads = wanted.for_work(multiply_adds(rows, n));
-            // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache, because
-            // rows of a cell, which are far apart, are read again.
-            const std::size_t together = std::clamp<std::size_t>(96 * cells, 2048, 1 << 16);
-            in_parts(n, together, threads, [&](std::size_t begin, std::size_t end) {
-                router->route(rows, begin, end, cell.get());
-                evaluate(rows, begin, end, cell.get(), out.get(), squared.get(), bound.get(), single_precision);
-            });
-        }
-        nb::object given = nb::none();
-        if (bounds) given = nb::cast(give(std::move(bound), {n, p}));
-        return nb::make_tuple(give(std::move(out), {n, p}), give(std::move(squared), {n}), give(std::move(cell), {n}),
-                              given);
+        const Csr rows = csr(indptr, indices, values);
+        if (single_precision) pack_single();
+        const Threads threads = wanted.for_work(multiply_adds(rows, n));
+        // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache, because
+        // rows of a cell, which are far apart, are read again.
+        const std::size_t together = std::clamp<std::size_t>(96 * cells, 2048, 1 << 16);
+        in_parts(n, together, threads, [&](std::size_t begin, std::size_t end) {
+            router->route(rows, begin, end, cell.get());
+            evaluate(rows, begin, end, cell.get(), out.get(), squared.get(), bound.get(), single_precision);
+        });
+        PolynomialAnswers all{give(std::move(out), {n, p}), give(std::move(squared), {n}), give(std::move(cell), {n}),
+                              std::nullopt};
+        if (bounds) std::get<3>(all) = give(std::move(bound), {n, p});
+        return all;
     }
 
     Out<std::int32_t> nearest(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
                               Threads threads) const {
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
-        {
-            nb::gil_scoped_release release;
-            in_parts(n, 2048, threads, [&](std::size_t begin, std::size_t end) {
-                router->route(csr(indptr, indices, values), begin, end, cell.get());
-            });
-        }
+        in_parts(n, 2048, threads, [&](std::size_t begin, std::size_t end) {
+            router->route(csr(indptr, indices, values), begin, end, cell.get());
+        });
         return give(std::move(cell), {n});
     }
 
@@ -134,7 +120,7 @@ class PolynomialValues {
     In2<std::int32_t> orders_;
     In2<std::int64_t> starts_;
     In1<double> coefficients_, rho_;
-    std::optional<In3> degrees_, rest_;
+    std::optional<In3<double>> degrees_, rest_;
 
     Once packed_single;
     std::unique_ptr<SinglePolynomials> single;
@@ -439,25 +425,20 @@ class PolynomialValues {
     }
 };
 
-}  // namespace
-}  // namespace svmfast
-
-void register_polynomial_values(nanobind::module_ &m) {
-    using namespace svmfast;
-    using namespace nb::literals;
-    m.attr("SPARE_ENTRIES") = SPARE_ENTRIES;
-    nb::class_<PolynomialValues>(m, "PolynomialValues")
-        .def(nb::init<In1<std::int32_t>, double, bool, In2<double>, In2<std::int32_t>, In2<std::int64_t>, In1<double>,
-                      In1<double>, std::optional<In3>, std::optional<In3>>(),
-             "features"_a.noconvert(), "gamma"_a, "about_zero"_a, "centers"_a.noconvert(), "orders"_a.noconvert(),
-             "starts"_a.noconvert(), "coefficients"_a.noconvert(), "rho"_a.noconvert(),
-             "bound_degrees"_a.noconvert().none(), "bound_rest"_a.noconvert().none())
-        .def("values", &PolynomialValues::values, "indptr"_a.noconvert(), "indices"_a.noconvert(),
-             "values"_a.noconvert(), "bounds"_a, "single_precision"_a, "threads"_a,
-             nb::sig("def values(self, indptr: NDArray[numpy.int64], indices: NDArray[numpy.int32], values: "
-                     "NDArray[numpy.float64], bounds: bool, single_precision: bool, threads: int) -> "
-                     "tuple[NDArray[numpy.float64], "
-                     "NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.float64] | None]"))
-        .def("nearest", &PolynomialValues::nearest, "indptr"_a.noconvert(), "indices"_a.noconvert(),
-             "values"_a.noconvert(), "threads"_a);
+PolynomialValues::PolynomialValues(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centers,
+                                   In2<std::int32_t> orders, In2<std::int64_t> starts, In1<double> coefficients,
+                                   In1<double> rho, std::optional<In3<double>> bound_degrees,
+                                   std::optional<In3<double>> bound_rest)
+    : impl_(new Impl(features, gamma, about_zero, centers, orders, starts, coefficients, rho, bound_degrees,
+                     bound_rest)) {}
+PolynomialValues::~PolynomialValues() = default;
+PolynomialAnswers PolynomialValues::values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                                           bool bounds, bool single_precision, Threads threads) {
+    return impl_->values(indptr, indices, values, bounds, single_precision, threads);
 }
+Out<std::int32_t> PolynomialValues::nearest(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                                            Threads threads) const {
+    return impl_->nearest(indptr, indices, values, threads);
+}
+
+}  // namespace svmfast

@@ -1,14 +1,12 @@
 // The cell of each row, rows ordered by cell, and the Laplacian kernel that routed models may have.
 #include "routed.hpp"
 
-#include <nanobind/stl/tuple.h>
-
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
 #include <tuple>
 
-#include "arrays.hpp"
+#include "loops.hpp"
 #include "math.hpp"
 #include "router.hpp"
 #include "threads.hpp"
@@ -24,37 +22,25 @@ void in_blocks(std::size_t n, Threads threads, Body &&body) {
                  [&](std::size_t b, std::size_t) { body(b * BLOCK, std::min(n, (b + 1) * BLOCK)); });
 }
 
-// A tree of centers whose columns are 0, 1, 2, ...
-class CenterTree {
-  public:
-    CenterTree(In1<std::int64_t> children, In2<double> centers) : router_(built(children, centers)) {}
+}  // namespace
 
-    Out<std::int32_t> route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                            Threads threads) const {
-        const std::size_t n = indptr.shape(0) - 1;
-        std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
-        {
-            nb::gil_scoped_release unlocked;
-            const Csr rows = csr(indptr, indices, values);
-            in_blocks(n, threads.for_work(double(router_.cells()) * double(rows.indptr[n])),
-                      [&](std::size_t first, std::size_t last) { router_.route(rows, first, last, out.get()); });
-        }
-        return give(std::move(out), {n});
-    }
+Out<std::int32_t> CenterTree::route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                                    Threads threads) const {
+    const std::size_t n = indptr.shape(0) - 1;
+    std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
+    const Csr rows = csr(indptr, indices, values);
+    in_blocks(n, threads.for_work(double(router_.cells()) * double(rows.indptr[n])),
+              [&](std::size_t first, std::size_t last) { router_.route(rows, first, last, out.get()); });
+    return give(std::move(out), {n});
+}
 
-    std::int32_t cells() const { return router_.cells(); }
-
-  private:
-    Router router_;
-
-    static Router built(const In1<std::int64_t> &children, const In2<double> &centers) {
-        const std::size_t n = children.shape(0);
-        if (n == 0 || centers.shape(0) != n - 1) throw std::invalid_argument("one center for each node but the root");
-        std::vector<std::int32_t> columns(centers.shape(1));
-        std::iota(columns.begin(), columns.end(), 0);
-        return Router(ActiveColumns(std::move(columns)), children.data(), n, centers.data());
-    }
-};
+Router CenterTree::built(const In1<std::int64_t> &children, const In2<double> &centers) {
+    const std::size_t n = children.shape(0);
+    if (n == 0 || centers.shape(0) != n - 1) throw std::invalid_argument("one center for each node but the root");
+    std::vector<std::int32_t> columns(centers.shape(1));
+    std::iota(columns.begin(), columns.end(), 0);
+    return Router(ActiveColumns(std::move(columns)), children.data(), n, centers.data());
+}
 
 // Rows ordered by cell, keeping their order within a cell: (order, start of each cell, indptr, indices, values).
 std::tuple<Out<std::int64_t>, Out<std::int64_t>, Out<std::int64_t>, Out<std::int32_t>, Out<double>> group_rows(
@@ -69,19 +55,16 @@ std::tuple<Out<std::int64_t>, Out<std::int64_t>, Out<std::int64_t>, Out<std::int
         out_indptr(new std::int64_t[n + 1]);
     std::unique_ptr<std::int32_t[]> out_indices(new std::int32_t[nnz]);
     std::unique_ptr<double[]> out_values(new double[nnz]);
-    {
-        nb::gil_scoped_release unlocked;
-        for (std::size_t i = 0; i < n; ++i) ++start[cell.data()[i] + 1];
-        for (int c = 0; c < cells; ++c) start[c + 1] += start[c];
-        std::vector<std::int64_t> next(start.get(), start.get() + cells);
-        for (std::size_t i = 0; i < n; ++i) order[next[cell.data()[i]]++] = i;
-        out_indptr[0] = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            const std::int64_t begin = from[order[i]], length = from[order[i] + 1] - begin;
-            std::copy_n(indices.data() + begin, length, out_indices.get() + out_indptr[i]);
-            std::copy_n(values.data() + begin, length, out_values.get() + out_indptr[i]);
-            out_indptr[i + 1] = out_indptr[i] + length;
-        }
+    for (std::size_t i = 0; i < n; ++i) ++start[cell.data()[i] + 1];
+    for (int c = 0; c < cells; ++c) start[c + 1] += start[c];
+    std::vector<std::int64_t> next(start.get(), start.get() + cells);
+    for (std::size_t i = 0; i < n; ++i) order[next[cell.data()[i]]++] = i;
+    out_indptr[0] = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::int64_t begin = from[order[i]], length = from[order[i] + 1] - begin;
+        std::copy_n(indices.data() + begin, length, out_indices.get() + out_indptr[i]);
+        std::copy_n(values.data() + begin, length, out_values.get() + out_indptr[i]);
+        out_indptr[i + 1] = out_indptr[i] + length;
     }
     return {give(std::move(order), {n}), give(std::move(start), {static_cast<std::size_t>(cells) + 1}),
             give(std::move(out_indptr), {n + 1}), give(std::move(out_indices), {nnz}),
@@ -101,6 +84,8 @@ Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indic
     return give(std::move(out), {groups});
 }
 
+namespace {
+
 L1Panels l1_panels(const double *x, std::size_t n, std::size_t columns, double gamma) {
     L1Panels p;
     p.n = n;
@@ -118,99 +103,66 @@ L1Panels l1_panels(const double *x, std::size_t n, std::size_t columns, double g
 // Below this share of nonzero values vectors are stored as lists (see cells.cpp).
 constexpr double LISTED_SHARE = 0.1;
 
-class LaplacianSums {
-  public:
-    // Support vectors as sparse rows (indptr, indices, values).
-    LaplacianSums(double gamma, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                  In2<double> sv_coef, In1<double> rho) {
-        p.n = indptr.shape(0) - 1;
-        p.gamma = gamma;
-        p.lanes = SVMFAST_DISPATCH(laplacian_lanes);
-        if (sv_coef.shape(1) != p.n || sv_coef.shape(0) != rho.shape(0))
-            throw std::invalid_argument("coefficients and vectors are inconsistent");
-        pack(indptr.data(), indices.data(), values.data());
-        p.width = sv_coef.shape(0);
-        p.rho.assign(rho.data(), rho.data() + p.width);
-        p.coef.assign(p.panels() * p.width * p.lanes, 0.0);
-        for (std::size_t w = 0; w < p.width; ++w)
-            for (std::size_t i = 0; i < p.n; ++i)
-                p.coef[(i / p.lanes * p.width + w) * p.lanes + i % p.lanes] = sv_coef(w, i);
-    }
+}  // namespace
 
-    Out<double> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, Threads threads) const {
-        const std::size_t n = indptr.shape(0) - 1;
-        std::unique_ptr<double[]> out(new double[n * p.width]);
-        {
-            nb::gil_scoped_release unlocked;
-            const Csr rows = csr(indptr, indices, values);
-            in_blocks(n, threads, [&](std::size_t first, std::size_t last) {
-                SVMFAST_DISPATCH(laplacian_decisions, p, rows, first, last, out.get());
-            });
+LaplacianSums::LaplacianSums(double gamma, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                             In2<double> sv_coef, In1<double> rho) {
+    p.n = indptr.shape(0) - 1;
+    p.gamma = gamma;
+    p.lanes = SVMFAST_DISPATCH(laplacian_lanes);
+    if (sv_coef.shape(1) != p.n || sv_coef.shape(0) != rho.shape(0))
+        throw std::invalid_argument("coefficients and vectors are inconsistent");
+    pack(indptr.data(), indices.data(), values.data());
+    p.width = sv_coef.shape(0);
+    p.rho.assign(rho.data(), rho.data() + p.width);
+    p.coef.assign(p.panels() * p.width * p.lanes, 0.0);
+    for (std::size_t w = 0; w < p.width; ++w)
+        for (std::size_t i = 0; i < p.n; ++i)
+            p.coef[(i / p.lanes * p.width + w) * p.lanes + i % p.lanes] = sv_coef(w, i);
+}
+
+Out<double> LaplacianSums::decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                                  Threads threads) const {
+    const std::size_t n = indptr.shape(0) - 1;
+    std::unique_ptr<double[]> out(new double[n * p.width]);
+    const Csr rows = csr(indptr, indices, values);
+    in_blocks(n, threads, [&](std::size_t first, std::size_t last) {
+        SVMFAST_DISPATCH(laplacian_decisions, p, rows, first, last, out.get());
+    });
+    return give(std::move(out), {n, p.width});
+}
+
+void LaplacianSums::pack(const std::int64_t *indptr, const std::int32_t *indices, const double *values) {
+    const std::int64_t begin = indptr[0], end = indptr[p.n];
+    p.features = ActiveColumns::of(indices + begin, end - begin);
+    p.columns = p.features.size();
+    p.listed =
+        static_cast<double>(end - begin) < LISTED_SHARE * static_cast<double>(p.n) * static_cast<double>(p.columns);
+    if (p.listed)
+        p.list_start.assign(1, 0);
+    else
+        p.values.assign(p.panels() * p.columns * p.lanes, 0.0);
+    for (std::size_t i = 0; i < p.n; ++i) {
+        for (std::int64_t k = indptr[i]; k < indptr[i + 1]; ++k) {
+            const std::int32_t f = p.features.position(indices[k]);
+            if (p.listed)
+                p.list_column.push_back(f), p.list_value.push_back(values[k]);
+            else
+                p.values[(i / p.lanes * p.columns + f) * p.lanes + i % p.lanes] = values[k];
         }
-        return give(std::move(out), {n, p.width});
+        if (p.listed) p.list_start.push_back(p.list_column.size());
     }
-
-  private:
-    L1Panels p;
-
-    void pack(const std::int64_t *indptr, const std::int32_t *indices, const double *values) {
-        const std::int64_t begin = indptr[0], end = indptr[p.n];
-        p.features = ActiveColumns::of(indices + begin, end - begin);
-        p.columns = p.features.size();
-        p.listed =
-            static_cast<double>(end - begin) < LISTED_SHARE * static_cast<double>(p.n) * static_cast<double>(p.columns);
-        if (p.listed)
-            p.list_start.assign(1, 0);
-        else
-            p.values.assign(p.panels() * p.columns * p.lanes, 0.0);
-        for (std::size_t i = 0; i < p.n; ++i) {
-            for (std::int64_t k = indptr[i]; k < indptr[i + 1]; ++k) {
-                const std::int32_t f = p.features.position(indices[k]);
-                if (p.listed)
-                    p.list_column.push_back(f), p.list_value.push_back(values[k]);
-                else
-                    p.values[(i / p.lanes * p.columns + f) * p.lanes + i % p.lanes] = values[k];
-            }
-            if (p.listed) p.list_start.push_back(p.list_column.size());
-        }
-    }
-};
+}
 
 Out<double> laplacian_matrix(In2<double> x, In2<double> z, double gamma, Threads threads) {
     const std::size_t m = x.shape(0), n = z.shape(0);
     if (x.shape(1) != z.shape(1)) throw std::invalid_argument("vectors of different length");
     std::unique_ptr<double[]> out(new double[m * n]);
-    {
-        nb::gil_scoped_release unlocked;
-        const L1Panels p = l1_panels(z.data(), n, z.shape(1), gamma);
-        in_blocks(m, threads, [&](std::size_t first, std::size_t last) {
-            SVMFAST_DISPATCH(laplacian_values, p, x.data(), first, last, out.get());
-        });
-    }
+    const L1Panels p = l1_panels(z.data(), n, z.shape(1), gamma);
+    in_blocks(m, threads, [&](std::size_t first, std::size_t last) {
+        SVMFAST_DISPATCH(laplacian_values, p, x.data(), first, last, out.get());
+    });
     return give(std::move(out), {m, n});
 }
 
-}  // namespace
 }  // namespace svmfast
-
-void register_routed(nanobind::module_ &m) {
-    namespace nb = nanobind;
-    using namespace svmfast;
-    nb::class_<CenterTree>(m, "Router")
-        .def(nb::init<In1<std::int64_t>, In2<double>>(), nb::arg("children").noconvert(),
-             nb::arg("centers").noconvert())
-        .def("route", &CenterTree::route, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("threads"))
-        .def_prop_ro("cells", &CenterTree::cells);
-    m.def("count_columns", &count_columns, nb::arg("start").noconvert(), nb::arg("indices").noconvert());
-    m.def("group_rows", &group_rows, nb::arg("cell").noconvert(), nb::arg("cells"), nb::arg("indptr").noconvert(),
-          nb::arg("indices").noconvert(), nb::arg("values").noconvert());
-    nb::class_<LaplacianSums>(m, "LaplacianSums")
-        .def(nb::init<double, In1<std::int64_t>, In1<std::int32_t>, In1<double>, In2<double>, In1<double>>(),
-             nb::arg("gamma"), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("sv_coef").noconvert(), nb::arg("rho").noconvert())
-        .def("decide", &LaplacianSums::decide, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("threads"));
-    m.def("laplacian_matrix", &laplacian_matrix, nb::arg("x").noconvert(), nb::arg("z").noconvert(), nb::arg("gamma"),
-          nb::arg("threads"));
-}

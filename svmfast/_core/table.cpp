@@ -1,16 +1,13 @@
 // Converts columns of a table, each of its own type, to sparse rows.
-#include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <vector>
 
-#include "arrays.hpp"
 #include "growing.hpp"
+#include "loops.hpp"
 
 namespace svmfast {
 namespace {
-
-using Column = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Number of rows gathered at a time, so that their values stay in the cache.
 constexpr std::size_t tile_rows = 64;
@@ -28,75 +25,61 @@ Gather integers(std::size_t bits) {
     return bits == 8 ? gather<Small> : bits == 16 ? gather<Short> : bits == 32 ? gather<Int> : gather<Long>;
 }
 
-Gather gather_of(nb::dlpack::dtype type) {
-    using nb::dlpack::dtype_code;
-    const bool plain = type.lanes == 1 && (type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64);
-    if (plain && type.code == static_cast<std::uint8_t>(dtype_code::Float) && type.bits >= 32)
-        return type.bits == 32 ? gather<float> : gather<double>;
-    if (plain && type.code == static_cast<std::uint8_t>(dtype_code::Int))
-        return integers<std::int8_t, std::int16_t, std::int32_t, std::int64_t>(type.bits);
-    if (plain && type.code == static_cast<std::uint8_t>(dtype_code::UInt))
-        return integers<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(type.bits);
-    throw nb::type_error("columns of float32, float64 or integers");
+Gather gather_of(const Column &column) {
+    if (column.kind == Column::Kind::real) return column.bits == 32 ? gather<float> : gather<double>;
+    if (column.kind == Column::Kind::integer)
+        return integers<std::int8_t, std::int16_t, std::int32_t, std::int64_t>(column.bits);
+    return integers<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(column.bits);
 }
+
+}  // namespace
 
 // (indptr, indices, values) of the rows, in which zeros are not stored; or (row, column) of the first value in row
 // order that is not finite.
-nb::object table_rows(const std::vector<Column> &columns, std::size_t n) {
+TableRows table_rows(const std::vector<Column> &columns, std::size_t n) {
     const std::size_t d = columns.size();
     std::vector<Gather> gathers;
     for (const Column &column : columns) {
-        if (column.shape(0) != n) throw nb::value_error("columns of one length");
-        gathers.push_back(gather_of(column.dtype()));
+        if (column.size != n) throw std::invalid_argument("columns of one length");
+        gathers.push_back(gather_of(column));
     }
     Growing<std::int64_t> starts;
     Growing<std::int32_t> indices;
     Growing<double> values;
     std::size_t bad_row = n, bad_column = d;
-    {
-        nb::gil_scoped_release unlocked;
-        std::vector<double> tile(tile_rows * d);
-        starts.reserve_more(n + 1);
-        std::int64_t *start = starts.end();
-        *start++ = 0;
-        // Unused pages are never touched.
-        indices.reserve_more(n * d);
-        values.reserve_more(n * d);
-        std::int32_t *const indices_begin = indices.end();
-        double *const values_begin = values.end();
-        std::size_t stored = 0;
-        for (std::size_t first = 0; first < n && bad_row == n; first += tile_rows) {
-            const std::size_t rows = n - first < tile_rows ? n - first : tile_rows;
-            for (std::size_t j = 0; j < d; ++j) gathers[j](columns[j].data(), first, rows, tile.data() + j, d);
-            bool finite = true;
-            for (std::size_t at = 0; at < rows * d; ++at) finite &= tile[at] - tile[at] == 0;
-            for (std::size_t at = 0; !finite && at < rows * d && bad_row == n; ++at)
-                if (!std::isfinite(tile[at])) bad_row = first + at / d, bad_column = at % d;
-            for (std::size_t i = 0; i < rows; ++i) {
-                const double *row = tile.data() + i * d;
-                for (std::size_t j = 0; j < d; ++j) {
-                    // Always written, but kept only if it is not 0: no branch to mispredict.
-                    indices_begin[stored] = static_cast<std::int32_t>(j);
-                    values_begin[stored] = row[j];
-                    stored += row[j] != 0;
-                }
-                *start++ = static_cast<std::int64_t>(stored);
+    std::vector<double> tile(tile_rows * d);
+    starts.reserve_more(n + 1);
+    std::int64_t *start = starts.end();
+    *start++ = 0;
+    // Unused pages are never touched.
+    indices.reserve_more(n * d);
+    values.reserve_more(n * d);
+    std::int32_t *const indices_begin = indices.end();
+    double *const values_begin = values.end();
+    std::size_t stored = 0;
+    for (std::size_t first = 0; first < n && bad_row == n; first += tile_rows) {
+        const std::size_t rows = n - first < tile_rows ? n - first : tile_rows;
+        for (std::size_t j = 0; j < d; ++j) gathers[j](columns[j].data, first, rows, tile.data() + j, d);
+        bool finite = true;
+        for (std::size_t at = 0; at < rows * d; ++at) finite &= tile[at] - tile[at] == 0;
+        for (std::size_t at = 0; !finite && at < rows * d && bad_row == n; ++at)
+            if (!std::isfinite(tile[at])) bad_row = first + at / d, bad_column = at % d;
+        for (std::size_t i = 0; i < rows; ++i) {
+            const double *row = tile.data() + i * d;
+            for (std::size_t j = 0; j < d; ++j) {
+                // Always written, but kept only if it is not 0: no branch to mispredict.
+                indices_begin[stored] = static_cast<std::int32_t>(j);
+                values_begin[stored] = row[j];
+                stored += row[j] != 0;
             }
+            *start++ = static_cast<std::int64_t>(stored);
         }
-        indices.set_end(indices_begin + stored);
-        values.set_end(values_begin + stored);
-        starts.set_end(start);
     }
-    if (bad_row < n) return nb::make_tuple(bad_row, bad_column);
-    return nb::make_tuple(starts.give(), indices.give(), values.give());
+    indices.set_end(indices_begin + stored);
+    values.set_end(values_begin + stored);
+    starts.set_end(start);
+    if (bad_row < n) return std::make_tuple(bad_row, bad_column);
+    return std::make_tuple(starts.give(), indices.give(), values.give());
 }
 
-}  // namespace
 }  // namespace svmfast
-
-void register_table(nanobind::module_ &m) {
-    namespace nb = nanobind;
-    m.def("table_rows", &svmfast::table_rows, nb::arg("columns"), nb::arg("n"),
-          nb::sig("def table_rows(columns: list[NDArray[numpy.generic]], n: int) -> tuple[NDArray[numpy.int64], "
-                  "NDArray[numpy.int32], NDArray[numpy.float64]] | tuple[int, int]"));
-}

@@ -1,8 +1,6 @@
 // A simple fork-join loop. Threads are started for each call and end with it, so an idle svmfast has none. An atomic
 // counter assigns the items, so a slow core takes fewer of them.
 #pragma once
-#include <nanobind/nanobind.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -18,10 +16,10 @@
 namespace svmfast {
 
 // Multiply-adds that a thread computes in about a millisecond. For fewer the caller works alone: waiting for others to
-// start takes as long where all cores are busy. Tests set it to 0 (module.cpp), so that small problems use threads too.
+// start takes as long where all cores are busy. Tests set it to 0, so that small problems use threads too.
 inline std::atomic<double> least_threaded_work{4e7};
 
-// The number of threads that a caller allows: any integer from Python, limited to 1 .. MOST.
+// The number of threads that a caller allows: any integer, limited to 1 .. MOST.
 class Threads {
   public:
     static constexpr int MOST = 1024;
@@ -103,26 +101,3 @@ void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
 }
 
 }  // namespace svmfast
-
-namespace nanobind::detail {
-
-template <>
-struct type_caster<svmfast::Threads> {
-    NB_TYPE_CASTER(svmfast::Threads, const_name("int"))
-
-    bool from_python(handle source, std::uint8_t, cleanup_list *) noexcept {
-        if (!PyIndex_Check(source.ptr())) return false;
-        PyObject *number = PyNumber_Index(source.ptr());
-        if (!number) {
-            PyErr_Clear();
-            return false;
-        }
-        int overflow = 0;
-        const long long wanted = PyLong_AsLongLongAndOverflow(number, &overflow);
-        Py_DECREF(number);
-        value = svmfast::Threads(overflow > 0 ? svmfast::Threads::MOST : overflow < 0 ? 1 : wanted);
-        return true;
-    }
-};
-
-}  // namespace nanobind::detail

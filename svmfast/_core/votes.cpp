@@ -1,11 +1,10 @@
 // LIBSVM's votes while some signs are open: the lowest, the highest and the current number of votes for every class.
 #include <stdexcept>
 
-#include "arrays.hpp"
+#include "loops.hpp"
 #include "vote.hpp"
 
 namespace svmfast {
-namespace {
 
 // (3, n, k): a class certainly wins or loses a pair, or the pair is open and counts only towards the highest number.
 Out<std::int32_t> vote_counts(In2<bool> certain, In2<double> decisions, std::size_t k) {
@@ -13,31 +12,21 @@ Out<std::int32_t> vote_counts(In2<bool> certain, In2<double> decisions, std::siz
     if (k < 2 || p != k * (k - 1) / 2 || certain.shape(0) != n || certain.shape(1) != p)
         throw std::invalid_argument("one value and one mark for each row and pair of classes is needed");
     std::unique_ptr<std::int32_t[]> out(new std::int32_t[3 * n * k]());
-    {
-        nb::gil_scoped_release unlocked;
-        for (std::size_t row = 0; row < n; ++row) {
-            const double *value = decisions.data() + row * p;
-            const bool *sure = certain.data() + row * p;
-            std::int32_t *least = out.get() + row * k, *most = least + n * k, *votes = most + n * k;
-            each_pair(k, [&](std::size_t i, std::size_t j) {
-                const std::int32_t first = votes_for_first(*value++), certainly = *sure++, open = 1 - certainly;
-                least[i] += first & certainly;
-                least[j] += (1 - first) & certainly;
-                most[i] += first | open;
-                most[j] += (1 - first) | open;
-                votes[i] += first;
-                votes[j] += 1 - first;
-            });
-        }
+    for (std::size_t row = 0; row < n; ++row) {
+        const double *value = decisions.data() + row * p;
+        const bool *sure = certain.data() + row * p;
+        std::int32_t *least = out.get() + row * k, *most = least + n * k, *votes = most + n * k;
+        each_pair(k, [&](std::size_t i, std::size_t j) {
+            const std::int32_t first = votes_for_first(*value++), certainly = *sure++, open = 1 - certainly;
+            least[i] += first & certainly;
+            least[j] += (1 - first) & certainly;
+            most[i] += first | open;
+            most[j] += (1 - first) | open;
+            votes[i] += first;
+            votes[j] += 1 - first;
+        });
     }
     return give(std::move(out), {3, n, k});
 }
 
-}  // namespace
 }  // namespace svmfast
-
-void register_votes(nanobind::module_ &m) {
-    namespace nb = nanobind;
-    m.def("vote_counts", &svmfast::vote_counts, nb::arg("certain").noconvert(), nb::arg("decisions").noconvert(),
-          nb::arg("classes"));
-}

@@ -210,14 +210,13 @@ def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]
 
     `memory` limits the bytes of the names.
     """
-    from svmfast.formats._whole import check_unpacked, read_whole
     from svmfast.formats.source import open_source
 
     with open_source(source) as opened:
         allowance = Allowance(memory, opened.name, "list")
-        text = read_whole(opened, allowance, _UNPACKED_BYTES)
+        text = opened.read_whole(allowance, _UNPACKED_BYTES)
         needed = _NAME_BYTES * sum(map(text.count, (b"\n", b"\r", b"\0")))
-        check_unpacked(opened, len(text) + needed, 64 * _UNPACKED_BYTES)
+        opened.check_unpacked(len(text) + needed, 64 * _UNPACKED_BYTES)
         allowance.check(len(text) + needed)
     names = text.split(b"\0") if b"\0" in text else text.splitlines()
     return [os.fsdecode(name) for name in names if name]

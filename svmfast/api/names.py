@@ -6,7 +6,6 @@ import os
 
 from svmfast.display import fault_of_name
 from svmfast.errors import DataFormatError
-from svmfast.formats._whole import read_whole
 from svmfast.formats.source import open_source
 from svmfast.models.memory import Allowance
 
@@ -25,7 +24,7 @@ def read_names(source: str | os.PathLike[str], *, distinct: bool = False) -> tup
     """
     path = os.fspath(source)
     with open_source(path) as opened:
-        text = read_whole(opened, Allowance(_MOST_BYTES, path))
+        text = opened.read_whole(Allowance(_MOST_BYTES, path))
     try:
         lines = text.decode("utf-8-sig").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:

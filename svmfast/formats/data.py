@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from svmfast.errors import DataFormatError, OptionError
 from svmfast.formats._dataset import Dataset, RowStream, with_scaling
-from svmfast.formats.packing import ENDINGS
-from svmfast.formats.source import Closing, Source, SourceLike, is_packed, open_source
+from svmfast.formats.packing import ENDINGS, is_packed
+from svmfast.formats.source import Closing, Source, SourceLike, open_source
 from svmfast.formats.svmlight import CHUNK_BYTES, DataStream
 from svmfast.options import Reading
 from svmfast.progress import Progress, silent

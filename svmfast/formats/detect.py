@@ -8,11 +8,9 @@ from typing import Literal, cast
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelFormatError, NotAModelError, WrongTypeError
-from svmfast.formats._libsvm_header import is_model_key
-from svmfast.formats._whole import KILOBYTE, first_words, read_whole
 from svmfast.formats.container import MAGIC, container_bytes, parse_model
-from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
-from svmfast.formats.source import Source, SourceLike, open_source
+from svmfast.formats.libsvm_model import is_model_key, libsvm_model_bytes, parse_libsvm_model
+from svmfast.formats.source import KILOBYTE, Source, SourceLike, open_source
 from svmfast.formats.target import write_atomic
 from svmfast.models.base import Model, RecordModel
 from svmfast.models.expansion import KernelExpansion
@@ -50,12 +48,12 @@ class LoadedModel(Cacheless):
         return identity_of(self.model)
 
     def is_source(self, source: str | None) -> bool:
-        """Return whether `source` is this model's identity or, as in older files, the hash of its text."""
+        """Whether `source` is this model's identity or, as in older files, the hash of its text."""
         return source in (f"sha256:{self.sha256}", self.identity)
 
 
 def identity_of(model: Model) -> str:
-    """Return the hash of the text of a model, as ``sha256:...``.
+    """The hash of the text of a model, as ``sha256:...``.
 
     The text is that of a newly written file, so the hash depends neither on the file that the model came from
     (compressed, embedded in another model, ...), nor on how its numbers were printed or its keys ordered.
@@ -66,7 +64,7 @@ def identity_of(model: Model) -> str:
 
 
 def file_kind(start: bytes) -> FileKind:
-    """Return the kind of a file, given its start (decompressed): a kilobyte, or at least the first word."""
+    """The kind of a file, given its start (decompressed): a kilobyte, or at least the first word."""
     words = start.removeprefix(b"\xef\xbb\xbf").split(None, 1)
     if not words:
         return "empty" if len(start) < KILOBYTE else "data"
@@ -77,18 +75,12 @@ def file_kind(start: bytes) -> FileKind:
 
 
 def detect(source: SourceLike) -> FileKind:
-    """Return the kind of a file, by its content.
-
-    Parameters
-    ----------
-    source : path, bytes, seekable binary file object or opened Source
-        A file object keeps its position, and nothing is consumed from a Source.
-    """
+    """The kind of a file, by its content; a file object keeps its position."""
     if isinstance(source, Source):
-        return file_kind(first_words(source))
+        return file_kind(source.first_words())
     start = source.tell() if hasattr(source, "tell") and hasattr(source, "seek") else None
     with open_source(source) as opened:
-        kind = file_kind(first_words(opened))
+        kind = file_kind(opened.first_words())
     if start is not None:
         source.seek(start)
     return kind
@@ -104,22 +96,21 @@ def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
     with open_source(source) as opened:
         name, kind = opened.name, _kind_of_model(opened)
         allowance = Allowance(memory, name)
-        data = read_whole(opened, allowance)
+        data = opened.read_whole(allowance)
         stored = opened.consumed
     provenance: dict[str, str] = {}
     model: Model
     if kind == "libsvm-model":
         model, warnings = parse_libsvm_model(data, name, allowance)
     else:
-        model, container = parse_model(data, name, allowance)
-        provenance, warnings = dict(container.record.provenance), container.warnings
+        model, record, warnings = parse_model(data, name, allowance)
+        provenance = dict(record.provenance)
     allowance.check(model.working_bytes)
     return LoadedModel(model, name, kind, data, stored, provenance, tuple(warnings))
 
 
 def _kind_of_model(opened: Source) -> FileKind:
-    """Return which kind of model a file holds; raise an error if it holds none."""
-    start = first_words(opened)
+    start = opened.first_words()
     kind = file_kind(start)
     if kind == "empty":
         raise ModelFormatError(opened.name, None, "the file is empty", None, "expected a model")
@@ -137,12 +128,9 @@ def load_model(source: SourceLike, *, memory: int = MEMORY) -> Model:
 
 
 def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes:
-    """Return the text of a model's file: LIBSVM's format for a :class:`KernelExpansion`, else svmfast's.
+    """The text of a model's file: LIBSVM's format for a :class:`KernelExpansion`, else svmfast's.
 
-    Parameters
-    ----------
-    provenance : dict, optional
-        Provenance in addition to the model's own. LIBSVM's format cannot store it.
+    `provenance` is added to the model's own; LIBSVM's format cannot store it.
     """
     if isinstance(model, KernelExpansion):
         return libsvm_model_bytes(model)
@@ -166,7 +154,7 @@ def save_model(
         ``-`` is standard output. A file whose name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` is
         compressed.
     provenance : dict, optional
-        As in :func:`model_bytes`.
+        The origin of the model, in addition to its own. LIBSVM's format cannot store it.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any, Protocol
+from typing import Any
 
 from svmfast.errors import OptionError
 
@@ -17,6 +17,12 @@ MAGIC = {
     "bzip2": b"BZh",
     "xz": b"\xfd7zXZ\x00",
     "zstd": b"\x28\xb5\x2f\xfd",
+}
+#: The first bytes of formats that are not read.
+FOREIGN_MAGIC = {
+    "zip": b"PK\x03\x04",
+    "lz4": b"\x04\x22\x4d\x18",
+    "compress (.Z)": b"\x1f\x9d",
 }
 #: The compression format for each file extension.
 ENDINGS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
@@ -27,21 +33,6 @@ XZ_MEMORY = 136 << 20
 _PIECE = 1 << 20
 #: Compressed bytes passed to the module zstandard at a time: they unpack to at most 32 MiB.
 _ZSTD_SLICE = 1 << 10
-
-
-class Decoder(Protocol):
-    """A decompressor of one member of a compressed file."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    @property
-    def needs_input(self) -> bool: ...
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
 
 
 class _GzipDecoder:
@@ -99,7 +90,7 @@ class _ZstandardDecoder:
 
 
 def zstd_module() -> Any:
-    """Return the module that reads and writes zstd; None if there is none."""
+    """The module that reads and writes zstd; None if there is none."""
     for name in ("compression.zstd", "backports.zstd", "zstandard"):
         try:
             return importlib.import_module(name)
@@ -108,8 +99,16 @@ def zstd_module() -> Any:
     return None
 
 
-def new_decoder(packing: str) -> Decoder | None:
-    """Return a decoder for one member of a file; None for zstd if no module for it is installed."""
+def is_packed(start: bytes) -> bool:
+    """Whether an input that starts with these bytes is compressed in a known format."""
+    return start.startswith((*MAGIC.values(), *FOREIGN_MAGIC.values()))
+
+
+def new_decoder(packing: str) -> Any:
+    """A decoder for one member of a file, with the interface of ``bz2.BZ2Decompressor``.
+
+    None for zstd if no module for it is installed.
+    """
     if packing == "gzip":
         return _GzipDecoder()
     if packing == "bzip2":
@@ -120,17 +119,14 @@ def new_decoder(packing: str) -> Decoder | None:
         module = zstd_module()
         if module is None:
             return None
-        decoder: Decoder = (
-            _ZstandardDecoder(module) if module.__name__ == "zstandard" else module.ZstdDecompressor()
-        )
-        return decoder
+        return _ZstandardDecoder(module) if module.__name__ == "zstandard" else module.ZstdDecompressor()
     import lzma
 
     return lzma.LZMADecompressor(memlimit=XZ_MEMORY)
 
 
 def packing_of(name: str) -> str | None:
-    """Return the format in which a file of this name is compressed on output; None if it is not."""
+    """The format in which a file of this name is compressed on output; None if it is not."""
     return ENDINGS.get(os.path.splitext(name)[1])
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from svmfast.errors import DataFormatError, UnsupportedError
-from svmfast.formats._whole import first_words, read_whole
 from svmfast.formats.source import SourceLike, open_source
 from svmfast.models.memory import MEMORY, Allowance
 from svmfast.models.scaled import scaling_of
@@ -43,7 +42,7 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     """
     with open_source(source) as opened:
         allowance = Allowance(memory, opened.name, "range file")
-        text = read_whole(opened, allowance)
+        text = opened.read_whole(allowance)
         name = opened.name
     lines = _Lines(text, name)
     target = None
@@ -90,7 +89,7 @@ def read_scaling(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     from svmfast.formats.detect import file_kind, open_model
 
     with open_source(source) as opened:
-        if file_kind(first_words(opened)) not in ("svmfast-model", "libsvm-model"):
+        if file_kind(opened.first_words()) not in ("svmfast-model", "libsvm-model"):
             return read_ranges(opened, memory=memory)
         scaling = scaling_of(open_model(opened, memory=memory).model)
         if scaling is None:

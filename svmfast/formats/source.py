@@ -16,30 +16,29 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from svmfast.errors import CompressedDataError, FileAccessError, OptionError, WrongTypeError
-from svmfast.formats.packing import MAGIC, XZ_MEMORY, Decoder, new_decoder
-from svmfast.formats.target import Writer, write_atomic
-
-__all__ = ["Source", "SourceLike", "Writer", "open_source", "write_atomic"]
+from svmfast.formats.packing import FOREIGN_MAGIC, MAGIC, XZ_MEMORY, new_decoder
+from svmfast.models.memory import Allowance
 
 Self = TypeVar("Self", bound="Closing")
 
 #: Argument of :func:`open_source`: a path, ``-`` for standard input, the bytes themselves, a binary file.
 SourceLike = Any
 
+#: Number of bytes that identify the kind of a file.
+KILOBYTE = 1024
 _PACKED_BYTES = 1 << 17  # compressed bytes passed to a decompressor at a time
 _LINE_BYTES = 1 << 16  # read at a time in search of a line end
 _PIPE_BYTES = 1 << 20  # a larger pipe buffer allows fewer, larger reads
+_FIRST_BUFFER = 1 << 16
+#: Limits on a compressed model: decompressed bytes, and their ratio to the compressed size, which no model
+#: text exceeds.
+_UNPACKED_BYTES, _UNPACKED_RATIO = 64 << 20, 100
 
 _PLAIN_OR_PACKED = "expected plain text, gzip, bzip2 or xz"
-_FOREIGN_MAGIC = {
-    "zip": b"PK\x03\x04",
-    "lz4": b"\x04\x22\x4d\x18",
-    "compress (.Z)": b"\x1f\x9d",
-}
 
 
 class _Raw:
-    """The stored bytes of an input; returns those that are available, on request without waiting."""
+    """The stored bytes of an input, of which those that are available can be read without waiting."""
 
     def __init__(self, file: Any, name: str, owned: bool) -> None:
         self.file, self.name, self.owned = file, name, owned
@@ -47,41 +46,36 @@ class _Raw:
         self.consumed = 0
         self._read = _reader_of(file, name)
         self._descriptor: int | None = None  # set if reading may block and select() can be used
-        self._never_waits = isinstance(file, io.BytesIO)
+        self.never_waits = isinstance(file, io.BytesIO)
         if isinstance(file, io.BytesIO):
             self.size = file.getbuffer().nbytes
         with contextlib.suppress(OSError, AttributeError, ValueError):
             descriptor = file.fileno()
             status = os.fstat(descriptor)
             if stat.S_ISREG(status.st_mode):
-                self._never_waits = True
-                self.size = status.st_size
+                self.never_waits, self.size = True, status.st_size
             else:
                 self._descriptor = descriptor
                 if stat.S_ISFIFO(status.st_mode):
                     _widen_pipe(descriptor)
 
     def readinto(self, view: memoryview, wait: bool) -> int | None:
-        """Read at most ``len(view)`` bytes and return their number, which is 0 at the end.
-
-        If `wait` is false and no byte is available, return None.
-        """
+        """Read available bytes; return their number, 0 at the end, None if it would have to wait."""
         while True:
             if not wait and not self._ready(0):
                 return None
             try:
                 count = self._read(view)
             except OSError as error:
-                raise FileAccessError(
-                    self.name, None, f"cannot be read: {error.strerror or error}"
-                ) from error
+                what = f"cannot be read: {error.strerror or error}"
+                raise FileAccessError(self.name, None, what) from error
             if count is not None:
                 self.consumed += count
                 return count
             self._ready(None)  # a non-blocking descriptor without data: wait until it has some
 
     def _ready(self, timeout: float | None) -> bool:
-        if self._never_waits:
+        if self.never_waits:
             return True
         if self._descriptor is None:
             return False
@@ -125,11 +119,6 @@ def _widen_pipe(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
-def is_packed(start: bytes) -> bool:
-    """Return whether an input that starts with these bytes is compressed in a known format."""
-    return start.startswith((*MAGIC.values(), *_FOREIGN_MAGIC.values()))
-
-
 class Closing:
     """A context manager that closes itself."""
 
@@ -147,20 +136,16 @@ class Closing:
 class Source(Closing):
     """An opened input, whose decompressed bytes are read once, in order. A context manager.
 
-    Attributes
-    ----------
-    name : str
-        Its name in messages: the path as given, ``-``, ``<bytes>`` or the file object's name.
-    size : int or None
-        Number of stored (compressed) bytes if it is known in advance, for progress bars.
+    `name` is that in messages: the path as given, ``-``, ``<bytes>`` or the file object's name.
     """
 
     def __init__(self, file: Any, name: str, owned: bool) -> None:
         self.name = name
         self._raw = _Raw(file, name, owned)
+        #: Number of stored (compressed) bytes if it is known in advance.
         self.size = self._raw.size
         self._packing: str | None = None
-        self._decoder: Decoder | None = None
+        self._decoder: Any = None
         self._head: bytes | None = None  # not read yet: opening a pipe must not wait for its data
         self._ahead = bytearray()  # decompressed and inspected, but not consumed yet
 
@@ -181,45 +166,38 @@ class Source(Closing):
         return self
 
     def _start(self) -> bytes:
-        if self._head is None:
-            self._head = self._read_head()
-            self._decoder = self._new_decoder() if self._packing else None
-        return self._head
-
-    def _read_head(self) -> bytes:
         """Read until the first bytes identify the format: one byte for plain text, six for xz."""
-        head = b""
-        magics = [*MAGIC.values(), *_FOREIGN_MAGIC.values()]
+        if self._head is not None:
+            return self._head
+        head, magics = b"", (*MAGIC.values(), *FOREIGN_MAGIC.values())
         while not head or any(len(head) < len(m) and m.startswith(head) for m in magics):
             buffer = bytearray(16)
             count = self._raw.readinto(memoryview(buffer), wait=True)
             if not count:
                 break
             head += buffer[:count]
-        for packing, magic in _FOREIGN_MAGIC.items():
+        for packing, magic in FOREIGN_MAGIC.items():
             if head.startswith(magic):
                 raise self._damaged(f"packed with {packing}", _PLAIN_OR_PACKED)
         self._packing = next((p for p, magic in MAGIC.items() if head.startswith(magic)), None)
+        self._decoder = self._new_decoder() if self._packing else None
+        self._head = head
         return head
 
     def _damaged(self, what: str, expected: str = "expected a whole file") -> CompressedDataError:
         return CompressedDataError(self.name, None, what, None, expected)
 
-    def _new_decoder(self) -> Decoder:
-        assert self._packing is not None
-        decoder = new_decoder(self._packing)
+    def _new_decoder(self) -> Any:
+        decoder = new_decoder(str(self._packing))
         if decoder is None:
             expected = f"{_PLAIN_OR_PACKED}; install zstandard to read it"
             raise self._damaged(f"packed with {self._packing}", expected)
         return decoder
 
     def readinto(self, view: memoryview, wait: bool = True) -> int | None:
-        """Copy the bytes that are available into `view`, at least one.
+        """Copy the bytes that are available, at least one, and return their number.
 
-        Returns
-        -------
-        int or None
-            Number of bytes copied; 0 at the end of the input; None if `wait` is false and none is available.
+        It is 0 at the end of the input, and None if `wait` is false and no byte is available.
         """
         if self._ahead:
             count = min(len(self._ahead), len(view))
@@ -243,27 +221,36 @@ class Source(Closing):
         return len(data)
 
     def peek(self, least: int) -> bytes:
-        """Return the next decompressed bytes without consuming them.
-
-        At least `least` bytes are returned, or fewer if the input ends. Errors are those of :meth:`readinto`.
-        """
+        """At least `least` of the next bytes, or fewer if the input ends; they are not consumed."""
         while len(self._ahead) < least and self._look(least - len(self._ahead)):
             pass
         return bytes(self._ahead)
 
     def peek_line(self, most: int, start: int = 0) -> bytes:
-        """Return the next line with its end, or the first `most` bytes of it, without consuming them.
+        """The next line with its end, or the first `most` bytes of it, which are not consumed.
 
         `start` is the number of bytes of the lines before it that were returned already.
         """
-        seen, end = start, 0
-        while not end and seen < start + most:
+        seen, end, stop = start, 0, start + most
+        while not end and seen < stop:
             end = self._ahead.find(b"\n", seen) + 1
             seen = len(self._ahead)
-            if not end and not self._look(_LINE_BYTES):
+            if not end and not self._look(min(_LINE_BYTES, max(1, stop - seen))):
                 break
-        most += start
-        return bytes(self._ahead[start : min(end or most, most)])
+        return bytes(self._ahead[start : min(end or stop, stop)])
+
+    def first_words(self) -> bytes:
+        """The start of the input up to the end of its first line with a word, which is not consumed.
+
+        At most a kilobyte is read.
+        """
+        seen = b""
+        while len(seen) < KILOBYTE and not seen.strip():
+            line = self.peek_line(KILOBYTE - len(seen), len(seen))
+            if not line:
+                break
+            seen += line
+        return seen
 
     def _look(self, room: int) -> int:
         """Read at most `room` bytes that are not consumed, and return their number."""
@@ -281,24 +268,20 @@ class Source(Closing):
         return None if count is None else bytes(buffer[:count])
 
     def _unpack(self, room: int, wait: bool) -> bytes | None:
-        assert self._decoder is not None
         while True:
+            data: bytes | None = b""
             if self._decoder.eof:
-                following = self._next_member(wait)
-                if not following:
-                    return following
-                data = following
+                data = self._next_member(wait)
+                if not data:
+                    return data
             elif self._decoder.needs_input:
-                packed = self._packed(wait)
-                if packed is None:
+                data = self._packed(wait)
+                if data is None:
                     return None
-                if not packed:
+                if not data:
                     raise self._damaged(f"the {self._packing} data ends early")
-                data = packed
-            else:
-                data = b""
             try:
-                out = self._decoder.decompress(data, room)
+                out: bytes = self._decoder.decompress(data, room)
             except Exception as error:  # zlib.error, LZMAError, ZstdError, OSError of bz2: no common base
                 if self._packing == "xz" and "limit" in str(error):  # lzma has no exception class for this
                     what = f"unpacking the xz data takes more than {XZ_MEMORY >> 20} MiB"
@@ -309,27 +292,17 @@ class Source(Closing):
                 return out
 
     def _next_member(self, wait: bool) -> bytes | None:
-        """Return the start of the next member, after zero padding; b"" at the end, None if it must wait."""
-        assert self._decoder is not None
-        assert self._packing is not None
-        magic = MAGIC[self._packing]
-        rest = self._decoder.unused_data.lstrip(b"\0")
-        while len(rest) < len(magic):
-            more = self._packed(wait)
-            if more is None:
-                self._head = rest
-                if rest:  # keep the incomplete start for the next call, which begins with _head
-                    self._decoder = _Ended()
-                return None
-            if not more:
-                break
+        """The start of the next member, after zero padding; b"" at the end, None if it might have to wait."""
+        if not wait and not self._raw.never_waits:
+            return None
+        magic = MAGIC[str(self._packing)]
+        rest: bytes = self._decoder.unused_data.lstrip(b"\0")
+        while len(rest) < len(magic) and (more := self._packed(wait=True)):
             rest = (rest + more).lstrip(b"\0")
-        if not rest:
-            self._decoder = _Ended()
-            return b""
-        if not rest.startswith(magic):
+        if rest and not rest.startswith(magic):
             raise self._damaged(f"other bytes after the {self._packing} data", "expected nothing there")
-        self._decoder = self._new_decoder()
+        if rest:
+            self._decoder = self._new_decoder()
         return rest
 
     def verify(self) -> None:
@@ -342,20 +315,43 @@ class Source(Closing):
             while self.readinto(scratch):
                 pass
 
+    def check_unpacked(self, size: int, least: int = _UNPACKED_BYTES) -> None:
+        """Raise CompressedDataError if compressed data take `size` bytes of memory, far more than stored."""
+        if self.packing and size > max(least, _UNPACKED_RATIO * self.consumed):
+            what = f"the {self.packing} data unpacks to more than {_UNPACKED_RATIO} times its size"
+            raise self._damaged(what, "unpack the file first")
+
+    def read_whole(self, allowance: Allowance, least: int = _UNPACKED_BYTES) -> bytes:
+        """The rest of the input, decompressed; its length is added to the memory that `allowance` holds.
+
+        The text must fit twice, while it is being read. Up to `least` bytes, compressed data may unpack to
+        any multiple of their size, beyond them to no more than a model could be.
+        """
+        known = None if self.packing else self.size
+        if known is not None:
+            allowance.check(2 * known)
+        buffer = bytearray(_FIRST_BUFFER if known is None else known + 1)
+        used = 0
+        while True:
+            if used == len(buffer):
+                # Two copies exist while the buffer grows, and when it is converted to bytes.
+                most = (allowance.limit - allowance.held) // 2
+                allowance.check(2 * (used + 1))
+                buffer.extend(bytes(max(1, min(len(buffer), most - used))))
+            with memoryview(buffer) as view:
+                count = self.readinto(view[used:])
+            if not count:
+                break
+            used += count
+            self.check_unpacked(used, least)
+        with memoryview(buffer) as view:
+            text = bytes(view[:used])
+        allowance.take(used)
+        return text
+
     def close(self) -> None:
         """Close the file if it was opened here; a file object given by the caller stays open."""
         self._raw.close()
-
-
-class _Ended:
-    """Placeholder for a decoder between two members, when the unused bytes have already been taken."""
-
-    eof = True
-    unused_data = b""
-    needs_input = True
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        raise AssertionError("nothing to unpack")
 
 
 def open_source(source: SourceLike) -> Source:
@@ -369,9 +365,7 @@ def open_source(source: SourceLike) -> Source:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return Source(io.BytesIO(source), "<bytes>", owned=True)
     if isinstance(source, (str, os.PathLike)):
-        path = os.fspath(source)
-        if isinstance(path, bytes):
-            path = os.fsdecode(path)
+        path = os.fsdecode(source)
         if path == "-":
             if sys.stdin is None:
                 raise FileAccessError("-", None, "standard input is closed")

@@ -37,23 +37,17 @@ class Writer(Protocol):
 
 
 class Output:
-    """The file that :func:`write_atomic` yields: accepts bytes, and reports every failure as WriteError.
-
-    Attributes
-    ----------
-    stored : int
-        Bytes written to the file. For compressed output it is complete only after the ``with`` block.
-    """
+    """The file that :func:`write_atomic` yields: accepts bytes, and reports every failure as WriteError."""
 
     def __init__(self, file: Writer, packer: Packer | None) -> None:
         self._file, self._packer = file, packer
+        #: Bytes written to the file; if it is compressed, complete only after the ``with`` block.
         self.stored = 0
 
     def write(self, data: Any, /) -> int:
         """Write all of `data`; return its size."""
-        size = memoryview(data).nbytes
         self._store(data if self._packer is None else self._packer.pack(data))
-        return size
+        return memoryview(data).nbytes
 
     def flush(self) -> None:
         """Pass everything to the operating system; compressed output is only complete at its end."""
@@ -67,11 +61,6 @@ class Output:
     def _store(self, data: Any) -> None:
         self._file.write(data)
         self.stored += memoryview(data).nbytes
-
-
-def is_stdout(path: str) -> bool:
-    """Return whether an output is standard output, under any of its names."""
-    return path == "-" or _descriptor(path) == 1
 
 
 class _Reporting(io.FileIO):
@@ -125,18 +114,12 @@ def write_atomic(path: str | os.PathLike[str], *, pack: bool = True) -> Iterator
     ``/dev/fd/3``) are written directly. With `pack`, a file whose name ends in ``.gz``, ``.bz2``, ``.xz`` or
     ``.zst`` is compressed; the same content gives the same bytes.
 
-    Raises
-    ------
-    WriteError
-        Opening, writing, closing or renaming failed, for example because the disk is full.
-    OptionError
-        No module is installed that compresses the file (zstd).
-    BrokenPipeError
-        The reader of standard output has closed it; for other pipes this is a WriteError.
+    A WriteError: opening, writing, closing or renaming failed, for example because the disk is full. An
+    OptionError: no module is installed that compresses the file. A BrokenPipeError: the reader of standard
+    output has closed it; for other pipes this is a WriteError.
     """
     shown = os.fspath(path)
-    packing = packing_of(shown) if pack else None
-    packer = None if packing is None else Packer(packing)
+    packer = _packer(shown, pack)
     with _opened(shown) as file:
         output = Output(file, packer)
         yield output
@@ -146,9 +129,7 @@ def write_atomic(path: str | os.PathLike[str], *, pack: bool = True) -> Iterator
 def check_writable(path: str | os.PathLike[str], *, pack: bool = True) -> None:
     """Raise the errors that :func:`write_atomic` would raise after hours of work; change nothing."""
     shown = os.fspath(path)
-    packing = packing_of(shown) if pack else None
-    if packing is not None:
-        Packer(packing)
+    _packer(shown, pack)
     if shown == "-" or _descriptor(shown) is not None:
         return
     place, mode = _checked_place(shown)
@@ -158,17 +139,29 @@ def check_writable(path: str | os.PathLike[str], *, pack: bool = True) -> None:
             raise _Unused
 
 
-def stored_size(path: str | os.PathLike[str], content: bytes) -> int:
-    """Return the size in bytes that a file of this name and content has, compressed if the name says so."""
-    packing = packing_of(os.fspath(path))
-    if packing is None:
-        return len(content)
-    packer = Packer(packing)
-    return len(packer.pack(content)) + len(packer.finish())
-
-
 class _Unused(Exception):
     """Leaves a trial block, so that the file it opened is removed again."""
+
+
+def stored_size(path: str | os.PathLike[str], content: bytes) -> int:
+    """Size in bytes of a file of this name and content, compressed if the name says so."""
+    packer = _packer(os.fspath(path), True)
+    return len(content) if packer is None else len(packer.pack(content)) + len(packer.finish())
+
+
+def _packer(shown: str, pack: bool) -> Packer | None:
+    packing = packing_of(shown) if pack else None
+    return None if packing is None else Packer(packing)
+
+
+def is_stdout(path: str) -> bool:
+    """Whether an output is standard output, under any of its names."""
+    return path == "-" or _descriptor(path) == 1
+
+
+def _descriptor(shown: str) -> int | None:
+    own = _OWN_DESCRIPTOR.fullmatch(shown)
+    return int(own[1] or own[2]) if own else _NAMED_DESCRIPTOR.get(shown)
 
 
 @contextlib.contextmanager
@@ -178,32 +171,28 @@ def _opened(shown: str) -> Iterator[Writer]:
         yield output
         output.flush()
         return
-    descriptor = _descriptor(shown)
-    if descriptor is not None:
+    file: int | str | None = _descriptor(shown)
+    mode: int | None = stat.S_IFCHR
+    if isinstance(file, int):
         # Opening /dev/stdout again would start at offset 0 of a redirected file; its descriptor does not.
         if sys.stdout is not None:
             sys.stdout.flush()
         with _reported(shown):
-            copy = os.dup(descriptor)
-        with _buffered(copy, shown) as writer:
-            yield writer
-        return
-    place, mode = _checked_place(shown)
-    regular = mode is None or stat.S_ISREG(mode)
-    with _replacing(place, shown, mode) if regular else _buffered(place, shown) as writer:
+            file = os.dup(file)
+    else:
+        file, mode = _checked_place(shown)
+    replaces = isinstance(file, str) and (mode is None or stat.S_ISREG(mode))
+    with _replacing(str(file), shown, mode) if replaces else _buffered(file, shown) as writer:
         yield writer
 
 
-def _descriptor(shown: str) -> int | None:
-    own = _OWN_DESCRIPTOR.fullmatch(shown)
-    return int(own[1] or own[2]) if own else _NAMED_DESCRIPTOR.get(shown)
-
-
 def _checked_place(shown: str) -> tuple[str, int | None]:
-    """Return the path of the file to which any links lead, and its mode, or None if there is no file yet."""
+    """The path of the file to which any links lead, and its mode, or None if there is no file yet."""
+    mode = None
     with _reported(shown):
         place = _place_of(shown)
-        mode = _mode_of(place)
+        with contextlib.suppress(FileNotFoundError):
+            mode = os.stat(place).st_mode
     if mode is not None and stat.S_ISDIR(mode):
         raise WriteError(shown, os.strerror(errno.EISDIR))
     if mode is not None and stat.S_ISREG(mode) and not os.access(place, os.W_OK):
@@ -229,13 +218,6 @@ def _place_of(path: str) -> str:
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def _mode_of(place: str) -> int | None:
-    try:
-        return os.stat(place).st_mode
-    except FileNotFoundError:
-        return None
-
-
 @contextlib.contextmanager
 def _buffered(file: int | str, shown: str) -> Iterator[Writer]:
     with _reported(shown):
@@ -249,6 +231,28 @@ def _buffered(file: int | str, shown: str) -> Iterator[Writer]:
         # The exception that is being raised matters more than an error while closing.
         with contextlib.suppress(OSError, WriteError, ValueError):
             writer.close()
+        raise
+
+
+@contextlib.contextmanager
+def _replacing(place: str, shown: str, mode: int | None) -> Iterator[Writer]:
+    folder, name = os.path.split(place)
+    temporary = os.path.join(folder, f".{_start_of(name)}.{os.urandom(6).hex()}.svmfast.tmp")
+    # O_EXCL: never an existing file. 0o666: the umask sets the permissions, as for any new file.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+    try:
+        # Inside the try block, so that the file is removed even if a signal arrives right after opening it.
+        with _reported(shown):
+            descriptor = os.open(temporary, flags, 0o666)
+        with _buffered(descriptor, shown) as writer:
+            yield writer
+        with _reported(shown):
+            if mode is not None:
+                os.chmod(temporary, mode & 0o777)  # set-user-ID is not for new content
+            os.replace(temporary, place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         raise
 
 
@@ -270,26 +274,3 @@ def _start_of(name: str) -> str:
     while len(os.fsencode(begin)) > _SHOWN_NAME:
         begin = begin[:-1]
     return begin
-
-
-@contextlib.contextmanager
-def _replacing(place: str, shown: str, mode: int | None) -> Iterator[Writer]:
-    folder, name = os.path.split(place)
-    temporary = os.path.join(folder, f".{_start_of(name)}.{os.urandom(6).hex()}.svmfast.tmp")
-    try:
-        # Inside the try block, so that the file is removed even if a signal arrives right after opening it.
-        with _reported(shown):
-            # O_EXCL: never an existing file. 0o666: the umask sets the permissions, as for any new file.
-            descriptor = os.open(
-                temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666
-            )
-        with _buffered(descriptor, shown) as writer:
-            yield writer
-        with _reported(shown):
-            if mode is not None:
-                os.chmod(temporary, mode & 0o777)  # set-user-ID is not for new content
-            os.replace(temporary, place)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise

@@ -164,8 +164,12 @@ class Head:
         if k == 2:
             voted: FloatArray = np.where(first[:, 0], labels[0], labels[1])
             return voted
-        winner: FloatArray = labels[np.argmax(_votes(first, k), axis=1)]
+        winner: FloatArray = labels[np.argmax(self.votes(decisions), axis=1)]
         return winner
+
+    def votes(self, decisions: FloatArray) -> NDArray[Any]:
+        """The number of pairs that each class wins, ``(n, k)``; whole numbers."""
+        return _votes(decisions > 0, self.n_classes)
 
     def probabilities(self, decisions: FloatArray) -> FloatArray:
         """Return LIBSVM's probability estimates (svm_predict_probability).

@@ -25,14 +25,21 @@ from svmfast.models.head import Head
 from svmfast.models.scaled import scaling_of, with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows, as_rows
-from svmfast.sklearn.checks import validate_data
 from svmfast.threads import usable_cores
+
+try:
+    from sklearn.utils.validation import validate_data
+except ImportError:  # before scikit-learn 1.6
+
+    def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        return estimator._validate_data(X, y, **options)
 
 
 class ModelEstimator(BaseEstimator, ABC):
     """An estimator that predicts with `model_`, a model of svmfast."""
 
     model_: Model
+    report_: Any
     n_features_in_: int
     n_jobs: int | None
     random_state: Any
@@ -43,7 +50,7 @@ class ModelEstimator(BaseEstimator, ABC):
         return tags
 
     def _training_rows(self, X: Any, y: Any, *, numeric: bool) -> tuple[Rows, NDArray[Any]]:
-        """Check rows and targets, store the number and names of the features, and return both."""
+        """Check rows and targets; store the number and names of the features."""
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2, y_numeric=numeric
         )
@@ -51,10 +58,10 @@ class ModelEstimator(BaseEstimator, ABC):
 
     @abstractmethod
     def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
-        """Return checked rows and numeric targets: values, or svmfast's labels for the classes."""
+        """Checked rows and numeric targets: values, or svmfast's labels for the classes."""
 
     def _targets_of(self, targets: FloatArray) -> NDArray[Any]:
-        """Return numeric targets as the values or classes that scikit-learn expects."""
+        """Values, or classes as scikit-learn knows them."""
         return targets
 
     def _named(self, model: Model) -> Model:
@@ -67,14 +74,13 @@ class ModelEstimator(BaseEstimator, ABC):
         return predict(self.model_, as_rows(X), probability=probability, threads=self._threads())
 
     def _threads(self) -> int | None:
-        """Return the number of threads for `n_jobs`; negative values count back from the cores (joblib)."""
+        """Threads for `n_jobs`; as in joblib, negative values count back from the cores."""
         jobs = self.n_jobs
         if jobs == 0:
             raise ValueError("n_jobs == 0 has no meaning")
         return jobs if jobs is None or jobs > 0 else max(1, usable_cores() + 1 + jobs)
 
     def _seed(self) -> int:
-        """Return svmfast's seed for `random_state`."""
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
 
@@ -82,10 +88,11 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
     """A classifier that predicts with `model_`."""
 
     classes_: NDArray[Any]
+    C: float
     class_weight: Any
 
     def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
-        """Return checked rows and svmfast's labels for their classes, and set `classes_`."""
+        """Set `classes_`, too."""
         rows, y = self._training_rows(X, y, numeric=False)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -97,7 +104,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return self.classes_[self._places(targets)]
 
     def _class_weights(self, labels: FloatArray) -> dict[int, float]:
-        """Return the factors of C from `class_weight` by svmfast's labels, without those that are 1."""
+        """Factors of C other than 1, by svmfast's labels."""
         y = self._targets_of(labels)
         found = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         pairs = zip(self._labels.tolist(), found.tolist(), strict=True)
@@ -186,7 +193,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return True
 
     def _places(self, predicted: FloatArray) -> NDArray[np.intp]:
-        """Return the indices of labels in `classes_`."""
+        """Indices of labels in `classes_`."""
         return np.searchsorted(self._labels, predicted.astype(np.int64))
 
 
@@ -194,7 +201,6 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
     """A regressor that predicts with `model_`."""
 
     def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
-        """Return checked rows and their values."""
         rows, y = self._training_rows(X, y, numeric=True)
         return rows, np.asarray(y, dtype=np.float64)
 
@@ -215,40 +221,25 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
 def _vote_values(
     pairs: FloatArray, head: Head, order: NDArray[np.intp], predicted: NDArray[np.intp]
 ) -> FloatArray:
-    """Return a value for each class from those of the pairs: votes plus a confidence below 1/3."""
+    """A value for each class from those of the pairs: votes plus a confidence below 1/3, as scikit-learn's.
+
+    `order` sorts the model's classes, and `predicted` are places in that order.
+    """
     k = len(order)
-    place = np.argsort(order)  # the indices of the model's classes in classes_
-    votes, sums = np.zeros((len(pairs), k)), np.zeros((len(pairs), k))
-    for number, (i, j) in enumerate(zip(*np.triu_indices(k, 1), strict=True)):
-        first, second, value = place[i], place[j], pairs[:, number]
-        votes[:, first] += value > 0
-        votes[:, second] += value <= 0
+    sums = np.zeros((len(pairs), k))
+    for value, first, second in zip(pairs.T, *np.triu_indices(k, 1), strict=True):
         sums[:, first] += value
         sums[:, second] -= value
-    values: FloatArray = votes + sums / (3 * (np.abs(sums) + 1))
+    values: FloatArray = (head.votes(pairs) + sums / (3 * (np.abs(sums) + 1)))[:, order]
     # Ties go to LIBSVM's first class, whatever its sum is.
     tied = np.flatnonzero(values.argmax(axis=1) != predicted)
     values[tied, predicted[tied]] = np.nextafter(values[tied].max(axis=1), np.inf)
     return values
 
 
-def kernel_width(gamma: float | str, rows: Rows) -> float:
-    """Return the value of `gamma`, with "scale" and "auto" as in scikit-learn's SVC."""
-    if isinstance(gamma, str):
-        if gamma == "auto":
-            return 1 / rows.n_columns
-        if gamma != "scale":
-            raise ValueError(f"gamma is '{gamma}'; expected 'scale', 'auto' or a positive number")
-        n = len(rows) * rows.n_columns
-        mean = rows.values.sum() / n
-        variance = (rows.values**2).sum() / n - mean**2
-        return float(1 / (rows.n_columns * variance)) if variance > 0 else 1.0
-    return float(gamma)
-
-
 @contextmanager
 def as_value_errors() -> Iterator[None]:
-    """Convert svmfast's errors about parameters to the ValueError that scikit-learn's tools expect."""
+    """Turn svmfast's errors about parameters into the ValueError that scikit-learn's tools expect."""
     try:
         yield
     except (OptionError, SingleClassError) as error:

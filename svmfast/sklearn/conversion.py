@@ -22,6 +22,7 @@ from svmfast.models.answer import answer
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import scaling_of, unscaled, with_scaling
+from svmfast.options import MEMORY
 from svmfast.rows import Rows
 from svmfast.score import values_differing_percent
 from svmfast.threads import thread_count
@@ -72,7 +73,7 @@ class ConversionReport:
 
 @dataclass(frozen=True, eq=False)
 class _Conversion:
-    """An exact model, rows to convert it on, rows to choose the conversion on, and the limits."""
+    """An exact model, rows to convert it on and to choose the conversion on, limits, a method's options."""
 
     exact: KernelExpansion
     rows: Rows
@@ -84,105 +85,113 @@ class _Conversion:
     threads: int
 
     def convert(self, method: str) -> Model:
-        """Return the exact model converted by a method."""
-        given: dict[str, Any] = {"threads": self.threads, "seed": self.seed, **self.options}
+        """Convert the exact model; the method's own options come before those made of the limits."""
         if method == "exact":
             return self.exact
+        limits: dict[str, Any] = {}
+        inputs: tuple[Any, ...] = (self.exact, self.rows)
         if method == "approximate":
-            made = _run(method, self.exact, self.rows, **{"max_bytes": self.max_bytes, **given})
+            limits = {"max_bytes": self.max_bytes}
         elif method == "compress":
-            goal: dict[str, Any] = {}
-            if not {"sv", "ratio", "max_diff", "max_bytes"} & given.keys():
-                goal = {"max_bytes": self.max_bytes} if self.max_bytes else {"max_diff": self.max_diff}
-            made = _run(method, self.exact, self.rows, **{**goal, **given})
+            if not {"sv", "ratio", "max_diff", "max_bytes"} & self.options.keys():
+                limits = {"max_bytes": self.max_bytes} if self.max_bytes else {"max_diff": self.max_diff}
         elif method == "cascade":
-            options = {"seed": self.seed, "threads": self.threads}
-            fast = _run("compress", self.exact, self.rows, ratio=0.05, **options)
-            limits = {
-                "max_diff": self.max_diff,
-                "force": True,
-            }  # the machine that predicts may be another one
-            made = _run(method, fast.model, self.exact, self.rows, **{**limits, **given})
+            inputs = (self._run("compress", *inputs, ratio=0.05), *inputs)
+            # Forced, since the machine that predicts may be another one.
+            limits = {"max_diff": self.max_diff, "force": True}
         else:
-            fit = {"fit": "values"} if method == "dcpred" else {}
-            made = _run(method, self.rows, exact=self.exact, **{**fit, **given})
-        model: Model = made.model
-        return model
+            inputs, limits = (self.rows,), {"exact": self.exact}
+            limits |= {"fit": "values"} if method == "dcpred" else {}
+        return self._run(method, *inputs, **{**limits, **self.options})
 
-    def _predicted(self, model: Model, rows: Rows) -> np.ndarray[Any, Any]:
-        """Return a model's predictions for rows, including its fallback."""
-        exact = getattr(model, "exact", None)
-        return answer(model, rows, exact=exact, threads=self.threads).predicted
+    def _run(self, method: str, *inputs: Any, **options: Any) -> Model:
+        given = {"threads": self.threads, "seed": self.seed, **options}
+        made = function_of(method_named(method))(*inputs, **given)
+        assert made.model is not None, "a refusal is an error"
+        return made.model
 
     def difference(self, model: Model, rows: Rows) -> float:
-        """Return the difference between a model and the exact one on rows, as in ConversionReport."""
+        """The difference from the exact model on rows, as in ConversionReport."""
         if model is self.exact:
             return 0.0
         if len(rows) < LEAST_HELD_OUT:
             return math.nan
-        theirs, ours = self._predicted(self.exact, rows), self._predicted(model, rows)
+        theirs, ours = (
+            answer(one, rows, exact=getattr(one, "exact", None), threads=self.threads).predicted
+            for one in (self.exact, model)
+        )
         if not self.exact.head.is_regression:
             return float(np.mean(ours != theirs))
         return values_differing_percent(ours, theirs) / 100
 
+    def in_words(self, difference: float) -> str:
+        """The difference as a clause."""
+        if self.exact.head.is_regression:
+            return f"values differ by {difference:.2%} of their spread"
+        return f"{difference:.2%} of the labels differ"
+
     def cost(self, model: Model) -> float:
-        """Return the multiply-adds per row; for a cascade, those of its fast half."""
+        """Multiply-adds per row; for a cascade, those of its fast half."""
         inner: Any = getattr(model, "fast", model)
         return float(inner.multiply_adds(self.rows[:1000]))
 
-    def size(self, model: Model) -> int:
-        """Return the size of a model's file."""
-        return len(model_bytes(model))
+    def fits(self, model: Model) -> bool:
+        """Whether a model's file is as small as required."""
+        return self.max_bytes is None or len(model_bytes(model)) <= self.max_bytes
+
+    def first_that_fits(self, tried: dict[str, str]) -> tuple[str, Model]:
+        """The first method that meets the limits with less than half of the multiply-adds, and its model."""
+        exact = self.exact
+        exact_cost = self.cost(exact)
+        linear = exact.n_features * max(1, exact.head.n_functions)
+        if exact_cost <= max(FEW_OPERATIONS, NEARLY_LINEAR * linear) and self.fits(exact):
+            tried["exact"] = "already fast: a conversion would hardly be faster"
+            return "exact", exact
+        for method in ("approximate", "compress", "dcpred"):
+            try:
+                model = self.convert(method)
+            except _REFUSED as error:
+                tried[method] = str(error)
+                continue
+            difference, cost = self.difference(model, self.choosing), self.cost(model)
+            tried[method] = f"{self.in_words(difference)}, costs {cost / exact_cost:.2%} of the exact model"
+            if self.fits(model) and difference <= self.max_diff and cost <= exact_cost / 2:
+                return method, model
+        return "exact", exact
 
 
 def convert(
     exact: Model, rows: Rows, method: str, *, max_diff: float, max_bytes: int | None,
     options: Mapping[str, Any] | None, seed: int, threads: int | None,
 ) -> tuple[Model, ConversionReport]:  # fmt: skip
-    """Convert an exact model to a fast one; return it with a report.
+    """Convert an exact model, with or without a scaling in front, to a fast one.
 
-    Parameters
-    ----------
-    exact : KernelExpansion, or one with a scaling in front
-    rows : Rows
-        Rows in the form that the exact model takes.
-    method : str
-        One of :data:`METHODS`. auto: the first of approximate, compress and dcpred that meets the limits
-        and takes less than half of the multiply-adds; the exact model itself if there is none.
-    max_diff : float
-    max_bytes : int or None
-    options : mapping or None
-        Options of the method.
-    seed : int
-    threads : int or None
-
-    Raises
-    ------
-    ValueError
-        There is no such method, or options were given for auto.
-    NegativeAnswerError, UnsupportedError
-        The method cannot convert this model, or not within the size limit.
+    `rows` are in the form that the exact model takes; `options` are those of the method. auto is the first of
+    approximate, compress and dcpred that meets the limits and takes less than half of the multiply-adds, or
+    the exact model itself. A ValueError: there is no such method, or auto got options; other errors: the
+    method cannot convert this model, or not within the limit on its size.
     """
     max_diff = checked("max_diff", max_diff, Share(zero=True, whole=True))
     if method not in METHODS:
         raise ValueError(f"method is '{method}'; expected one of {', '.join(METHODS)}")
     if options and method in ("auto", "exact"):
         raise ValueError(f"method_options need a method; method is '{method}'")
+    options = options or {}
     scaling, inner = scaling_of(exact), unscaled(exact)
     if not isinstance(inner, KernelExpansion):
         raise UnsupportedError(f"{inner.kind} is converted already", "give the exact machine")
-    if scaling is not None:
-        rows = scaling.apply(rows)
+    if scaling is not None:  # the scaled rows are divided into parts, which are copies
+        rows = scaling.apply(rows, memory=options.get("memory", MEMORY), copies=2)
     rows, choosing, measuring = _parts(rows, seed)
-    work = _Conversion(inner, rows, choosing, max_diff, max_bytes, options or {}, seed, thread_count(threads))
+    work = _Conversion(inner, rows, choosing, max_diff, max_bytes, options, seed, thread_count(threads))
     tried: dict[str, str] = {}
     if method == "auto":
-        method, model = _first_that_fits(work, tried)
+        method, model = work.first_that_fits(tried)
     else:
         model = work.convert(method)
     report = ConversionReport(
-        method, work.difference(model, measuring), work.cost(model), work.cost(inner), work.size(model),
-        work.size(inner), tried,
+        method, work.difference(model, measuring), work.cost(model), work.cost(inner),
+        len(model_bytes(model)), len(model_bytes(inner)), tried,
     )  # fmt: skip
     if max_bytes is not None and report.bytes > max_bytes:
         raise NegativeAnswerError(
@@ -190,7 +199,7 @@ def convert(
         )
     if report.difference > max_diff:
         warnings.warn(
-            f"{method}: {_differ(work.exact, report.difference)}, more than max_diff ({max_diff:.2%}); "
+            f"{method}: {work.in_words(report.difference)}, more than max_diff ({max_diff:.2%}); "
             "another method, or more landmarks or vectors, may come closer",
             ConvergenceWarning,
             stacklevel=3,
@@ -211,35 +220,3 @@ def _parts(rows: Rows, seed: int) -> tuple[Rows, Rows, Rows]:
     ends = (0, held_out, 2 * held_out, len(first))
     choosing, measuring, rest = (rows.take((start <= place) & (place < end)) for start, end in pairwise(ends))
     return rest, choosing, measuring
-
-
-def _differ(exact: Model, difference: float) -> str:
-    if exact.head.is_regression:
-        return f"values differ by {difference:.2%} of their spread"
-    return f"{difference:.2%} of the labels differ"
-
-
-def _run(name: str, *given: Any, **options: Any) -> Any:
-    return function_of(method_named(name))(*given, **options)
-
-
-def _first_that_fits(work: _Conversion, tried: dict[str, str]) -> tuple[str, Model]:
-    exact = work.exact
-    exact_cost = work.cost(exact)
-    linear = exact.n_features * max(1, exact.head.n_functions)
-    small = work.max_bytes is None or work.size(exact) <= work.max_bytes
-    if small and exact_cost <= max(FEW_OPERATIONS, NEARLY_LINEAR * linear):
-        tried["exact"] = "already fast: a conversion would hardly be faster"
-        return "exact", exact
-    for method in ("approximate", "compress", "dcpred"):
-        try:
-            model = work.convert(method)
-        except _REFUSED as error:
-            tried[method] = str(error)
-            continue
-        difference, cost = work.difference(model, work.choosing), work.cost(model)
-        tried[method] = f"{_differ(exact, difference)}, costs {cost / exact_cost:.2%} of the exact model"
-        fits = work.max_bytes is None or work.size(model) <= work.max_bytes
-        if fits and difference <= work.max_diff and cost <= exact_cost / 2:
-            return method, model
-    return "exact", exact

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from sklearn.base import clone
@@ -9,18 +10,35 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 
 from svmfast.importers.estimators import model_of
-from svmfast.rows import Rows
 from svmfast.sklearn.base import ModelClassifier, ModelEstimator, ModelRegressor, as_value_errors
-from svmfast.sklearn.conversion import ConversionReport, convert
+from svmfast.sklearn.conversion import convert
 
 Self = TypeVar("Self", bound="_Fast")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Fast(ModelEstimator):
     """An estimator that fits an exact machine and converts it."""
 
-    report_: ConversionReport
     _kind: ClassVar[type]
+
+    C: float = 1.0
+    kernel: str = "rbf"
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    tol: float = 1e-3
+    cache_size: float = 200
+    max_iter: int = -1
+    method: str = "auto"
+    max_diff: float = 0.005
+    max_bytes: int | None = None
+    method_options: dict[str, Any] | None = None
+    estimator: Any = None
+    keep_exact: bool = False
+    n_jobs: int | None = None
+    random_state: Any = 0
 
     def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the exact machine, and convert it.
@@ -37,45 +55,30 @@ class _Fast(ModelEstimator):
         self
         """
         rows, targets = self._training_set(X, y)
-        machine = self._fit_machine(X, self._targets_of(targets), sample_weight)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        machine = self._machine().fit(X, self._targets_of(targets), **weights)
         if hasattr(machine, "classes_"):  # those of a frozen machine may differ
             self.classes_ = machine.classes_
-        self._convert(machine, rows)
-        self.model_ = self._named(self.model_)
-        return self
-
-    def _machine(self) -> Any:
-        """Return the machine to fit: the given one, or scikit-learn's with this estimator's parameters."""
-        if self.estimator is not None:
-            return clone(self.estimator)
-        own = self.get_params(deep=False)
-        kind = self._kind
-        return kind(**{name: own[name] for name in kind().get_params() if name in own})
-
-    def _fit_machine(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        machine = self._machine()
-        if sample_weight is None:
-            return machine.fit(X, y)
-        return machine.fit(X, y, sample_weight=sample_weight)
-
-    def _convert(self, machine: Any, rows: Rows) -> None:
         self.exact_estimator_ = machine if self.keep_exact else None
         last = machine[-1] if isinstance(machine, Pipeline) else machine
         self.n_iter_ = getattr(last, "n_iter_", None)
         with as_value_errors():
-            exact = model_of(machine)
-            self.model_, self.report_ = convert(
-                exact,
-                rows,
-                self.method,
-                max_diff=self.max_diff,
-                max_bytes=self.max_bytes,
-                options=self.method_options,
-                seed=self._seed(),
-                threads=self._threads(),
-            )
+            model, self.report_ = convert(
+                model_of(machine), rows, self.method, max_diff=self.max_diff, max_bytes=self.max_bytes,
+                options=self.method_options, seed=self._seed(), threads=self._threads(),
+            )  # fmt: skip
+        self.model_ = self._named(model)
+        return self
+
+    def _machine(self) -> Any:
+        """The machine to fit: the given one, or scikit-learn's with this estimator's parameters."""
+        if self.estimator is not None:
+            return clone(self.estimator)
+        own = self.get_params(deep=False)
+        return self._kind(**{name: own[name] for name in self._kind().get_params() if name in own})
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FastSVC(_Fast, ModelClassifier):
     """C-support vector classification with fast prediction: scikit-learn's SVC, converted after fitting.
 
@@ -128,36 +131,10 @@ class FastSVC(_Fast, ModelClassifier):
 
     _kind = SVC
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: str = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        max_iter: int = -1,
-        method: str = "auto",
-        max_diff: float = 0.005,
-        max_bytes: int | None = None,
-        method_options: dict[str, Any] | None = None,
-        estimator: Any = None,
-        keep_exact: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.C, self.kernel, self.degree, self.gamma, self.coef0 = C, kernel, degree, gamma, coef0
-        self.shrinking, self.tol, self.cache_size = shrinking, tol, cache_size
-        self.class_weight, self.max_iter = class_weight, max_iter
-        self.method, self.max_diff, self.max_bytes = method, max_diff, max_bytes
-        self.method_options, self.estimator, self.keep_exact = method_options, estimator, keep_exact
-        self.n_jobs, self.random_state = n_jobs, random_state
+    class_weight: Any = None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FastSVR(_Fast, ModelRegressor):
     """Epsilon-support vector regression with fast prediction: scikit-learn's SVR, converted after fitting.
 
@@ -191,30 +168,4 @@ class FastSVR(_Fast, ModelRegressor):
 
     _kind = SVR
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        kernel: str = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        max_iter: int = -1,
-        method: str = "auto",
-        max_diff: float = 0.005,
-        max_bytes: int | None = None,
-        method_options: dict[str, Any] | None = None,
-        estimator: Any = None,
-        keep_exact: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.C, self.epsilon, self.kernel, self.degree, self.gamma = C, epsilon, kernel, degree, gamma
-        self.coef0, self.shrinking, self.tol, self.cache_size = coef0, shrinking, tol, cache_size
-        self.max_iter, self.method, self.max_diff, self.max_bytes = max_iter, method, max_diff, max_bytes
-        self.method_options, self.estimator, self.keep_exact = method_options, estimator, keep_exact
-        self.n_jobs, self.random_state = n_jobs, random_state
+    epsilon: float = 0.1

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from svmfast.api.functions import function_of
 from svmfast.methods.registry import method as method_named
 from svmfast.rows import FloatArray, Rows
-from svmfast.sklearn.base import (
-    ModelClassifier,
-    ModelEstimator,
-    ModelRegressor,
-    as_value_errors,
-    kernel_width,
-)
+from svmfast.sklearn.base import ModelClassifier, ModelEstimator, ModelRegressor, as_value_errors
 
 Self = TypeVar("Self", bound="_Trained")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Trained(ModelEstimator):
     """An estimator that trains with one of svmfast's functions."""
 
-    #: The method, and its task if it has several.
+    #: The method, its task if it has several, and its options among the parameters.
     _method: ClassVar[str]
     _task: ClassVar[str | None] = None
+    _own: ClassVar[tuple[str, ...]]
+
+    gamma: float | str = "scale"
+    n_jobs: int | None = None
+    random_state: Any = 0
 
     def fit(self: Self, X: Any, y: Any) -> Self:
         """Train on the rows.
@@ -39,47 +39,27 @@ class _Trained(ModelEstimator):
         self
         """
         rows, targets = self._training_set(X, y)
-        self.model_ = self._named(self._trained(rows, targets, self._all_options(targets)))
-        return self
-
-    def _all_options(self, targets: FloatArray) -> dict[str, Any]:
-        """Return all options of the call: the task, its regularization and the method's own."""
-        task = {} if self._task is None else {"task": self._task}
-        return {**task, **self._regularization(targets), **self._options()}
-
-    @abstractmethod
-    def _regularization(self, targets: FloatArray) -> dict[str, Any]:
-        """Return the regularization options of the task."""
-
-    @abstractmethod
-    def _options(self) -> dict[str, Any]:
-        """Return the method's own options."""
-
-    def _trained(self, rows: Rows, targets: FloatArray, options: dict[str, Any]) -> Any:
+        options = self._options(targets)
         with as_value_errors():
-            options["gamma"] = kernel_width(self.gamma, rows)
+            options["gamma"] = _kernel_width(self.gamma, rows)
             made = function_of(method_named(self._method))(
                 rows, targets, seed=self._seed(), threads=self._threads(), **options
             )
-        self.report_ = made.report
-        return made.model
+        assert made.model is not None, "a refusal is an error"
+        self.model_, self.report_ = self._named(made.model), made.report
+        return self
+
+    def _options(self, targets: FloatArray) -> dict[str, Any]:
+        options = {name: getattr(self, name) for name in self._own}
+        if self._task is not None:
+            options["task"] = self._task
+        if isinstance(self, ModelClassifier):
+            return {**options, "C": float(self.C), "weights": self._class_weights(targets)}
+        return {**options, "lambda_": float(vars(self)["alpha"])}
 
 
-class _TrainedClassifier(_Trained, ModelClassifier):
-    """Trains with the cost `C` and class weights."""
-
-    def _regularization(self, targets: FloatArray) -> dict[str, Any]:
-        return {"C": float(self.C), "weights": self._class_weights(targets)}
-
-
-class _TrainedRegressor(_Trained, ModelRegressor):
-    """Trains with the regularization `alpha`."""
-
-    def _regularization(self, targets: FloatArray) -> dict[str, Any]:
-        return {"lambda_": float(self.alpha)}
-
-
-class BudgetSVC(_TrainedClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class BudgetSVC(_Trained, ModelClassifier):
     """A classifier with at most `budget` support vectors per decision function, by stochastic gradients.
 
     The prediction cost is known before training, and training streams the rows: docs/budget-train.md.
@@ -111,36 +91,31 @@ class BudgetSVC(_TrainedClassifier):
     """
 
     _method = "budget-train"
+    _own = ("budget", "passes")
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        gamma: float | str = "scale",
-        budget: int = 100,
-        passes: int = 10,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.C, self.gamma, self.budget, self.passes = C, gamma, budget, passes
-        self.class_weight, self.n_jobs, self.random_state = class_weight, n_jobs, random_state
-
-    def _options(self) -> dict[str, Any]:
-        return {"budget": self.budget, "passes": self.passes}
+    C: float = 1.0
+    budget: int = 100
+    passes: int = 10
+    class_weight: Any = None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Meka(_Trained):
     _method = "meka"
+    _own = ("clusters", "rank")
 
-    def _options(self) -> dict[str, Any]:
+    kernel: str = "rbf"
+    clusters: int = 10
+    rank: int | None = None
+
+    def _options(self, targets: FloatArray) -> dict[str, Any]:
         if self.kernel not in ("rbf", "laplacian"):
             raise ValueError(f"kernel is '{self.kernel}'; expected 'rbf' or 'laplacian'")
-        laplacian = self.kernel == "laplacian"
-        return {"clusters": self.clusters, "rank": self.rank, "laplacian": laplacian}
+        return {**super()._options(targets), "laplacian": self.kernel == "laplacian"}
 
 
-class MekaSVC(_Meka, _TrainedClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class MekaSVC(_Meka, ModelClassifier):
     """A classifier on the memory efficient kernel approximation (MEKA): docs/meka.md.
 
     Parameters
@@ -171,23 +146,12 @@ class MekaSVC(_Meka, _TrainedClassifier):
 
     _task = "svc"
 
-    def __init__(
-        self,
-        *,
-        C: float = 10.0,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        clusters: int = 10,
-        rank: int | None = None,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.C, self.kernel, self.gamma, self.clusters, self.rank = C, kernel, gamma, clusters, rank
-        self.class_weight, self.n_jobs, self.random_state = class_weight, n_jobs, random_state
+    C: float = 10.0
+    class_weight: Any = None
 
 
-class MekaRidge(_Meka, _TrainedRegressor):
+@dataclass(kw_only=True, eq=False, repr=False)
+class MekaRidge(_Meka, ModelRegressor):
     """Kernel ridge regression on the memory efficient kernel approximation (MEKA): docs/meka.md.
 
     Parameters
@@ -208,29 +172,21 @@ class MekaRidge(_Meka, _TrainedRegressor):
 
     _task = "ridge"
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.1,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        clusters: int = 10,
-        rank: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.alpha, self.kernel, self.gamma, self.clusters, self.rank = alpha, kernel, gamma, clusters, rank
-        self.n_jobs, self.random_state = n_jobs, random_state
+    alpha: float = 0.1
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _DCPred(_Trained):
     _method = "dcpred"
+    _own = ("clusters", "landmarks", "iterations")
 
-    def _options(self) -> dict[str, Any]:
-        return {"clusters": self.clusters, "landmarks": self.landmarks, "iterations": self.iterations}
+    clusters: int | None = None
+    landmarks: int | None = None
+    iterations: int | None = None
 
 
-class DCPredSVC(_DCPred, _TrainedClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DCPredSVC(_DCPred, ModelClassifier):
     """A classifier on a tree of clusters with a few landmarks each (DC-Pred++): docs/dcpred.md.
 
     Parameters
@@ -263,24 +219,12 @@ class DCPredSVC(_DCPred, _TrainedClassifier):
 
     _task = "svc"
 
-    def __init__(
-        self,
-        *,
-        C: float = 10.0,
-        gamma: float | str = "scale",
-        clusters: int | None = None,
-        landmarks: int | None = None,
-        iterations: int | None = None,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.C, self.gamma, self.clusters, self.landmarks = C, gamma, clusters, landmarks
-        self.iterations, self.class_weight = iterations, class_weight
-        self.n_jobs, self.random_state = n_jobs, random_state
+    C: float = 10.0
+    class_weight: Any = None
 
 
-class DCPredRidge(_DCPred, _TrainedRegressor):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DCPredRidge(_DCPred, ModelRegressor):
     """Ridge regression on a tree of clusters with a few landmarks each (DC-Pred++): docs/dcpred.md.
 
     Parameters
@@ -301,16 +245,18 @@ class DCPredRidge(_DCPred, _TrainedRegressor):
 
     _task = "ridge"
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.1,
-        gamma: float | str = "scale",
-        clusters: int | None = None,
-        landmarks: int | None = None,
-        iterations: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.alpha, self.gamma, self.clusters, self.landmarks = alpha, gamma, clusters, landmarks
-        self.iterations, self.n_jobs, self.random_state = iterations, n_jobs, random_state
+    alpha: float = 0.1
+
+
+def _kernel_width(gamma: float | str, rows: Rows) -> float:
+    """The value of `gamma`, with "scale" and "auto" as in scikit-learn's SVC."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "auto":
+        return 1 / rows.n_columns
+    if gamma != "scale":
+        raise ValueError(f"gamma is '{gamma}'; expected 'scale', 'auto' or a positive number")
+    n = len(rows) * rows.n_columns
+    mean = rows.values.sum() / n
+    variance = (rows.values**2).sum() / n - mean**2
+    return float(1 / (rows.n_columns * variance)) if variance > 0 else 1.0

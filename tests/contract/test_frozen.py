@@ -60,7 +60,7 @@ def test_every_kind_and_every_version_is_frozen() -> None:
             versions.add(lines[0].split()[1])
             kinds.add(lines[1].split()[1])
     assert kinds == set(KINDS), "freeze a model: scripts/fixtures/freeze.py"
-    from svmfast.formats._container_reader import MAJOR, MINOR
+    from svmfast.formats.container import MAJOR, MINOR
 
     expected = {f"{MAJOR}.{minor}" for minor in range(MINOR + 1)}
-    assert versions == expected, "MINOR in svmfast/formats/_container_reader.py"
+    assert versions == expected, "MINOR in svmfast/formats/container.py"

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from sealing import resealed
 
 from svmfast import errors
-from svmfast.formats import _container_reader
-from svmfast.formats.container import container_bytes, parse_container
+from svmfast.formats.container import MAJOR, MINOR, container_bytes, parse_container
 from svmfast.formats.detect import load_model, model_bytes, open_model, save_model
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.models import base
@@ -27,7 +26,7 @@ from svmfast.models.head import Head
 from svmfast.rows import Rows
 
 ROOT = Path(__file__).parents[2]
-CURRENT = f"{_container_reader.MAJOR}.{_container_reader.MINOR}"
+CURRENT = f"{MAJOR}.{MINOR}"
 EXACT_TEXT = (ROOT / "fixtures" / "models" / "tie_one_class.model").read_bytes()
 
 
@@ -117,9 +116,8 @@ end
 
 
 def test_a_file_round_trips_byte_for_byte() -> None:
-    container = parse_container(TEXT, "m")
-    record = container.record
-    assert container.warnings == []
+    record, warnings = parse_container(TEXT, "m")
+    assert warnings == []
     assert record.provenance == {
         "source": "sha256:00ff",
         "method": "approximate",
@@ -148,17 +146,17 @@ def test_a_model_through_a_file(tmp_path: Path) -> None:
 
 
 def test_line_ends_may_be_carriage_return_and_line_feed() -> None:
-    text = container_bytes(replace(parse_container(TEXT, "m").record, embedded={}))
-    assert container_bytes(parse_container(text.replace(b"\n", b"\r\n"), "m").record) == text
-    assert container_bytes(parse_container(text[:-1], "m").record) == text
+    text = container_bytes(replace(parse_container(TEXT, "m")[0], embedded={}))
+    assert container_bytes(parse_container(text.replace(b"\n", b"\r\n"), "m")[0]) == text
+    assert container_bytes(parse_container(text[:-1], "m")[0]) == text
 
 
 def test_a_newer_minor_version_is_a_warning() -> None:
-    newer = f"{_container_reader.MAJOR}.{_container_reader.MINOR + 1}"
-    container = parse_container(TEXT.replace(b"1.0", newer.encode(), 1), "m")
+    newer = f"{MAJOR}.{MINOR + 1}"
+    record, warnings = parse_container(TEXT.replace(b"1.0", newer.encode(), 1), "m")
     message = f"m:1: format version {newer} is newer than {CURRENT}, which this svmfast supports"
-    assert container.warnings == [message]
-    assert container_bytes(container.record) == TEXT
+    assert warnings == [message]
+    assert container_bytes(record) == TEXT
 
 
 def table() -> list[list[str]]:
@@ -244,7 +242,7 @@ def test_any_record_round_trips(
     scalars = {"svm_type": "nu_svr", "order": order, "gamma": gamma, **({"note": note} if note else {})}
     parts = {"centre": centre, "counts": counts, **({} if columns is None else {"columns": columns})}
     text = container_bytes(Record("sample", provenance, scalars, parts))
-    again = parse_container(text, "m").record
+    again = parse_container(text, "m")[0]
     assert again.provenance == provenance
     assert again.scalars == scalars
     assert again.arrays.keys() == parts.keys()
@@ -269,11 +267,11 @@ def test_no_damage_crashes_or_passes_for_something_else(data: st.DataObject) -> 
         )
         text[at : at + data.draw(st.sampled_from([0, 0, 1, 5]))] = piece
     try:
-        record = parse_container(resealed(bytes(text)), "m").record
+        record = parse_container(resealed(bytes(text)), "m")[0]
     except errors.ModelFormatError:
         return
     once = container_bytes(record)
-    assert container_bytes(parse_container(once, "m").record) == once
+    assert container_bytes(parse_container(once, "m")[0]) == once
 
 
 @settings(max_examples=150, deadline=None)

@@ -183,7 +183,7 @@ def test_wide_models_translate_columns_without_a_table(cells: PolynomialModel) -
 
 def test_record_round_trip(cells: PolynomialModel) -> None:
     text = container_bytes(cells.to_record())
-    again = PolynomialModel.from_record(parse_container(text, "x").record)
+    again = PolynomialModel.from_record(parse_container(text, "x")[0])
     assert container_bytes(again.to_record()) == text
     rows = Rows.from_dense(np.random.default_rng(8).normal(size=(20, 14)))
     assert np.array_equal(again.decision_values(rows), cells.decision_values(rows))

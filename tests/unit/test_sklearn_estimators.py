@@ -31,7 +31,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import svmfast
 import svmfast.sklearn
-from svmfast.errors import ModelFormatError, NegativeAnswerError, SvmfastError, UnsupportedError
+from svmfast.errors import (
+    MemoryLimitError,
+    ModelFormatError,
+    NegativeAnswerError,
+    SvmfastError,
+    UnsupportedError,
+)
 from svmfast.formats.detect import model_bytes
 from svmfast.importers.files import _is_harmless
 from svmfast.models.base import Model
@@ -109,7 +115,8 @@ def test_class_weights_are_those_of_scikit_learn(estimator: Any) -> None:
         function = {BudgetSVC: svmfast.budget_train, MekaSVC: svmfast.meka, DCPredSVC: svmfast.dcpred}
         options = {"C": float(estimator.C), "gamma": 1 / (2 * X.var()), "weights": weights}
         if not isinstance(estimator, BudgetSVC):
-            options |= {"task": "svc", **estimator._options()}
+            shared = {"clusters", "rank", "landmarks", "iterations"} & estimator.get_params().keys()
+            options |= {"task": "svc", **{name: getattr(estimator, name) for name in shared}}
         seed = own._seed()
         model = function[type(estimator)](X, y.astype(float), seed=seed, **options).model
         np.testing.assert_array_equal(
@@ -216,6 +223,15 @@ def test_limits_are_kept_or_reported() -> None:
     for name, value in (("method", "fast"), ("n_jobs", 0), ("method_options", {"sv": 3})):
         with pytest.raises(ValueError, match=name):
             FastSVC(**{name: value}).fit(X, y)
+
+
+def test_the_scaled_rows_of_a_conversion_are_counted_in_its_memory() -> None:
+    X = np.eye(200, 50)
+    X[100:] *= 3
+    machine = make_pipeline(StandardScaler(), SVC())
+    made = FastSVC(estimator=machine, method="dcpred", method_options={"memory": 200_000})
+    with pytest.raises(MemoryLimitError, match="scaling 200 rows, since 0 moves in 50 columns, and working"):
+        made.fit(X, np.arange(200) % 2)
 
 
 def test_probabilities_where_the_machine_has_them() -> None:

@@ -1,0 +1,359 @@
+// Binds the library to Python. Arrays are passed without conversion or copies, and every function that loops runs
+// without the interpreter's lock; an object keeps the arrays that it was made of.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+#include <pthread.h>
+
+#include "loops.hpp"
+#include "svmfast.hpp"
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+namespace nb = nanobind;
+
+namespace nanobind::detail {
+
+template <class T, std::size_t D>
+struct type_caster<svmfast::View<T, D>> {
+    using View = svmfast::View<T, D>;
+    using Array = make_caster<ndarray<const T, ndim<D>, c_contig, device::cpu>>;
+    NB_TYPE_CASTER(View, Array::Name)
+
+    bool from_python(handle source, std::uint32_t flags, cleanup_list *cleanup) noexcept {
+        if (!array_.from_python(source, flags & ~std::uint32_t(cast_flags::convert), cleanup)) return false;
+        std::array<std::size_t, D> shape;
+        for (std::size_t i = 0; i < D; ++i) shape[i] = array_.value.shape(i);
+        value = {array_.value.data(), shape};
+        return true;
+    }
+
+  private:
+    Array array_;
+};
+
+template <class T>
+struct type_caster<svmfast::Out<T>> {
+    using Array = ndarray<numpy, T, c_contig>;
+    NB_TYPE_CASTER(svmfast::Out<T>, make_caster<Array>::Name)
+
+    static handle from_cpp(svmfast::Out<T> &&out, rv_policy policy, cleanup_list *cleanup) noexcept {
+        capsule owner(out.data.get(), out.data.get_deleter());
+        return make_caster<Array>::from_cpp(Array(out.data.release(), out.shape.size(), out.shape.data(), owner),
+                                            policy, cleanup);
+    }
+};
+
+template <>
+struct type_caster<svmfast::Growing<char>> {
+    NB_TYPE_CASTER(svmfast::Growing<char>, const_name("bytes"))
+
+    static handle from_cpp(const svmfast::Growing<char> &text, rv_policy, cleanup_list *) noexcept {
+        return PyBytes_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+    }
+};
+
+// Bytes, which end with a NUL.
+template <>
+struct type_caster<std::string_view> {
+    NB_TYPE_CASTER(std::string_view, const_name("bytes"))
+
+    bool from_python(handle source, std::uint32_t, cleanup_list *) noexcept {
+        if (!PyBytes_Check(source.ptr())) return false;
+        value = {PyBytes_AS_STRING(source.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(source.ptr()))};
+        return true;
+    }
+};
+
+template <>
+struct type_caster<svmfast::Threads> {
+    NB_TYPE_CASTER(svmfast::Threads, const_name("int"))
+
+    bool from_python(handle source, std::uint32_t, cleanup_list *) noexcept {
+        if (!PyIndex_Check(source.ptr())) return false;
+        PyObject *number = PyNumber_Index(source.ptr());
+        if (!number) {
+            PyErr_Clear();
+            return false;
+        }
+        int overflow = 0;
+        const long long wanted = PyLong_AsLongLongAndOverflow(number, &overflow);
+        Py_DECREF(number);
+        value = svmfast::Threads(overflow > 0 ? svmfast::Threads::MOST : overflow < 0 ? 1 : wanted);
+        return true;
+    }
+};
+
+}  // namespace nanobind::detail
+
+namespace svmfast {
+namespace {
+
+using namespace nb::literals;
+
+constexpr nb::call_guard<nb::gil_scoped_release> unlocked;
+
+// --- signals and memory --------------------------------------------------------------------------------------------
+
+unsigned long main_thread = 0;  // the only thread in which Python runs its handlers
+
+// The thread that forked is the child's main thread.
+void after_fork_in_child() { main_thread = PyThread_get_thread_ident(); }
+
+void ask_python() {
+    if (PyThread_get_thread_ident() != main_thread) return;
+    nb::gil_scoped_acquire held;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// Blocks up to `largest` bytes come from the heap, which keeps up to `kept` free bytes at its end. By default glibc
+// returns such blocks to the system at once, and the system clears every page of the next one again. Other C libraries
+// are left alone.
+void keep_freed_memory([[maybe_unused]] int largest, [[maybe_unused]] int kept) {
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, largest);
+    mallopt(M_TRIM_THRESHOLD, kept);
+#endif
+}
+
+// --- LIBSVM text ---------------------------------------------------------------------------------------------------
+
+nb::bytes cut(const char *begin, const char *end, std::size_t most) {
+    return nb::bytes(begin, std::min(static_cast<std::size_t>(end - begin), most));
+}
+
+// None, or the first fault as (rule, why, line, text of the line, token or None, found, wanted).
+nb::object feed(Tokenizer &tokenizer, In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads,
+                std::size_t to_come) {
+    constexpr std::size_t shown_token = 256, shown_line = 1 << 16;  // limits on text in a message, in bytes
+    const svmlight::Fault *fault;
+    {
+        nb::gil_scoped_release released;
+        fault = tokenizer.feed(text, begin, end, threads, to_come);
+    }
+    if (!fault) return nb::none();
+    nb::object token = nb::none();
+    if (fault->begin) token = cut(fault->begin, fault->end, shown_token);
+    const char *line_end = fault->line_begin;
+    if (line_end)
+        while (*line_end != '\n') ++line_end;
+    return nb::make_tuple(fault->rule, fault->why, fault->line, cut(fault->line_begin, line_end, shown_line), token,
+                          fault->found, fault->wanted);
+}
+
+// The rows since the last call: (labels, indptr, indices, values, width, line of the first row, notes).
+auto take(Tokenizer &tokenizer) {
+    svmlight::Block &rows = tokenizer.block();
+    const svmlight::Notes n = rows.notes;
+    auto taken = std::make_tuple(rows.labels.give(), rows.indptr.give(), rows.indices.give(), rows.values.give(),
+                                 rows.width, rows.first_row,
+                                 std::make_tuple(n.comment_lines, n.line_comments, n.qid, n.blank_lines, n.sorted_rows,
+                                                 n.unknown_serials, n.blank_rows));
+    tokenizer.next_block();
+    return taken;
+}
+
+void bind_text(nb::module_ &m) {
+    nb::class_<Tokenizer>(m, "SvmlightTokenizer")
+        .def(
+            "__init__",
+            [](Tokenizer *at, bool zero_based, bool precomputed, bool dense, bool lenient, bool labelled) {
+                new (at) Tokenizer({zero_based, precomputed, dense, lenient, labelled});
+            },
+            "zero_based"_a, "precomputed"_a, "dense"_a, "lenient"_a, "labelled"_a)
+        .def("feed", &feed, "text"_a, "begin"_a, "end"_a, "threads"_a, "to_come"_a,
+             nb::sig("def feed(self, text: object, begin: int, end: int, threads: int, to_come: int) -> "
+                     "tuple[str, str, int, bytes, bytes | None, int, int] | None"))
+        .def("take", &take)
+        .def_prop_ro("rows", &Tokenizer::rows);
+    m.attr("TEXT_PADDING") = text::padding;
+    m.def("write_svmlight_rows", &write_svmlight_rows, "labels"_a, "indptr"_a, "indices"_a, "values"_a, "first"_a,
+          "last"_a, "base"_a, unlocked);
+    m.attr("SV_FAULTS") =
+        nb::make_tuple("ok", "too_few_lines", "too_many_lines", "empty_line", "missing_coefficient", "bad_coefficient",
+                       "no_colon", "bad_index", "index_order", "bad_value", "bad_serial");
+    m.def("read_sv_section", &read_sv_section, "text"_a, "pos"_a, "n_sv"_a, "n_coef"_a, "precomputed"_a, unlocked);
+    m.def("format_sv_section", &format_sv_section, "coef"_a, "indptr"_a, "indices"_a, "values"_a, "precomputed"_a,
+          unlocked);
+    m.def("eight_digits", &eight_digits, "numbers"_a, unlocked);
+    m.def("parse_float64", &parse_numbers<double>, "text"_a, "pos"_a, "count"_a, unlocked);
+    m.def("parse_int64", &parse_numbers<std::int64_t>, "text"_a, "pos"_a, "count"_a, unlocked);
+    m.def("parse_int32", &parse_numbers<std::int32_t>, "text"_a, "pos"_a, "count"_a, unlocked);
+    m.def("format_float64", &format_numbers<double>, "numbers"_a, "per_line"_a, unlocked);
+    m.def("format_int64", &format_numbers<std::int64_t>, "numbers"_a, "per_line"_a, unlocked);
+    m.def("format_int32", &format_numbers<std::int32_t>, "numbers"_a, "per_line"_a, unlocked);
+}
+
+// --- tables and scaling --------------------------------------------------------------------------------------------
+
+using AnyColumn = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+TableRows table(const std::vector<AnyColumn> &arrays, std::size_t n) {
+    using nb::dlpack::dtype_code;
+    std::vector<Column> columns;
+    for (const AnyColumn &array : arrays) {
+        const auto type = array.dtype();
+        const auto is = [&](dtype_code code) { return type.code == static_cast<std::uint8_t>(code); };
+        const bool known = type.lanes == 1 && (type.bits == 32 || type.bits == 64 ||
+                                               (!is(dtype_code::Float) && (type.bits == 8 || type.bits == 16)));
+        if (!known || !(is(dtype_code::Float) || is(dtype_code::Int) || is(dtype_code::UInt)))
+            throw nb::type_error("columns of float32, float64 or integers");
+        columns.push_back({array.data(), array.shape(0),
+                           is(dtype_code::Float) ? Column::Kind::real
+                           : is(dtype_code::Int) ? Column::Kind::integer
+                                                 : Column::Kind::unsigned_integer,
+                           type.bits});
+    }
+    nb::gil_scoped_release released;
+    return table_rows(columns, n);
+}
+
+void bind_tables(nb::module_ &m) {
+    m.def("table_rows", &table, "columns"_a, "n"_a);
+    nb::class_<ScalingMap>(m, "ScalingMap")
+        .def(nb::init<In1<double>, In1<double>, bool, double, double, double, double, int>(), "first"_a, "second"_a,
+             "ranges"_a, "lower"_a, "upper"_a, "least"_a, "most"_a, "digits"_a)
+        .def_prop_ro("moving", &ScalingMap::moving)
+        .def("apply", &ScalingMap::apply, "indptr"_a, "indices"_a, "values"_a, unlocked)
+        .def("text", &ScalingMap::text, "labels"_a, "indptr"_a, "indices"_a, "values"_a, unlocked);
+    nb::class_<ColumnExtremes>(m, "ColumnExtremes")
+        .def(nb::init<>())
+        .def("add", &ColumnExtremes::add, "indptr"_a, "indices"_a, "values"_a, "width"_a, unlocked)
+        .def("result", &ColumnExtremes::result);
+    m.def("round_digits", &scaling::rounded, "value"_a, "digits"_a);
+}
+
+// --- models --------------------------------------------------------------------------------------------------------
+
+void bind_expansions(nb::module_ &m) {
+    using Starts = In1<std::int64_t>;
+    using Indices = In1<std::int32_t>;
+    nb::class_<DecisionSums>(m, "DecisionSums")
+        .def(nb::init<int, double, double, int, Starts, Indices, In1<double>, In2<double>, In1<double>, Starts>(),
+             "kind"_a, "gamma"_a, "coef0"_a, "degree"_a, "indptr"_a, "indices"_a, "values"_a, "sv_coef"_a, "rho"_a,
+             "group_sizes"_a, nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(),
+             nb::keep_alive<1, 9>())
+        .def("decide", &DecisionSums::decide, "indptr"_a, "indices"_a, "values"_a, "libsvm_order"_a, "threads"_a,
+             "wanted"_a = nb::none(), unlocked)
+        .def("double_values", &DecisionSums::double_values, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked)
+        .def("labels", &DecisionSums::labels, "indptr"_a, "indices"_a, "values"_a, "single"_a, "threads"_a, unlocked)
+        .def("single_values", &DecisionSums::single_values, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked)
+        .def_prop_ro("bytes", &DecisionSums::bytes)
+        .def_prop_ro("scattered", &DecisionSums::scattered)
+        .def_prop_ro("one_hot", &DecisionSums::one_hot)
+        .def_prop_ro("lattice", &DecisionSums::lattice)
+        .def_prop_ro("lattice_columns", &DecisionSums::lattice_columns);
+    nb::class_<LaplacianSums>(m, "LaplacianSums")
+        .def(nb::init<double, Starts, Indices, In1<double>, In2<double>, In1<double>>(), "gamma"_a, "indptr"_a,
+             "indices"_a, "values"_a, "sv_coef"_a, "rho"_a)
+        .def("decide", &LaplacianSums::decide, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked);
+    m.def("laplacian_matrix", &laplacian_matrix, "x"_a, "z"_a, "gamma"_a, "threads"_a, unlocked);
+    m.def("vote_counts", &vote_counts, "certain"_a, "decisions"_a, "classes"_a, unlocked);
+    m.def("pairwise_probabilities", &pairwise_probabilities, "decisions"_a, "a"_a, "b"_a, "classes"_a, unlocked);
+    m.def("probabilities", &probabilities, "decisions"_a, "a"_a, "b"_a, "classes"_a, "errors"_a.none(), "threads"_a,
+          unlocked);
+}
+
+void bind_routed(nb::module_ &m) {
+    using Starts = In1<std::int64_t>;
+    using Indices = In1<std::int32_t>;
+    nb::class_<CenterTree>(m, "Router")
+        .def(nb::init<Starts, In2<double>>(), "children"_a, "centers"_a)
+        .def("route", &CenterTree::route, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked)
+        .def_prop_ro("cells", &CenterTree::cells);
+    m.def("count_columns", &count_columns, "start"_a, "indices"_a, unlocked);
+    m.def("group_rows", &group_rows, "cell"_a, "cells"_a, "indptr"_a, "indices"_a, "values"_a, unlocked);
+    nb::class_<CellSums>(m, "CellSums")
+        .def(nb::init<In1<double>, Starts, Starts, Indices, In1<double>, In2<double>, In2<double>, int, Starts,
+                      In2<std::int64_t>, In1<double>, In2<double>, In2<std::int64_t>>(),
+             "gamma"_a, "sizes"_a, "indptr"_a, "indices"_a, "values"_a, "coef"_a, "rho"_a, "kind"_a, "pseudo_sizes"_a,
+             "pairs"_a, "distance"_a, "pseudo_coef"_a, "group_sizes"_a)
+        .def("decide", &CellSums::decide, "cell"_a, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked);
+    nb::class_<CellFit>(m, "CellFit")
+        .def(nb::init<In2<double>, In2<double>, In1<double>, int>(), "x"_a, "target"_a, "weight"_a, "loss"_a)
+        .def("evaluate", &CellFit::evaluate, "vectors"_a, "coef"_a, "rho"_a, "gamma"_a, "pairs"_a, "threads"_a,
+             unlocked);
+}
+
+void bind_polynomials(nb::module_ &m) {
+    m.def("power_sum_coefficients", &power_sum_coefficients, "points"_a, "weights"_a, "threads"_a, unlocked);
+    m.def("monomials_up_to", &monomials_up_to, "d"_a, "order"_a);
+    m.attr("SPARE_ENTRIES") = SPARE_ENTRIES;
+    nb::class_<PolynomialValues>(m, "PolynomialValues")
+        .def(nb::init<In1<std::int32_t>, double, bool, In2<double>, In2<std::int32_t>, In2<std::int64_t>, In1<double>,
+                      In1<double>, std::optional<In3<double>>, std::optional<In3<double>>>(),
+             "features"_a, "gamma"_a, "about_zero"_a, "centers"_a, "orders"_a, "starts"_a, "coefficients"_a, "rho"_a,
+             "bound_degrees"_a.none(), "bound_rest"_a.none(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(),
+             nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(), nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>(),
+             nb::keep_alive<1, 11>())
+        .def("values", &PolynomialValues::values, "indptr"_a, "indices"_a, "values"_a, "bounds"_a, "single_precision"_a,
+             "threads"_a, unlocked)
+        .def("nearest", &PolynomialValues::nearest, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked);
+}
+
+// --- training ------------------------------------------------------------------------------------------------------
+
+void bind_training(nb::module_ &m) {
+    nb::class_<MergeLookup>(m, "MergeLookup").def(nb::init<In2<double>, In2<double>>(), "wd"_a, "h"_a);
+    nb::class_<BudgetedSgd>(m, "BudgetedSgd")
+        .def(nb::init<std::size_t, std::size_t, double, double, int, int, double, double, double, bool, bool,
+                      const MergeLookup &>(),
+             "columns"_a, "budget"_a, "gamma"_a, "lambda_"_a, "maintenance"_a, "loss"_a, "epsilon"_a,
+             "weight_negative"_a, "weight_positive"_a, "bias"_a, "audit"_a, "lookup"_a, nb::keep_alive<1, 13>())
+        .def("steps", &BudgetedSgd::steps, "indptr"_a, "indices"_a, "values"_a, "norms"_a, "targets"_a, "order"_a,
+             unlocked)
+        .def("expansion", &BudgetedSgd::expansion)
+        .def("save", &BudgetedSgd::save)
+        .def("restore", &BudgetedSgd::restore, "vectors"_a, "slots"_a, "inverse"_a, "counters"_a)
+        .def("counters", &BudgetedSgd::counters)
+        .def("seconds", &BudgetedSgd::seconds)
+        .def("audit_numbers", &BudgetedSgd::audit_numbers);
+    m.def("random_order", &random_order, "count"_a, "key"_a);
+    m.def("merge_tables", &merge_tables, "n"_a, "eps"_a, unlocked);
+    nb::class_<Refit>(m, "Refit")
+        .def(nb::init<In2<double>, double, int, double, double, double, bool>(), "vectors"_a, "gamma"_a, "loss"_a,
+             "epsilon"_a, "weight_negative"_a, "weight_positive"_a, "bias"_a)
+        .def("sums", &Refit::sums, "indptr"_a, "indices"_a, "values"_a, "norms"_a, "targets"_a, "order"_a, "theta"_a,
+             "hessian"_a, "threads"_a, unlocked)
+        .def("gram", &Refit::gram, unlocked);
+    m.def("solve_symmetric", &solve_symmetric, "a"_a, "b"_a, unlocked);
+    nb::class_<ReducedSetObjective>(m, "ReducedSetObjective")
+        .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<double>, std::size_t, In1<std::int64_t>, In2<double>,
+                      In2<double>>(),
+             "indptr"_a, "indices"_a, "values"_a, "n_columns"_a, "winner"_a, "target"_a, "weight"_a)
+        .def("evaluate", &ReducedSetObjective::evaluate, "kind"_a, "gamma"_a, "coef0"_a, "degree"_a, "vectors"_a,
+             "coef"_a, "rho"_a, "sizes"_a, "shares"_a, "threads"_a, unlocked)
+        .def("decisions", &ReducedSetObjective::decisions, "kind"_a, "gamma"_a, "coef0"_a, "degree"_a, "vectors"_a,
+             "coef"_a, "rho"_a, "sizes"_a, "threads"_a, unlocked)
+        .def_prop_ro("dense", &ReducedSetObjective::dense);
+}
+
+}  // namespace
+}  // namespace svmfast
+
+NB_MODULE(_native, m) {
+    using namespace svmfast;
+    // Objects that a cache or a saved traceback still holds at interpreter exit are not errors; do not report them on
+    // stderr.
+    nb::set_leak_warnings(false);
+    m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
+    main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+    pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    on_interrupt(ask_python);
+    m.def(
+        "set_least_threaded_work", [](double multiply_adds) { least_threaded_work = multiply_adds; },
+        "multiply_adds"_a);
+    m.def("keep_freed_memory", &keep_freed_memory, "largest"_a, "kept"_a);
+    m.def("isa", &isa);
+    bind_text(m);
+    bind_tables(m);
+    bind_expansions(m);
+    bind_routed(m);
+    bind_polynomials(m);
+    bind_training(m);
+}

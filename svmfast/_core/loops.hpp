@@ -1,0 +1,310 @@
+// The library's other loops, which Python uses: routed models and polynomials, training, tables, scaling, text.
+#pragma once
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "arrays.hpp"
+#include "budget.hpp"
+#include "cells.hpp"
+#include "growing.hpp"
+#include "polynomial.hpp"
+#include "reduced_set.hpp"
+#include "refit.hpp"
+#include "routed.hpp"
+#include "router.hpp"
+#include "scaling.hpp"
+#include "svmfast.hpp"
+#include "threads.hpp"
+
+namespace svmfast {
+
+// --- routed models -------------------------------------------------------------------------------------------------
+
+// A tree of centers whose columns are 0, 1, 2, ...
+class CenterTree {
+  public:
+    CenterTree(In1<std::int64_t> children, In2<double> centers) : router_(built(children, centers)) {}
+    Out<std::int32_t> route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                            Threads threads) const;
+    std::int32_t cells() const { return router_.cells(); }
+
+  private:
+    static Router built(const In1<std::int64_t> &children, const In2<double> &centers);
+    Router router_;
+};
+
+// Rows ordered by cell, keeping their order within a cell: (order, start of each cell, indptr, indices, values).
+std::tuple<Out<std::int64_t>, Out<std::int64_t>, Out<std::int64_t>, Out<std::int32_t>, Out<double>> group_rows(
+    In1<std::int32_t> cell, int cells, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values);
+
+// The number of distinct columns among the entries start[g] .. start[g + 1], for each g.
+Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices);
+
+class CellSums {
+  public:
+    // Landmarks are sparse rows (indptr, indices, values). coef: one row for each function, all cells' landmarks side
+    // by side; pseudo_coef likewise. `pseudo` holds the pairs of each cell's own landmarks (poly) or nothing,
+    // `distance` the distances of each pseudo landmark from them (triangle). group_sizes: landmarks of each class in
+    // each cell where coef is in LIBSVM's arrangement, else no columns.
+    CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+             In1<double> values, In2<double> coef, In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes,
+             In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef, In2<std::int64_t> group_sizes);
+    // (values, and in LIBSVM's arrangement the rows in which rounding could change a sign)
+    std::tuple<Out<double>, Out<std::int64_t>> decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
+                                                      In1<std::int32_t> indices, In1<double> values,
+                                                      Threads wanted) const;
+
+  private:
+    void pack_groups(Cell &cell, std::size_t at, const std::int64_t *sizes, const In2<double> &coef) const;
+    void pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseudo_at, std::size_t distance_at, double gamma,
+              const Csr &landmarks, const In2<double> &coef, const In2<double> &rho, const In2<std::int64_t> &pairs,
+              const In1<double> &distance, const In2<double> &pseudo_coef) const;
+    void pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) const;
+    Cells e;
+};
+
+class LaplacianSums {
+  public:
+    // Support vectors as sparse rows (indptr, indices, values).
+    LaplacianSums(double gamma, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                  In2<double> sv_coef, In1<double> rho);
+    Out<double> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, Threads threads) const;
+
+  private:
+    void pack(const std::int64_t *indptr, const std::int32_t *indices, const double *values);
+    L1Panels p;
+};
+
+Out<double> laplacian_matrix(In2<double> x, In2<double> z, double gamma, Threads threads);
+
+// --- truncated expansions ------------------------------------------------------------------------------------------
+
+// Coefficients of sum_m sum_i weights[m][i] (points_i . w)^m.
+Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Threads threads);
+
+// The number of entries that a row may have beyond the variables.
+constexpr std::size_t SPARE_ENTRIES = 4096;
+
+// Decision values (n, p), squared distances from the center (n), cells (n), and bounds (n, p) if wanted.
+using PolynomialAnswers = std::tuple<Out<double>, Out<double>, Out<std::int32_t>, std::optional<Out<double>>>;
+
+class PolynomialValues {
+  public:
+    // features: the column of each variable, ascending. bound_degrees (cells, functions, top + 1) and bound_rest
+    // (cells, functions, 5) are those of svmfast.certificate.error_bounds. Keeps the arrays.
+    PolynomialValues(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centers,
+                     In2<std::int32_t> orders, In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho,
+                     std::optional<In3<double>> bound_degrees, std::optional<In3<double>> bound_rest);
+    ~PolynomialValues();
+    // In single precision the bounds, which are then always given, include its rounding errors.
+    PolynomialAnswers values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,
+                             bool single_precision, Threads threads);
+    Out<std::int32_t> nearest(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                              Threads threads) const;
+
+  private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// --- votes ---------------------------------------------------------------------------------------------------------
+
+// (3, n, k), the lowest, the highest and the current number of votes for each class: a class certainly wins or loses a
+// pair, or the pair is open and counts only towards the highest number.
+Out<std::int32_t> vote_counts(In2<bool> certain, In2<double> decisions, std::size_t classes);
+
+// --- training ------------------------------------------------------------------------------------------------------
+
+// The working form of the merge tables (see MergeTable), shared by all machines.
+class MergeLookup {
+  public:
+    MergeLookup(In2<double> wd, In2<double> h);
+    MergeTable table;
+
+  private:
+    // m -> 0: the part of the small vector outside the span of phi(x_j) and its derivative towards x_i.
+    static double limit(double kappa);
+    std::vector<float> angle_, h_, reach_;
+};
+
+// Keeps the lookup.
+class BudgetedSgd {
+  public:
+    BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, double lambda, int maintenance, int loss,
+                double epsilon, double weight_negative, double weight_positive, bool bias, bool audit,
+                const MergeLookup &lookup);
+    void steps(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, In1<double> norms,
+               In1<double> targets, In1<std::int64_t> order);
+    // Vectors (n, columns) and coefficients alpha (n,) of the occupied slots in slot order, and the bias.
+    std::tuple<Out<double>, Out<double>, double> expansion() const;
+    // The whole state: vectors, slots (4, stride), inverse, counters.
+    std::tuple<Out<double>, Out<double>, Out<double>, Out<double>> save() const;
+    void restore(In2<double> vectors, In2<double> slots, In2<double> inverse, In1<double> counters);
+    // occupied, free slot, bias sum, steps, changes of the inverse, violations, maintained, merged, degradation,
+    // lambda, budget
+    Out<double> counters() const;
+    std::tuple<double, double> seconds() const { return {seconds_, maintenance_seconds_}; }
+    Out<double> audit_numbers() const;
+
+  private:
+    // A file may contain anything: counts must be valid, and only slots that the steps can have filled may be in use.
+    void check(const double *slots, const double *c) const;
+    BudgetState s;
+    double seconds_ = 0, maintenance_seconds_ = 0;
+};
+
+std::tuple<Out<double>, Out<double>> merge_tables(std::size_t n, double eps);
+
+// A permutation of 0..count-1 that depends on the key alone, on every machine and in every version (SplitMix64,
+// Fisher-Yates with Lemire's multiply-and-shift, whose bias, count / 2^64, is negligible).
+Out<std::int64_t> random_order(std::size_t count, In1<std::uint64_t> key);
+
+class Refit {
+  public:
+    Refit(In2<double> vectors, double gamma, int loss, double epsilon, double weight_negative, double weight_positive,
+          bool bias);
+    // (loss, active rows, gradient (size,), hessian (size, size) or (0, 0)), summed over the rows `order`.
+    std::tuple<double, std::int64_t, Out<double>, Out<double>> sums(In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                                    In1<double> values, In1<double> norms,
+                                                                    In1<double> targets, In1<std::int64_t> order,
+                                                                    In1<double> theta, bool hessian, Threads threads);
+    // Kernel matrix of the vectors, (vectors, vectors).
+    Out<double> gram() const;
+
+  private:
+    RefitBasis basis_;
+    std::vector<double> norms_;
+};
+
+// Solves a x = b for a symmetric a by Cholesky's method; an empty array if a is not positive definite.
+Out<double> solve_symmetric(In2<double> a, In1<double> b);
+
+class ReducedSetObjective {
+  public:
+    ReducedSetObjective(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, std::size_t n_columns,
+                        In1<std::int64_t> winner, In2<double> target, In2<double> weight);
+    std::tuple<double, Out<double>, Out<double>, Out<double>> evaluate(int kind, double gamma, double coef0, int degree,
+                                                                       In2<double> vectors, In2<double> coef,
+                                                                       In1<double> rho, In1<std::int64_t> sizes,
+                                                                       std::size_t shares, Threads threads) const;
+    Out<double> decisions(int kind, double gamma, double coef0, int degree, In2<double> vectors, In2<double> coef,
+                          In1<double> rho, In1<std::int64_t> sizes, Threads threads) const;
+    bool dense() const { return rows.dense; }
+
+  private:
+    std::size_t share_tiles(std::size_t shares) const;
+    ReducedSet pack(int kind, double gamma, double coef0, int degree, const In2<double> &vectors,
+                    const In2<double> &coef, const In1<double> &rho, const In1<std::int64_t> &sizes) const;
+    ReducedRows rows;
+};
+
+class CellFit {
+  public:
+    // x: dense rows of one cell; target: a column for each function; weight: of each row.
+    CellFit(In2<double> x, In2<double> target, In1<double> weight, int loss);
+    // (loss, by vectors, by coefficients, by offsets, by gamma)
+    std::tuple<double, Out<double>, Out<double>, Out<double>, double> evaluate(In2<double> vectors, In2<double> coef,
+                                                                               In1<double> rho, double gamma,
+                                                                               In2<std::int64_t> pairs,
+                                                                               Threads threads) const;
+
+  private:
+    FitRows rows{};
+};
+
+// --- scaling -------------------------------------------------------------------------------------------------------
+
+// (indptr, indices, values)
+using ScaledRows = std::tuple<Out<std::int64_t>, Out<std::int32_t>, Out<double>>;
+
+class ScalingMap {
+  public:
+    ScalingMap(In1<double> first, In1<double> second, bool ranges, double lower, double upper, double least,
+               double most, int digits);
+    // The number of columns in which zero does not stay zero.
+    std::size_t moving() const { return moving_.size(); }
+    // The scaled rows; zeros are not stored.
+    ScaledRows apply(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values) const;
+    // The rows as lines of svm-scale's output, and the number of their values.
+    std::tuple<Growing<char>, std::size_t> text(In1<double> labels, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                In1<double> values) const;
+
+  private:
+    static char *write_entry(char *p, std::int32_t column, double z);
+    // "index:zero " of all moved columns, one after another: they are most of the text.
+    void write_zeros() const;
+    // Visits the nonzero values of a scaled row, by ascending column: zeros(from, to) for the moved columns from, ..,
+    // to - 1 of moving_ that the row does not store, take(column, z) for a value that it does.
+    template <class Zeros, class Take>
+    void each(std::size_t row, const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices,
+              const In1<double> &values, Zeros &&zeros, Take &&take) const;
+
+    std::vector<double> first_, second_, zeros_, read_zeros_;
+    std::vector<std::int32_t> moving_;
+    mutable std::once_flag zeros_written_;
+    mutable Growing<char> zero_text_;
+    mutable std::vector<std::size_t> zero_ends_;
+    scaling::Map map_;
+};
+
+// The smallest and the largest value of each column so far, as svm-scale finds them; zeros that are not stored count.
+class ColumnExtremes {
+  public:
+    // Adds rows of any width; a new column counts as zero in all earlier rows.
+    void add(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, std::size_t width);
+    // (least, greatest); those of columns that are zero in some row include it.
+    std::tuple<Out<double>, Out<double>> result() const;
+
+  private:
+    std::vector<double> least_, greatest_;
+    std::vector<std::uint64_t> stored_;
+    std::uint64_t rows_ = 0;
+};
+
+// --- tables and text -----------------------------------------------------------------------------------------------
+
+// A column of a table.
+struct Column {
+    enum class Kind { real, integer, unsigned_integer };
+    const void *data;
+    std::size_t size;
+    Kind kind;
+    int bits;  // 32 or 64 of a real, 8 to 64 of an integer
+};
+
+// (indptr, indices, values) of the rows, in which zeros are not stored; or (row, column) of the first value in row
+// order that is not finite.
+using TableRows =
+    std::variant<std::tuple<Out<std::int64_t>, Out<std::int32_t>, Out<double>>, std::tuple<std::size_t, std::size_t>>;
+TableRows table_rows(const std::vector<Column> &columns, std::size_t n);
+
+// Rows [first, last) as text, "label index:value ...\n"; columns are written as column + base.
+Growing<char> write_svmlight_rows(In1<double> labels, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                  In1<double> values, std::size_t first, std::size_t last, std::int64_t base);
+
+// Texts of models are followed by a NUL.
+//
+// The SV section from `pos`: its fault (sv_section.hpp) and where, sv_coef, indptr, indices, values, number of columns.
+using SvText =
+    std::tuple<int, std::size_t, Out<double>, Out<std::int64_t>, Out<std::int32_t>, Out<double>, std::int64_t>;
+SvText read_sv_section(std::string_view text, std::size_t pos, std::size_t n_sv, std::size_t n_coef, bool precomputed);
+Growing<char> format_sv_section(In2<double> coef, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                In1<double> values, bool precomputed);
+
+// Up to `count` whitespace-separated numbers from `pos`: the array, how many were read, and where reading stopped,
+// which is the first token that is not a number of this type, if any.
+template <class T>
+std::tuple<Out<T>, std::size_t, std::size_t> parse_numbers(std::string_view text, std::size_t pos, std::size_t count);
+
+// Shortest decimals that read back to the same number, a blank between them and a line end after every `per_line`.
+template <class T>
+Growing<char> format_numbers(In1<T> numbers, std::size_t per_line);
+
+// Each number printed with "%.8g" and read back: the values of support vectors in LIBSVM's files.
+Out<double> eight_digits(In1<double> numbers);
+
+}  // namespace svmfast

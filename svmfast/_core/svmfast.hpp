@@ -1,0 +1,96 @@
+// The library: kernel models of LIBSVM's kind, their values and labels for sparse rows, and LIBSVM's text.
+//
+// Functions throw std::exception for what they are given; errors in text are returned. docs/embedding.md has an
+// example.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <tuple>
+
+#include "arrays.hpp"
+#include "interrupt.hpp"
+#include "svmlight.hpp"
+#include "threads.hpp"
+
+namespace svmfast {
+
+// The instruction set in use: "avx512", "avx2" or "baseline".
+const char *isa();
+
+// Reads LIBSVM data text. Lines are fed block by block; rows can be taken between blocks.
+class Tokenizer {
+  public:
+    explicit Tokenizer(const svmlight::Options &options) : options_(options) {}
+
+    // Parses text[begin, end), whole lines followed by text::padding readable bytes; about `to_come` more bytes will
+    // follow before next_block(). Returns the first fault, which points into the text, or nullptr.
+    const svmlight::Fault *feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads,
+                                std::size_t to_come);
+
+    // The rows since the last call of next_block().
+    svmlight::Block &block();
+    void next_block();
+
+    std::size_t rows() const { return whole_.labels.size(); }
+
+  private:
+    void parse_pieces(const char *begin, const char *end, std::size_t threads, std::size_t to_come);
+
+    svmlight::Options options_;
+    svmlight::Block whole_;
+    std::vector<svmlight::Block> rest_;
+};
+
+// A kernel expansion. Support vectors are sparse rows (indptr, indices, values), classes one after another; sv_coef is
+// (classes - 1, vectors), rho has a number for each pair of classes. One class with several rows of coefficients is a
+// vector-valued expansion. Keeps the arrays.
+class DecisionSums {
+  public:
+    DecisionSums(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                 In1<double> values, In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes);
+    ~DecisionSums();
+
+    // Decision values (rows, functions), and how many rows were summed in LIBSVM's order: all if `libsvm_order` is set,
+    // else those whose label rounding could change. wanted (rows, functions): the others' values are meaningless.
+    std::tuple<Out<double>, std::size_t> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                                                bool libsvm_order, Threads threads,
+                                                std::optional<In2<std::uint8_t>> wanted = std::nullopt);
+
+    // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was used.
+    std::tuple<Out<double>, Out<double>> double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                       In1<double> values, Threads threads);
+
+    // The same in single precision; bounds are infinite where there is none.
+    std::tuple<Out<double>, Out<double>> single_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                       In1<double> values, Threads threads);
+
+    // The winning class of each row (0 and 1 are the positive and the negative side of a single function), the same as
+    // decide() gives: by single precision where its bound proves the class, else by double precision. Also the numbers
+    // of rows that single precision answered and that were summed in LIBSVM's order.
+    std::tuple<Out<std::int32_t>, std::size_t, std::size_t> labels(In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                                   In1<double> values, bool single, Threads threads);
+
+    std::size_t bytes() const;
+    bool scattered() const;
+    // Whether the double tier counts one-hot columns, which takes no longer than single precision.
+    bool one_hot();
+    // The number of columns that share a lane if the support vectors are on a lattice: 4 or 2; 0 without a lattice.
+    std::size_t lattice();
+    // The same where bytes are added in one instruction, whatever this machine does.
+    std::size_t lattice_columns();
+
+  private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// Probabilities from decision values of pairs, with the pairs' sigmoids: of each pair's first class, and of each class.
+// With errors, which bound the distance of LIBSVM's decision values, the second result marks the rows for which
+// LIBSVM's estimates could be printed differently.
+Out<double> pairwise_probabilities(In2<double> decisions, In1<double> a, In1<double> b, std::size_t classes);
+std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, In1<double> a, In1<double> b,
+                                                         std::size_t classes, std::optional<In2<double>> errors,
+                                                         Threads threads);
+
+}  // namespace svmfast

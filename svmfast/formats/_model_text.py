@@ -1,0 +1,67 @@
+"""The text of a model file, in LIBSVM's format or svmfast's: tokens, numbers, and the faults of both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from svmfast._core import parse_float64, parse_int32, parse_int64
+from svmfast.errors import ModelFormatError
+
+_TOKEN = re.compile(rb"[^ \t\r\n]+")
+_PARSERS: dict[str, Callable[[bytes, int, int], tuple[NDArray[Any], int, int]]] = {
+    "float64": parse_float64,
+    "int64": parse_int64,
+    "int32": parse_int32,
+}
+
+
+class ModelText:
+    """The whole text of a model; `path` is its name in messages, `pos` where reading goes on."""
+
+    def __init__(self, data: bytes, path: str) -> None:
+        self.data, self.path, self.pos = data, path, 0
+
+    def line_at(self, pos: int) -> int:
+        """The line number, from 1, of a position."""
+        return self.data.count(b"\n", 0, pos) + 1
+
+    def token_at(self, pos: int) -> tuple[str, int, int]:
+        """The next token at or after `pos`, its start and its stop; at the end, an empty token."""
+        match = _TOKEN.search(self.data, pos)
+        if match is None:
+            return "", len(self.data), len(self.data)
+        return match.group().decode("utf-8", "backslashreplace"), match.start(), match.end()
+
+    def numbers_at(self, pos: int, count: int, dtype: str) -> tuple[NDArray[Any], int, int]:
+        """Up to `count` numbers, how many they are, and where reading ended, at a token that is none."""
+        return _PARSERS[dtype](self.data, pos, count)
+
+    def fault(self, line: int | None, what: str, expected: str, token: str | None = None) -> ModelFormatError:
+        """An error about this file."""
+        return ModelFormatError(self.path, line, what, token, f"expected {expected}")
+
+    def not_a_number(
+        self, line: int, token: str, of: str, dtype: str = "float64", *, finite: str = "a finite number"
+    ) -> ModelFormatError:
+        """Why `token` is not a number of a type; `of` names the value, `finite` what is expected."""
+        if not token:
+            what, expected = "is missing", "a number"
+        elif re.match(r"[+-]?(nan|inf)", token, re.IGNORECASE):
+            what, expected = "is not finite", finite
+        elif re.fullmatch(r"[+-]?[0-9]+,[0-9]*([eE][+-]?[0-9]+)?", token):
+            what, expected = "has a decimal comma", "a decimal point"
+        elif re.match(r"[+-]?0[xX]", token):
+            what, expected = "is hexadecimal", "a decimal number"
+        elif dtype != "float64" and re.fullmatch(r"[+-]?[0-9]+", token):
+            what, expected = "is out of range", f"a {dtype[3:]}-bit integer"
+        elif dtype != "float64":
+            what, expected = "is not an integer", "an integer"
+        elif re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", token):
+            what, expected = "is too large", "at most 1.8e308"
+        else:
+            what, expected = "is not a number", "a decimal number"
+        return self.fault(line, f"{of} {what}", expected, token or None)
