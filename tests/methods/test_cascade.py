@@ -137,6 +137,14 @@ def test_trials_needed() -> None:
     assert largest_count(597, 0.005) == -1
 
 
+def test_rows_at_the_error_itself_count_as_the_exact_models() -> None:
+    """All rows have the margin that becomes the error, so the fast model answers none of them."""
+    found = evaluated(TWO, np.ones(2000), np.arange(2000) % 2 == 0, group=np.arange(2000))
+    chosen = choose(found, 0.01, 0.95, seed=0, cost_fast=0.1, cost_exact=1.0)
+    assert chosen.error == 1.0
+    assert not chosen.cheaper
+
+
 @pytest.mark.parametrize("name", ["photos_c_rbf", "digits_nu_rbf", "iris_c_rbf_prob"])
 def test_the_error_is_the_smallest_that_suffices(name: str) -> None:
     exact = exact_model(name)

@@ -175,3 +175,25 @@ def test_scalings_without_a_bound_give_no_certificate(factor: float, ranges: boo
     limits = ColumnRanges(np.zeros(d), np.ones(d)) if ranges else None
     scaling = Scaling(np.zeros(d), np.full(d, factor), clip=(0.5, 1.0) if ranges else None, ranges=limits)
     assert bound_of(computation_of(ScaledModel(fast, scaling)), np.float32) is None
+
+
+def _affine(factor: float, ranges: ColumnRanges | None = None) -> Affine:
+    return Affine(np.zeros(1), np.array([factor]), None, False, ranges)
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside"),
+    [
+        (_affine(0.99e100), _affine(1.01e100)),
+        (_affine(0.99e100, ColumnRanges(np.zeros(1), np.full(1, 1.02e-100), 0.0)),
+         _affine(1.01e100, ColumnRanges(np.zeros(1), np.full(1, 0.98e-100), 0.0))),
+        (_affine(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 1.1e-200)),
+         _affine(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 0.9e-200))),
+        (_affine(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 1.1e-200)),
+         _affine(1.0, ColumnRanges(np.zeros(1), np.full(1, 0.9e-200), 0.0, 0.9e-201))),
+    ],
+)  # fmt: skip
+def test_no_bound_where_entries_could_underflow(inside: Affine, outside: Affine) -> None:
+    """Factors up to 1e100, and intervals of at least 1e-200."""
+    assert np.isfinite(entry_errors(inside, np.dtype(np.float64), 2.0**-53)).all()
+    assert not np.isfinite(entry_errors(outside, np.dtype(np.float64), 2.0**-53)).any()

@@ -57,6 +57,16 @@ def test_bound_holds_in_fifty_digits(
     assert check(problem, problem.test) == (0 if problem.engine.scattered else 1)
 
 
+@pytest.mark.parametrize(("inside", "outside"), [(2e-100, 0.5e-100), (0.5e100, 2e100)])
+def test_the_arguments_of_the_proof(inside: float, outside: float) -> None:
+    """Polynomial arguments of a support vector lie between 1e-100 and 1e100."""
+    rows = Rows.from_dense(np.eye(3))
+    for gamma, proven in ((inside, True), (outside, False)):
+        kernel = Kernel("polynomial", gamma, 0.0, 1)
+        engine = DecisionEngine(kernel, rows, np.ones((1, 3)), np.zeros(1), None)
+        assert np.isfinite(engine.single_precision_values(rows)[1]).all() == proven
+
+
 EXTREMES = [
     Kernel("polynomial", gamma, coef0, degree)
     for gamma in (0.0, 1e-120, 1e-90, 0.1, -0.1, 1e30, -1e120)

@@ -232,6 +232,33 @@ def test_bounds_without_use_are_infinite() -> None:
         assert np.isinf(useless.single_precision_values(rows)[1]).all()
 
 
+@pytest.mark.parametrize("factor", [0.99, 1.01])
+def test_the_relative_part_of_a_bound_stays_below_its_limit(factor: float) -> None:
+    """0.005, also for the rows farthest out that are certified, at gamma r^2 = 600."""
+    made = in_cells(exact_model(8, 2, 5, 2, 0.1), np.zeros((1, 2)), np.array([[2]]), "centre")
+    rows = Rows.from_dense(np.array([[0.5, 1.0]]))
+    for place, limit in ((3, 0.005), (4, 0.005 * 0.1 / 600)):
+        rest = np.zeros((1, 1, 5))
+        rest[0, 0, place] = factor * limit
+        bounds = replace(made, bound_rest=rest).single_precision_values(rows)[1]
+        assert np.isfinite(bounds).all() == (factor < 1)
+
+
+@pytest.mark.parametrize(("d", "proven"), [(82_000, True), (84_000, False)])
+def test_the_most_roundings_of_the_proof(d: int, proven: bool) -> None:
+    """About 2 d roundings of 2^-24 each must be below 0.0099."""
+    small = in_cells(exact_model(2, 2, 1, 2, 1e-5), np.zeros((1, 2)), np.array([[1]]), "centre")
+    made = replace(
+        small,
+        n_features=d,
+        features=np.arange(d, dtype=small.features.dtype),
+        centers=np.zeros((1, d)),
+        coefficients=np.ones(d + 1),
+    )
+    bounds = made.single_precision_values(Rows.from_dense(np.full((1, d), 0.01)))[1]
+    assert np.isfinite(bounds).all() == proven
+
+
 @pytest.mark.parametrize(
     ("about", "shift", "sizes", "exponent"),
     [
