@@ -138,10 +138,15 @@ def test_other_values_are_not_a_lattice() -> None:
         np.sqrt(rng.integers(0, 6, (100, 9))),  # few, but not equally spaced
         np.full((100, 9), 0.5),  # a single one
         np.round(rng.normal(size=(2000, 9)) * 1e6),  # too many levels
-        1000 + rng.normal(size=(100, 9)) * 1e-3,  # closer together than six digits tell
     ):
         engine = engine_of(sv, np.ones((1, len(sv))), np.zeros(1), [len(sv) - 5, 5], 0.01)
         assert engine.lattice == 0
+
+
+def test_values_closer_together_than_six_digits_tell_are_not_a_lattice() -> None:
+    sv = 1000 + np.random.default_rng(0).normal(size=(100, 9)) * 1e-3
+    engine = engine_of(sv, np.ones((1, 100)), np.zeros(1), [95, 5], 1e6)  # too far apart for a second order
+    assert engine.lattice == 0
 
 
 def test_sums_stay_below_two_to_the_31() -> None:
