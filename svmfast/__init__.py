@@ -22,8 +22,8 @@ __version__ = "0.1.0"
 #: public name -> the module that defines it
 _PUBLIC = {
     "Answer": "svmfast.models.answer",
-    "BoundCheck": "svmfast.api.bound_check",
-    "Comparison": "svmfast.api.compare",
+    "BoundCheck": "svmfast.evaluation.bound_check",
+    "Comparison": "svmfast.evaluation.comparison",
     "Dataset": "svmfast.formats.svmlight",
     "Export": "svmfast.api.export_report",
     "Predictor": "svmfast.api.predictor",

@@ -7,8 +7,6 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 import svmfast.api.predictor
-from svmfast.api.bound_check import BoundCheck as BoundCheck
-from svmfast.api.compare import Comparison as Comparison
 from svmfast.api.estimators import from_sklearn as from_sklearn
 from svmfast.api.export_report import Export as Export
 from svmfast.api.frontier import FrontierResult, PathLike
@@ -19,6 +17,8 @@ from svmfast.api.many import predict_files as predict_files
 from svmfast.api.result import Result as Result
 from svmfast.api.scale import scale as scale
 from svmfast.errors import SvmfastError as SvmfastError
+from svmfast.evaluation.bound_check import BoundCheck as BoundCheck
+from svmfast.evaluation.comparison import Comparison as Comparison
 from svmfast.formats.detect import load_model as load_model
 from svmfast.formats.detect import save_model as save_model
 from svmfast.formats.ranges import read_ranges as read_ranges

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.display import count, shown
+from svmfast.figures import Figures, computed, figure
 
 FloatArray = NDArray[np.float64]
 
@@ -29,88 +30,62 @@ MIN_ROWS, MAX_LINES = 5, 5
 LOST, LOST_ROWS = 50.0, 2
 
 
-@dataclass(frozen=True)
-class ClassScore:
-    """The counts and scores of one class; a ratio whose denominator is 0 is None.
-
-    Attributes
-    ----------
-    label : float
-    rows : int
-        Number of rows whose target is `label`.
-    predicted : int
-        Number of rows whose prediction is `label`.
-    correct : int
-        Number of rows for which both hold.
-    """
-
-    label: float
-    rows: int
-    predicted: int
-    correct: int
-
-    @property
-    def recall(self) -> float | None:
-        """Percentage of the class's rows that are predicted as this class; None if it has no rows."""
-        return 100 * self.correct / self.rows if self.rows else None
-
-    @property
-    def precision(self) -> float | None:
-        """Percentage of correct rows among those predicted as this class; None if there are none."""
-        return 100 * self.correct / self.predicted if self.predicted else None
-
-    @property
-    def f1(self) -> float | None:
-        """Harmonic mean of precision and recall, 2 correct / (rows + predicted), in percent, or None."""
-        total = self.rows + self.predicted
-        return 200 * self.correct / total if total else None
-
-    def as_dict(self) -> dict[str, float | int | None]:
-        """Return the label, the number of rows and the three figures, keyed as in reports."""
-        return {
-            "label": shown_label(self.label),
-            "rows": self.rows,
-            "recall": self.recall,
-            "precision": self.precision,
-            "f1": self.f1,
-        }
-
-
 def shown_label(label: float) -> float | int:
-    """Return a label, as an int if its value is an integer."""
+    """A label, as an int if its value is an integer."""
     return int(label) if float(label).is_integer() else label
 
 
 @dataclass(frozen=True)
-class Confusion:
-    """The confusion table: how often the rows of each class are predicted as each class.
+class ClassScore(Figures):
+    """The counts and scores of one class, in percent; a ratio whose denominator is 0 is None."""
 
-    Attributes
-    ----------
-    labels : tuple of float
-        Ascending.
-    counts : tuple of tuple of int
-        ``counts[i][j]`` is the number of rows with target ``labels[i]`` and prediction ``labels[j]``.
-    """
+    label: float = figure("The label.", value=shown_label)
+    rows: int = figure("Rows whose target is the label.")
+    #: Rows whose prediction is the label, and rows for which both hold.
+    predicted: int  # type: ignore[misc]  # figures look like defaults
+    correct: int  # type: ignore[misc]
 
-    labels: tuple[float, ...]
-    counts: tuple[tuple[int, ...], ...]
+    @computed.figure("Percent of the class's rows that are predicted as this class.")
+    def recall(self) -> float | None:
+        """Percent of the class's rows that are predicted as this class; None if it has no rows."""
+        return 100 * self.correct / self.rows if self.rows else None
 
-    def as_dict(self) -> dict[str, list[Any]]:
-        """Return labels and counts, keyed as in reports."""
-        return {"labels": [shown_label(v) for v in self.labels], "counts": [list(row) for row in self.counts]}
+    @computed.figure("Percent of correct rows among those predicted as this class.")
+    def precision(self) -> float | None:
+        """Percent of correct rows among those predicted as this class; None if there are none."""
+        return 100 * self.correct / self.predicted if self.predicted else None
+
+    @computed.figure("Harmonic mean of precision and recall, in percent.")
+    def f1(self) -> float | None:
+        """Harmonic mean of precision and recall, 2 correct / (rows + predicted), in percent."""
+        total = self.rows + self.predicted
+        return 200 * self.correct / total if total else None
+
+    @property
+    def differing(self) -> int:
+        """Rows whose prediction is another label."""
+        return self.rows - self.correct
+
+
+def _shown_labels(labels: Sequence[float]) -> list[float | int]:
+    return list(map(shown_label, labels))
+
+
+@dataclass(frozen=True)
+class Confusion(Figures):
+    """The confusion table: how often the rows of each class are predicted as each class."""
+
+    labels: tuple[float, ...] = figure("The labels, ascending.", value=_shown_labels)
+    counts: tuple[tuple[int, ...], ...] = figure(
+        "counts[i][j] is the number of rows with target labels[i] and prediction labels[j]."
+    )
 
 
 class ClassCounts:
     """The counts of every class, over any number of blocks of rows, in bounded memory.
 
-    After more than :data:`MAX_CLASSES` distinct labels, counting stops. A nan target belongs to
-    no class.
-
-    Parameters
-    ----------
-    labels : iterable of float
-        Labels to list even if they never occur.
+    After more than :data:`MAX_CLASSES` distinct labels, counting stops. A nan target belongs to no class.
+    `labels` are listed even if they never occur.
     """
 
     def __init__(self, labels: Iterable[float] = ()) -> None:
@@ -140,10 +115,7 @@ class ClassCounts:
         self._counts += np.array([both.sum(axis=1), both.sum(axis=0), both.diagonal()])[:, :k]
 
     def _places(self, values: FloatArray) -> NDArray[np.int64] | None:
-        """Return the index of each label among the known ones, and their number for nan.
-
-        None if there is an unknown label.
-        """
+        """The index of each label among the known ones (nan: their number); None if a label is unknown."""
         known = self._labels
         if known is None or not len(known):
             return None
@@ -221,27 +193,11 @@ def _distinct(values: FloatArray) -> FloatArray:
     return distinct
 
 
-def neglected(scores: Sequence[ClassScore], accuracy: float) -> tuple[ClassScore, ...]:
-    """Return the classes with at least :data:`MIN_ROWS` rows whose recall is below half the accuracy."""
-    return tuple(
-        score
-        for score in scores
-        if score.rows >= MIN_ROWS and score.recall is not None and score.recall < accuracy / 2
-    )
-
-
 @dataclass(frozen=True)
 class LostClass:
-    """A class of which a model recognizes less than half of the rows that the exact model recognizes.
+    """A class of which a model recognizes less than half of the rows that the exact model recognizes."""
 
-    Attributes
-    ----------
-    score : ClassScore
-        The model's.
-    recall : float
-        The exact model's, in percent.
-    """
-
+    #: The model's score, and the exact model's recall in percent.
     score: ClassScore
     recall: float
 
@@ -261,24 +217,32 @@ def lost_classes(predicted: FloatArray, exact: FloatArray, target: FloatArray) -
     )
 
 
+def _worst(one: ClassScore | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    return {"label": shown_label(one.label), "rows": one.rows, "labels_differing": one.differing}
+
+
 @dataclass(frozen=True)
-class KeptLabels:
-    """How many rows with each label of the exact model keep it: ``correct`` of ``rows``.
+class KeptLabels(Figures):
+    """How many rows with each label of the exact model keep it: ``correct`` of ``rows``."""
 
-    Attributes
-    ----------
-    classes : tuple of ClassScore
-        Empty for regression.
-    """
-
+    #: Empty for regression.
     classes: tuple[ClassScore, ...] = ()
 
-    @property
+    @computed.figure(
+        "Mean over the exact model's classes of the share of their rows that keep the label.",
+        key="balanced_agreement_percent",
+    )
     def balanced_percent(self) -> float | None:
         """Mean over the classes of the share of their rows that keep the label, in percent."""
         return balanced_accuracy(self.classes) if any(one.rows for one in self.classes) else None
 
-    @property
+    @computed.figure(
+        "The exact model's class of whose rows the smallest share keeps the label.",
+        key="worst_class",
+        value=_worst,
+    )
     def worst(self) -> ClassScore | None:
         """The class of whose rows the smallest share keeps the label."""
         found = [one for one in self.classes if one.rows]
@@ -304,19 +268,6 @@ class KeptLabels:
             f"{class_word(one.label)}: {100 - 100 * one.correct / one.rows:.3g}% of {count(one.rows, 'row')}"
         ]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        one = self.worst
-        return {
-            "balanced_agreement_percent": self.balanced_percent,
-            "worst_class": one
-            and {
-                "label": shown_label(one.label),
-                "rows": one.rows,
-                "labels_differing": one.rows - one.correct,
-            },
-        }
-
 
 def class_word(label: float, names: Mapping[float, str] | None = None) -> str:
     """Return the word for a class in messages: the quoted name of its label if it has one, else the label."""
@@ -328,13 +279,7 @@ def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
     """Return the figures of a report with the name of each class added to its label.
 
     Each entry of ``classes`` gets a ``name`` and a confusion table gets ``names``; a label without a name has
-    null.
-
-    Parameters
-    ----------
-    figures : dict
-        Plain values, which may contain nested figures.
-    names : mapping of float to str, or None
+    null. Figures may be nested.
     """
     if names is None:
         return figures
@@ -353,8 +298,9 @@ def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
 def neglected_lines(
     scores: Sequence[ClassScore], accuracy: float, names: Mapping[float, str] | None = None
 ) -> list[str]:
-    """Return a line for each class whose recall is far below the accuracy, the lowest recall first."""
-    found = sorted(neglected(scores, accuracy), key=lambda score: (score.recall, score.label))
+    """Return a line for each class whose recall is below half the accuracy, the lowest recall first."""
+    low = [one for one in scores if one.rows >= MIN_ROWS and (one.recall or 0) < accuracy / 2]
+    found = sorted(low, key=lambda score: (score.recall or 0, score.label))
     lines = []
     for score in found[:MAX_LINES]:
         tail = "" if score.predicted else "; it is never predicted"
@@ -370,14 +316,7 @@ def neglected_lines(
 def class_scores(
     predicted: FloatArray, target: FloatArray, labels: Iterable[float] = ()
 ) -> tuple[ClassScore, ...]:
-    """Return the scores of every class.
-
-    Parameters
-    ----------
-    predicted, target : (n,) float64
-    labels : iterable of float
-        Labels to list even if they never occur.
-    """
+    """Return the scores of every class; `labels` are listed even if they never occur."""
     counts = ClassCounts(labels)
     counts.add(predicted, target)
     return counts.scores()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.class_scores import ClassCounts, ClassScore, Confusion, balanced_accuracy, neglected_lines
+from svmfast.figures import Figures, figure, figures_of
 from svmfast.roc_auc import RocAuc
 from svmfast.rows import FloatArray
 
@@ -30,24 +31,12 @@ _ROUNDING = 1e-9
 def values_differing_percent(
     values: FloatArray, exact: FloatArray, weights: FloatArray | None = None
 ) -> float:
-    """Return how much values differ from the exact ones, in percent of the spread of the exact ones.
+    """How much values differ from the exact ones, in percent of the spread of the exact ones.
 
-    Parameters
-    ----------
-    values, exact : float64 arrays of the same shape
-        For a regression, the values that two models give to the same rows.
-    weights : (n,) float64, optional
-        How often each row occurs; by default once.
+    That is the root mean square difference over the standard deviation of `exact`, arrays of the same shape
+    in which each row counts `weights` times: 0 for no values, 100 if `values` are all the mean of `exact`,
+    and infinity if `exact` is constant and `values` differ, or if a value is not finite.
 
-    Returns
-    -------
-    float
-        The root mean square difference, divided by the standard deviation of `exact`. It is 0 for no values,
-        100 if `values` are all the mean of `exact`, and infinity if `exact` is constant and `values` differ,
-        or if a value is not finite.
-
-    Notes
-    -----
     This is the figure that `max_diff` limits for regression, in all commands. With p for it,
     ``1 - (p / 100) ** 2`` is the coefficient of determination of `values` with `exact` as targets.
     """
@@ -66,55 +55,55 @@ def values_differing_percent(
     return 100 * error / spread
 
 
+def of_labels(found: Any) -> bool:
+    """Whether figures are those of labels, not of values."""
+    return found.mse is None
+
+
+def of_values(found: Any) -> bool:
+    """Whether figures are those of values: of a regression."""
+    return found.mse is not None
+
+
 @dataclass(frozen=True, kw_only=True)
-class Quality:
-    """Scores of predictions against targets; figures that do not apply are None.
+class Quality(Figures):
+    """Scores of predictions against targets; figures that do not apply are None, or empty."""
 
-    Attributes
-    ----------
-    accuracy : float or None
-        Percentage of correct labels; None for regression.
-    balanced_accuracy : float or None
-        Mean recall of the classes that have rows, in percent; None for regression.
-    auc : float or None
-        Area under the ROC curve, from 0 to 1; None unless there is a single decision value and there are rows
-        of both classes.
-    auc_error : float or None
-        Bound on the distance of `auc` from the exact area: 0 up to a million rows.
-    classes : tuple of ClassScore
-        Precision, recall and F1 of every class, by ascending label; empty for regression.
-    confusion : Confusion or None
-        How often the rows of each class are predicted as each class; None for more than ten classes, and for
-        regression.
-    mse, scc : float or None
-        Mean squared error and squared correlation; None unless regression.
-    rmse, mae, r2 : float or None
-        Root mean square error, mean absolute error, coefficient of determination; None unless regression.
-    """
+    accuracy: float | None = figure("Percent of rows with the true label.", default=None, optional=of_labels)
+    balanced_accuracy: float | None = figure(
+        "Mean recall of the classes that have rows, in percent.", default=None, optional=of_labels
+    )
+    auc: float | None = figure(
+        "Area under the ROC curve, 0 to 1; null unless there is one decision value and rows of both classes.",
+        default=None,
+        optional=of_labels,
+    )
+    auc_error: float | None = figure(
+        "How far auc may be from the exact area: 0 up to 1,048,576 rows, beyond them values are counted in "
+        "bins.",
+        default=None,
+        optional=of_labels,
+    )
+    classes: tuple[ClassScore, ...] = figure(
+        "Figures of every class: label, rows, recall, precision, f1, and the name if the model has names.",
+        default=(),
+        optional=of_labels,
+    )
+    confusion: Confusion | None = figure(
+        "labels, ascending, and counts: counts[i][j] rows of labels[i] are given labels[j]; names of the "
+        "labels if the model has names; null for more than ten classes.",
+        default=None,
+        optional=of_labels,
+    )
+    mse: float | None = figure("Mean squared error.", default=None, optional=of_values)
+    scc: float | None = figure("Squared correlation coefficient.", default=None, optional=of_values)
+    rmse: float | None = figure("Root mean square error.", default=None, optional=of_values)
+    mae: float | None = figure("Mean absolute error.", default=None, optional=of_values)
+    r2: float | None = figure(
+        "Coefficient of determination; null where the targets are constant.", default=None, optional=of_values
+    )
 
-    accuracy: float | None = None
-    balanced_accuracy: float | None = None
-    auc: float | None = None
-    auc_error: float | None = None
-    classes: tuple[ClassScore, ...] = ()
-    confusion: Confusion | None = None
-    mse: float | None = None
-    scc: float | None = None
-    rmse: float | None = None
-    mae: float | None = None
-    r2: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures of classification or of regression, as docs/json.md describes them."""
-        names = OF_CLASSES if self.mse is None else OF_VALUES
-        found = {name: getattr(self, name) for name in names}
-        if "classes" in found:
-            found["classes"] = [score.as_dict() for score in self.classes]
-            found["confusion"] = None if self.confusion is None else self.confusion.as_dict()
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in found.items()
-        }
+    as_dict = Figures.to_dict
 
     @property
     def main(self) -> float:
@@ -158,34 +147,22 @@ def interval_text(low: float, high: float) -> str:
     return f"95% confidence: {ends(low, high, 3)}"
 
 
-#: The figures of classification and of regression, as reports name them.
-OF_CLASSES = ("accuracy", "balanced_accuracy", "auc", "auc_error", "classes", "confusion")
-OF_VALUES = ("mse", "scc", "rmse", "mae", "r2")
+#: The figures of classification, as reports name them.
+OF_CLASSES = tuple(one.key for one in figures_of(Quality) if one.optional is of_labels)
 
 
 class Score:
     """Running comparison of predictions with targets.
 
     Sums are taken row by row in the order of the rows. So the result depends neither on the blocks nor on the
-    number of threads, and has the digits of svm-predict's own loop.
-
-    Parameters
-    ----------
-    by_class : bool
-        Count every class too, for :attr:`classes`, :attr:`balanced_accuracy` and :attr:`confusion`.
-    sides : (float, float), optional
-        The labels that a positive and a negative decision value vote for. With them, :attr:`auc` is measured
-        if decision values are added too.
-
-    Attributes
-    ----------
-    total, correct : int
-        Number of rows, and of rows whose prediction equals the target (compared as doubles).
+    number of threads, and has the digits of svm-predict's own loop. `by_class`: count every class too.
+    `sides`: the labels that a positive and a negative decision value vote for; with them, :attr:`auc` is
+    measured if decision values are added too.
     """
 
     def __init__(self, *, by_class: bool = False, sides: tuple[float, float] | None = None) -> None:
-        self.total = 0
-        self.correct = 0
+        #: Rows, and rows whose prediction equals the target (compared as doubles).
+        self.total = self.correct = 0
         self._classes = ClassCounts() if by_class else None
         # squared error, p, t, p^2, t^2, p t
         self._sums = np.zeros(6)
@@ -266,21 +243,6 @@ class Score:
         return () if self._classes is None else self._classes.scores()
 
     @property
-    def balanced_accuracy(self) -> float:
-        """Mean recall of the classes in percent (nan without rows, or unless classes are counted)."""
-        return balanced_accuracy(self.classes)
-
-    @property
-    def confusion(self) -> Confusion | None:
-        """The confusion table; None for many classes, or unless classes are counted."""
-        return None if self._classes is None else self._classes.confusion
-
-    @property
-    def auc(self) -> RocAuc | None:
-        """The area under the ROC curve; None unless decision values are counted."""
-        return self._auc
-
-    @property
     def mean_absolute_error(self) -> float:
         """Mean absolute error (nan without rows)."""
         return float(self._more[0]) / self.total if self.total else math.nan
@@ -322,11 +284,11 @@ class Score:
             )
         return Quality(
             accuracy=self.accuracy,
-            balanced_accuracy=self.balanced_accuracy,
+            balanced_accuracy=balanced_accuracy(self.classes),
             auc=None if self._auc is None else _known(self._auc.value),
             auc_error=None if self._auc is None else _known(self._auc.error),
             classes=self.classes,
-            confusion=self.confusion,
+            confusion=None if self._classes is None else self._classes.confusion,
         )
 
 
@@ -348,17 +310,10 @@ def quality(
     decisions: FloatArray | None = None,
     sides: tuple[float, float] | None = None,
 ) -> Quality:
-    """Return the figures of predictions.
+    """Return the figures of n > 0 predictions, ``(n,)`` each; without targets (all nan) there are none.
 
-    Parameters
-    ----------
-    predicted, target : (n,) float64
-        Labels, or values for regression; n > 0. Targets that are all nan are none: no figure has a meaning.
-    regression : bool
-    decisions : (n,) or (n, 1) float64, optional
-        Decision values, for the ROC AUC.
-    sides : (float, float), optional
-        The labels that a positive and a negative value vote for; None unless rows have a single value.
+    The ROC AUC needs `decisions`, ``(n,)`` or ``(n, 1)``, and `sides`, the labels that a positive and a
+    negative value vote for.
     """
     if np.isnan(target).all():
         return Quality()

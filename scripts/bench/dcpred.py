@@ -28,7 +28,7 @@ from kernel_features import BASELINES
 from measuring import processor
 from sklearn.svm import LinearSVC
 
-from svmfast.evaluation.compare import ComparedModel, compare
+from svmfast.evaluation.comparison import ComparedModel, compare
 from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds, weight_vectors
 from svmfast.evaluation.timing import measure
 from svmfast.formats.detect import load_model, model_bytes

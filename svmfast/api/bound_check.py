@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from svmfast.api.column_order import ColumnOrder
 from svmfast.api.declared import takes
@@ -15,7 +14,7 @@ from svmfast.api.listener import Listener
 from svmfast.api.verb_options import BoundCheckOptions
 from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.evaluation import bound_check as checks
-from svmfast.evaluation.bound_check import Bound, BoundReport
+from svmfast.evaluation.bound_check import BoundCheck
 from svmfast.evaluation.scale import ScaleCheck
 from svmfast.models.base import BoundedModel, bounded
 from svmfast.models.certified import certifies
@@ -24,107 +23,10 @@ from svmfast.models.memory import require_memory
 from svmfast.models.scaled import unscaled
 from svmfast.options import Reading, made
 from svmfast.threads import thread_count
-from svmfast.values import percentage
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
     from svmfast.rows import Rows
-
-Center = Literal["auto", "origin", "mean"]
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class BoundCheck(BoundReport):
-    """A :class:`svmfast.BoundReport` with the options of the check, and the verdict.
-
-    Attributes
-    ----------
-    data, model : str
-        Names for the report; `model` is None if no model was given.
-    center : {"auto", "origin", "mean"}
-        The center of an exact model's expansion.
-    require_certified : float or None
-        The share of the labels that must be certified; 0.99 is 99%.
-    tolerance : float or None
-    """
-
-    data: str = "the data"
-    model: str | None = None
-    center: Center = "auto"
-    require_certified: float | None = None
-    tolerance: float | None = None
-
-    @property
-    def verdict(self) -> bool | None:
-        """Whether all rows are inside, or enough of them certified; None without a model or gamma."""
-        if self.require_certified is None:
-            return self.inside(self.center)
-        assert self.certified_percent is not None, "bound_check ensures this"
-        return self.certified_percent >= percentage(self.require_certified)
-
-    def __repr__(self) -> str:
-        return "\n".join(self.lines())
-
-    def _sentence(self) -> str | None:
-        verdict = self.verdict
-        if self.require_certified is not None:
-            share = f"{percentage(self.require_certified):g}% of the rows are certified (`require_certified`)"
-            return f"met: at least {share}" if verdict else f"not met: fewer than {share}"
-        if self.exact:
-            return "inside: the model converts exactly, no bound applies"
-        if verdict is None:
-            return None
-        return "inside: every row is within the bound" if verdict else "outside: some rows are beyond it"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures that docs/json.md describes."""
-        required = self.require_certified
-        return {
-            "rows": self.rows,
-            "features": self.features,
-            "gamma": self.gamma,
-            "orders": list(self.orders),
-            "exact_conversion": self.exact,
-            "inside": self.inside(self.center),
-            "certified": self.certified,
-            "certified_percent": self.certified_percent,
-            "tolerance": self.tolerance,
-            "required_certified_percent": None if required is None else percentage(required),
-            "met": None if required is None else self.verdict,
-            **{name: _bound_dict(getattr(self, name)) for name in ("paper", "centered", "own")},
-        }
-
-    def lines(self) -> list[str]:
-        """Return the report as text."""
-        out = [f"data        {self.data}: {self.rows:,} rows, {self.features:,} features"]
-        if self.model is not None:
-            gamma = "" if self.gamma is None else f": gamma {self.gamma:.6g}"
-            out.append(f"model       {self.model}{gamma}")
-        elif self.gamma is not None:
-            out.append(f"gamma       {self.gamma:.6g}")
-        if self.orders:
-            out.append(f"order       {_span(self.orders)}")
-        for name, about, bound in (
-            ("paper", "the origin", self.paper),
-            ("centered", "the mean", self.centered),
-            ("own", "the model's centers", self.own),
-        ):
-            if bound is not None:
-                out.append(f"{name:<11} {_bound_text(bound, about, self.rows)}")
-        if self.certified_percent is not None:
-            what = "labels are provably the exact model's"
-            if self.regression:
-                what = f"values are provably within {self.tolerance:g} of the exact model's"
-            elif self.tolerance is not None:
-                what += f", the values within {self.tolerance:g}"
-            share = f"{self.certified:,} of {self.rows:,}"
-            out.append(f"certified   {share} {what} ({self.certified_percent:.2f}%)")
-        if self.paper is not None and self.centered is None:
-            out.append("centered     not computed: the data is too wide to keep a mean")
-        sentence = self._sentence()
-        if sentence is not None:
-            out.append(f"verdict     {sentence}")
-        return out
 
 
 @takes(BoundCheckOptions)
@@ -180,7 +82,7 @@ def bound_check(
     if model is None:
         reading = with_scaling_of(reading, [], memory=memory)
         report = _check_data(data, gamma, 2 if order is None else order, reading, cores, listener)
-        return BoundCheck(**vars(report), **asked)
+        return replace(report, **asked)
     name = os.fspath(model) if is_path(model) else "the model"
     judged: Any = model
     if is_path(model):
@@ -194,7 +96,7 @@ def bound_check(
     _check_combination(judged, name, chosen)
     blocks = _fitting(data, reading, str(asked["data"]), judged, cores, listener)
     report = checks.check_model(blocks, judged, order=order, tolerance=chosen.tolerance, threads=cores)
-    return BoundCheck(**vars(report), **asked, model=name)
+    return replace(report, **asked, model=name)
 
 
 def _check_combination(model: Model, name: str, options: BoundCheckOptions) -> None:
@@ -222,7 +124,7 @@ def _check_combination(model: Model, name: str, options: BoundCheckOptions) -> N
 
 def _check_data(
     data: Any, gamma: float | None, order: int, reading: Reading, threads: int, listener: Listener
-) -> BoundReport:
+) -> BoundCheck:
     if not is_path(data):
         rows = rows_of(data, reading=reading)
         return checks.check_data(lambda: _parts(rows, reading), gamma, order=order)
@@ -283,27 +185,3 @@ def _blocks(
 
     for block in read_through(os.fspath(data), reading, threads, listener.progress):
         yield block.rows, block.columns
-
-
-def _bound_dict(bound: Bound | None) -> dict[str, object] | None:
-    if bound is None:
-        return None
-    values = asdict(bound)
-    if values["gamma_max"] == math.inf:
-        values["gamma_max"] = None  # all vectors are zero; JSON has no infinity
-    return {**values, "inside": bound.inside}
-
-
-def _span(orders: tuple[int, ...]) -> str:
-    return f"{orders[0]}" if len(orders) == 1 else f"{orders[0]} to {orders[-1]}, each cell by its lowest"
-
-
-def _bound_text(bound: Bound, about: str, rows: int) -> str:
-    parts = []
-    if bound.gamma_max is not None:
-        parts.append(f"gamma_max {bound.gamma_max:.6g}")
-    if bound.max_squared_norm is not None:
-        parts.append(f"max||z||^2 {bound.max_squared_norm:.6g} about {about}")
-    if bound.rows_inside is not None:
-        parts.append(f"{bound.rows_inside:,} of {rows:,} rows inside ({bound.inside_percent:.2f}%)")
-    return ", ".join(parts)

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,107 +26,25 @@ from svmfast.api.given import (
 )
 from svmfast.api.listener import Listener
 from svmfast.api.verb_options import CompareOptions
-from svmfast.display import count
 from svmfast.errors import OptionError, WrongTypeError
-from svmfast.evaluation import report
-from svmfast.evaluation.compare import ComparedModel, ComparisonData
-from svmfast.evaluation.compare import compare as compare_models
+from svmfast.evaluation.benchmark import ComparedModel
+from svmfast.evaluation.comparison import Comparison
+from svmfast.evaluation.comparison import compare as compare_models
 from svmfast.evaluation.timing import measure
 from svmfast.formats._dataset import naming_file
 from svmfast.models.memory import require_memory
 from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading, made
 from svmfast.threads import thread_count
-from svmfast.values import percentage
 
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
     from svmfast.models.base import Model
 
+__all__ = ["Comparison", "compare"]
+
 #: Reading is timed over this many repeats or this many seconds, whichever comes first.
 READ_REPEATS, READ_SECONDS = 3, 2.0
-
-
-@dataclass(frozen=True, repr=False)
-class Comparison(ComparisonData):
-    """Figures of several models on the same rows; the exact model comes first.
-
-    Attributes
-    ----------
-    data_path : str or None
-    rows, features : int
-    threads : int
-    linear_seconds : float
-        Prediction time of a linear model on these rows.
-    models : tuple of ModelResult
-    class_names : mapping of float to str, or None
-    max_diff : float or None
-        Limit on the share of labels that differ; regression: on `values_differing_percent`.
-    """
-
-    def __str__(self) -> str:
-        """Return the table of ``svmfast compare``."""
-        return report.as_text(self)
-
-    __repr__ = __str__
-
-    def title(self) -> str:
-        """Return one line that describes the rows."""
-        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
-        text = f"{self.data_path}: {self.rows:,} rows, {self.features:,} features; {threads}"
-        # The wall clock's times varied too much, see evaluation/timing.
-        return text + "; speed-ups of processor time" * any(row.speed.processor for row in self.models)
-
-    def lines(self, *, wide: bool = False) -> list[str]:
-        """Return the table as text; with `wide`, all figures, one per line."""
-        return report.as_text(self, wide=wide).splitlines()
-
-    def cells(self, *, wide: bool = False) -> tuple[list[str], list[list[str]]]:
-        """Return the header and the rows of the table."""
-        return report.cells(self, wide=wide, short=True)
-
-    def to_csv(self) -> str:
-        """Return CSV with one line per model and all digits."""
-        return report.as_csv(self)
-
-    def to_markdown(self, *, wide: bool = False) -> str:
-        """Return the table in Markdown."""
-        return report.as_markdown(self, wide=wide)
-
-    def to_html(self) -> bytes:
-        """Return an HTML page with a figure and a sortable table."""
-        from svmfast.evaluation.comparison_page import as_html
-
-        return as_html(self, self.title())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures that docs/compare.md describes, as plain types."""
-        return report.as_dict(self)
-
-    def beyond_the_limit(self) -> list[str]:
-        """Return one line for each model whose labels, or values, differ by more than `max_diff` here."""
-        if self.max_diff is None:
-            return []
-        limit, found = percentage(self.max_diff), []
-        for row in self.models:
-            labels, values = row.labels_differing_percent, row.values_differing_percent
-            if labels is not None and labels > limit:
-                share = f"{labels:.3g}% of the labels differ ({row.labels_differing:,} of {self.rows:,})"
-                found.append(f"{row.path}: {share}, more than {limit:g}%")
-            if values is not None and values > limit:
-                found.append(
-                    f"{row.path}: values differ by {values:.4g}% of their spread, more than {limit:g}%"
-                )
-        return found
-
-    def warnings(self) -> list[str]:
-        """Return one line for each model with a row that violates its certificate."""
-        return [
-            f"{row.path}: {count(row.violations, 'row')} break the certificate: some value is farther "
-            "from EXACT's than its bound"
-            for row in self.models
-            if row.violations
-        ]
 
 
 @takes(CompareOptions)
@@ -191,8 +109,11 @@ def compare(
     check_scale(reading, name, compared[0].model, rows, listener.warn)
     for one in compared:
         check_width(reading, name, one.model, rows, listener.warn, dataset.columns)
+    labels_of, names = compared[0].model.head.labels, None
+    if scaling is not None:
+        names = scaling.for_labels(None if labels_of is None else labels_of.tolist()).names_of_labels
     with naming_file(path) if path else nullcontext():
-        found = compare_models(
+        return compare_models(
             compared,
             rows,
             targets,
@@ -201,13 +122,10 @@ def compare(
             repeats=asked.repeats,
             data_path=path,
             parse_seconds=parse_seconds,
+            class_names=names,
+            max_diff=asked.max_diff,
             progress=listener.progress,
         )
-    labels_of = compared[0].model.head.labels
-    if scaling is not None:
-        scaling = scaling.for_labels(None if labels_of is None else labels_of.tolist())
-    names = None if scaling is None else scaling.names_of_labels
-    return Comparison(**{**vars(found), "class_names": names, "max_diff": asked.max_diff})
 
 
 def _compared(name: str, given: Any, memory: int, listener: Listener, *, timed: bool) -> ComparedModel:

@@ -41,12 +41,12 @@ def print_shown(context: click.Context) -> None:
 
 def document(values: Mapping[str, Any], *, written: bool = True) -> dict[str, Any]:
     """Return the report in JSON's plain types: the head, then `values`, whose keys must all differ."""
-    from svmfast.evaluation.json_values import finite
+    from svmfast.figures import plain
 
     head = _head(click.get_current_context(), written)
     alike = head.keys() & values.keys()
     assert not alike, f"keys of the head: {alike}"
-    report: dict[str, Any] = finite({**head, **values})
+    report: dict[str, Any] = plain({**head, **values})
     return report
 
 

@@ -1,9 +1,10 @@
-"""Measurements of models in comparison with an exact model on the same rows: one result per model."""
+"""Measures models in comparison with an exact model on the same rows: one result per model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from svmfast.class_scores import ClassScore, class_scores
 from svmfast.errors import UnsupportedError
 from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds
-from svmfast.evaluation.model_result import ComparedModel, ModelResult
-from svmfast.evaluation.timing import Timed, first_call, timed
+from svmfast.evaluation.result import ModelResult
+from svmfast.evaluation.timing import Speed, Timed, Timing, first_call, timed
+from svmfast.figures import figures_of
 from svmfast.models.answer import Answer, answer
 from svmfast.models.base import CountedModel, Model, bounded
 from svmfast.models.cascade import CascadeModel
@@ -22,51 +24,40 @@ from svmfast.models.scaled import mean_work, with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import percent, quality, values_differing_percent
+from svmfast.score import Quality, percent, quality, values_differing_percent
 from svmfast.solvers.intervals import upper_limit
 
 #: A call that takes this many seconds needs no warm-up; shorter ones are repeated up to this time per sample.
 SLOW, LONGEST_SAMPLE = 1.0, 0.2
+#: Seconds of timing for each call, at most.
+LIMIT_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class _Measured:
+class ComparedModel:
+    """A model in a comparison, with its name in the report and the properties of its file."""
+
+    path: str
+    model: Model
+    n_bytes: int | None = None
+    load_seconds: float | None = None
+    #: Hash of the file, and the source recorded in it, ``sha256:...``.
+    sha256: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class Answered:
     """The answers for the rows, and the name of the call that gave them."""
 
     answer: Answer
     call: str
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """The figures of a model without its times, and the names of its calls."""
-
-    figures: dict[str, Any]
-    main: str
-    alone: str
-    backed: str | None
-
-
 class Benchmark:
     """The exact model and the rows on which models are measured.
 
-    Parameters
-    ----------
-    exact : ComparedModel
-    rows : Rows
-    targets : (n,) float64
-    scaling : Scaling, optional
-        The scaling that the rows still need; the models take scaled rows. Its time is not counted.
-    threads, repeats : int
-    limit_seconds : float
-
-    Attributes
-    ----------
-    exact : ComparedModel
-    columns : int
-        The width of scaled rows.
-    linear_seconds : float
-        Prediction time of a linear model on the rows.
+    If there is a `scaling`, the rows still need it and the models take scaled rows; its time is not counted.
     """
 
     def __init__(
@@ -78,234 +69,266 @@ class Benchmark:
         scaling: Scaling | None = None,
         threads: int = 1,
         repeats: int = 7,
-        limit_seconds: float = 20.0,
+        parse_seconds: float | None = None,
     ) -> None:
-        self.exact, self._rows, self._targets = exact, rows, targets
-        self._threads, self._repeats, self._limit = threads, repeats, limit_seconds
-        self._scaling = scaling
+        self.exact, self.rows, self.targets = exact, rows, targets
+        self.scaling, self._threads, self._repeats = scaling, threads, repeats
+        self.parse_seconds: float | None = parse_seconds
         self._timed = rows if scaling is None else scaling.apply(rows[: scaling.timed_rows])
+        #: The width of scaled rows, and the multiply-adds and seconds of a linear model.
         self.columns = self._timed.n_columns
-        self._unit = linear_multiply_adds(exact.model.head, self.columns)
-        self._reference: Answer | None = None
+        self.unit: int = linear_multiply_adds(exact.model.head, self.columns)
+        found = linear_seconds(exact.model.head, self._timed, threads=threads, repeats=repeats)
+        self.linear_seconds: float = self.all_rows(found.seconds)
+        self.reference: Answer | None = None
         self._calls: dict[str, Callable[[], Answer]] = {}
         self._once: dict[str, float] = {}
-        self.linear_seconds = self._time_linear()
 
-    def check(self, other: ComparedModel) -> None:
-        """Raise UnsupportedError if `other` does not answer the same question as the exact model."""
-        check_same_question(self.exact, other)
-
-    def _time_linear(self) -> float:
-        found = linear_seconds(
-            self.exact.model.head, self._timed, threads=self._threads, repeats=self._repeats
-        )
-        return self._of_all(found.seconds)
-
-    def _of_all(self, seconds: float) -> float:
-        """Return the seconds for all rows from those for the rows that are timed."""
-        return seconds * len(self._rows) / len(self._timed)
+    def all_rows(self, seconds: float) -> float:
+        """Seconds for all rows, from those for the rows that are timed."""
+        return seconds * len(self.rows) / len(self._timed)
 
     def results(
-        self,
-        others: Sequence[ComparedModel],
-        *,
-        parse_seconds: float | None = None,
-        progress: Progress = silent,
+        self, others: Sequence[ComparedModel], progress: Progress = silent
     ) -> tuple[ModelResult, ...]:
-        """Return the figures of the exact model and of `others`; all are timed in turn."""
+        """Measure the exact model and `others`; all are timed in turn."""
         entrants, drafts = [self.exact, *others], []
+        figures = figures_of(ModelResult)
         for done, one in enumerate(entrants):
             progress(done, len(entrants), "models")
-            drafts.append(self._draft(one))
+            subject = Subject(self, one)
+            values = {each.name: each.measured(subject) for each in figures if each.measured is not None}
+            # Only the names of its calls are kept, since answers for many rows are large.
+            drafts.append((values, subject.calls))
         progress(len(entrants), len(entrants), "models")
-        reference = drafts[0].main
+        reference = drafts[0][1][0]
         times = timed(
             {reference: self._calls[reference], **self._calls},
             self._once,
             longest=LONGEST_SAMPLE,
-            limit_seconds=self._limit * len(self._calls),
+            limit_seconds=LIMIT_SECONDS * len(self._calls),
             rounds=self._repeats,
             progress=progress,
         )
-        return tuple(
-            ModelResult(**draft.figures, parse_seconds=parse_seconds, **self._times(draft, times))
-            for draft in drafts
-        )
+        found = []
+        for values, calls in drafts:
+            own = Times(self, times, *calls)
+            values |= {one.name: one.timed(own) for one in figures if one.timed is not None}
+            found.append(ModelResult(**values))
+        return tuple(found)
 
-    def _times(self, draft: _Draft, times: Timed) -> dict[str, Any]:
-        timing = times.timings[draft.main]
-        seconds = self._of_all(timing.seconds)
-        found: dict[str, Any] = {
-            "predict_seconds": seconds,
-            "predict_seconds_range": (self._of_all(timing.fastest), self._of_all(timing.slowest)),
-            "speed": times.speeds[draft.main],
-            "linear_cost": seconds / self.linear_seconds,
-        }
-        if draft.backed is not None:
-            for ending, call in (("with_fallback", draft.backed), ("without_fallback", draft.alone)):
-                found[f"predict_seconds_{ending}"] = self._of_all(times.timings[call].seconds)
-                found[f"speed_{ending}"] = times.speeds[call]
-        return found
+    def measured(self, model: Model, exact: KernelExpansion | None = None) -> Answered:
+        """Answer all rows by `model`, those that it leaves open by `exact`; the call is timed later."""
 
-    def _draft(self, entrant: ComparedModel) -> _Draft:
-        """Measure all but the times of a model; the first one is the exact model."""
-        model, head = entrant.model, entrant.model.head
-        inside = inside_exact(model)
-        alone = self._measured(model)
-        backed = self._backed(entrant, inside)
-        main = alone if inside is None or backed is None else backed
-        if self._reference is None:
-            self._reference = main.answer
-        differing = self._differing(main)
-        mean_error, max_error = self._errors(model, self._values(model, inside, main))
-        open_share = None if inside is None else _open_share(main.answer)
-        counted = counted_work(model, self._rows, inside, open_share, self._scaling)
-        worth = quality(
-            main.answer.predicted,
-            self._targets,
-            regression=head.is_regression,
-            decisions=main.answer.decisions,
-            sides=head.sides,
-        )
-        figures = {
-            "path": entrant.path,
-            "kind": model.kind,
-            **vars(worth),
-            "labels_differing": differing,
-            "labels_differing_percent": None if differing is None else percent(differing, len(self._rows)),
-            "labels_differing_limit_percent": self._differing_limit(entrant, inside, differing),
-            "by_exact_label": self._by_exact_label(main),
-            "values_differing_percent": self._values_differing(main),
-            "mean_abs_error": mean_error,
-            "max_abs_error": max_error,
-            "inside_bound_percent": _inside_percent(self._unscaled(model), self._rows),
-            "n_bytes": entrant.n_bytes,
-            "load_seconds": entrant.load_seconds,
-            "multiply_adds": counted,
-            "linear_cost_counted": None if counted is None or not self._unit else counted / self._unit,
-            "exact_percent": None if open_share is None else 100 * open_share,
-            **self._certificate(entrant),
-            **self._halves(model, alone, backed),
-        }
-        return _Draft(figures, main.call, alone.call, None if backed is None else backed.call)
-
-    def _measured(self, model: Model, exact: KernelExpansion | None = None) -> _Measured:
         def call() -> Answer:
             return answer(model, self._timed, exact=exact, threads=self._threads)
 
         name = f"call {len(self._calls)}"
         self._calls[name] = call
         found, self._once[name] = first_call(call, slow=SLOW)
-        if len(self._timed) < len(self._rows):
-            found = self._answer(model, exact)
-        return _Measured(found, name)
+        if len(self._timed) < len(self.rows):
+            found = self.answer(model, exact)
+        return Answered(found, name)
 
-    def _unscaled(self, model: Model) -> Model:
-        """Return the model for rows as read."""
-        return with_scaling(model, self._scaling)
+    def unscaled(self, model: Model) -> Any:
+        """The model for rows as read."""
+        return with_scaling(model, self.scaling)
 
-    def _answer(self, model: Model, exact: KernelExpansion | None) -> Answer:
-        return answer(self._unscaled(model), self._rows, exact=exact, threads=self._threads)
+    def answer(self, model: Model, exact: KernelExpansion | None) -> Answer:
+        return answer(self.unscaled(model), self.rows, exact=exact, threads=self._threads)
 
-    def _differing_limit(
-        self, entrant: ComparedModel, inside: KernelExpansion | None, differing: int | None
-    ) -> float | None:
-        """Return the upper confidence bound, in percent, of the share of labels that differ."""
-        if differing is None or entrant is self.exact:
-            return None
-        model, sha256 = entrant.model, self.exact.sha256
-        proven = inside is not None and bounds_its_error(model) and model.is_rigorous
-        if proven and not differing and sha256 is not None and entrant.source == f"sha256:{sha256}":
-            return 0.0
-        return 100 * upper_limit(differing, len(self._rows))
-
-    def _by_exact_label(self, measured: _Measured) -> tuple[ClassScore, ...]:
-        """Return how many rows of each of the exact model's labels have the same label."""
-        if self.exact.model.head.is_regression:
-            return ()
-        assert self._reference is not None
-        found = class_scores(measured.answer.predicted, self._reference.predicted)
-        return tuple(one for one in found if one.rows)
-
-    def _backed(self, entrant: ComparedModel, inside: KernelExpansion | None) -> _Measured | None:
-        """Measure with the embedded exact model as fallback, or otherwise with that of the comparison."""
-        model = entrant.model
-        exact = inside
-        if exact is None and bounds_its_error(model) and self._is_source(entrant):
-            given = self.exact.model
-            exact = given if isinstance(given, KernelExpansion) else None
-        if exact is None or model.head.is_regression:
-            return None
-        return self._measured(model, exact)
-
-    def _is_source(self, entrant: ComparedModel) -> bool:
-        """Return whether `entrant` may have been made from the exact model: known hashes must agree."""
-        sha256, source = self.exact.sha256, entrant.source
-        return sha256 is None or source is None or source == f"sha256:{sha256}"
-
-    def _differing(self, measured: _Measured) -> int | None:
-        if self.exact.model.head.is_regression:
-            return None
-        assert self._reference is not None
-        return int(np.count_nonzero(measured.answer.predicted != self._reference.predicted))
-
-    def _values_differing(self, measured: _Measured) -> float | None:
-        if not self.exact.model.head.is_regression:
-            return None
-        assert self._reference is not None
-        return values_differing_percent(measured.answer.predicted, self._reference.predicted)
-
-    def _values(self, model: Model, inside: KernelExpansion | None, main: _Measured) -> FloatArray:
-        """Return the values that predict prints; for rows left to the exact model, they are its values."""
-        if inside is None or model.head.n_functions <= 1 or not inside.head.same_functions(model.head):
-            return main.answer.decisions
-        return self._answer(model, inside).decisions
-
-    def _errors(self, model: Model, decisions: FloatArray) -> tuple[float | None, float | None]:
-        if not model.head.same_functions(self.exact.model.head):
-            return None, None
-        assert self._reference is not None
-        if not decisions.size:
-            return 0.0, 0.0
-        difference = np.abs(decisions - self._reference.decisions)
-        return float(difference.mean()), float(difference.max())
-
-    def _certificate(self, entrant: ComparedModel) -> dict[str, Any]:
-        """Return the certificate's figures, which are valid only for the exact model of the conversion."""
-        model = entrant.model
-        if not bounds_its_error(model) or not model.is_rigorous or not self._is_source(entrant):
-            return {}
-        assert self._reference is not None
-        raw: Any = self._unscaled(model)
-        decisions, bounds = raw.certified_values(self._rows, threads=self._threads)
-        broken = (np.abs(decisions - self._reference.decisions) > bounds).any(axis=1)
-        found: dict[str, Any] = {"violations": int(np.count_nonzero(broken))}
-        if not model.head.is_regression:
-            certified = certified_rows(model.head, decisions, bounds)
-            found["certified_percent"] = percent(int(np.count_nonzero(certified)), len(self._rows))
+    def certified_values(self, model: Model) -> tuple[FloatArray, FloatArray]:
+        """Decision values of all rows, and the bounds on their errors."""
+        found: tuple[FloatArray, FloatArray] = self.unscaled(model).certified_values(
+            self.rows, threads=self._threads
+        )
         return found
 
-    def _halves(self, model: Model, alone: _Measured, backed: _Measured | None) -> dict[str, Any]:
-        """Return the figures with and without fallback."""
-        if backed is None:
-            return {}
-        found: dict[str, Any] = {}
-        for ending, part in (("with_fallback", backed), ("without_fallback", alone)):
-            worth = quality(part.answer.predicted, self._targets, regression=False)
-            found |= {
-                f"labels_differing_{ending}": self._differing(part),
-                f"accuracy_{ending}": worth.accuracy,
-                f"balanced_accuracy_{ending}": worth.balanced_accuracy,
-            }
-        mean, largest = self._errors(model, alone.answer.decisions)
-        return found | {
-            "mean_abs_error_without_fallback": mean,
-            "max_abs_error_without_fallback": largest,
-        }
+
+@dataclass(frozen=True)
+class Times:
+    """The times of a model's calls: the answers of predict, of the model alone, and with fallback."""
+
+    bench: Benchmark
+    times: Timed
+    main: str
+    alone: str
+    backed: str | None
+
+    @property
+    def bare(self) -> str | None:
+        """The model alone, if it is also measured with fallback."""
+        return None if self.backed is None else self.alone
+
+    @property
+    def timing(self) -> Timing:
+        return self.times.timings[self.main]
+
+    def all_rows(self, seconds: float) -> float:
+        return self.bench.all_rows(seconds)
+
+    def seconds(self, call: str | None) -> float | None:
+        return None if call is None else self.all_rows(self.times.timings[call].seconds)
+
+    def speed(self, call: str | None) -> Speed | None:
+        return None if call is None else self.times.speeds[call]
+
+
+class Subject:
+    """A model under measurement, with its answers; the figures of ModelResult are computed from it."""
+
+    def __init__(self, bench: Benchmark, entrant: ComparedModel) -> None:
+        self.bench: Benchmark = bench
+        self.entrant: ComparedModel = entrant
+        self.model: Model = entrant.model
+        self.inside = inside_exact(self.model)
+        self.alone: Answered = bench.measured(self.model)
+        self.backed: Answered | None = self._backed()
+        self.main: Answered = self.alone if self.inside is None or self.backed is None else self.backed
+        if bench.reference is None:
+            bench.reference = self.main.answer
+        self.exact = bench.reference
+
+    def _backed(self) -> Answered | None:
+        """Measure with the embedded exact model as fallback, or otherwise with that of the comparison."""
+        exact, given = self.inside, self.bench.exact.model
+        if exact is None and bounds_its_error(self.model) and self._is_of_exact:
+            exact = given if isinstance(given, KernelExpansion) else None
+        if exact is None or self.model.head.is_regression:
+            return None
+        return self.bench.measured(self.model, exact)
+
+    @property
+    def calls(self) -> tuple[str, str, str | None]:
+        """The names of the calls of predict, of the model alone, and with fallback."""
+        return self.main.call, self.alone.call, None if self.backed is None else self.backed.call
+
+    @property
+    def bare(self) -> Answered | None:
+        """The model alone, if it is also measured with fallback."""
+        return None if self.backed is None else self.alone
+
+    @property
+    def _is_of_exact(self) -> bool:
+        """Whether it may have been made from the exact model: known hashes must agree."""
+        sha256, source = self.bench.exact.sha256, self.entrant.source
+        return sha256 is None or source is None or source == f"sha256:{sha256}"
+
+    @property
+    def _regression(self) -> bool:
+        return self.bench.exact.model.head.is_regression
+
+    def percent(self, rows: int | None) -> float | None:
+        return None if rows is None else percent(rows, len(self.bench.rows))
+
+    @cached_property
+    def quality(self) -> Quality:
+        """The scores of predict's answers."""
+        head, found = self.model.head, self.main.answer
+        return quality(
+            found.predicted,
+            self.bench.targets,
+            regression=head.is_regression,
+            decisions=found.decisions,
+            sides=head.sides,
+        )
+
+    def quality_of(self, measured: Answered | None) -> Quality:
+        """The scores of answers with or without fallback."""
+        if measured is None:
+            return Quality()
+        return quality(measured.answer.predicted, self.bench.targets, regression=False)
+
+    def differing(self, measured: Answered | None) -> int | None:
+        """Rows whose label is not the exact model's."""
+        if self._regression or measured is None:
+            return None
+        return int(np.count_nonzero(measured.answer.predicted != self.exact.predicted))
+
+    @property
+    def differing_limit(self) -> float | None:
+        """The upper confidence bound, in percent, of the share of labels that differ."""
+        differing, sha256 = self.differing(self.main), self.bench.exact.sha256
+        if differing is None or self.entrant is self.bench.exact:
+            return None
+        proven = self.inside is not None and bounds_its_error(self.model) and self.model.is_rigorous
+        if proven and not differing and sha256 is not None and self.entrant.source == f"sha256:{sha256}":
+            return 0.0
+        return 100 * upper_limit(differing, len(self.bench.rows))
+
+    @property
+    def by_exact_label(self) -> tuple[ClassScore, ...] | None:
+        """How many rows of each of the exact model's labels have the same label."""
+        if self._regression:
+            return None
+        found = class_scores(self.main.answer.predicted, self.exact.predicted)
+        return tuple(one for one in found if one.rows)
+
+    @property
+    def values_differing(self) -> float | None:
+        """How much the values of a regression differ, in percent of their spread."""
+        if not self._regression:
+            return None
+        return values_differing_percent(self.main.answer.predicted, self.exact.predicted)
+
+    @cached_property
+    def errors(self) -> tuple[float | None, float | None]:
+        """Mean and largest error of the values that predict prints: the exact model's for rows left to it."""
+        inside, head, values = self.inside, self.model.head, self.main.answer.decisions
+        if inside is not None and head.n_functions > 1 and inside.head.same_functions(head):
+            values = self.bench.answer(self.model, inside).decisions
+        return self._errors(values)
+
+    def errors_of(self, measured: Answered | None) -> tuple[float | None, float | None]:
+        """Mean and largest error of the decision values of an answer."""
+        return (None, None) if measured is None else self._errors(measured.answer.decisions)
+
+    def _errors(self, values: FloatArray) -> tuple[float | None, float | None]:
+        if not self.model.head.same_functions(self.bench.exact.model.head):
+            return None, None
+        if not values.size:
+            return 0.0, 0.0
+        difference = np.abs(values - self.exact.decisions)
+        return float(difference.mean()), float(difference.max())
+
+    @cached_property
+    def open_share(self) -> float | None:
+        """The share of rows that the embedded exact model answered."""
+        if self.inside is None:
+            return None
+        assert self.main.answer.certified is not None
+        return float(np.mean(~self.main.answer.certified))
+
+    @cached_property
+    def counted(self) -> float | None:
+        """Multiply-adds per row."""
+        bench = self.bench
+        return counted_work(self.model, bench.rows, self.inside, self.open_share, bench.scaling)
+
+    @property
+    def inside_bound_percent(self) -> float | None:
+        """Percent of rows inside the validity bound."""
+        model = self.bench.unscaled(self.model)
+        if not bounded(model):
+            return None
+        return self.percent(int(np.count_nonzero(model.inside_bound(self.bench.rows))))
+
+    @cached_property
+    def certificate(self) -> tuple[int | None, float | None]:
+        """Rows that break the certificate, and percent of certified rows, for the converted model only."""
+        model, head = self.model, self.model.head
+        if not bounds_its_error(model) or not model.is_rigorous or not self._is_of_exact:
+            return None, None
+        decisions, bounds = self.bench.certified_values(model)
+        broken = (np.abs(decisions - self.exact.decisions) > bounds).any(axis=1)
+        violations = int(np.count_nonzero(broken))
+        if head.is_regression:
+            return violations, None
+        return violations, self.percent(int(np.count_nonzero(certified_rows(head, decisions, bounds))))
 
 
 def inside_exact(model: Model) -> KernelExpansion | None:
-    """Return the exact model with which ``predict MODEL`` answers the rows that `model` leaves open, or None.
+    """The exact model with which ``predict MODEL`` answers the rows that `model` leaves open, or None.
 
     It is None for regression, where a tolerance that only the user knows decides which rows are open.
     """
@@ -321,18 +344,9 @@ def counted_work(
     open_share: float | None = None,
     scaling: Scaling | None = None,
 ) -> float | None:
-    """Return the multiply-adds per row, or None if they cannot be counted.
+    """Multiply-adds per row, with those of `exact` for its share of the rows; None if they cannot be counted.
 
-    Parameters
-    ----------
-    model : Model
-    rows : Rows
-    exact : KernelExpansion, optional
-        Answers the rows that `model` leaves open; its multiply-adds are included.
-    open_share : float, optional
-        The share of rows that `exact` answers.
-    scaling : Scaling, optional
-        The scaling that the rows still need; it is not counted.
+    A `scaling` that the rows still need is not counted.
     """
     part = model.fast if isinstance(model, CascadeModel) else model
     if not isinstance(part, CountedModel):
@@ -343,18 +357,6 @@ def counted_work(
     if model.head.n_functions > 1 and not isinstance(model, CascadeModel):
         return None  # only the uncertain pairs are evaluated
     return count + open_share * mean_work(exact, rows, scaling)
-
-
-def _open_share(answer: Answer) -> float:
-    """Return the share of rows that the exact model answered."""
-    assert answer.certified is not None
-    return float(np.mean(~answer.certified))
-
-
-def _inside_percent(model: Model, rows: Rows) -> float | None:
-    if not bounded(model):
-        return None
-    return percent(int(np.count_nonzero(model.inside_bound(rows))), len(rows))
 
 
 def check_same_question(exact: ComparedModel, other: ComparedModel) -> None:

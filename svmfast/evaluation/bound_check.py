@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from svmfast.certificate import MAX_ORDER, centered_squared_norms, gamma_max, inside_bound
 from svmfast.errors import OptionError, UnsupportedError
+from svmfast.figures import Figures, computed, figure
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows, certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent
+from svmfast.values import percentage
 
 #: The most columns for which a mean is computed (one float64 each: 128 MiB). Wider data has no centered
 #: bound.
@@ -27,16 +30,9 @@ WIDEST_MEAN = 1 << 24
 
 @dataclass(frozen=True)
 class Extent:
-    """The extent of data.
+    """The extent of data: its size, the largest ``||x||^2``, and the mean of the rows.
 
-    Attributes
-    ----------
-    rows, features, values : int
-        Number of rows, largest index, stored values.
-    max_squared_norm : float
-        Largest ``||x||^2``.
-    mean : (features,) float64 or None
-        None if the data is wider than :data:`WIDEST_MEAN`.
+    The mean is None for data wider than :data:`WIDEST_MEAN`.
     """
 
     rows: int
@@ -47,7 +43,7 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Bound:
+class Bound(Figures):
     """The validity bound for an order about one center (:func:`svmfast.certificate.inside_bound`), on data.
 
     Attributes
@@ -62,19 +58,34 @@ class Bound:
     inside_percent : float or None
     """
 
-    gamma_max: float | None
-    max_squared_norm: float | None
-    rows_inside: int | None = None
-    inside_percent: float | None = None
+    gamma_max: float | None = figure("Largest gamma for which every row is inside; null: any.")
+    max_squared_norm: float | None = figure("Largest squared distance of a row from the center.")
+    rows_inside: int | None = figure("Rows that are inside.", default=None)
+    inside_percent: float | None = figure("The same in percent.", default=None)
 
-    @property
+    @computed.figure("Whether every row is inside.")
     def inside(self) -> bool | None:
         """Whether every row is inside."""
         return None if self.inside_percent is None else self.inside_percent == 100
 
+    def words(self, about: str, rows: int) -> str:
+        """The bound in a line of the report."""
+        parts = []
+        if self.gamma_max is not None:
+            parts.append(f"gamma_max {self.gamma_max:.6g}")
+        if self.max_squared_norm is not None:
+            parts.append(f"max||z||^2 {self.max_squared_norm:.6g} about {about}")
+        if self.rows_inside is not None:
+            parts.append(f"{self.rows_inside:,} of {rows:,} rows inside ({self.inside_percent:.2f}%)")
+        return ", ".join(parts)
 
-@dataclass(frozen=True)
-class BoundReport:
+
+def _required_percent(share: float | None) -> float | None:
+    return None if share is None else percentage(share)
+
+
+@dataclass(frozen=True, repr=False)
+class BoundCheck(Figures):
     """The result of a check of data against the bound.
 
     Attributes
@@ -98,27 +109,49 @@ class BoundReport:
         The model predicts values rather than labels.
     approximated : bool
         The model is already an expansion.
+    data, model : str
+        Names for the report; `model` is None if no model was given.
+    center : {"auto", "origin", "mean"}
+        The center of an exact model's expansion.
+    require_certified : float or None
+        The share of the labels that must be certified; 0.99 is 99%.
+    tolerance : float or None
     """
 
-    rows: int
-    features: int
-    gamma: float | None = None
-    orders: tuple[int, ...] = ()
-    paper: Bound | None = None
-    centered: Bound | None = None
-    own: Bound | None = None
-    exact: bool = False
-    certified: int | None = None
+    rows: int = figure("Rows that were checked.")
+    features: int = figure("Features of the rows: the largest index.")
+    gamma: float | None = figure("Gamma of the kernel; null where it has none.", default=None)
+    orders: tuple[int, ...] = figure("Degrees of the expansion.", default=())
+    paper: Bound | None = figure("The bound about the origin.", default=None)
+    centered: Bound | None = figure("The bound about the mean.", default=None)
+    own: Bound | None = figure("The bound of the model's own expansion.", default=None)
+    exact: bool = figure(
+        "The kernel is a polynomial itself: nothing was truncated.", key="exact_conversion", default=False
+    )
+    certified: int | None = figure(
+        "Rows whose label is proven to be the exact model's; regression: value within the tolerance.",
+        default=None,
+    )
     regression: bool = False
     approximated: bool = False
+    data: str = "the data"
+    model: str | None = None
+    center: Literal["auto", "origin", "mean"] = "auto"
+    require_certified: float | None = figure(
+        "The percentage that `require_certified` requires.",
+        key="required_certified_percent",
+        value=_required_percent,
+        default=None,
+    )
+    tolerance: float | None = figure("The largest error that counts as certified.", default=None)
 
-    @property
+    @computed.figure("Percent of rows that are certified.")
     def certified_percent(self) -> float | None:
         """Share of the rows that are certified, in percent."""
         return None if self.certified is None else percent(self.certified, self.rows)
 
     def inside(self, center: str = "auto") -> bool | None:
-        """Return whether every row is inside the bound about the origin, the mean, or (auto) either of them.
+        """Whether every row is inside the bound about the origin, the mean, or (auto) either of them.
 
         None if this is unknown: without gamma, or for a model without a known bound.
         """
@@ -130,12 +163,76 @@ class BoundReport:
         verdicts = [bound.inside for bound in asked if bound is not None]
         return any(verdicts) if verdicts and None not in verdicts else None
 
+    @computed.figure("Whether every row is inside the bound; null where none applies.", key="inside")
+    def _inside(self) -> bool | None:
+        return self.inside(self.center)
+
+    @computed.figure("Whether the required percentage is certified; null if none is required.", key="met")
+    def _met(self) -> bool | None:
+        return None if self.require_certified is None else self.verdict
+
+    @property
+    def verdict(self) -> bool | None:
+        """Whether all rows are inside, or enough of them certified; None without a model or gamma."""
+        if self.require_certified is None:
+            return self.inside(self.center)
+        assert self.certified_percent is not None, "bound_check ensures this"
+        return bool(self.certified_percent >= percentage(self.require_certified))
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _sentence(self) -> str | None:
+        verdict = self.verdict
+        if self.require_certified is not None:
+            share = f"{percentage(self.require_certified):g}% of the rows are certified (`require_certified`)"
+            return f"met: at least {share}" if verdict else f"not met: fewer than {share}"
+        if self.exact:
+            return "inside: the model converts exactly, no bound applies"
+        if verdict is None:
+            return None
+        return "inside: every row is within the bound" if verdict else "outside: some rows are beyond it"
+
+    def lines(self) -> list[str]:
+        """The report as text."""
+        out = [f"data        {self.data}: {self.rows:,} rows, {self.features:,} features"]
+        if self.model is not None:
+            gamma = "" if self.gamma is None else f": gamma {self.gamma:.6g}"
+            out.append(f"model       {self.model}{gamma}")
+        elif self.gamma is not None:
+            out.append(f"gamma       {self.gamma:.6g}")
+        if self.orders:
+            first, last = self.orders[0], self.orders[-1]
+            out.append(f"order       {first}" + f" to {last}, each cell by its lowest" * (first != last))
+        for name, about in (
+            ("paper", "the origin"),
+            ("centered", "the mean"),
+            ("own", "the model's centers"),
+        ):
+            bound: Bound | None = getattr(self, name)
+            if bound is not None:
+                out.append(f"{name:<11} {bound.words(about, self.rows)}")
+        if self.certified_percent is not None:
+            what = "labels are provably the exact model's"
+            if self.regression:
+                what = f"values are provably within {self.tolerance:g} of the exact model's"
+            elif self.tolerance is not None:
+                what += f", the values within {self.tolerance:g}"
+            share = f"{self.certified:,} of {self.rows:,}"
+            out.append(f"certified   {share} {what} ({self.certified_percent:.2f}%)")
+        if self.paper is not None and self.centered is None:
+            out.append("centered     not computed: the data is too wide to keep a mean")
+        sentence = self._sentence()
+        if sentence is not None:
+            out.append(f"verdict     {sentence}")
+        return out
+
 
 Blocks = Callable[[], Iterable[Rows]]
 
 
 def extent(blocks: Iterable[Rows]) -> Extent:
-    """Return the extent of all rows of `blocks`."""
+    """The extent of all rows of `blocks`."""
     rows = features = values = 0
     largest = 0.0
     mean: FloatArray | None = np.zeros(0)
@@ -160,17 +257,11 @@ def extent(blocks: Iterable[Rows]) -> Extent:
     return Extent(rows, features, values, largest, mean)
 
 
-def check_data(blocks: Blocks, gamma: float | None = None, *, order: int = 2) -> BoundReport:
+def check_data(blocks: Blocks, gamma: float | None = None, *, order: int = 2) -> BoundCheck:
     """Check data against itself, before any training, since support vectors will be rows of the data.
 
-    Parameters
-    ----------
-    blocks : callable
-        Returns a new iterable over the same blocks of rows; called up to three times.
-    gamma : float, optional
-        Without it, rows inside are not counted.
-    order : int
-        Order of the expansion, 0 to 16.
+    `blocks` returns a new iterable over the same blocks of rows; it is called up to three times. Without
+    `gamma`, rows inside are not counted.
     """
     data = extent(blocks())
     if not data.rows:
@@ -192,7 +283,7 @@ def check_data(blocks: Blocks, gamma: float | None = None, *, order: int = 2) ->
         for norm, count in zip(norms, inside, strict=True)
     ]
     centered = bounds[1] if len(bounds) > 1 else None
-    return BoundReport(data.rows, data.features, gamma, (order,), bounds[0], centered)
+    return BoundCheck(data.rows, data.features, gamma, (order,), bounds[0], centered)
 
 
 def check_model(
@@ -202,33 +293,19 @@ def check_model(
     order: int | None = None,
     tolerance: float | None = None,
     threads: int = 1,
-) -> BoundReport:
-    """Check data against a model, in one pass.
+) -> BoundCheck:
+    """Check data against a model, in one pass; UnsupportedError if it has no expansion with such a bound.
 
-    Parameters
-    ----------
-    blocks : iterable of Rows
-    model : Model
-        An exact RBF model is checked about the origin and about the mean of its support vectors, an
-        approximated one about its own centers and for its own orders. Linear and polynomial models convert
-        exactly. If the model has a certificate, certified rows are counted too.
-    order : int, optional
-        Order of the expansion of an exact model, 0 to 16 (default: 2).
-    tolerance : float, optional
-        A row is certified only if its error bound is at most this. Without it, certified rows are not counted
-        for regression.
-    threads : int
-
-    Raises
-    ------
-    UnsupportedError
-        The model has no expansion with such a bound.
+    An exact RBF model is checked at an order (by default 2) about the origin and about the mean of its
+    support vectors, an approximated one about its own centers and for its own orders. Linear and polynomial
+    models convert exactly. If the model has a certificate, rows whose error bound is within the tolerance
+    count as certified; without one, certified rows are not counted for regression.
     """
     if isinstance(model, KernelExpansion):
         kernel = model.kernel
         if kernel.kind == "linear" or (kernel.kind == "polynomial" and kernel.degree <= MAX_ORDER):
             seen = extent(blocks)
-            return BoundReport(seen.rows, seen.features, exact=True)
+            return BoundCheck(seen.rows, seen.features, exact=True)
         if kernel.kind != "rbf":
             raise UnsupportedError(
                 f"the bound does not apply to the {kernel.kind} kernel", "it is for models with an RBF kernel"
@@ -236,7 +313,7 @@ def check_model(
         order = 2 if order is None else order
         rows, features, found = _against(blocks, kernel.gamma, sv_centers(model.sv), order)
         centered = found[1] if len(found) > 1 else None
-        return BoundReport(rows, features, kernel.gamma, (order,), found[0], centered)
+        return BoundCheck(rows, features, kernel.gamma, (order,), found[0], centered)
     if order is not None:
         raise OptionError("an order is for exact models: an approximated model has its own")
     if not isinstance(model, PolynomialModel):
@@ -261,7 +338,7 @@ def check_model(
         raise OptionError("no rows to check")
     truncated = model.gamma > 0
     own = Bound(None, None, inside, percent(inside, rows)) if model.has_validity_bound else None
-    return BoundReport(
+    return BoundCheck(
         rows,
         features,
         model.gamma if truncated else None,
@@ -277,9 +354,7 @@ def check_model(
 def _against(
     blocks: Iterable[Rows], gamma: float, centers: list[tuple[FloatArray, float]], order: int
 ) -> tuple[int, int, list[Bound]]:
-    """Return rows, features and the bounds about `centers`, each given with the support vectors' largest
-    squared norm about it.
-    """
+    """Rows, features, and the bounds about `centers`, each given with the support vectors' largest norm."""
     rows = features = 0
     largest = [0.0] * len(centers)
     inside = [0] * len(centers)
@@ -300,7 +375,7 @@ def _against(
 
 
 def sv_centers(sv: Rows) -> list[tuple[FloatArray, float]]:
-    """Return the centers about which an exact model can be expanded: origin and mean of the support vectors.
+    """The centers about which an exact model can be expanded: origin and mean of the support vectors.
 
     Each is paired with the largest squared norm of the support vectors about it.
     """
@@ -316,7 +391,7 @@ def _holds(gamma: float, squared_norm: float, order: int) -> bool:
 
 
 def _width(block: Rows) -> int:
-    """Return the number of columns in use; ``n_columns`` of a streamed block is that of all rows so far."""
+    """The number of columns in use; ``n_columns`` of a streamed block is that of all rows so far."""
     return int(block.indices.max()) + 1 if block.nnz else 0
 
 

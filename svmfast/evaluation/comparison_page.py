@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from svmfast.display import shown
-from svmfast.evaluation.compare import ComparisonData, ModelResult
-from svmfast.evaluation.report import cells, short_names
 from svmfast.pages.page import Cell, Row, page, table, text
 from svmfast.pages.scatter import Axes, Mark, efficient, scatter
+
+if TYPE_CHECKING:
+    from svmfast.evaluation.comparison import Comparison
 
 #: Colors of the exact model, and of the others.
 _COLORS = ("#7a7f87", "#0072b2")
 
 
-def as_html(comparison: ComparisonData, title: str) -> bytes:
-    """Return a single file that needs no other files and no network."""
-    heads, lines = cells(comparison, short=True)
+def as_html(comparison: Comparison) -> bytes:
+    """A single file that needs no other files and no network."""
+    heads, lines = comparison.cells()
     rows = [
         Row([Cell(words, _figure(words)) for words in line], one.kind)
         for line, one in zip(lines, comparison.models, strict=True)
     ]
     body = [
-        f"<h1>{text(title)}</h1>",
-        _scatter(comparison),
+        f"<h1>{text(comparison.title())}</h1>",
+        _scatter(comparison, [shown(line[0]) for line in lines]),
         table(heads, rows),
         '<p class="soft">All figures refer to the answers that predict gives with each file, compared with '
         "those of the first model, the exact one.</p>",
@@ -30,7 +33,7 @@ def as_html(comparison: ComparisonData, title: str) -> bytes:
 
 
 def _figure(words: str) -> float | str | None:
-    """Return the key for sorting a cell: the number with which it begins, or its text."""
+    """The key for sorting a cell: the number with which it begins, or its text."""
     number = words.split(" ")[0].strip("~%x").replace(",", "")
     try:
         return float(number)
@@ -38,12 +41,13 @@ def _figure(words: str) -> float | str | None:
         return None if words == "-" else words
 
 
-def _scatter(comparison: ComparisonData) -> str:
+def _scatter(comparison: Comparison, names: list[str]) -> str:
     models = comparison.models
-    points = [(one.speedup, _differing(one)) for one in models]
-    names = short_names([shown(one.path) for one in models])
-    fronts = efficient(points)
     regression = models[0].values_differing_percent is not None
+    points = [
+        (one.speedup, one.labels_differing_percent or one.values_differing_percent or 0.0) for one in models
+    ]
+    fronts = efficient(points)
     differing = "values differ by {} of their spread" if regression else "{} of the labels differ"
     marks = [
         Mark(
@@ -68,8 +72,3 @@ def _scatter(comparison: ComparisonData) -> str:
     )
     caption = f"On {comparison.rows:,} rows. The best models lie at the top right; efficient ones are joined."
     return scatter(marks, axes, caption)
-
-
-def _differing(one: ModelResult) -> float:
-    value = one.labels_differing_percent
-    return value if value is not None else one.values_differing_percent or 0.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from svmfast.evaluation.json_values import finite
+from svmfast.figures import plain
 from svmfast.models.base import KINDS, Model, Record
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import bounds_its_error, certifies
@@ -47,7 +47,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         if model.nr_sv is not None:
             description["support_vectors_of_labels"] = [int(count) for count in model.nr_sv]
         description["stored_values"] = model.sv.nnz
-        description["max_squared_norm"] = finite(_largest_squared_norm(model.sv))
+        description["max_squared_norm"] = plain(_largest_squared_norm(model.sv))
     elif model.kind in KINDS:
         record: Record = model.to_record()  # type: ignore[attr-defined]
         description["provenance"] = dict(getattr(model, "provenance", record.provenance))
@@ -138,7 +138,7 @@ class DataSummary:
             "density": self.values / cells if cells else 0.0,
             "rows_without_features": self.empty_rows,
             "value_range": [self.least_value, self.greatest_value] if self.values else None,
-            "max_squared_norm": finite(self.max_squared_norm),
+            "max_squared_norm": plain(self.max_squared_norm),
             "labels": None
             if self.labels is None
             else [{"label": label, "rows": count} for label, count in sorted(self.labels.items())],

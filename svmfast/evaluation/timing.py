@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
+from svmfast.figures import Figures, computed
 from svmfast.progress import Progress, silent
 
 T = TypeVar("T")
@@ -37,18 +38,10 @@ class Timing:
 def measure(
     call: Callable[[], T], *, repeats: int = 5, limit_seconds: float = 20.0, warm_up: bool = True
 ) -> tuple[T, Timing]:
-    """Return what `call` returns, and its timing.
+    """Time `repeats` calls, of which none but the first starts after the limit; return the result too.
 
-    Parameters
-    ----------
-    call : callable without arguments
-    repeats : int
-        Number of timed calls.
-    limit_seconds : float
-        No further repeat starts after this time, but there is always one.
-    warm_up : bool
-        Call once before without timing, since the first call includes page faults, packing and cold caches. A
-        first call that takes longer than the limit is timed.
+    With `warm_up` there is a first call without timing, since it includes page faults, packing and cold
+    caches; if it takes longer than the limit, it is timed.
     """
     begin = time.perf_counter()
     result = call()
@@ -62,37 +55,39 @@ def measure(
 
 
 @dataclass(frozen=True)
-class Speed:
+class Speed(Figures):
     """The speed of a call relative to a reference, from samples taken alternately.
 
-    Attributes
-    ----------
-    ratio : float
-        Median over the samples of the reference's seconds divided by the call's.
-    low, high : float
-        Ends of a distribution-free confidence interval of the median, at level :data:`CONFIDENCE`, by order
-        statistics (an inverted sign test); 0 and infinity if there are too few samples.
-    samples : int
-    processor : bool
-        Whether the times are processor times, summed over threads. They replace wall-clock times if these
-        vary far more, as on a busy machine.
+    The interval is distribution-free, at level :data:`CONFIDENCE`, by order statistics (an inverted sign
+    test); with too few samples it is 0 to infinity.
     """
 
+    #: Median over the samples of the reference's seconds divided by the call's.
     ratio: float
     low: float
     high: float
     samples: int
+    #: The times are processor times, summed over threads, because the wall clock's vary far more.
     processor: bool = False
+
+    @computed.figure("How many times as fast as the exact model the model is.", key="speedup")
+    def _speedup(self) -> float:
+        return self.ratio
+
+    @computed.figure("95 % confidence interval of the speed-up.", key="speedup_interval")
+    def interval(self) -> tuple[float, float]:
+        """The confidence interval."""
+        return self.low, self.high
+
+    @computed.figure("The clock of the times: wall or processor.", key="speedup_clock")
+    def clock(self) -> str:
+        """The clock of the times, as reports name it: ``wall`` or ``processor``."""
+        return "processor" if self.processor else "wall"
 
     @property
     def narrow(self) -> bool:
         """Whether the ends of the interval differ by less than a tenth."""
         return self.high <= NARROW * self.low
-
-    @property
-    def clock(self) -> str:
-        """The clock of the times, as reports name it: ``wall`` or ``processor``."""
-        return "processor" if self.processor else "wall"
 
 
 #: Intervals of at most this width (high / low) can distinguish speeds that differ by a tenth.
@@ -107,7 +102,7 @@ _LEAST_SAMPLE = 0.005
 
 
 def median_ratio(ratios: Sequence[float], *, processor: bool = False) -> Speed:
-    """Return the median of ratios, with its confidence interval; `processor`: they are of processor time."""
+    """The median of ratios, of processor time or not, with its confidence interval."""
     ordered = sorted(ratios)
     n = len(ordered)
     cut, tail = 0, 0.5**n
@@ -126,10 +121,7 @@ def race(
     rounds: int = 40,
     progress: Progress = silent,
 ) -> tuple[float, dict[str, Speed]]:
-    """Return the median seconds of the first call, the reference, and the speed of each call relative to it.
-
-    Each is called once to warm up. See :func:`timed` for the parameters.
-    """
+    """Time calls as :func:`timed` does, after a warm-up: the first call's median seconds, and all speeds."""
     once = {name: first_call(call)[1] for name, call in calls.items()}
     found = timed(calls, once, limit_seconds=limit_seconds, rounds=rounds, progress=progress)
     return found.timings[next(iter(calls))].seconds, found.speeds
@@ -154,18 +146,10 @@ class Rounds:
     overstates the speed of a call that keeps fewer threads busy than the reference (by 10 to 25 % for the
     fastest models), but wall-clock times under load were wrong by a factor of several.
 
-    Parameters
-    ----------
-    reference : str
-    call : callable without arguments
-    seconds : float
-        About the seconds of `call`.
-    longest : float
-        A sample repeats a call only up to this many seconds.
-    blocks : int
-        If not 0, the time from a call's first sample to its last is cut into so many blocks, and its speed
-        and interval are those of the blocks' medians: many samples in a row see one load, and would outvote
-        those of the rest of the time. If fewer than :data:`LEAST_BLOCKS` have samples, the samples count.
+    A sample repeats a call of about `seconds` only up to `longest` seconds. If `blocks` is not 0, the time
+    from a call's first sample to its last is cut into so many blocks, and its speed and interval are those of
+    the blocks' medians: many samples in a row see one load, and would outvote those of the rest of the time.
+    If fewer than :data:`LEAST_BLOCKS` have samples, the samples count.
     """
 
     def __init__(
@@ -218,15 +202,15 @@ class Rounds:
         return found
 
     def taken(self, name: str) -> int:
-        """Return the number of samples of a call."""
+        """The number of samples of a call."""
         return len(self._samples[name])
 
     def wall(self, name: str) -> Speed:
-        """Return the speed of a call by the wall clock."""
+        """The speed of a call by the wall clock."""
         return median_ratio([ratio.wall for ratio in self._of_blocks(name)])
 
     def _of_blocks(self, name: str) -> list[_Sample]:
-        """Return the medians of the blocks of a call's ratios, or its ratios."""
+        """The medians of the blocks of a call's ratios, or its ratios."""
         ratios = self._ratios[name]
         whole = ratios[-1].at - ratios[0].at if ratios else 0.0
         found: dict[int, list[_Sample]] = {}
@@ -237,7 +221,7 @@ class Rounds:
         return [_Sample(*map(statistics.median, zip(*block, strict=True))) for block in found.values()]
 
     def result(self) -> Timed:
-        """Return the times and speeds of all calls that have a sample."""
+        """The times and speeds of all calls that have a sample."""
         ratios = {name: self._of_blocks(name) for name, own in self._ratios.items() if own}
         found = {name: self.wall(name) for name in ratios}
         if not all(one.narrow for one in found.values()):
@@ -256,21 +240,10 @@ def timed(
     rounds: int = 40,
     progress: Progress = silent,
 ) -> Timed:
-    """Time calls in rounds (:class:`Rounds`) until the interval of each is narrow, or until the time limit.
+    """Time calls in rounds (:class:`Rounds`) until the interval of each is narrow, or until a limit.
 
-    Parameters
-    ----------
-    calls : mapping of str to callable without arguments
-        The first one is the reference.
-    once : mapping of str to float
-        About the seconds of each call, which has been called before.
-    longest : float
-        A sample repeats a call only up to this many seconds.
-    limit_seconds : float
-        No further round starts after this time, but there is always one.
-    rounds : int
-        The most rounds.
-    progress : callable
+    The first call is the reference; `once` has about the seconds of each, which has been called before. No
+    round but the first starts after `limit_seconds`.
     """
     begin = time.perf_counter()
     reference, *running = calls
@@ -296,7 +269,7 @@ class _Sample(NamedTuple):
 
 
 def _by_clock(found: dict[str, Speed], ratios: Mapping[str, Sequence[_Sample]]) -> dict[str, Speed]:
-    """Return the speeds of the race: those `found` by the wall clock, or all of them by processor time.
+    """The speeds of the race: those `found` by the wall clock, or all of them by processor time.
 
     The intervals then include the wall clock's medians, which count the waiting of idle threads.
     """
@@ -312,12 +285,12 @@ def _by_clock(found: dict[str, Speed], ratios: Mapping[str, Sequence[_Sample]]) 
 
 
 def _spread(ratios: Iterable[Sequence[float]]) -> float:
-    """Return the median, over the calls, of how far the logarithms of a call's ratios lie apart."""
+    """The median, over the calls, of how far the logarithms of a call's ratios lie apart."""
     return statistics.median(math.log(max(own) / min(own)) for own in ratios)
 
 
 def first_call(call: Callable[[], T], *, slow: float = math.inf) -> tuple[T, float]:
-    """Return what `call` returns, and the seconds of a second call; of the first one if it is `slow`."""
+    """Call once or, unless that is `slow`, twice; return the result and the last call's seconds."""
     start = time.perf_counter()
     result = call()
     seconds = time.perf_counter() - start
@@ -329,6 +302,6 @@ def first_call(call: Callable[[], T], *, slow: float = math.inf) -> tuple[T, flo
 
 
 def times_as_fast(one: Callable[[], object], other: Callable[[], object]) -> float:
-    """Race two calls, and return how many times as fast as `one` `other` is."""
+    """Race two calls: how many times as fast as `one` `other` is."""
     _, speeds = race({"one": one, "other": other})
     return speeds["other"].ratio

@@ -10,17 +10,26 @@ from svmfast.evaluation.timing import Speed
 
 #: In place of a figure that does not apply.
 ABSENT = "-"
+#: Width of tables in characters, where figures leave room.
+WIDTH = 100
 #: Characters with a meaning in a line of Markdown; an underscore within a word is not emphasis.
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def markdown(text: str) -> str:
-    """Return text that Markdown shows unchanged, on one line (:func:`svmfast.display.shown`)."""
+    """Text that Markdown shows unchanged, on one line (:func:`svmfast.display.shown`)."""
     return _MARKDOWN.sub(r"\\\g<0>", shown(text))
 
 
+def markdown_table(heads: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A table in Markdown, with the first `left` columns aligned left and the others right."""
+    rules = ["---"] * left + ["---:"] * (len(heads) - left)
+    out = [map(markdown, heads), rules, *(map(markdown, line) for line in lines)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in out)
+
+
 def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]], limit: int | None) -> str:
-    """Return a table in plain text, at most `limit` characters wide if the figures fit.
+    """A table in plain text, at most `limit` characters wide if the figures fit.
 
     The first cell of a line is aligned left, and continued on the next line if it is too long; figures are
     aligned right.
@@ -38,7 +47,7 @@ def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]], limit: int | N
 
 
 def _pieces(name: str, width: int) -> list[str]:
-    """Return a name in pieces of at most `width` characters, broken after a blank if possible."""
+    """Break a name into pieces of at most `width` characters, after a blank if possible."""
     pieces = []
     while len(name) > width:
         blank = name.rfind(" ", 0, width)
@@ -49,17 +58,17 @@ def _pieces(name: str, width: int) -> list[str]:
 
 
 def number(value: float | None) -> str:
-    """Return a number with three digits, or a dash."""
+    """A number with three digits, or a dash."""
     return ABSENT if value is None else f"{value:.3g}"
 
 
 def whole(value: int | None) -> str:
-    """Return a count, or a dash."""
+    """A count, or a dash."""
     return ABSENT if value is None else f"{value:,}"
 
 
 def times(value: float | None) -> str:
-    """Return a ratio such as ``0.85x``, ``12.5x`` or ``4,320x``, or a dash."""
+    """A ratio such as ``0.85x``, ``12.5x`` or ``4,320x``, or a dash."""
     if value is None:
         return ABSENT
     text = f"{value:.3g}"
@@ -67,28 +76,28 @@ def times(value: float | None) -> str:
 
 
 def faster(speed: Speed | None) -> str:
-    """Return a speed-up such as ``12.5x``, with ``~`` if its interval is wide, or a dash."""
+    """A speed-up such as ``12.5x``, with ``~`` if its interval is wide, or a dash."""
     return ABSENT if speed is None else ("" if speed.narrow else "~") + times(speed.ratio)
 
 
 def percent(value: float | None, digits: int) -> str:
-    """Return a percentage, or a dash."""
+    """A percentage, or a dash."""
     return ABSENT if value is None else f"{value:.{digits}f}%"
 
 
 def area(value: float | None) -> str:
-    """Return an area under the ROC curve, or a dash."""
+    """An area under the ROC curve, or a dash."""
     return ABSENT if value is None else f"{value:.4f}"
 
 
 def differing(found: tuple[int | None, float | None]) -> str:
-    """Return a count with its share in percent, such as ``35 (0.21%)``, or a dash."""
+    """A count with its share in percent, such as ``35 (0.21%)``, or a dash."""
     count, share = found
     return ABSENT if count is None or share is None else f"{count:,} ({share:.3g}%)"
 
 
 def seconds(value: float | None) -> str:
-    """Return a time in a suitable unit, or a dash."""
+    """A time in a suitable unit, or a dash."""
     if value is None:
         return ABSENT
     for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):

@@ -69,8 +69,7 @@ class Entries:
 
     def add(self, candidate: CandidateCommand, record: Record) -> None:
         """Measure a candidate's file; if it has a certificate, also with the exact model as fallback."""
-        from svmfast.evaluation.benchmark import check_same_question
-        from svmfast.evaluation.model_result import ComparedModel
+        from svmfast.evaluation.benchmark import ComparedModel, check_same_question
         from svmfast.formats.detect import load_model
 
         path = self.folder.model(candidate)

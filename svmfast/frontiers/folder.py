@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from svmfast.errors import FrontierRecordError, OptionError
+from svmfast.figures import plain
 from svmfast.foreign import foreign
 from svmfast.frontiers.grid import CandidateCommand
 
@@ -108,9 +109,7 @@ class Folder:
 
     def write(self, name: str, values: object) -> None:
         """Write a JSON file atomically."""
-        from svmfast.evaluation.json_values import finite
-
-        self.write_bytes(name, (json.dumps(finite(values), indent=2, allow_nan=False) + "\n").encode())
+        self.write_bytes(name, (json.dumps(plain(values), indent=2, allow_nan=False) + "\n").encode())
 
     def write_bytes(self, name: str, content: bytes) -> None:
         """Write a file atomically."""

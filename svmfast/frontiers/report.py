@@ -9,9 +9,8 @@ from textwrap import fill
 
 from svmfast.class_scores import MAX_LINES
 from svmfast.display import count, shell_line, shown
-from svmfast.evaluation.report import WIDTH
 from svmfast.evaluation.skill import Skill
-from svmfast.evaluation.words import aligned, faster, markdown, percent, times
+from svmfast.evaluation.words import WIDTH, aligned, faster, markdown, percent, times
 from svmfast.frontiers.pareto import Choice, Limits, Point, best_of_the_rest
 from svmfast.frontiers.words import (
     best_beyond,

@@ -20,7 +20,7 @@ from scipy.stats import beta
 from sklearn.metrics import balanced_accuracy_score, precision_recall_fscore_support
 
 import svmfast as package
-from svmfast.evaluation import benchmark, report, timing
+from svmfast.evaluation import benchmark, comparison, timing
 from svmfast.evaluation.loss import loss
 
 KEYS = [
@@ -365,9 +365,9 @@ def test_wide_shows_everything_and_the_recall_of_every_class(approximated: Path)
 
 
 def test_models_are_shown_by_their_shortest_unique_names() -> None:
-    assert report.short_names(["/a/b/x", "/a/c/x", "/a/c/y", "z"]) == ["b/x", "c/x", "y", "z"]
-    assert report.short_names(["x", "a/x", "a/x"]) == ["x", "a/x", "a/x"]
-    assert report.short_names(["/x"]) == ["x"]
+    assert comparison.short_names(["/a/b/x", "/a/c/x", "/a/c/y", "z"]) == ["b/x", "c/x", "y", "z"]
+    assert comparison.short_names(["x", "a/x", "a/x"]) == ["x", "a/x", "a/x"]
+    assert comparison.short_names(["/x"]) == ["x"]
 
 
 @pytest.mark.parametrize(

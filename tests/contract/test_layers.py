@@ -25,12 +25,12 @@ BELOW = {
     "libsvm_names": set[str](),
     "pages": {"display"},
     "options": {"arguments", "display", "errors", "values"},
-    "class_scores": {"display"},
+    "class_scores": {"display", "figures"},
     "foreign": {"errors"},
     "sparse": {"errors"},
     "rows": {"errors", "sparse"},
     "roc_auc": set[str](),
-    "score": {"class_scores", "roc_auc", "rows"},
+    "score": {"class_scores", "figures", "roc_auc", "rows"},
     "_core": set[str](),
     "kernels": {"_core", "libsvm_names", "rows", "errors"},
     "kernel_memory": {"_core", "kernels", "rows"},
@@ -102,7 +102,6 @@ SEEN_BY_COMMANDS = {
     "svmfast.frontiers.options",
     "svmfast.formats.target",
     "svmfast.formats.detect",
-    "svmfast.evaluation.json_values",
     "svmfast.exports.languages",
 }
 

@@ -323,9 +323,9 @@ def test_rejected_candidates_are_named_with_their_reason() -> None:
 
 
 def test_reports_are_valid_json_without_nan_and_infinity() -> None:
-    from svmfast.evaluation.json_values import finite
+    from svmfast.figures import plain
 
-    values = json.loads(json.dumps(finite(as_dict(found(SMALL, Limits(0.5), UNKNOWN))), allow_nan=False))
+    values = json.loads(json.dumps(plain(as_dict(found(SMALL, Limits(0.5), UNKNOWN))), allow_nan=False))
     assert values["recommended"]["speedup_interval"] == [0, None]
     assert values["row_sets"]["trained"] == {"path": "train", "rows": 300, "sampled": 200, "accuracy": 91.5}
     assert [one["name"] for one in values["models"]] == ["exact", "compress-9"]

@@ -14,7 +14,7 @@ from program import data, model
 
 import svmfast
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.evaluation import bound_check, linear, report, timing
+from svmfast.evaluation import bound_check, linear, timing, words
 from svmfast.evaluation.timing import Timing, measure
 from svmfast.models.head import Head
 from svmfast.rows import Rows
@@ -209,7 +209,7 @@ def test_compare_from_python() -> None:
     lines = str(named).splitlines()
     assert lines[0].split()[:2] == ["model", "accuracy"]
     assert len(lines) == 3
-    assert json.loads(report.as_json(named))["models"][1]["bytes"] is None
+    assert json.loads(json.dumps(named.to_dict(), allow_nan=False))["models"][1]["bytes"] is None
     bare = svmfast.compare({"exact": exact, "fast": fast}, given.rows, repeats=1)
     assert [row.accuracy for row in bare.models] == [None, None]
     assert [row.labels_differing for row in bare.models] == [row.labels_differing for row in named.models]
@@ -232,4 +232,4 @@ def test_public_names_exist_and_load_lazily() -> None:
     [(None, "-"), (2.5, "2.5 s"), (0.0123, "12.3 ms"), (4.5e-6, "4.5 µs"), (1e-9, "0.001 µs")],
 )
 def test_times_are_shown_in_a_suitable_unit(value: float | None, text: str) -> None:
-    assert report.seconds(value) == text
+    assert words.seconds(value) == text

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
+from report_schema import properties_of, required_of
 
-from svmfast.figures import Figures, computed, figure, figures_of, properties_of
+from svmfast.figures import Figures, computed, figure, figures_of
 
 
 def _percent(share: float | None) -> float | None:
@@ -24,6 +25,8 @@ class Report(Figures):
     rows: int = figure("Rows.")
     share: float | None = figure("Percent.", key="share_percent", value=_percent)
     part: Part = figure("A part.")
+    absent: int | None = figure("Only if known.", optional=True)
+    low: float = figure("Only of few rows.", optional=lambda report: report.rows < 3)
     parts: tuple[Part, ...] = figure("Parts.")
     beside: Part = figure("", spread=True)
     shown: str = "not in JSON"
@@ -35,7 +38,7 @@ class Report(Figures):
         return 2 * self.rows
 
 
-REPORT = Report(3, 0.5, Part(7), (Part(8),), Part(9), seconds={"fit": 1.5})
+REPORT = Report(3, 0.5, Part(7), None, 0.0, (Part(8),), Part(9), seconds={"fit": 1.5})
 
 
 def test_a_report_in_json() -> None:
@@ -52,11 +55,14 @@ def test_a_report_in_json() -> None:
 
 def test_the_schema_has_the_keys_of_the_report_and_their_types() -> None:
     found = properties_of(Report)
-    assert list(found) == list(REPORT.to_dict())
+    assert [key for key in found if key not in ("absent", "low")] == list(REPORT.to_dict())
+    assert set(found) - required_of(Report) == {"absent", "low"}
     assert {key: rule.get("type") for key, rule in found.items()} == {
         "rows": "number",
         "share_percent": ["null", "number"],
         "part": "object",
+        "absent": ["null", "number"],
+        "low": "number",
         "parts": "array",
         "bytes": "number",
         "seconds": "object",

@@ -15,7 +15,7 @@ from routed_models import routed
 from scipy.spatial.distance import cdist
 
 from svmfast.errors import ModelContentError, ModelFormatError, UnsupportedError
-from svmfast.evaluation.compare import ComparedModel, compare
+from svmfast.evaluation.comparison import ComparedModel, compare
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import DecisionEngine, Kernel

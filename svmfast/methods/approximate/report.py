@@ -135,7 +135,7 @@ class ApproximationReport(Measured):
             "labels_differing_percent_low": None if low is None else 100 * low,
             "labels_differing_percent_high": None if high is None else 100 * high,
             **values,
-            **self.kept.as_dict(),
+            **self.kept.to_dict(),
         }
 
     def lines(self) -> list[str]:

@@ -118,7 +118,7 @@ class CompressReport:
             "support_vectors_exact": values.pop("source_support_vectors"),
             "held_out": held_out(values.pop("statement")),
             **values,
-            **self.kept.as_dict(),
+            **self.kept.to_dict(),
         }
 
     def lines(self) -> list[str]:

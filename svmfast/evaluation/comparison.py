@@ -1,0 +1,259 @@
+"""A comparison of models with the exact one, and its forms: text, CSV, Markdown, HTML and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from svmfast.class_scores import ClassScore, class_word, with_names
+from svmfast.display import count, shown
+from svmfast.errors import UnsupportedError
+from svmfast.evaluation.benchmark import Benchmark, ComparedModel, check_same_question
+from svmfast.evaluation.result import BOUND, ModelResult
+from svmfast.evaluation.words import ABSENT, WIDTH, aligned, differing, markdown_table, percent, whole
+from svmfast.figures import Figures, figure, figures_of
+from svmfast.models.scaling import Scaling
+from svmfast.progress import Progress, silent
+from svmfast.rows import FloatArray, Rows
+from svmfast.values import percentage
+
+#: The heads of a table, and its lines.
+Table = tuple[list[str], list[list[str]]]
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Figures):
+    """Figures of several models on the same rows; the exact model comes first.
+
+    Attributes
+    ----------
+    data_path : str or None
+    rows, features, threads : int
+    linear_seconds : float
+        Prediction time of a linear model on these rows.
+    models : tuple of ModelResult
+    class_names : mapping of float to str, or None
+        The name of each label, if the classes have names.
+    max_diff : float or None
+        Limit on the share of labels that differ; regression: on `values_differing_percent`.
+    """
+
+    data_path: str | None
+    rows: int = figure("Rows that the models were compared on.")
+    features: int = figure("Features of the rows: the largest index.")
+    threads: int = figure("Threads.")
+    linear_seconds: float = figure("Prediction time of a linear model on these rows.")
+    models: tuple[ModelResult, ...] = figure(
+        "Every model with its figures (docs/compare.md), the exact one first."
+    )
+    class_names: Mapping[float, str] | None = None
+    max_diff: float | None = None
+
+    def __str__(self) -> str:
+        """The table of ``svmfast compare``."""
+        return self._text()
+
+    __repr__ = __str__
+
+    def title(self) -> str:
+        """One line that describes the rows."""
+        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        text = f"{self.data_path}: {self.rows:,} rows, {self.features:,} features; {threads}"
+        # The wall clock's times varied too much, see evaluation/timing.
+        return text + "; speed-ups of processor time" * any(row.speed.processor for row in self.models)
+
+    def lines(self, *, wide: bool = False) -> list[str]:
+        """The table as text; with `wide`, all figures, one per line."""
+        return self._text(wide=wide).splitlines()
+
+    def _text(self, *, wide: bool = False) -> str:
+        """The table within :data:`WIDTH` columns unless `wide`; a long name continues on the next line."""
+        return aligned(*self.cells(wide=wide), None if wide else WIDTH)
+
+    def cells(self, *, wide: bool = False) -> Table:
+        """The header and the rows of the table, with models named by their shortest different ends."""
+        return self._table(short_names([shown(row.path) for row in self.models]), wide=wide)
+
+    def to_csv(self) -> str:
+        """CSV with one line per model, all digits, and the keys of the JSON form.
+
+        Instead of ``classes`` there is a column ``recall_LABEL`` for each class that has rows, instead of
+        ``by_exact_label`` a column ``labels_differing_LABEL`` for each label of the exact model, and instead
+        of the interval of the speed-up ``speedup_low`` and ``speedup_high``. The confusion table is left out.
+        """
+        models = self.to_dict()["models"]
+        for line in models:
+            line.pop("confusion", None)
+            line["speedup_low"], line["speedup_high"] = line.pop("speedup_interval")
+            for known in line.pop("by_exact_label") or ():
+                line[f"labels_differing_{known['label']}"] = known["labels_differing"]
+            for found in line.pop("classes", ()):
+                if found["rows"]:
+                    line[f"recall_{found['label']}"] = found["recall"]
+        out = io.StringIO()
+        writer = csv.DictWriter(out, list(models[0]), lineterminator="\n")
+        writer.writeheader()
+        # Line breaks in a name are escaped; the JSON form has the name unchanged.
+        writer.writerows([{**row, "path": shown(row["path"])} for row in models])
+        return out.getvalue()
+
+    def to_markdown(self, *, wide: bool = False) -> str:
+        """The table in Markdown."""
+        return markdown_table(*self._table([shown(row.path) for row in self.models], wide=wide))
+
+    def to_html(self) -> bytes:
+        """An HTML page with a figure and a sortable table."""
+        from svmfast.evaluation.comparison_page import as_html
+
+        return as_html(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures that docs/compare.md describes, as plain types."""
+        values = with_names(super().to_dict(), self.class_names)
+        of_data = {"path": self.data_path, "rows": values.pop("rows"), "features": values.pop("features")}
+        return {"data": of_data, **values}
+
+    def beyond_the_limit(self) -> list[str]:
+        """One line for each model whose labels, or values, differ by more than `max_diff` here."""
+        if self.max_diff is None:
+            return []
+        limit, found = percentage(self.max_diff), []
+        for row in self.models:
+            labels, values = row.labels_differing_percent, row.values_differing_percent
+            if labels is not None and labels > limit:
+                share = f"{labels:.3g}% of the labels differ ({row.labels_differing:,} of {self.rows:,})"
+                found.append(f"{row.path}: {share}, more than {limit:g}%")
+            if values is not None and values > limit:
+                what = f"values differ by {values:.4g}% of their spread"
+                found.append(f"{row.path}: {what}, more than {limit:g}%")
+        return found
+
+    def warnings(self) -> list[str]:
+        """One line for each model with a row that violates its certificate."""
+        return [
+            f"{row.path}: {count(row.violations, 'row')} break the certificate: some value is farther "
+            "from EXACT's than its bound"
+            for row in self.models
+            if row.violations
+        ]
+
+    def _table(self, names: Sequence[str], *, wide: bool) -> Table:
+        """The table for people: a line for each model, or if `wide` for each figure and class."""
+        columns = []
+        for one in figures_of(ModelResult):
+            column = [one.cell(row) for row in self.models] if one.head else []
+            shows = wide or one.main or (one.head == BOUND and self.max_diff is not None)
+            if one.head and set(column) != {ABSENT} and shows:
+                columns.append([one.head, *column])
+            if one.head == BOUND and not wide and self._only_exact_labels:
+                columns += self._worst_labels()
+        if wide:
+            return ["", *names], [*columns, *self._recalls(), *self._by_label(), *self._confusions()]
+        heads, *lines = zip(["model", *names], *columns, strict=True)
+        return list(heads), [list(line) for line in lines]
+
+    @property
+    def _only_exact_labels(self) -> bool:
+        """Whether the true labels say nothing about single classes: there are none, or all are equal."""
+        return sum(score.rows > 0 for score in self.models[0].classes) <= 1
+
+    def _word(self, label: float) -> str:
+        return class_word(label, self.class_names)
+
+    def _worst_labels(self) -> list[list[str]]:
+        """The column of EXACT's label of which the largest share differs; nothing if none differs."""
+        found = [row.worst_label for row in self.models]
+        cells = [ABSENT if one is None else f"{self._word(one.label)}: {_of_label(one)}" for one in found]
+        return [["worst label", *cells]] if any(found) else []
+
+    def _recalls(self) -> list[list[str]]:
+        by_model = [{score.label: score for score in row.classes} for row in self.models]
+        return [
+            [
+                f"recall of {self._word(score.label)} ({score.rows:,} rows)",
+                *(percent(scores[score.label].recall, 2) for scores in by_model),
+            ]
+            for score in self.models[0].classes
+            if score.rows
+        ]
+
+    def _by_label(self) -> list[list[str]]:
+        """A line for each label of the exact model: of the rows with it, those that differ."""
+        by_model = [{one.label: one for one in row.by_exact_label or ()} for row in self.models]
+        return [
+            [
+                f"differ of EXACT's {self._word(one.label)} ({one.rows:,} rows)",
+                *(_of_label(found.get(one.label)) for found in by_model),
+            ]
+            for one in self.models[0].by_exact_label or ()
+        ]
+
+    def _confusions(self) -> list[list[str]]:
+        """A line for each pair of different labels that occur as target and prediction of a row."""
+        counts: list[dict[tuple[float, float], int]] = []
+        for row in self.models:
+            found: dict[tuple[float, float], int] = {}
+            if row.confusion is not None:
+                for true, line in zip(row.confusion.labels, row.confusion.counts, strict=True):
+                    pairs = zip(row.confusion.labels, line, strict=True)
+                    found |= {(true, given): n for given, n in pairs if n and given != true}
+            counts.append(found)
+        return [
+            [" taken for ".join(map(self._word, pair)), *(whole(one.get(pair, 0)) for one in counts)]
+            for pair in sorted(set().union(*counts))
+        ]
+
+
+def _of_label(one: ClassScore | None) -> str:
+    return ABSENT if one is None else differing((one.differing, 100 * one.differing / one.rows))
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """The shortest ends of the paths, in whole folders, that are different."""
+    parts = [path.split("/") for path in paths]
+    names = []
+    for own, path in zip(parts, paths, strict=True):
+        others = [other for other, its in zip(parts, paths, strict=True) if its != path]
+        length = next((n for n in range(1, len(own)) if all(o[-n:] != own[-n:] for o in others)), len(own))
+        names.append("/".join(own[-length:]))
+    return names
+
+
+def compare(
+    models: Sequence[ComparedModel],
+    rows: Rows,
+    targets: FloatArray,
+    *,
+    scaling: Scaling | None = None,
+    threads: int = 1,
+    repeats: int = 7,
+    data_path: str | None = None,
+    parse_seconds: float | None = None,
+    class_names: Mapping[float, str] | None = None,
+    max_diff: float | None = None,
+    progress: Progress = silent,
+) -> Comparison:
+    """Compare models on the same rows, the exact one first, in at most `repeats` timed predictions of each.
+
+    UnsupportedError if they do not answer the same question, or if there are no rows. The rows still need the
+    `scaling`; the models take scaled rows.
+    """
+    if not len(rows):
+        raise UnsupportedError("there are no rows for a comparison", "give a data file with rows")
+    bench = Benchmark(
+        models[0],
+        rows,
+        targets,
+        scaling=scaling,
+        threads=threads,
+        repeats=repeats,
+        parse_seconds=parse_seconds,
+    )
+    for other in models[1:]:
+        check_same_question(models[0], other)
+    found = bench.results(models[1:], progress)
+    linear = bench.linear_seconds
+    return Comparison(data_path, len(rows), bench.columns, threads, linear, found, class_names, max_diff)
