@@ -283,6 +283,6 @@ def test_a_center_is_chosen_without_matrices_of_many_features(monkeypatch: pytes
     expander = Expander(exact, dual_expansion(exact, memory_limit=1 << 30), progress=silent)
     monkeypatch.setattr(residual, "_moments", no_matrices)
     with pytest.raises(AssertionError, match="a matrix"):
-        expansion.better_center(expander, ("mean", "origin"), 2, {}, certify=True)
+        expansion.better_center(expander, ("mean", "origin"), 2)
     monkeypatch.setattr(expansion, "_WIDEST_LEADING", 1)
-    assert expansion.better_center(expander, ("mean", "origin"), 2, {}, certify=True) == "mean"
+    assert expansion.better_center(expander, ("mean", "origin"), 2) == "mean"

@@ -82,7 +82,8 @@ def test_the_first_figure_is_the_share_of_differing_labels(words: tuple[str, ...
     assert made.returncode == 0
     report = json.loads(made.stdout)
     figures = [key for key in report if key.startswith(("labels_", "certified_", "measured_", "speedup_"))]
-    assert figures[:2] == ["labels_differing", "labels_differing_percent"]
+    assert figures[0] == "labels_differing"
+    assert "labels_differing_percent" in figures
     labels = [svmfast("predict", "-q", rows, file).stdout.split() for file in (exact, out)]
     differing = [a != b for a, b in zip(*labels, strict=True)]
     assert 0 < sum(differing) < 300
@@ -384,10 +385,10 @@ def test_no_file_unless_the_result_is_faster() -> None:
 def test_no_file_whose_growth_exceeds_its_gain() -> None:
     exact, rows = smooth()
 
-    def size_of(made: Model) -> int:
+    def stored_size(made: Model) -> int:
         return 100 if made is exact else 2460
 
-    options: dict[str, Any] = {"order": "auto", "cells": "auto", "data": rows, "size_of": size_of}
+    options: dict[str, Any] = {"order": "auto", "cells": "auto", "data": rows, "stored_size": stored_size}
     _, report = approximate(exact, race=lambda one, other: 3.3, **options)
     assert report.refusal is not None
     assert "the approximation is 3.3 times as fast, but 24.6 times as large" in report.refusal

@@ -199,7 +199,7 @@ def test_a_file_within_the_size_limit_has_valid_bounds() -> None:
     size = len(model_bytes(wide))
     limit = int(size * 0.88)
     made, report = approximate(
-        exact, order=3, cells=12, data=rows, max_bytes=limit, size_of=lambda m: len(model_bytes(m))
+        exact, order=3, cells=12, data=rows, max_bytes=limit, stored_size=lambda m: len(model_bytes(m))
     )
     assert len(model_bytes(made)) <= limit
     values, bounds = made.certified_values(rows)
@@ -208,7 +208,7 @@ def test_a_file_within_the_size_limit_has_valid_bounds() -> None:
     assert report.certified_percent > 90
     message = r"take [\d,]+ bytes with the shortest coefficients, more than 3,000"
     with pytest.raises(NegativeAnswerError, match=message):
-        approximate(exact, order=3, cells=1, data=rows, max_bytes=3000, size_of=lambda m: 4000)
+        approximate(exact, order=3, cells=1, data=rows, max_bytes=3000, stored_size=lambda m: 4000)
 
 
 def test_threads_do_not_change_the_result() -> None:

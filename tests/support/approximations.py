@@ -8,6 +8,7 @@ from typing import Any
 from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.approximate.report import ApproximationReport
 from svmfast.methods.approximate.run import approximate as convert
+from svmfast.methods.given import Setting
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.options import made
@@ -18,6 +19,7 @@ NAMES = {field.name for field in fields(ApproximateOptions)}
 def approximate(model: KernelExpansion, **given: Any) -> tuple[PolynomialModel, ApproximationReport]:
     """Return the model and its report; options are checked as by ``svmfast.approximate``."""
     options = made(ApproximateOptions, {name: value for name, value in given.items() if name in NAMES})
-    rest = {name: value for name, value in given.items() if name not in NAMES}
-    options.check({"data"} if rest.get("data") is not None else set())
-    return convert(model, options, **rest)
+    options.check({"data"} if given.get("data") is not None else set())
+    rows = {name: given[name] for name in ("data", "data_seen", "provenance") if name in given}
+    setting = {name: value for name, value in given.items() if name not in NAMES and name not in rows}
+    return convert(model, options, Setting(**{"threads": 1, **setting}), **rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.certificate import dual_expansion, gaussian_certificate
+from svmfast.methods.approximate.certificate import certificate, dual_expansion, gaussian_rounding
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
@@ -39,18 +39,12 @@ def in_cells(model: KernelExpansion, centers: FloatArray, orders: np.ndarray, ab
             order, points, beta = int(orders[cell, p]), terms.points[terms.support[p]], terms.beta[p]
             zero = about == "zero"
             packed.append(gaussian_coefficients(points, beta, gamma, center, order, about_zero=zero))
-            degrees[cell, p], rest[cell, p] = gaussian_certificate(
-                terms,
-                p,
-                gamma,
-                center,
-                packed[-1],
-                np.zeros(order + 1),
-                float(model.rho[p]),
-                order=order,
-                tail=residual_tail(points, beta, gamma, center, -1, top=top),
-                about_zero=zero,
+            moved, rho = np.zeros(order + 1), float(model.rho[p])
+            rounding = gaussian_rounding(
+                points, beta, gamma, center, packed[-1], moved, rho, order=order, about_zero=zero
             )
+            tail = residual_tail(points, beta, gamma, center, -1, top=top)
+            degrees[cell, p], rest[cell, p] = certificate(rounding, order, tail)
     squares = [((terms.points - center) ** 2).sum(axis=1).max() for center in centers]
     return PolynomialModel(
         head=model.head,

@@ -12,12 +12,14 @@ from program import data, model
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.approximate.cells import CellMaker, OrderChoice, numbers_of, with_error
+from svmfast.methods.approximate.cells import CellMaker, OrderChoice
 from svmfast.methods.approximate.certificate import dual_expansion
-from svmfast.methods.approximate.costs import Costs
+from svmfast.methods.approximate.costs import CERTIFICATE_NUMBERS, Costs
+from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.approximate.sample import CertificationSample, divided
 from svmfast.models.expansion import KernelExpansion
+from svmfast.progress import silent
 from svmfast.threads import map_with_threads
 
 HIGHEST = 3
@@ -32,17 +34,17 @@ def choice(name: str, cells: int) -> tuple[OrderChoice, CertificationSample, Cos
     sample = divided(exact, terms, rows, plans=True).planning
     assert sample is not None
     costs = Costs(exact, terms, ApproximateOptions(order="auto", cells="auto"), [False] * (HIGHEST + 1))
-    gamma = exact.kernel.gamma
-    maker = CellMaker(terms=terms, gamma=gamma, sample=sample, lowest=0, highest=HIGHEST)
+    expander = Expander(exact, terms, progress=silent)
+    maker = CellMaker(expander=expander, sample=sample, lowest=0, highest=HIGHEST)
     made = maker.cells(maker.centers(cells))
-    return OrderChoice(made, range(HIGHEST + 1), gamma, terms.n_functions, sample, costs), sample, costs
+    return OrderChoice(made, range(HIGHEST + 1), sample, costs), sample, costs
 
 
 def certified(choice: OrderChoice, sample: CertificationSample, orders: Any) -> np.ndarray[Any, Any]:
     """Return which rows of the sample are certified with the orders ``(cells, p)``."""
     found = np.zeros(len(sample), dtype=bool)
     for cell, own in zip(choice.cells, orders, strict=True):
-        found[cell.rows] = sample.certified(cell.rows, cell.bounds(choice.gamma, own) * with_error(own))
+        found[cell.rows] = choice.expected(cell, own)
     return found
 
 
@@ -51,7 +53,7 @@ def certified(choice: OrderChoice, sample: CertificationSample, orders: Any) -> 
 def test_orders_are_the_cheapest_of_all(name: str, cells: int, weight: float) -> None:
     """Compared with all combinations of orders, counted on the fitting rows."""
     chosen, sample, costs = choice(name, cells)
-    p = chosen.functions
+    p = costs.functions
 
     def price(orders: tuple[int, ...]) -> tuple[float, float]:
         fits = sample.fitting
@@ -70,20 +72,19 @@ def test_orders_are_the_cheapest_of_all(name: str, cells: int, weight: float) ->
 
 
 def test_lower_orders_of_single_pairs_lose_no_certified_row() -> None:
-    chosen, sample, _ = choice("wine_c_rbf_prob", 3)
+    chosen, sample, costs = choice("wine_c_rbf_prob", 3)
     plan = chosen.layout(0.99)
     highest = plan.orders.max(axis=1)
-    whole = certified(chosen, sample, [[int(k)] * chosen.functions for k in highest])
+    whole = certified(chosen, sample, [[int(k)] * costs.functions for k in highest])
     assert (certified(chosen, sample, plan.orders.tolist()) >= whole).all()
-    assert plan.orders.sum() < highest.sum() * chosen.functions
+    assert plan.orders.sum() < highest.sum() * costs.functions
 
 
 def test_costs_count_what_is_stored() -> None:
     _, sample, costs = choice("breast_c_rbf", 2)
     d = len(sample.terms.features)
     orders = np.array([[0], [2]], dtype=np.int32)
-    assert numbers_of(orders, d, costs) == 2 * d + costs.numbers(0) + costs.numbers(2)
-    assert costs.numbers(2) - costs.numbers(0) == math.comb(d + 2, 2) - 1
+    assert costs.numbers(orders) == 2 * d + 1 + math.comb(d + 2, 2) + 2 * CERTIFICATE_NUMBERS
     assert costs.obstacle(1, 0) is None
     assert "multiply-adds per row, the exact model" in (costs.obstacle(1, HIGHEST) or "")
 

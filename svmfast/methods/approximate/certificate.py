@@ -1,12 +1,14 @@
 """The certificate of an expansion: bounds on truncation and rounding, as the numbers that a model stores.
 
-Every constant of the rounding errors, those of an expansion and of the exact model, is derived in
+For each function these are ``(degrees, rest)`` as :func:`svmfast.certificate.error_bounds` takes them. Every
+constant of the rounding errors, those of an expansion and of the exact model, is derived in
 docs/certificate.md. Operations are counted generously, and the classical bound gamma_m = m u / (1 - m u) <=
 1.01 m u holds for any order of summation.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -30,26 +32,23 @@ MOST_FACTOR = 1e150
 UNDERFLOW = 1e-25
 LOST = 1e-220
 NEGLIGIBLE_POWER = 1e-60
+# Degrees without a number of their own may add this much at the distance of most support vectors.
+NEGLIGIBLE = 1e-4
+MOST_DEGREES = 30
+
+#: The ``(top + 1,)`` degrees and the ``(5,)`` rest of one function.
+Numbers = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
 class DualExpansion:
-    """sum_{i in support[p]} beta[p]_i K(points_i, .) for every decision function p.
+    """sum_{i in support[p]} beta[p]_i K(points_i, .) for every decision function p."""
 
-    Attributes
-    ----------
-    features : (d,) int64
-        Columns in which any support vector has an entry, ascending.
-    points : (n, d) float64
-        The support vectors in these columns.
-    support : tuple of p (m,) int64
-        For each function, the indices of its support vectors.
-    beta : tuple of p (m,) float64
-        For each function, the coefficients of its support vectors.
-    """
-
+    #: (d,) columns in which any support vector has an entry, ascending.
     features: NDArray[np.int64]
+    #: (n, d) the support vectors in these columns.
     points: FloatArray
+    #: For each function, the indices of its support vectors and their coefficients; both (m,).
     support: tuple[NDArray[np.int64], ...]
     beta: tuple[FloatArray, ...]
 
@@ -59,12 +58,12 @@ class DualExpansion:
         return len(self.support)
 
     def points_of(self, p: int) -> FloatArray:
-        """Return the support vectors of decision function `p`, without a copy if it uses all of them."""
+        """The support vectors of decision function `p`, without a copy if it uses all of them."""
         support = self.support[p]
         return self.points if len(support) == len(self.points) else self.points[support]
 
     def dense(self, rows: Rows) -> FloatArray:
-        """Return `rows` as dense vectors of the columns in `features`; other entries are left out."""
+        """Make `rows` dense vectors of the columns in `features`; other entries are left out."""
         out = np.zeros((len(rows), len(self.features)))
         at = np.searchsorted(self.features, rows.indices)
         known = at < len(self.features)
@@ -75,7 +74,7 @@ class DualExpansion:
 
 
 def dual_expansion(model: KernelExpansion, *, memory_limit: int) -> DualExpansion:
-    """Return the sums of `model` (MemoryLimitError if its dense support vectors exceed the limit)."""
+    """Separate the sums of `model` (MemoryLimitError if its dense support vectors exceed the limit)."""
     features = np.unique(model.sv.indices).astype(np.int64)
     needed = 8 * len(model.sv) * len(features)
     if needed > memory_limit:
@@ -85,46 +84,28 @@ def dual_expansion(model: KernelExpansion, *, memory_limit: int) -> DualExpansio
             memory_limit,
             "raise `memory`; with so many features an expansion would not be smaller than the model",
         )
-    support, beta = [], []
-    head = model.head
-    if head.is_classifier and model.nr_sv is not None:
+    sums = [(np.arange(len(model.sv)), model.sv_coef[0])]
+    if model.head.is_classifier and model.nr_sv is not None:
         start = np.concatenate(([0], np.cumsum(model.nr_sv)))
-        for i in range(head.n_classes):
-            for j in range(i + 1, head.n_classes):
-                mine = np.arange(start[i], start[i + 1]), np.arange(start[j], start[j + 1])
-                coef = np.concatenate([model.sv_coef[j - 1][mine[0]], model.sv_coef[i][mine[1]]])
-                index = np.concatenate(mine)
-                # A support vector that only other pairs use has coefficient 0 here.
-                used = coef != 0
-                support.append(index[used])
-                beta.append(coef[used])
-    else:
-        used = model.sv_coef[0] != 0
-        support.append(np.flatnonzero(used))
-        beta.append(model.sv_coef[0][used])
-    dense = DualExpansion(features, np.zeros((0, 0)), (), ()).dense(model.sv)
-    return DualExpansion(features, dense, tuple(support), tuple(beta))
-
-
-@dataclass(frozen=True, eq=False)
-class RoundingBound:
-    """``exp(-gamma s) sum_m degrees[m] r^m + constant + per_square s + |fhat + rho| (relative + ... s)``.
-
-    Attributes
-    ----------
-    degrees : (order + 1,) float64
-    constant, per_square, relative, relative_per_square : float
-    """
-
-    degrees: FloatArray
-    constant: float
-    per_square: float
-    relative: float
-    relative_per_square: float
+        own = [np.arange(a, b) for a, b in itertools.pairwise(start)]
+        sums = [
+            (
+                np.concatenate([own[i], own[j]]),
+                np.concatenate([model.sv_coef[j - 1][own[i]], model.sv_coef[i][own[j]]]),
+            )
+            for i, j in itertools.combinations(range(model.head.n_classes), 2)
+        ]
+    # A support vector that only other pairs use has coefficient 0.
+    return DualExpansion(
+        features,
+        DualExpansion(features, np.zeros((0, 0)), (), ()).dense(model.sv),
+        tuple(index[coef != 0] for index, coef in sums),
+        tuple(coef[coef != 0] for _, coef in sums),
+    )
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def gaussian_rounding_bound(
+def gaussian_rounding(
     points: FloatArray,
     beta: FloatArray,
     gamma: float,
@@ -135,7 +116,7 @@ def gaussian_rounding_bound(
     *,
     order: int,
     about_zero: bool,
-) -> RoundingBound:
+) -> Numbers:
     """Bound all rounding errors of a Gaussian expansion: building, shortening, evaluation, the exact sum.
 
     `coefficients` are those stored; `moved` has the symmetric norm of their change by shortening, per degree.
@@ -176,17 +157,18 @@ def gaussian_rounding_bound(
     exponent = 4.04 * (2 * d + SPARE_ENTRIES) * UNIT * gamma
     of_sum = (n + 24) * 1.01 * UNIT + exponent * 2 * (reach + of_center) ** 2
     constant = total * of_sum + 4 * UNIT * abs(rho)
-    return RoundingBound(
-        degrees=np.array([_stored(c * (1 + 1e-9), k * j) for j, c in enumerate(degrees)]),
-        constant=constant * (1 + 1e-9) + total * UNDERFLOW + 1e-290,
-        per_square=_stored(total * exponent * 2 * (1 + 1e-9), 2 * k),
-        relative=(16 * UNIT + exponent * 8 * of_center**2) * (1 + 1e-9),
-        relative_per_square=_stored((exponent * 2 + 4 * UNIT * gamma) * (1 + 1e-9), 2 * k),
+    rest = (
+        0.0,
+        constant * (1 + 1e-9) + total * UNDERFLOW + 1e-290,
+        _stored(total * exponent * 2 * (1 + 1e-9), 2 * k),
+        (16 * UNIT + exponent * 8 * of_center**2) * (1 + 1e-9),
+        _stored((exponent * 2 + 4 * UNIT * gamma) * (1 + 1e-9), 2 * k),
     )
+    return np.array([_stored(c * (1 + 1e-9), k * j) for j, c in enumerate(degrees)]), np.array(rest)
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def polynomial_rounding_bound(
+def polynomial_rounding(
     points: FloatArray,
     beta: FloatArray,
     gamma: float,
@@ -194,7 +176,7 @@ def polynomial_rounding_bound(
     degree: int,
     coefficients: FloatArray,
     rho: float,
-) -> RoundingBound:
+) -> Numbers:
     """Bound the rounding error of a polynomial kernel that was converted exactly."""
     n, d = points.shape
     total = float(np.abs(beta).sum())
@@ -225,21 +207,21 @@ def polynomial_rounding_bound(
     # Products x_i z_i that underflow change the base of the power by at most this.
     of_base = entries * 2.0**-1074 * (1 + abs(gamma)) * degree * 2.0**degree
     constant = 8 * UNIT * abs(rho) + total * of_base + 1e-290
-    return RoundingBound(degrees * (1 + 1e-9), constant, 0.0, 4 * UNIT, 0.0)
+    return degrees * (1 + 1e-9), np.array([0.0, constant, 0.0, 4 * UNIT, 0.0])
 
 
 def _is_moderate(total: float) -> bool:
-    """Return whether the sum of |coefficients| is far from underflow and overflow, or exactly 0."""
+    """Whether the sum of |coefficients| is far from underflow and overflow, or exactly 0."""
     return total == 0 or LEAST_TOTAL <= total <= MOST_TOTAL
 
 
-def _nothing(order: int) -> RoundingBound:
-    """Return the infinite bound of a function that cannot be certified."""
-    return RoundingBound(np.full(order + 1, math.inf), math.inf, math.inf, math.inf, math.inf)
+def _nothing(order: int) -> Numbers:
+    """The infinite bound of a function that cannot be certified."""
+    return np.full(order + 1, math.inf), np.array([0.0] + (REST - 1) * [math.inf])
 
 
 def _stored(x: float, exponent: int) -> float:
-    """Return at least ``x 2^exponent``, and at least SMALLEST unless `x` is 0."""
+    """At least ``x 2^exponent``, and at least SMALLEST unless `x` is 0."""
     if x == 0:
         return 0.0
     with np.errstate(over="ignore"):
@@ -247,7 +229,7 @@ def _stored(x: float, exponent: int) -> float:
 
 
 def _about_center(per_norm: FloatArray, of_center: float) -> FloatArray:
-    """Return a polynomial in r that bounds ``sum_m c_m ||z||^m``, using ``||z|| <= r + of_center``."""
+    """A polynomial in r that bounds ``sum_m c_m ||z||^m``, by ``||z|| <= r + of_center``."""
     out = np.zeros_like(per_norm)
     for m, c in enumerate(per_norm):
         for j in range(m + 1):
@@ -255,13 +237,8 @@ def _about_center(per_norm: FloatArray, of_center: float) -> FloatArray:
     return out
 
 
-# Degrees without a number of their own may add this much at the distance of most support vectors.
-NEGLIGIBLE = 1e-4
-MOST_DEGREES = 30
-
-
 def last_degree(terms: DualExpansion, gamma: float, reach: float, order: int) -> int:
-    """Return the last degree of the residual that needs its own number, for rows at distance `reach`."""
+    """The last degree of the residual that needs its own number, for rows at distance `reach`."""
     if not len(terms.points):
         return order + 1
     exponent = 2 * gamma * 1.2 * reach * reach
@@ -275,77 +252,18 @@ def last_degree(terms: DualExpansion, gamma: float, reach: float, order: int) ->
     return top
 
 
-def gaussian_certificate(
-    terms: DualExpansion,
-    p: int,
-    gamma: float,
-    center: FloatArray,
-    coefficients: FloatArray,
-    moved: FloatArray,
-    rho: float,
-    *,
-    order: int,
-    tail: Tail,
-    about_zero: bool,
-) -> tuple[FloatArray, FloatArray]:
-    """Return one function's ``(top + 1,)`` degrees and ``(5,)`` rest for :func:`certificate.error_bounds`.
+def certificate(rounding: Numbers, order: int, tail: Tail | None = None) -> Numbers:
+    """The numbers to store: rounding and, of a truncated expansion, the tail of its or a lower order.
 
-    Parameters
-    ----------
-    tail : Tail
-        For this order or a lower one.
-    coefficients, moved
-        The packed polynomial as stored, and the symmetric norms of what shortening changed.
+    They are rounded up to a few digits, because writing a bound must not make it smaller.
     """
-    points, beta = terms.points_of(p), terms.beta[p]
-    tail = tail.of_order(order)
-    rounding = gaussian_rounding_bound(
-        points,
-        beta,
-        gamma,
-        center,
-        coefficients,
-        moved,
-        rho,
-        order=order,
-        about_zero=about_zero,
-    )
-    degrees = tail.degrees.copy()
-    degrees[: order + 1] += rounding.degrees
-    return rounded_up(degrees), rounded_up(_rest(rounding, tail.beyond))
+    degrees, rest = rounding
+    if tail is not None:
+        tail = tail.of_order(order)
+        tail.degrees[: order + 1] += degrees
+        degrees, rest = tail.degrees, np.array([tail.beyond, *rest[1:]])
+    return _rounded_up(degrees), _rounded_up(rest)
 
 
-def polynomial_certificate(
-    terms: DualExpansion,
-    p: int,
-    gamma: float,
-    coef0: float,
-    degree: int,
-    coefficients: FloatArray,
-    rho: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the same numbers for a kernel that was converted exactly, where only rounding errs."""
-    points, beta = terms.points_of(p), terms.beta[p]
-    rounding = polynomial_rounding_bound(points, beta, gamma, coef0, degree, coefficients, rho)
-    return rounded_up(rounding.degrees), rounded_up(_rest(rounding, 0.0))
-
-
-def _rest(rounding: RoundingBound, beyond: float) -> FloatArray:
-    rest = np.zeros(REST)
-    rest[:] = (
-        beyond,
-        rounding.constant,
-        rounding.per_square,
-        rounding.relative,
-        rounding.relative_per_square,
-    )
-    return rest
-
-
-def rounded_up(values: FloatArray) -> FloatArray:
-    """Return values rounded up to a few digits, because writing a bound must not make it smaller."""
-    return np.array([_rounded_up(value) for value in values])
-
-
-def _rounded_up(value: float) -> float:
-    return 0.0 if value == 0 else max(float(f"{value * (1 + 1e-5):.6g}"), SMALLEST)
+def _rounded_up(values: FloatArray) -> FloatArray:
+    return np.array([max(float(f"{v * (1 + 1e-5):.6g}"), SMALLEST) if v else 0.0 for v in values])

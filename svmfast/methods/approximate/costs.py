@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,26 +18,15 @@ from svmfast.solvers.taylor import coefficient_count
 
 
 class Rates(NamedTuple):
-    """The costs of a kernel value in one of the exact engine's tiers.
+    """The costs of a kernel value in one of the exact engine's tiers."""
 
-    Attributes
-    ----------
-    column : float
-        For each column of a dense row.
-    entry : float
-        For each stored value of a sparse row.
-    value : float
-        The exponential and overhead.
-    coefficient : float
-        For each coefficient of the support vector.
-    reading : float
-        Once a row: for each of its columns, or for each stored value of one-hot and scattered rows.
-    """
-
+    #: For each column of a dense row, and for each stored value of a sparse one.
     column: float
     entry: float
+    #: The exponential and overhead, and for each coefficient of the support vector.
     value: float
     coefficient: float
+    #: Once a row: for each of its columns, or for each stored value of one-hot and scattered rows.
     reading: float
 
 
@@ -83,26 +71,17 @@ SPECTRAL_DEGREES = 10.0
 FLOPS = 1.5e10
 POWERS = 2e-8
 
-
-def _monomials(variables: float, order: int) -> float:
-    total = 1.0
-    for m in range(1, order + 1):
-        total *= (variables + m) / m
-    return total
-
-
-@dataclass(frozen=True)
-class WorkEstimate:
-    """The estimated time and memory of building expansions: seconds per cell, and bytes in total."""
-
-    seconds_a_cell: float
-    bytes: int
+#: A model is worth a file if it takes at most this share of the exact model's time or counted operations.
+WORTHWHILE = 0.75
+BETTER = "the exact model is the better choice: "
+# The most numbers that `auto` stores: about 20 MB of text.
+LARGEST_AUTO = 1 << 21
 
 
 def work_estimate(
     model: KernelExpansion, order: int, cells: int, *, full: bool, threads: int
-) -> WorkEstimate:
-    """Estimate the time to certify and build each cell of an expansion, and the memory for all.
+) -> tuple[float, int]:
+    """Estimate the seconds to certify and build each cell of an expansion, and the bytes for all cells.
 
     Only the `full` certificate uses the Gram matrix; without it the time is negligible.
     """
@@ -111,25 +90,31 @@ def work_estimate(
     a_function = n if p < 2 else 2 * n / model.head.n_classes
     pairs = p * a_function**2 / 2 if full else 0.0
     seconds = pairs * (SPECTRAL_DEGREES * 2 * d / FLOPS + POWERS) / threads
-    stored = cells * p * math.comb(d + order, order)
-    seconds += p * a_function * math.comb(d + order, order) * 2 / FLOPS / threads
-    return WorkEstimate(seconds, 8 * (3 * n * d + 3 * stored))
+    seconds += p * a_function * coefficient_count(d, order) * 2 / FLOPS / threads
+    return seconds, 8 * (3 * n * d + 3 * cells * p * coefficient_count(d, order))
+
+
+def _monomials(variables: float, order: int) -> float:
+    total = 1.0
+    for m in range(1, order + 1):
+        total *= (variables + m) / m
+    return total
 
 
 def sparse_is_cheaper(d: int, order: int, entries: float) -> bool:
-    """Return whether rows with `entries` stored values are cheaper term by term than in dense blocks."""
-    return SPARSE_TERM * _monomials(entries, order) < math.comb(d + order, order)
+    """Whether rows with `entries` stored values are cheaper term by term than in dense blocks."""
+    return SPARSE_TERM * _monomials(entries, order) < coefficient_count(d, order)
 
 
 def routing_operations(d: int, cells: int) -> float:
-    """Return the cost of finding the nearest of `cells` centers."""
+    """The cost of finding the nearest of `cells` centers."""
     return ROUTING * cells * d if cells > 1 else 0.0
 
 
 def polynomial_operations(
     d: int, order: int, entries: float, *, about_zero: bool, single_precision: bool = False
 ) -> float:
-    """Return the cost of one polynomial for a row with `entries` stored values.
+    """The cost of one polynomial for a row with `entries` stored values.
 
     `single_precision`: only the label is wanted, and the bound in single precision proves it
     (docs/certificate.md).
@@ -137,11 +122,11 @@ def polynomial_operations(
     # As the native code chooses, whatever the precision.
     if about_zero and sparse_is_cheaper(d, order, entries):
         return SPARSE_TERM * _monomials(entries, order)
-    return math.comb(d + order, order) * (SINGLE_TERM if single_precision else 1.0)
+    return coefficient_count(d, order) * (SINGLE_TERM if single_precision else 1.0)
 
 
 def exact_operations(model: KernelExpansion, d: int, entries: float) -> float:
-    """Return the cost of the exact label, or value for regression, of a row with `entries` stored values.
+    """The cost of the exact label, or value for regression, of a row with `entries` stored values.
 
     The rates are those of the arithmetic that answers most rows, :attr:`KernelExpansion.tier`.
     """
@@ -156,12 +141,12 @@ def exact_operations(model: KernelExpansion, d: int, entries: float) -> float:
 
 
 def exact_reading(model: KernelExpansion, d: int, entries: float) -> float:
-    """Return the cost of reading a row with `entries` stored values before it meets the support vectors."""
+    """The cost of reading a row with `entries` stored values before it meets the support vectors."""
     return ROW + RATES[model.tier].reading * (entries if model.tier in ("one-hot", "scattered") else d)
 
 
 def _lanes(model: KernelExpansion, columns: int) -> float:
-    """Return the mean number of lanes, of `columns` columns each, in which a support vector has values."""
+    """The mean number of lanes, of `columns` columns each, in which a support vector has values."""
     sv = model.sv
     # Bytes count from the smallest value, so that a zero is not a zero byte and rows are dense.
     if columns == 4 and sv.nnz and sv.values.min() < 0:
@@ -173,23 +158,19 @@ def _lanes(model: KernelExpansion, columns: int) -> float:
 
 
 def exact_numbers(model: KernelExpansion) -> int:
-    """Return the count of numbers that the exact model stores: entries and coefficients."""
+    """The count of numbers that the exact model stores: entries and coefficients."""
     return model.sv.nnz + model.sv_coef.size
 
 
-#: A model is worth a file if it takes at most this share of the exact model's time or counted operations.
-WORTHWHILE = 0.75
-BETTER = "the exact model is the better choice: "
-# The most numbers that `auto` stores: about 20 MB of text.
-LARGEST_AUTO = 1 << 21
+def entries_of(model: KernelExpansion) -> float:
+    """Stored values of the mean support vector, and so of the rows that are counted with."""
+    return model.sv.nnz / max(len(model.sv), 1)
 
 
 class Costs:
     """The costs of plans for one model, compared with those of the model itself.
 
     `about_zero` says for each order whether the polynomials are in powers of z rather than of z - center.
-    `exact` counts the exact model's multiply-adds per row, including the cost of reading it; `exact_numbers`
-    are those that it stores.
     """
 
     def __init__(
@@ -199,38 +180,36 @@ class Costs:
         options: ApproximateOptions,
         about_zero: Sequence[bool],
     ) -> None:
-        self.options, self._about_zero = options, about_zero
-        self._features, self._functions = len(terms.features), terms.n_functions
-        self._entries = model.sv.nnz / max(len(model.sv), 1)
+        self.gamma, self.options, self._about_zero = model.kernel.gamma, options, about_zero
+        self._features, self.functions = len(terms.features), terms.n_functions
+        self._entries = entries_of(model)
         # predict with the exact model needs the label alone; regression needs the value.
         self._single_precision = options.certificate != "none" and not model.head.is_regression
         of_a_row = model, self._features, self._entries
+        #: The exact model's multiply-adds per row, including the cost of reading it.
         self.exact = exact_operations(*of_a_row) + exact_reading(*of_a_row)
         self.exact_numbers = exact_numbers(model)
 
     def polynomial(self, order: int) -> float:
-        """Return the multiply-adds of one polynomial of this order."""
-        about_zero = self._about_zero[order]
+        """The multiply-adds of one polynomial of this order."""
+        about_zero, single = self._about_zero[order], self._single_precision
         return polynomial_operations(
-            self._features,
-            order,
-            self._entries,
-            about_zero=about_zero,
-            single_precision=self._single_precision,
+            self._features, order, self._entries, about_zero=about_zero, single_precision=single
         )
 
     def each_row(self, cells: int) -> float:
-        """Return each row's multiply-adds apart from polynomials: reading, routing, the certificate."""
+        """Each row's multiply-adds apart from polynomials: reading, routing, the certificate."""
         reading = min(READ_COLUMN * self._features, READ_ENTRY * self._entries)
-        pairs = CERTIFICATE_OF_A_PAIR * self._functions if self._functions > 1 else 0.0
+        pairs = CERTIFICATE_OF_A_PAIR * self.functions if self.functions > 1 else 0.0
         return reading + routing_operations(self._features, cells) + (CERTIFICATE + pairs)
 
-    def numbers(self, order: int) -> int:
-        """Return how many numbers one polynomial stores, including its part of the certificate."""
-        return coefficient_count(self._features, order) + CERTIFICATE_NUMBERS
+    def numbers(self, orders: np.ndarray) -> int:
+        """Count the numbers that cells with orders ``(cells, p)`` store, with their certificates."""
+        each = [coefficient_count(self._features, order) for order in orders.ravel().tolist()]
+        return len(orders) * self._features + sum(each) + CERTIFICATE_NUMBERS * len(each)
 
     def worth(self, numbers: int, operations: float) -> bool:
-        """Return whether a plan that stores `numbers` numbers and takes `operations` is worth its size.
+        """Whether a plan that stores `numbers` numbers and takes `operations` is worth its size.
 
         Unless an option says otherwise, the model's size may not grow by a larger factor than its speed.
         """
@@ -240,10 +219,10 @@ class Costs:
         return numbers <= max(1.0, self.exact / operations) * self.exact_numbers
 
     def obstacle(self, cells: int, order: int) -> str | None:
-        """Return why `cells` cells of this order are not allowed, as the end of a sentence, or None."""
+        """Why `cells` cells of this order are not allowed, as the end of a sentence, or None."""
         options = self.options
-        stored = cells * self._functions * coefficient_count(self._features, order)
-        cost = self._functions * self.polynomial(order) + self.each_row(cells)
+        stored = cells * self.functions * coefficient_count(self._features, order)
+        cost = self.functions * self.polynomial(order) + self.each_row(cells)
         if options.free and not options.force and cost >= self.exact:
             return f"takes {cost:,.0f} multiply-adds per row, the exact model {self.exact:,.0f}"
         if options.free and stored > LARGEST_AUTO:
@@ -252,7 +231,7 @@ class Costs:
 
 
 def too_large(stored: int, max_bytes: int | None, memory_limit: int) -> str | None:
-    """Return why `stored` numbers do not fit into a file or into memory, or None."""
+    """Why `stored` numbers do not fit into a file or into memory, or None."""
     if max_bytes is not None and 2 * stored > max_bytes:  # a dropped coefficient still takes two bytes
         return f"stores {stored:,} numbers, more than {max_bytes:,} bytes hold"
     if 8 * stored > memory_limit:

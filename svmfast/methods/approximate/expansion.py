@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from svmfast.methods.approximate.certificate import (
     DualExpansion,
-    gaussian_certificate,
+    Numbers,
+    certificate,
+    gaussian_rounding,
     last_degree,
-    polynomial_certificate,
+    polynomial_rounding,
 )
-from svmfast.methods.approximate.costs import sparse_is_cheaper
+from svmfast.methods.approximate.costs import entries_of, sparse_is_cheaper
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress
@@ -33,6 +35,8 @@ from svmfast.threads import map_with_threads
 LARGEST_GROWTH = 16.0
 # Relative rounding of the coefficients: the text is short, and the error far below that of truncation.
 ROUNDING = 1e-8
+# Support vectors by which centers are compared: enough for a choice, and quick to evaluate.
+SAMPLE = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,29 +51,24 @@ class Expander:
     """Makes the polynomials and certificates for one model, cell by cell."""
 
     def __init__(
-        self,
-        model: KernelExpansion,
-        terms: DualExpansion,
-        *,
-        threads: int = 1,
-        progress: Progress,
+        self, model: KernelExpansion, terms: DualExpansion, *, threads: int = 1, progress: Progress
     ) -> None:
         self.model, self.terms = model, terms
         self.threads, self.progress = threads, progress
         self.mean = terms.points.mean(axis=0) if len(terms.points) else np.zeros(len(terms.features))
 
     def center(self, name: str) -> FloatArray:
-        """Return the center with the name ``mean`` or ``origin``."""
+        """The center with the name ``mean`` or ``origin``."""
         return self.mean if name == "mean" else np.zeros_like(self.mean)
 
     def largest_squared_distance(self, center: FloatArray) -> float:
-        """Return the largest squared distance of a support vector from `center`."""
+        """The largest squared distance of a support vector from `center`."""
         if not len(self.terms.points):
             return 0.0
         return float(squared_norms_about(self.terms.points, center).max())
 
     def about(self, centers: Sequence[FloatArray], order: int) -> str:
-        """Return where the polynomials are centered: ``zero``, if cheaper for sparse rows, or ``centre``."""
+        """Where to center the polynomials: ``zero``, if cheaper for sparse rows, or ``centre``."""
         if not any(center.any() for center in centers):
             return "zero"
         # With a center mu far from zero, terms are up to exp(2 gamma ||x - mu|| ||mu||) before they cancel.
@@ -79,7 +78,8 @@ class Expander:
             * math.sqrt(self.largest_squared_distance(center) * float(center @ center))
             for center in centers
         )
-        return "zero" if growth <= LARGEST_GROWTH and self._sparse_is_cheaper(order) else "centre"
+        cheaper = sparse_is_cheaper(len(self.terms.features), order, entries_of(self.model))
+        return "zero" if growth <= LARGEST_GROWTH and cheaper else "centre"
 
     def parts(
         self,
@@ -90,7 +90,7 @@ class Expander:
         allowances: Sequence[FloatArray] | None = None,
         threads: int | None = None,
     ) -> list[Part]:
-        """Return every function's polynomial about `center`.
+        """Expand every function about `center`.
 
         Shortening may change degrees by `allowances`, p arrays (order + 1,); by default by a negligible one.
         """
@@ -112,49 +112,59 @@ class Expander:
             out.append(Part(short, symmetric_norms(short - part, len(center), orders[p])))
         return out
 
-    def expanded(self, center: FloatArray, order: int) -> tuple[PolynomialModel, list[Part]]:
-        """Return the model with one cell, without a certificate, and its parts."""
-        self.progress(0, None, "expand")
-        orders = [order] * self.terms.n_functions
-        about = self.about([center], order)
-        parts = self.parts(center, orders, about)
-        return self.assemble([center], np.array([orders], dtype=np.int32), about, [parts]), parts
-
     def collapsed(self, order: int) -> PolynomialModel:
-        """Return the exact polynomial of a linear or polynomial kernel, with a bound on its rounding."""
+        """Make the exact polynomial of a linear or polynomial kernel, with a bound on its rounding."""
         kernel, terms = self.model.kernel, self.terms
         gamma, coef0 = (1.0, 0.0) if kernel.kind == "linear" else (kernel.gamma, kernel.coef0)
         parts, bounds = [], []
         for p in range(terms.n_functions):
-            points, beta = terms.points_of(p), terms.beta[p]
+            points, beta, rho = terms.points_of(p), terms.beta[p], float(self.model.rho[p])
             made = polynomial_kernel_coefficients(points, beta, gamma, coef0, order, threads=self.threads)
             parts.append(Part(made, np.zeros(order + 1)))
-            rho = float(self.model.rho[p])
-            bounds.append(polynomial_certificate(terms, p, gamma, coef0, order, made, rho))
-        origin = np.zeros_like(self.mean)
+            rounding = polynomial_rounding(points, beta, gamma, coef0, order, made, rho)
+            bounds.append(certificate(rounding, order))
         orders = np.full((1, terms.n_functions), order, dtype=np.int32)
-        model = replace(self.assemble([origin], orders, "zero", [parts]), gamma=0.0)
-        return with_bounds(model, [bounds])
+        model = self.assemble([np.zeros_like(self.mean)], orders, "zero", [parts])
+        return with_bounds(replace(model, gamma=0.0), [bounds])
+
+    def single(
+        self, names: Sequence[str], order: int, *, certify: bool
+    ) -> tuple[PolynomialModel, str, dict[str, float]]:
+        """Expand about each named center; keep the better one, and the mean error of each."""
+        orders = [order] * self.terms.n_functions
+        n = len(self.model.sv)
+        sample = self.model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))
+        values = self.model.decision_values(sample, threads=self.threads)
+        candidates: dict[str, tuple[PolynomialModel, list[Part]]] = {}
+        errors: dict[str, float] = {}
+        for name in names:
+            self.progress(0, None, "expand")
+            center = self.center(name)
+            about = self.about([center], order)
+            parts = self.parts(center, orders, about)
+            made = self.assemble([center], np.array([orders], dtype=np.int32), about, [parts])
+            difference = np.abs(made.decision_values(sample, threads=self.threads) - values)
+            candidates[name] = made, parts
+            errors[name] = float(difference.mean()) if difference.size else 0.0
+        name = better_center(self, names, order) if certify else min(names, key=lambda name: errors[name])
+        made, parts = candidates[name]
+        if certify:
+            center = self.center(name)
+            bounds = self.certificate(center, orders, made.about, parts, self.tails(center, order))
+            made = with_bounds(made, [bounds])
+        return made, name, errors
 
     def tails(self, center: FloatArray, order: int) -> tuple[Tail, ...]:
-        """Return every function's residual above `order`, for rows as far out as the support vectors."""
-        squares = squared_norms_about(self.terms.points, center)
+        """Bound every function's residual above `order`, for rows as far out as the support vectors."""
+        terms, gamma = self.terms, self.model.kernel.gamma
+        squares = squared_norms_about(terms.points, center)
         reach = math.sqrt(float(np.quantile(squares, 0.9))) if len(squares) else 0.0
-        top = last_degree(self.terms, self.model.kernel.gamma, reach, order)
+        top = last_degree(terms, gamma, reach, order)
         out = []
-        for p in range(self.terms.n_functions):
-            self.progress(p, self.terms.n_functions, "certify")
-            out.append(
-                residual_tail(
-                    self.terms.points_of(p),
-                    self.terms.beta[p],
-                    self.model.kernel.gamma,
-                    center,
-                    order,
-                    top=top,
-                    threads=self.threads,
-                )
-            )
+        for p in range(terms.n_functions):
+            self.progress(p, terms.n_functions, "certify")
+            points, beta = terms.points_of(p), terms.beta[p]
+            out.append(residual_tail(points, beta, gamma, center, order, top=top, threads=self.threads))
         return tuple(out)
 
     def certificate(
@@ -164,49 +174,41 @@ class Expander:
         about: str,
         parts: Sequence[Part],
         tails: Sequence[Tail],
-    ) -> list[tuple[FloatArray, FloatArray]]:
-        """Return the numbers of one cell's certificate, function by function."""
-        return [
-            gaussian_certificate(
-                self.terms,
-                p,
+    ) -> list[Numbers]:
+        """The numbers of one cell's certificate, function by function."""
+        bounds = []
+        for p, (part, order, tail) in enumerate(zip(parts, orders, tails, strict=True)):
+            rounding = gaussian_rounding(
+                self.terms.points_of(p),
+                self.terms.beta[p],
                 self.model.kernel.gamma,
                 center,
-                parts[p].coefficients,
-                parts[p].moved,
+                part.coefficients,
+                part.moved,
                 float(self.model.rho[p]),
-                order=orders[p],
-                tail=tails[p],
+                order=order,
                 about_zero=about == "zero",
             )
-            for p in range(self.terms.n_functions)
-        ]
+            bounds.append(certificate(rounding, order, tail))
+        return bounds
 
     def cells(
         self,
         centers: Sequence[FloatArray],
         orders: NDArray[np.int32],
         tails: Sequence[Sequence[Tail]] | None,
-        allowances: Sequence[Sequence[FloatArray]] | None,
+        allowances: Sequence[Sequence[FloatArray]],
     ) -> PolynomialModel:
-        """Return the model of these cells; `tails` of a lower order give its certificate (None: without)."""
+        """Make the model of these cells; `tails` of a lower order give its certificate (None: without)."""
         n = len(centers)
         about = self.about(centers, int(orders.max(initial=0)))
         done = 0
 
-        def one(c: int, threads: int) -> tuple[list[Part], list[tuple[FloatArray, FloatArray]]]:
+        def one(c: int, threads: int) -> tuple[list[Part], list[Numbers]]:
             nonlocal done
             own = orders[c].tolist()
-            parts = self.parts(
-                centers[c],
-                own,
-                about,
-                allowances=None if allowances is None else allowances[c],
-                threads=threads,
-            )
-            bounds = []
-            if tails is not None:
-                bounds = self.certificate(centers[c], own, about, parts, tails[c])
+            parts = self.parts(centers[c], own, about, allowances=allowances[c], threads=threads)
+            bounds = [] if tails is None else self.certificate(centers[c], own, about, parts, tails[c])
             done += 1
             self.progress(done, n, "expand")
             return parts, bounds
@@ -222,7 +224,7 @@ class Expander:
         about: str,
         parts: Sequence[Sequence[Part]],
     ) -> PolynomialModel:
-        """Return the model of these polynomials, without a certificate."""
+        """Make the model of these polynomials, without a certificate."""
         coefficients = [part.coefficients for cell in parts for part in cell]
         return PolynomialModel(
             head=self.model.head,
@@ -238,15 +240,9 @@ class Expander:
             sv_squared_norms=np.array([self.largest_squared_distance(center) for center in centers]),
         )
 
-    def _sparse_is_cheaper(self, order: int) -> bool:
-        n = len(self.model.sv)
-        return sparse_is_cheaper(len(self.terms.features), order, self.model.sv.nnz / n if n else 0.0)
 
-
-def with_bounds(
-    model: PolynomialModel, bounds: Sequence[Sequence[tuple[FloatArray, FloatArray]]]
-) -> PolynomialModel:
-    """Return `model` with its certificate, or without one if a bound overflows."""
+def with_bounds(model: PolynomialModel, bounds: Sequence[Sequence[Numbers]]) -> PolynomialModel:
+    """Add the certificate to `model`, unless a bound overflows."""
     if not all(bounds):
         return model
     degrees = np.array([[degrees for degrees, _ in cell] for cell in bounds])
@@ -256,28 +252,21 @@ def with_bounds(
     return replace(model, bound_degrees=degrees, bound_rest=rest)
 
 
-# Support vectors for which the bound is computed: enough for a choice, at a fraction of the certificate's
-# cost.
-SAMPLE = 2000
 #: exp() of larger numbers overflows.
 _LARGEST_POWER = 709.0
 #: The most features for which the full bound is computed; its matrices then take 128 MiB each.
 _WIDEST_LEADING = 4096
 
 
-def better_center(
-    expander: Expander, names: Sequence[str], order: int, errors: Mapping[str, float], certify: bool
-) -> str:
-    """Return the center of `names` with the smallest bound or, without a certificate, the smallest error."""
+def better_center(expander: Expander, names: Sequence[str], order: int) -> str:
+    """The center of `names` with the smallest bound."""
     if len(names) == 1:
         return names[0]
-    if certify:
-        return min(names, key=lambda name: leading_term(expander, expander.center(name), order))
-    return min(names, key=lambda name: errors[name])
+    return min(names, key=lambda name: _leading_term(expander, expander.center(name), order))
 
 
-def leading_term(expander: Expander, center: FloatArray, order: int) -> float:
-    """Return the bound's first term at the distance of the mean support vector, over all functions."""
+def _leading_term(expander: Expander, center: FloatArray, order: int) -> float:
+    """The bound's first term at the distance of the mean support vector, over all functions."""
     terms, gamma = expander.terms, expander.model.kernel.gamma
     worst = 0.0
     for p in range(terms.n_functions):

@@ -21,17 +21,11 @@ TARGET = 0.99
 
 
 class Limit(NamedTuple):
-    """What a model must reach to be written, in percent.
+    """What a model must reach to be written, in percent."""
 
-    Attributes
-    ----------
-    differing : float
-        The largest share of differing labels (regression: of the values' spread).
-    recall : float
-        The smallest share of the rows of each of the exact model's classes that keep their label.
-    """
-
+    #: The largest share of differing labels (regression: of the values' spread).
     differing: float
+    #: The smallest share of the rows of each of the exact model's classes that keep their label.
     recall: float
 
 
@@ -137,6 +131,11 @@ class ApproximateOptions(Seeded, Bounded):
         """The options with order 2 and one cell unless given."""
         order, cells = (self.order, self.cells)
         return replace(self, order=2 if order is None else order, cells=1 if cells is None else cells)
+
+    @property
+    def centers(self) -> tuple[str, ...]:
+        """The centers to try."""
+        return ("mean", "origin") if self.center == "auto" else (self.center,)
 
     @property
     def limit(self) -> Limit:

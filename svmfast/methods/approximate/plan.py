@@ -19,21 +19,19 @@ import numpy as np
 
 from svmfast.certificate import MAX_ORDER
 from svmfast.errors import NegativeAnswerError, UnsupportedError
+from svmfast.figures import Figures, figure
 from svmfast.methods.approximate.cells import (
     Cell,
     CellMaker,
     Layout,
     OrderChoice,
     OutOfTimeError,
-    Step,
     nearest_center,
-    numbers_of,
-    with_error,
 )
 from svmfast.methods.approximate.costs import BETTER, WORTHWHILE, Costs, too_large
 from svmfast.methods.approximate.expansion import Expander, better_center
 from svmfast.methods.approximate.options import ApproximateOptions
-from svmfast.methods.approximate.sample import CertificationSample
+from svmfast.methods.approximate.sample import CertificationSample, Divided
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
@@ -53,47 +51,54 @@ HIGHEST_AUTO = 6
 # The error of shortening as a share of the truncation bound; larger shares are tried to meet a file size.
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
+SizeOf = Callable[[Model], int]
+
+
+@dataclass(frozen=True)
+class Step(Figures):
+    """A layout that was tried."""
+
+    cells: int = figure("Number of cells.")
+    order: int = figure("Highest order.")
+    certified_percent: float = figure(
+        "Percent of the held-out rows that it certifies, predicted from the exact values and the bounds."
+    )
+    operations: float = figure("Counted multiply-adds per row, including the exact model's for open rows.")
+    numbers: int = figure("Numbers that the polynomials, centers and certificate store.")
+    worth: bool = figure("Whether the file's size grows by no larger factor than the speed.", default=True)
+    chosen: bool = figure("Whether it was chosen.", default=False)
+
+    @property
+    def words(self) -> str:
+        """The number of cells."""
+        return f"{self.cells:,} cell{'s' * (self.cells != 1)}"
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """An approximation from the request to the result.
-
-    Attributes
-    ----------
-    options : ApproximateOptions
-    order, cells : int or "auto"
-        Those of the options, as far as the kernel allows.
-    collapses : bool
-        The kernel is a polynomial: nothing is truncated.
-    chooses : bool
-        Whether orders, cells or digits are chosen by rows.
-    provenance : mapping of str to str
-    center : str
-        ``mean``, ``origin`` or ``cells``.
-    made : PolynomialModel or None
-        The result.
-    errors : mapping of str to float
-        For each center that was tried, the mean error on the support vectors.
-    steps : tuple of Step
-        The layouts that were tried.
-    late : bool
-        Whether the time limit ended the search.
-    """
+    """An approximation from the request to the result."""
 
     options: ApproximateOptions
+    #: Those of the options, as far as the kernel allows: numbers or ``auto``.
     order: int | str
     cells: int | str
+    #: The kernel is a polynomial: nothing is truncated.
     collapses: bool
+    #: Whether orders, cells or digits are chosen by rows.
     chooses: bool
     provenance: Mapping[str, str]
+    #: ``mean``, ``origin`` or ``cells``.
     center: str = "origin"
+    #: The result.
     made: PolynomialModel | None = None
+    #: For each center that was tried, the mean error on the support vectors.
     errors: Mapping[str, float] = field(default_factory=dict)
+    #: The layouts that were tried, and whether the time limit ended the search.
     steps: tuple[Step, ...] = ()
     late: bool = False
 
     def with_origin(self, made: PolynomialModel, center: str, exact: KernelExpansion) -> Plan:
-        """Return the plan with `made`, its provenance and, with `embed_exact`, the exact model."""
+        """Add `made`, with its provenance and, with `embed_exact`, the exact model."""
         options = self.options
         parameters = f"order={self.order} center={center}"
         if self.chooses:
@@ -107,10 +112,11 @@ class Plan:
 
 
 def requested(model: KernelExpansion, options: ApproximateOptions, provenance: Mapping[str, str]) -> Plan:
-    """Return what to make (UnsupportedError if the kernel has no expansion), if it fits into memory."""
+    """Plan what to make (UnsupportedError if the kernel has no expansion), if it fits into memory."""
     kernel, order, cells = model.kernel, options.order, options.cells
     assert order is not None, "the options are closed"
     assert cells is not None, "the options are closed"
+    plan = Plan(options, order, cells, False, options.chooses, provenance)
     if kernel.kind in ("linear", "polynomial"):
         order = 1 if kernel.kind == "linear" else kernel.degree
         if order > MAX_ORDER:
@@ -118,16 +124,14 @@ def requested(model: KernelExpansion, options: ApproximateOptions, provenance: M
                 f"a polynomial kernel of degree {order} has too many monomials",
                 f"degrees up to {MAX_ORDER} are converted",
             )
-        plan = Plan(options, order, cells, True, False, provenance)
+        plan = replace(plan, order=order, collapses=True, chooses=False)
     elif kernel.kind != "rbf":
         raise UnsupportedError(
             f"the {kernel.kind} kernel has no truncated expansion",
             "approximate takes rbf (svm-train -t 2), linear and polynomial kernels",
         )
     elif not len(model.sv):  # nothing to expand, and nothing to choose
-        plan = Plan(options, 0 if order == "auto" else order, 1, False, False, provenance)
-    else:
-        plan = Plan(options, order, cells, False, options.chooses, provenance)
+        plan = replace(plan, order=0 if order == "auto" else order, cells=1, chooses=False)
     _check_memory(plan, model)
     return plan
 
@@ -149,23 +153,16 @@ def _check_memory(plan: Plan, model: KernelExpansion) -> None:
         raise NegativeAnswerError(f"even order {lowest} {obstacle}")
 
 
-def chosen(
-    plan: Plan,
-    expander: Expander,
-    planning: CertificationSample,
-    held_out: CertificationSample,
-    size_of: Callable[[Model], int] | None,
-    deadline: float,
-) -> Plan:
+def chosen(plan: Plan, expander: Expander, samples: Divided, size_of: SizeOf, deadline: float) -> Plan:
     """Choose cells and orders, build the model, and shorten it to the required size.
 
     The search ends at `deadline`, in the time of ``time.monotonic``.
     """
     options, model = plan.options, expander.model
+    assert samples.planning is not None, "a choice is made by rows"
     highest = options.order if isinstance(options.order, int) else HIGHEST_AUTO
     lowest = options.order if isinstance(options.order, int) else 0
-    names = ("mean", "origin") if options.center == "auto" else (options.center,)
-    name = better_center(expander, names, min(highest, 2), {}, certify=True)
+    name = better_center(expander, options.centers, min(highest, 2))
     center = expander.center(name)
     about_zero = [expander.about([center], order) == "zero" for order in range(highest + 1)]
     costs = Costs(model, expander.terms, options, about_zero)
@@ -173,19 +170,16 @@ def chosen(
     if obstacle := costs.obstacle(cells or 1, lowest):
         raise NegativeAnswerError(f"{BETTER}even order {lowest} {obstacle}")
     maker = CellMaker(
-        terms=expander.terms,
-        gamma=model.kernel.gamma,
-        sample=planning,
+        expander=expander,
+        sample=samples.planning,
         lowest=lowest,
         highest=highest,
         # Without a certificate the bounds serve only to choose, and need not be small.
         by_row_norms=options.certificate == "none",
         seed=options.seed,
         deadline=deadline,
-        threads=expander.threads,
-        progress=expander.progress,
     )
-    search = Search(maker, held_out, costs, target=options.target)
+    search = Search(maker, samples.held_out, costs, options.target)
     best = search.best(center, cells)
     plan = replace(plan, steps=search.steps(best), late=search.late)
     step = next((step for step in plan.steps if step.chosen), None)
@@ -194,8 +188,7 @@ def chosen(
         raise NegativeAnswerError(_too_slow(plan, step, costs.exact))
     if best is None:
         raise NegativeAnswerError(_no_layout(plan, step, costs))
-    name = "cells" if len(best.cells) > 1 else name
-    return _shortened(plan, expander, best, name, size_of)
+    return _built(plan, expander, best, "cells" if len(best.cells) > 1 else name, size_of)
 
 
 class Search:
@@ -204,29 +197,27 @@ class Search:
     `held_out` has rows that are used neither for fitting nor for choosing.
     """
 
-    def __init__(
-        self, maker: CellMaker, held_out: CertificationSample, costs: Costs, *, target: float
-    ) -> None:
+    def __init__(self, maker: CellMaker, held_out: CertificationSample, costs: Costs, target: float) -> None:
         self.maker, self.held_out, self.costs, self.target = maker, held_out, costs, target
-        self._features, self._functions = len(maker.terms.features), maker.terms.n_functions
         self._tried: list[tuple[Layout, Step]] = []
         self.late = False
 
     def steps(self, best: Layout | None) -> tuple[Step, ...]:
-        """Return all layouts that were tried."""
+        """All layouts that were tried."""
         return tuple(replace(step, chosen=found is best) for found, step in self._tried)
 
     def best(self, center: FloatArray, cells: int | None) -> Layout | None:
-        """Return the layout for `cells` cells (None: as many as needed), a single one about `center`.
+        """Find the layout for `cells` cells (None: as many as needed), a single one about `center`.
 
         None if no layout was worth its size, or none was finished in time.
         """
         best: Layout | None = None
         open_before = math.inf
         before: tuple[Cell, ...] = ()
-        sizes = self._sizes() if cells is None else [cells]
+        most = int(np.count_nonzero(self.maker.sample.fitting)) // ROWS_A_CELL
+        sizes = [size for size in SIZES if size <= max(1, most)] if cells is None else [cells]
         for size, following in zip(sizes, [*sizes[1:], None], strict=True):
-            if not self._is_allowed(size, self.maker.lowest):
+            if self.costs.obstacle(size, self.maker.lowest) is not None:
                 break
             try:
                 made = self.maker.cells(center[None, :] if size == 1 else self.maker.centers(size))
@@ -234,10 +225,10 @@ class Search:
                 self.late = True
                 break
             found = self._with_orders(made, self._highest(size))
-            worth = self.costs.worth(self._numbers(found), found.operations)
-            self._tried.append((found, replace(self._step(found), worth=worth)))
+            step = self._step(found)
+            self._tried.append((found, step))
             reached = 100 * found.certified >= 100 * self.target
-            if worth and (best is None or reached or found.operations < best.operations):
+            if step.worth and (best is None or reached or found.operations < best.operations):
                 best = found
             low = self._highest(size) < min(2, self.maker.highest)
             if reached or len(made) < size or _is_hopeless(size, found, open_before, low=low):
@@ -249,17 +240,16 @@ class Search:
 
     def _highest(self, size: int) -> int:
         orders = range(self.maker.lowest, self.maker.highest + 1)
-        return max((k for k in orders if self._is_allowed(size, k)), default=self.maker.lowest)
+        return max((k for k in orders if self.costs.obstacle(size, k) is None), default=self.maker.lowest)
 
     def _with_orders(self, cells: tuple[Cell, ...], highest: int) -> Layout:
         allowed = range(self.maker.lowest, highest + 1)
-        choice = OrderChoice(cells, allowed, self.maker.gamma, self._functions, self.maker.sample, self.costs)
-        return choice.layout(self.target)
+        return OrderChoice(cells, allowed, self.maker.sample, self.costs).layout(self.target)
 
     def _lacks_orders(
         self, before: tuple[Cell, ...], cells: tuple[Cell, ...], size: int, following: int
     ) -> bool:
-        """Return whether more cells allow only lower orders, with which `cells` hardly exceed `before`.
+        """Whether more cells allow only lower orders, with which `cells` hardly exceed `before`.
 
         The certificates of the cells are the slowest part of planning, and cover the lower orders too.
         """
@@ -270,40 +260,28 @@ class Search:
         return now > STALLED * earlier
 
     def _step(self, found: Layout) -> Step:
-        """Return the share of the held-out rows that a layout certifies, and its cost on them."""
-        held, p, n_cells = self.held_out, self._functions, len(found.cells)
+        """Count the held-out rows that a layout certifies, and its cost on them."""
+        held, costs = self.held_out, self.costs
         nearest = nearest_center(held.points, np.array([cell.center for cell in found.cells]))
         certified, operations = 0, 0.0
         for c, cell in enumerate(found.cells):
-            mine = np.flatnonzero(nearest == c)
-            own = sum(self.costs.polynomial(int(order)) for order in found.orders[c])
-            operations += len(mine) * own
-            if len(mine) and p:
-                orders = found.orders[c].tolist()
+            mine, orders = np.flatnonzero(nearest == c), found.orders[c].tolist()
+            operations += len(mine) * sum(costs.polynomial(order) for order in orders)
+            if len(mine) and orders:
                 squared = held.squared_distances(mine, cell.center)
-                bounds = cell.bounds_at(squared, self.maker.gamma, orders) * with_error(orders)
-                certified += int(held.certified(mine, bounds).sum())
+                certified += int(cell.certifies(held, mine, squared, costs.gamma, orders).sum())
             else:
                 certified += len(mine)
         n = max(1, len(held))
         share = certified / n if len(held) else 1.0
-        total = operations / n + self.costs.each_row(n_cells) + (1 - share) * self.costs.exact
-        highest = int(found.orders.max(initial=0))
-        return Step(n_cells, highest, 100 * share, total, self._numbers(found))
-
-    def _sizes(self) -> list[int]:
-        most = int(np.count_nonzero(self.maker.sample.fitting)) // ROWS_A_CELL
-        return [size for size in SIZES if size <= max(1, most)]
-
-    def _numbers(self, found: Layout) -> int:
-        return numbers_of(found.orders, self._features, self.costs)
-
-    def _is_allowed(self, cells: int, order: int) -> bool:
-        return self.costs.obstacle(cells, order) is None
+        total = operations / n + costs.each_row(len(found.cells)) + (1 - share) * costs.exact
+        numbers = costs.numbers(found.orders)
+        worth = costs.worth(numbers, found.operations)
+        return Step(len(found.cells), int(found.orders.max(initial=0)), 100 * share, total, numbers, worth)
 
 
 def _is_hopeless(size: int, found: Layout, open_before: float, *, low: bool) -> bool:
-    """Return whether more cells are unlikely to help.
+    """Whether more cells are unlikely to help.
 
     `open_before` is the percentage of open rows in the last step; `low` says that order 2 costs too much.
     """
@@ -311,9 +289,7 @@ def _is_hopeless(size: int, found: Layout, open_before: float, *, low: bool) -> 
     return too_few or (size >= 20 and 100 - 100 * found.certified > STALLED * open_before)
 
 
-def _shortened(
-    plan: Plan, expander: Expander, found: Layout, name: str, size_of: Callable[[Model], int] | None
-) -> Plan:
+def _built(plan: Plan, expander: Expander, found: Layout, name: str, size_of: SizeOf) -> Plan:
     """Build the layout, with coefficients shortened more and more until the file is small enough."""
     options = plan.options
     centers, distances = [cell.center for cell in found.cells], _distances(found.cells)
@@ -323,15 +299,14 @@ def _shortened(
             [_allowance(cell, p, int(order), r, share) for p, order in enumerate(orders)]
             for cell, orders, r in zip(found.cells, found.orders, distances, strict=True)
         ]
-        made = plan.with_origin(
-            expander.cells(centers, found.orders, tails, allowances), name, expander.model
-        )
-        if options.max_bytes is None or size_of is None:
-            return made
-        assert made.made is not None
-        size = size_of(made.made)
+        made = expander.cells(centers, found.orders, tails, allowances)
+        finished = plan.with_origin(made, name, expander.model)
+        if options.max_bytes is None:
+            return finished
+        assert finished.made is not None
+        size = size_of(finished.made)
         if size <= options.max_bytes:
-            return made
+            return finished
     raise NegativeAnswerError(
         f"{len(centers):,} cell{'s' * (len(centers) != 1)} of order {int(found.orders.max(initial=0))} take "
         f"{size:,} bytes with the shortest coefficients, more than {options.max_bytes:,}; "
@@ -340,7 +315,7 @@ def _shortened(
 
 
 def _allowance(cell: Cell, p: int, order: int, r: float, share: float) -> FloatArray:
-    """Return how much shortening may change each degree: a share of the bound at distance `r`."""
+    """How much shortening may change each degree: a share of the bound at distance `r`."""
     beyond = cell.tails[p].degrees[order + 1 :]
     # c_j r^j / r^m is computed as c_j r^(j - m), since both powers may be 0 in a tiny cell.
     powers = np.arange(order + 1, order + 1 + len(beyond)) - np.arange(order + 1)[:, None]
@@ -350,7 +325,7 @@ def _allowance(cell: Cell, p: int, order: int, r: float, share: float) -> FloatA
 
 
 def _distances(cells: Sequence[Cell]) -> list[float]:
-    """Return each cell's median distance of its rows from the center; the median of all rows if that is 0."""
+    """Each cell's median distance of its rows from the center; the median of all rows if that is 0."""
     every = np.concatenate([cell.squared for cell in cells])
     typical = float(np.median(every)) if len(every) else 0.0
     own = [float(np.median(cell.squared)) if len(cell.squared) else 0.0 for cell in cells]
@@ -358,24 +333,17 @@ def _distances(cells: Sequence[Cell]) -> list[float]:
 
 
 def _tried(plan: Plan) -> str:
-    listed = "; ".join(
-        f"{_cells(step)} of order {step.order}: {step.certified_percent:.1f}%" for step in plan.steps
-    )
+    listed = "; ".join(f"{s.words} of order {s.order}: {s.certified_percent:.1f}%" for s in plan.steps)
     return f"tried {listed}" + ("; then the time limit was reached" if plan.late else "")
-
-
-def _cells(step: Step) -> str:
-    return f"{step.cells:,} cell{'s' * (step.cells != 1)}"
 
 
 def _no_layout(plan: Plan, step: Step | None, costs: Costs) -> str:
     if step is None:
         return "no number of cells was finished within the time limit"
     return (
-        f"{BETTER}{_cells(step)} would store {step.numbers / costs.exact_numbers:.1f} times as many numbers, "
+        f"{BETTER}{step.words} would store {step.numbers / costs.exact_numbers:.1f} times as many numbers, "
         f"for a prediction of {step.operations:,.0f} multiply-adds instead of {costs.exact:,.0f} "
-        f"({_tried(plan)}); "
-        "a limit on the file's size (`max_bytes`) allows that"
+        f"({_tried(plan)}); a limit on the file's size (`max_bytes`) allows that"
     )
 
 
@@ -384,7 +352,7 @@ def _too_slow(plan: Plan, step: Step, exact: float) -> str:
     rows = f"{step.certified_percent:.4g}% of the rows"
     if step.certified_percent >= 100 * plan.options.target:
         certify = "certifies" if step.cells == 1 else "certify"
-        what = f"{_cells(step)} of order {step.order} {certify} {rows}, but"
+        what = f"{step.words} of order {step.order} {certify} {rows}, but"
     else:
         what = f"no order and number of cells certifies enough rows: at {rows}"
     open_rows = ", including the exact model's for the others," if step.certified_percent < 100 else ""

@@ -1,32 +1,26 @@
-"""The report of ``approximate``: the model, its source, and its range of validity."""
+"""The report of ``approximate``: the error on held-out rows, the model, and its range of validity."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from svmfast.certificate import gamma_max
-from svmfast.class_scores import MIN_ROWS
+from svmfast.class_scores import MIN_ROWS, KeptLabels, class_scores
 from svmfast.display import count
-from svmfast.methods.approximate.cells import Step
-from svmfast.methods.approximate.costs import (
-    BETTER,
-    WORTHWHILE,
-    exact_numbers,
-    exact_operations,
-    polynomial_operations,
-    routing_operations,
-)
-from svmfast.methods.approximate.expansion import Expander
+from svmfast.figures import Figures, computed, figure
+from svmfast.methods.approximate.costs import BETTER, WORTHWHILE
 from svmfast.methods.approximate.options import Limit
-from svmfast.methods.approximate.plan import Plan
-from svmfast.methods.approximate.sample import OF_VECTORS, Divided, Measured
-from svmfast.methods.common.error_statement import labels_line
+from svmfast.methods.approximate.plan import Step
+from svmfast.methods.approximate.sample import OF_DATA, OF_VECTORS, CertificationSample
+from svmfast.methods.common.equal_rows import Counted, groups_of, row_keys
 from svmfast.methods.common.probability_lines import probability_lines
+from svmfast.models.answer import answer
+from svmfast.models.certified import certified_rows
+from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
+from svmfast.score import interval_text, values_differing_percent
 
 #: Percent of differing labels (regression: of the spread) above which there is a warning.
 WARN_ABOVE = 1.0
@@ -36,114 +30,236 @@ OTHERS = "svmfast compress or svmfast dcpred may be faster; svmfast frontier tri
 
 
 @dataclass(frozen=True, kw_only=True)
+class Measured(Figures):
+    """The answers of an approximation compared with the exact model's."""
+
+    labels_differing: int | None = figure(
+        "Rows whose label differs from the exact model's; if that is embedded, it answers the rows that are "
+        "not certified. Null for regression.",
+        default=None,
+    )
+    #: At 95 %, of their share among rows of data; equal rows are one cluster.
+    interval: tuple[float, float] | None = None
+    values_differing_percent: float | None = figure(
+        "Regression: root mean square difference from the exact values in percent of their standard "
+        "deviation, which `max_diff` limits; null for labels.",
+        default=None,
+    )
+    kept: KeptLabels = figure("", spread=True, default_factory=KeptLabels)
+    labels_differing_without_fallback: int | None = figure(
+        "Rows on which the fast model alone differs; null unless an exact model is embedded.", default=None
+    )
+    measured_rows: int = figure("Rows on which the difference from the exact model was measured.")
+    measured_on: str = figure("Their source: `data`, or support vectors and points between them.")
+    certified_percent: float | None = figure(
+        "Percent of rows whose label (regression: value, within `tolerance`) is proven; null without a "
+        "certificate, and for regression without rows."
+    )
+    tolerance: float | None = figure("Regression: the largest error that counts as certified.", default=None)
+    speedup: float | None = figure(
+        "How many times as fast as the exact model the model is alone; null unless it was raced alone.",
+        default=None,
+    )
+    speedup_with_fallback: float | None = figure(
+        "The same, with the exact model for the rows that are not certified; null unless it was raced so.",
+        default=None,
+    )
+    #: The file's size as a multiple of the exact model's; None if it does not matter.
+    growth: float | None = None
+
+    @computed.figure("The same in percent.")
+    def labels_differing_percent(self) -> float | None:
+        """Share of the rows whose label differs, in percent."""
+        n = self.labels_differing
+        return None if n is None else 100 * n / max(1, self.measured_rows)
+
+    @computed.figure("Lower end of its interval at 95%; null unless it was measured on data.")
+    def labels_differing_percent_low(self) -> float | None:
+        """Lower end of the interval, in percent."""
+        return None if self.interval is None else 100 * self.interval[0]
+
+    @computed.figure("Upper end of its interval.")
+    def labels_differing_percent_high(self) -> float | None:
+        """Upper end of the interval, in percent."""
+        return None if self.interval is None else 100 * self.interval[1]
+
+    @property
+    def percent(self) -> float:
+        """The figure that decides: differing labels, or values for regression."""
+        labels = self.labels_differing_percent
+        return labels if labels is not None else self.values_differing_percent or 0.0
+
+    @property
+    def speed(self) -> float | None:
+        """The speed that was raced."""
+        return self.speedup or self.speedup_with_fallback
+
+    def difference(self, rows_of_data: str = "held-out rows of the data") -> str:
+        """The difference from the exact model, in words."""
+        if not self.measured_rows:
+            return "there are no rows for a comparison with the exact model: it has no support vectors"
+        rows = f"{self.measured_rows:,} {rows_of_data if self.measured_on == OF_DATA else self.measured_on}"
+        if self.labels_differing is None:
+            return f"values differ by {self.percent:.3g}% of their spread, on {rows}"
+        found = f"{self.percent:.3g}% of the labels differ"
+        if self.interval is not None:
+            found += f" ({interval_text(100 * self.interval[0], 100 * self.interval[1])})"
+        return f"{found}: {self.labels_differing:,} of {rows}"
+
+    def inaccurate(self, limit: Limit) -> str | None:
+        """What differs too much from the exact model, or None."""
+        if self.percent > limit.differing:
+            return f"{self.difference()}, more than {limit.differing:g}%"
+        return self.kept.lost(limit.recall, MIN_ROWS)
+
+    def refused(self, limit: Limit) -> str | None:
+        """Why the approximation should not be used, or None."""
+        if found := self.inaccurate(limit):
+            return found
+        speed, growth = self.speed, self.growth
+        if speed is not None and speed < 1 / WORTHWHILE:
+            joined = "" if self.speedup is not None else "with it for the rows that are not certified, "
+            return (
+                f"{BETTER}{joined}the approximation is {speed:.2f} times as fast on held-out rows; less than "
+                f"{1 / WORTHWHILE:.2f} is not worth a file"
+            )
+        if speed is not None and growth is not None and growth > max(1.0, speed):
+            return f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large"
+        return None
+
+    def advised(self, made: PolynomialModel, limit: Limit) -> str | None:
+        """What may help if `made` is refused."""
+        if not self.refused(limit):
+            return None
+        if self.inaccurate(limit):
+            return f"{self.alternatives(made)}; {_FORCE}"
+        if self.speed is None or self.speed < 1 / WORTHWHILE:
+            return f"{OTHERS}; {_FORCE}"
+        return f"a limit on the file's size (`max_bytes`) allows a larger file; {_FORCE}"
+
+    def alternatives(self, made: PolynomialModel) -> str:
+        """Suggest options and commands that may give a closer model than `made`."""
+        ways = ["svmfast compress", "svmfast dcpred of the exact model"]
+        if made.gamma > 0:
+            ways.insert(0, "more `cells`" if made.n_cells > 1 else "`cells` auto with `data`")
+        found = f"try {', '.join(ways[:-1])} or {ways[-1]}"
+        if made.head.is_regression:
+            if made.has_error_bound:
+                found += ", or leave rows with a large error bound to the exact model "
+                found += "(svmfast predict `exact` `tolerance`)"
+        else:
+            joined = ["`embed_exact`"] if made.has_error_bound and made.embedded_exact is None else []
+            joined.append("svmfast cascade")
+            found += f", or leave uncertain rows to the exact model with {' or '.join(joined)}"
+        if self.measured_on == OF_VECTORS:
+            why = "are not like other rows" if made.head.is_regression else "lie closest to the boundary"
+            found += f"; support vectors {why}: `data` measures your own rows instead"
+        return found
+
+
+def measure(
+    made: PolynomialModel, exact: KernelExpansion, sample: CertificationSample, *, threads: int
+) -> Measured:
+    """Measure `made`, with or without an embedded exact model, on the rows of `sample`."""
+    rows, head = sample.rows, made.head
+    n = len(rows)
+    found = Measured(measured_rows=n, measured_on=sample.source, certified_percent=None)
+    if made.has_error_bound:
+        values, bounds = made.certified_values(rows, threads=threads)
+        tolerance = sample.tolerance if head.is_regression else None
+        flags = certified_rows(head, values, bounds, tolerance=tolerance)
+        found = replace(found, certified_percent=100 * float(flags.mean()) if n else None)
+    else:
+        values = made.decision_values(rows, threads=threads)
+    if head.is_regression:
+        percent = values_differing_percent(values, sample.values)
+        return replace(found, values_differing_percent=percent, tolerance=sample.tolerance)
+    theirs = exact.head.predict(sample.values)
+    ours = head.predict(values)
+    without = None
+    if made.embedded_exact is not None:
+        without = int(np.count_nonzero(ours != theirs))
+        ours = answer(made, rows, exact=made.embedded_exact, threads=threads).predicted
+    differing, interval = ours != theirs, None
+    if sample.source == OF_DATA and n:
+        group, first = groups_of(row_keys(rows))
+        times = np.bincount(group).astype(np.float64)
+        counted = Counted(times, np.zeros(len(times), dtype=np.bool_), times)
+        interval = counted.share(differing[first])[1:]
+    return replace(
+        found,
+        labels_differing=int(np.count_nonzero(differing)),
+        labels_differing_without_fallback=without,
+        interval=interval,
+        kept=KeptLabels(class_scores(ours, theirs)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ApproximationReport(Measured):
-    """The report of ``approximate``: the error, the model, its source, and its range of validity.
+    """The report of ``approximate``."""
 
-    Attributes
-    ----------
-    second_order : str or None
-        Why order 2 was not enough, on the rows that serve to choose; None if that was not open.
-    trained_on : bool or None
-        Whether the data contains most of the support vectors, so that the exact model was trained on it. None
-        without data.
-    difference_warning : str or None
-        If more than 1 % differ: how many, and what may reduce the difference.
-    refusal : str or None
-        Why the result should not be used; the command line then writes no file.
-    advice : str or None
-        What may help if the result is refused.
-    svm_type, kernel : str
-    features, n_sv, functions : int
-        Features in use, support vectors, decision functions.
-    cells : int
-    order : int
-        Highest degree of a polynomial.
-    orders : mapping of int to int
-        How many polynomials have each order.
-    exact : bool
-        The kernel is a polynomial itself: nothing was truncated.
-    center : str
-        ``mean`` or ``origin``; ``origin`` for exact conversions, ``cells`` if there are several cells.
-    center_errors : mapping of str to float
-        Mean |difference of decision values| on the support vectors, for each center that was tried.
-    gamma : float
-    gamma_max_paper, gamma_max_centered : float
-        The largest gamma for which the validity bound of the lowest order holds for rows that are no farther
-        out than the support vectors: about the origin, and about their mean.
-    steps : tuple of Step
-        The plans that were tried, if there was a choice.
-    time_limit_reached : bool
-        Whether the time limit ended the search.
-    coefficients, numbers_before : int
-        Numbers stored by the polynomials, and by the exact model (entries and coefficients).
-    operations, operations_before : float
-        Multiply-adds per row, in full vectors, for a row with as many entries as the mean support vector.
-    seconds : float
-    warnings : tuple of str
-    bytes_exact : int or None
-        Size of the exact model's file.
-    probabilities : {"none", "kept", "refitted", "dropped"}
-        What became of the exact model's probabilities.
-    """
-
-    second_order: str | None = None
-    trained_on: bool | None
-    difference_warning: str | None
-    refusal: str | None
-    advice: str | None
-    svm_type: str
-    kernel: str
-    features: int
-    n_sv: int
-    functions: int
-    cells: int
-    order: int
-    orders: Mapping[int, int]
-    exact: bool = False
-    center: str = "origin"
-    center_errors: Mapping[str, float] = field(default_factory=dict)
-    gamma: float
-    gamma_max_paper: float
-    gamma_max_centered: float
-    steps: tuple[Step, ...] = ()
-    time_limit_reached: bool = False
-    coefficients: int
-    numbers_before: int
-    operations: float
-    operations_before: float
+    second_order: str | None = figure(
+        "What differed too much at order 2, on the rows that serve to choose; null if order 2 was enough or "
+        "was not tried first.",
+        default=None,
+    )
+    trained_on: bool | None = figure(
+        "Whether the data contains most of the support vectors, so that the exact model was trained on it; "
+        "null without data."
+    )
+    difference_warning: str | None = figure(
+        "If more than 1% differ: how many, and what may reduce the difference."
+    )
+    refusal: str | None = figure("Why nothing was written; null where the result can be used.")
+    advice: str | None = figure("What may help where nothing was written; else null.")
+    svm_type: str = figure("LIBSVM's name of the type.")
+    kernel: str = figure("The kernel's name.")
+    features: int = figure("Features in use.")
+    n_sv: int = figure("Support vectors of the exact model.", key="support_vectors_exact")
+    functions: int = figure("Decision functions.")
+    cells: int = figure("Cells of the expansion.")
+    order: int = figure("Highest degree of a polynomial.")
+    orders: Mapping[int, int] = figure("How many polynomials have each degree.")
+    exact: bool = figure(
+        "The kernel is a polynomial itself: nothing was truncated.", key="exact_conversion", default=False
+    )
+    center: str = figure(
+        "`mean` or `origin`; `origin` for exact conversions, `cells` if there are several cells.",
+        default="origin",
+    )
+    center_errors: Mapping[str, float] = figure(
+        "Mean absolute error on the support vectors, for each center that was tried.", default_factory=dict
+    )
+    gamma: float = figure("Gamma of the kernel.")
+    gamma_max_paper: float = figure(
+        "Largest gamma for which the validity bound of the lowest order holds, about the origin, for rows no "
+        "farther out than the support vectors."
+    )
+    gamma_max_centered: float = figure("The same, about the mean.")
+    steps: tuple[Step, ...] = figure("The layouts that were tried, if there was a choice.", default=())
+    time_limit_reached: bool = figure("Whether the time limit ended the search.", default=False)
+    coefficients: int = figure("Numbers that the model stores.", key="numbers")
+    numbers_before: int = figure("Numbers that the exact model stores.", key="numbers_exact")
+    operations: float = figure(
+        "Counted multiply-adds of a prediction of one row with as many entries as the mean support vector.",
+        key="multiply_adds",
+    )
+    operations_before: float = figure("The same for the exact model.", key="multiply_adds_exact")
     seconds: float = 0.0
-    warnings: tuple[str, ...]
-    bytes_exact: int | None = None
-    probabilities: str = "none"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        values = asdict(self)
-        del values["seconds"], values["warnings"]  # reported at the top level
-        del values["kept"], values["growth"]
-        low, high = values.pop("interval") or (None, None)
-        return {
-            "bytes_exact": values.pop("bytes_exact"),
-            "support_vectors_exact": values.pop("n_sv"),
-            "numbers": values.pop("coefficients"),
-            "numbers_exact": values.pop("numbers_before"),
-            "multiply_adds": values.pop("operations"),
-            "multiply_adds_exact": values.pop("operations_before"),
-            "exact_conversion": values.pop("exact"),
-            "labels_differing": values.pop("labels_differing"),
-            "labels_differing_percent": self.labels_differing_percent,
-            "labels_differing_percent_low": None if low is None else 100 * low,
-            "labels_differing_percent_high": None if high is None else 100 * high,
-            **values,
-            **self.kept.to_dict(),
-        }
+    warnings: tuple[str, ...] = ()
+    bytes_exact: int | None = figure("Size of the exact model's text.", default=None)
+    probabilities: str = figure(
+        "What became of the exact model's probabilities: none (it had none), kept, refitted or dropped.",
+        default="none",
+    )
 
     def lines(self) -> list[str]:
-        """Return the report as text."""
+        """Print the report as text."""
         vectors = f"{self.n_sv:,} support vectors, {count(self.features, 'feature')}"
         functions = count(self.functions, "decision function")
         lines = [
-            self._difference(),
+            self._difference_line(),
             *self.kept.lines(),
             f"model        {self.svm_type}, {self.kernel} kernel, {vectors}, {functions}",
         ]
@@ -164,30 +280,24 @@ class ApproximationReport(Measured):
         if self.speedup_with_fallback is not None:
             lines.append(
                 f"raced        {self.speedup_with_fallback:.2f} times as fast as the exact model, which "
-                f"answers the rows that are not certified ({_fallback(self.tolerance)})"
+                f"answers the rows that are not certified ({self._fallback})"
             )
         lines.append(f"numbers      {self.numbers_before:,} -> {self.coefficients:,}")
         counts = f"{self.operations_before:,.0f} -> {self.operations:,.0f}"
         lines.append(f"operations   {counts} multiply-adds per row (counted)")
         return lines + probability_lines(self.probabilities)
 
-    def _difference(self) -> str:
-        """Return the first line: the difference from the exact model."""
-        rows = f"{self.measured_rows:,} "
-        rows += "held-out rows of `data`" if self.measured_on == "data" else self.measured_on
+    def _difference_line(self) -> str:
         if not self.measured_rows:
             return "labels       not compared: the model has no support vectors"
-        if self.values_differing_percent is not None:
-            return f"values       differ by {self.values_differing_percent:.3g}% of their spread, on {rows}"
-        share = f"{self.labels_differing_percent:.3g}% of the labels differ"
-        if self.interval is not None:
-            share = labels_line(self.to_dict())
-        line = f"labels       {share}: {self.labels_differing:,} of {rows}"
+        words = self.difference("held-out rows of `data`")
+        if self.labels_differing is None:
+            return f"values       {words.removeprefix('values ')}"
         alone = self.labels_differing_without_fallback
-        return line if alone is None else f"{line}; {alone:,} without the embedded model"
+        return f"labels       {words}" + ("" if alone is None else f"; {alone:,} without the embedded model")
 
     def _expansion_lines(self) -> list[str]:
-        """Return the lines about the center, the order and gamma, and the plans that were tried."""
+        """The lines about the center, the order and gamma, and the layouts that were tried."""
         orders = ", ".join(f"order {order}: {n:,}" for order, n in self.orders.items())
         where = f"about the {self.center}" if self.cells == 1 else f"about {self.cells:,} centers"
         line = f"expansion    order {self.order} {where}"
@@ -205,18 +315,16 @@ class ApproximationReport(Measured):
                 f"{self.gamma_max_paper:.6g} (about the origin), {self.gamma_max_centered:.6g} (about the "
                 "mean), for rows no farther out than the support vectors"
             )
-        for step in self.steps:
-            lines.append(
-                f"tried        {step.cells:,} cell{'s' * (step.cells != 1)}, orders up to {step.order}: "
-                f"{step.certified_percent:.2f}% expected certified, {step.operations:,.0f} multiply-adds "
-                f"per row, including the exact model's for the others{self._choice(step)}"
-            )
-        if self.time_limit_reached:
-            lines.append("             then the time limit was reached")
-        return lines
+        lines += [
+            f"tried        {step.words}, orders up to {step.order}: {step.certified_percent:.2f}% expected "
+            f"certified, {step.operations:,.0f} multiply-adds per row, including the exact model's for the "
+            f"others{self._choice(step)}"
+            for step in self.steps
+        ]
+        return [*lines, *(["             then the time limit was reached"] * self.time_limit_reached)]
 
     def _choice(self, step: Step) -> str:
-        """Return whether a plan was chosen, or why it could not be."""
+        """Whether a layout was chosen, or why it could not be."""
         if step.chosen:
             return "; chosen" if len(self.steps) > 1 else ""
         if step.worth:
@@ -226,162 +334,32 @@ class ApproximationReport(Measured):
             "the exact model's, for a smaller gain in speed"
         )
 
+    @property
+    def _fallback(self) -> str:
+        """The options of predict with which the exact model answers the rows that are not certified."""
+        return "predict `exact`" if self.tolerance is None else "predict `exact` `tolerance`"
 
-def _fallback(tolerance: float | None) -> str:
-    """Return the options of predict with which the exact model answers the rows that are not certified."""
-    return "predict `exact`" if tolerance is None else "predict `exact` `tolerance`"
-
-
-def report_of(
-    plan: Plan, expander: Expander, measured: Measured, samples: Divided, limit: Limit
-) -> ApproximationReport:
-    """Return the report of a plan's model, with the figures measured on the held-out rows of `samples`."""
-    made = plan.made
-    assert made is not None
-    target = plan.options.target if plan.chooses and plan.options.free else 0.0
-    model, sv = expander.model, expander.model.sv
-    d, n = len(expander.terms.features), len(sv)
-    entries = sv.nnz / n if n else 0.0
-    orders, counts = np.unique(made.orders, return_counts=True)
-    if made.n_cells == 1:
-        operations = sum(
-            count * polynomial_operations(d, order, entries, about_zero=made.about == "zero")
-            for order, count in zip(orders.tolist(), counts.tolist(), strict=True)
-        )
-    else:
-        operations = (
-            made.multiply_adds(samples.held_out.rows) - made.n_cells * d + routing_operations(d, made.n_cells)
-        )
-    before = exact_operations(model, d, entries)
-    origin, mean = (expander.largest_squared_distance(expander.center(name)) for name in ("origin", "mean"))
-    lowest = int(orders.min(initial=made.order))
-    numbers = exact_numbers(model)
-    refused = refusal(measured, limit)
-    return ApproximationReport(
-        **vars(measured),
-        trained_on=samples.trained_on,
-        difference_warning=difference_warning(measured, made),
-        refusal=refused,
-        advice=None if refused is None else advice(measured, made, limit),
-        svm_type=model.head.svm_type,
-        kernel=model.kernel.kind,
-        features=d,
-        n_sv=n,
-        functions=expander.terms.n_functions,
-        cells=made.n_cells,
-        order=made.order if made.orders.size else 0 if plan.order == "auto" else int(plan.order),
-        orders=dict(zip(orders.tolist(), counts.tolist(), strict=True)),
-        exact=plan.collapses,
-        center=plan.center,
-        center_errors=plan.errors,
-        steps=plan.steps,
-        time_limit_reached=plan.late,
-        gamma=model.kernel.gamma,
-        gamma_max_paper=gamma_max(origin, order=lowest),
-        gamma_max_centered=gamma_max(mean, order=lowest),
-        coefficients=len(made.coefficients),
-        numbers_before=numbers,
-        operations=operations,
-        operations_before=before,
-        warnings=tuple(
-            _warnings(made, measured, numbers, (operations, before), target, (d, n), samples.trained_on)
-        ),
-    )
-
-
-def _warnings(
-    made: PolynomialModel,
-    measured: Measured,
-    numbers: int,
-    operations: tuple[float, float],
-    target: float,
-    size: tuple[int, int],
-    trained_on: bool | None,
-) -> Iterator[str]:
-    if trained_on:
-        more = "more labels may differ" if measured.tolerance is None else "values may differ more"
-        yield (
-            "the exact model was trained on rows of the data, which contain most of its support vectors: on "
-            f"other rows {more}, and fewer may be certified"
-        )
-    if len(made.coefficients) >= numbers:
-        yield (
-            f"the approximation stores {len(made.coefficients):,} numbers, the exact model only "
-            f"{numbers:,}: {size[0]:,} features are many for {size[1]:,} support vectors"
-        )
-    if operations[0] >= operations[1]:
-        yield (
-            f"a prediction takes about {operations[0]:,.0f} multiply-adds, the exact model only "
-            f"{operations[1]:,.0f}: predict with the exact model, or compress it"
-        )
-    certified = measured.certified_percent
-    if certified is not None and certified < 100 * target:
-        yield (
-            f"{certified:.2f}% certified is below the target of {100 * target:g}%; the exact model can "
-            f"answer the others ({_fallback(measured.tolerance)})"
-        )
-
-
-def inaccurate(measured: Measured, limit: Limit) -> str | None:
-    """Return what differs too much from the exact model, or None."""
-    if measured.percent > limit.differing:
-        return f"{measured.sentence}, more than {limit.differing:g}%"
-    return measured.kept.lost(limit.recall, MIN_ROWS)
-
-
-def refusal(measured: Measured, limit: Limit) -> str | None:
-    """Return why the approximation should not be used, or None."""
-    if found := inaccurate(measured, limit):
-        return found
-    speed, growth = measured.speedup or measured.speedup_with_fallback, measured.growth
-    if speed is not None and speed < 1 / WORTHWHILE:
-        joined = "" if measured.speedup is not None else "with it for the rows that are not certified, "
-        return (
-            f"{BETTER}{joined}the approximation is {speed:.2f} times as fast on held-out rows; less than "
-            f"{1 / WORTHWHILE:.2f} is not worth a file"
-        )
-    if speed is not None and growth is not None and growth > max(1.0, speed):
-        return f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large"
-    return None
-
-
-def advice(measured: Measured, made: PolynomialModel, limit: Limit) -> str:
-    """Return what may help if `made` is refused."""
-    if inaccurate(measured, limit):
-        return f"{alternatives(made, measured.measured_on)}; {_FORCE}"
-    speed = measured.speedup or measured.speedup_with_fallback
-    if speed is None or speed < 1 / WORTHWHILE:
-        return f"{OTHERS}; {_FORCE}"
-    return f"a limit on the file's size (`max_bytes`) allows a larger file; {_FORCE}"
-
-
-def difference_warning(measured: Measured, made: PolynomialModel) -> str | None:
-    """Return a warning about the error of `made`, or None."""
-    return (
-        f"{measured.sentence}; {alternatives(made, measured.measured_on)}"
-        if measured.percent > WARN_ABOVE
-        else None
-    )
-
-
-def alternatives(made: PolynomialModel, source: str) -> str:
-    """Return a suggestion of options and commands that may give a closer model than `made`.
-
-    `source` tells on which rows `made` was measured.
-    """
-    ways = ["svmfast compress", "svmfast dcpred of the exact model"]
-    if made.gamma > 0:
-        ways.insert(0, "more `cells`" if made.n_cells > 1 else "`cells` auto with `data`")
-    found = f"try {', '.join(ways[:-1])} or {ways[-1]}"
-    if made.head.is_regression:
-        if made.has_error_bound:
-            found += ", or leave rows with a large error bound to the exact model (svmfast predict `exact` "
-            found += "`tolerance`)"
-    else:
-        joined = ["`embed_exact`"] if made.has_error_bound and made.embedded_exact is None else []
-        joined.append("svmfast cascade")
-        found += f", or leave uncertain rows to the exact model with {' or '.join(joined)}"
-    if source == OF_VECTORS:
-        why = "are not like other rows" if made.head.is_regression else "lie closest to the boundary"
-        found += f"; support vectors {why}: `data` measures your own rows instead"
-    return found
+    def remarks(self, target: float) -> Iterator[str]:
+        """Warn of a model that may disappoint; `target` is the share of rows to certify."""
+        if self.trained_on:
+            more = "more labels may differ" if self.tolerance is None else "values may differ more"
+            yield (
+                "the exact model was trained on rows of the data, which contain most of its support vectors: "
+                f"on other rows {more}, and fewer may be certified"
+            )
+        if self.coefficients >= self.numbers_before:
+            yield (
+                f"the approximation stores {self.coefficients:,} numbers, the exact model only "
+                f"{self.numbers_before:,}: {self.features:,} features are many for {self.n_sv:,} support "
+                "vectors"
+            )
+        if self.operations >= self.operations_before:
+            yield (
+                f"a prediction takes about {self.operations:,.0f} multiply-adds, the exact model only "
+                f"{self.operations_before:,.0f}: predict with the exact model, or compress it"
+            )
+        if self.certified_percent is not None and self.certified_percent < 100 * target:
+            yield (
+                f"{self.certified_percent:.2f}% certified is below the target of {100 * target:g}%; the "
+                f"exact model can answer the others ({self._fallback})"
+            )

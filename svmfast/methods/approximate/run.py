@@ -7,74 +7,76 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from svmfast.certificate import gamma_max
 from svmfast.errors import NegativeAnswerError, OptionError
 from svmfast.methods.approximate.certificate import MOST_DEGREES, dual_expansion
-from svmfast.methods.approximate.costs import exact_operations, work_estimate
-from svmfast.methods.approximate.expansion import Expander, better_center, with_bounds
+from svmfast.methods.approximate.costs import (
+    entries_of,
+    exact_numbers,
+    exact_operations,
+    polynomial_operations,
+    routing_operations,
+    work_estimate,
+)
+from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.options import MOST_ROWS, ApproximateOptions, Limit
 from svmfast.methods.approximate.plan import Plan, chosen, requested
-from svmfast.methods.approximate.report import OTHERS, ApproximationReport, inaccurate, report_of
-from svmfast.methods.approximate.sample import CertificationSample, Divided, Measured, divided, measure
+from svmfast.methods.approximate.report import OTHERS, WARN_ABOVE, ApproximationReport, Measured, measure
+from svmfast.methods.approximate.sample import CertificationSample, Divided, divided
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.refit_probabilities import probabilities_after
-from svmfast.methods.given import Inputs, Outcome, Race, Setting
+from svmfast.methods.given import ALONE, Inputs, Outcome, Race, Setting
 from svmfast.methods.grid import IMPORTS, Candidate, Grid, NotTried
 from svmfast.models.answer import answer
-from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.progress import Progress, silent
 from svmfast.rows import Rows
 
-# Support vectors on which centers are compared: enough for a mean error, and quick to evaluate.
-SAMPLE = 2000
 # Planning's share of the time limit; building and measuring take the rest.
 PLANNING_SHARE = 0.7
 # Choosing orders and cells may take as long as this many expansions of order 2; it is announced if that is
 # more than so many seconds.
 MANY_CELLS, WORTH_A_NOTE = 100, 10.0
 SLOW = "choosing orders and cells may take minutes (`time_limit` limits it)"
+# Rows for the race: as many as the exact model answers with RACED_WORK multiply-adds, within these limits.
+RACED_WORK, RACED_ROWS = 2e9, (2_000, 20_000)
 
 
 def approximate(
     model: KernelExpansion,
     options: ApproximateOptions | None = None,
+    setting: Setting = ALONE,
     *,
     data: Rows | None = None,
     data_seen: int | None = None,
-    size_of: Callable[[Model], int] | None = None,
-    race: Race | None = None,
     provenance: Mapping[str, str] | None = None,
-    threads: int = 1,
-    progress: Progress = silent,
-    note: Callable[[str], None] = lambda text: None,
 ) -> tuple[PolynomialModel, ApproximationReport]:
-    """Return truncated expansions of `model`, and a report.
+    """Make truncated expansions of `model`, and a report.
 
     With neither `order` nor `cells` the result is of order 2 or, if that differs by more than `max_diff` or
     loses a class on rows that the report does not measure, as with both auto. Cells and orders are chosen for
     some rows of `data`, a sample of `data_seen`, and measured on others; by default for support vectors and
-    points between them. ``race(one, other)`` returns how many times as fast `other` is: the result is raced
-    against the exact model unless its order was given. `note` gets a remark before long work.
+    points between them. With a `race` in `setting` the result is raced against the exact model, unless its
+    order was given.
 
     UnsupportedError: sigmoid and precomputed kernels. NegativeAnswerError: nothing that is allowed is cheaper
     than the exact model, fits into `max_bytes`, or was finished in time. MemoryLimitError: before any work.
     """
     begin = time.perf_counter()
     wish = options or ApproximateOptions()
-    options, limit, origin = wish.closed, wish.limit, provenance or {}
-    plan = requested(model, options, origin)
+    options, limit = wish.closed, wish.limit
+    plan = requested(model, options, provenance or {})
     by_default = wish.by_default and not plan.collapses and len(model.sv) > 0
     is_open = by_default and wish.is_open
     terms = dual_expansion(model, memory_limit=options.memory)
-    expander = Expander(model, terms, threads=threads, progress=progress)
+    expander = Expander(model, terms, threads=setting.threads, progress=setting.progress)
     samples = divided(
         model,
         terms,
@@ -83,69 +85,77 @@ def approximate(
         plans=plan.chooses or is_open,
         tolerance=options.tolerance,
         seed=options.seed,
-        threads=threads,
+        threads=setting.threads,
     )
     too_far = None
     if is_open:
-        plan, too_far = _opened(plan, expander, samples, limit, note)
+        plan, too_far = _opened(plan, expander, samples, limit, setting)
     if plan.made is None:
-        plan = _built(plan, expander, samples, size_of, too_far)
+        plan = _built(plan, expander, samples, setting, too_far)
     made = plan.made
     assert made is not None
-    progress(0, None, "measure")
-    measured = measure(made, model, samples.held_out, threads=threads)
-    if race is not None and (by_default or (plan.chooses and plan.options.free)):
+    setting.progress(0, None, "measure")
+    measured = measure(made, model, samples.held_out, threads=setting.threads)
+    if setting.race is not None and (by_default or (plan.chooses and plan.options.free)):
         fallback = made.embedded_exact if by_default else model
-        measured = _raced(measured, plan, expander, samples.held_out, race, size_of, fallback)
+        measured = _raced(measured, plan, expander, samples.held_out, setting, setting.race, fallback)
     if model.head.is_regression and not plan.chooses and data is None:  # there is no tolerance
         measured = replace(measured, certified_percent=None)
-    report = report_of(plan, expander, measured, samples, limit)
+    report = _report(plan, expander, measured, samples, limit)
     return made, replace(report, second_order=too_far, seconds=time.perf_counter() - begin)
 
 
 def _opened(
-    plan: Plan, expander: Expander, samples: Divided, limit: Limit, note: Callable[[str], None]
+    plan: Plan, expander: Expander, samples: Divided, limit: Limit, setting: Setting
 ) -> tuple[Plan, str | None]:
-    """Return the plan with order 2, or with both auto and what differs too much on the rows that choose."""
+    """Plan order 2, or both auto with what differs too much on the rows that choose."""
     assert samples.planning is not None, "an open choice is made by rows"
     started = time.perf_counter()
     first, exact = _single(plan, expander), expander.model
     assert first.made is not None
     choosing = replace(samples.planning, source="rows that serve to choose")
-    too_far = inaccurate(measure(first.made, exact, choosing, threads=expander.threads), limit)
+    too_far = measure(first.made, exact, choosing, threads=expander.threads).inaccurate(limit)
     if not too_far:
         return first, None
     if MANY_CELLS * (time.perf_counter() - started) > WORTH_A_NOTE:
-        note(f"order 2 differs too much; {SLOW}")
+        setting.note(f"order 2 differs too much; {SLOW}")
     return requested(exact, replace(plan.options, order="auto", cells="auto"), plan.provenance), too_far
 
 
-def _built(
-    plan: Plan,
-    expander: Expander,
-    samples: Divided,
-    size_of: Callable[[Model], int] | None,
-    too_far: str | None,
-) -> Plan:
-    """Return the plan with its model, after order 2 was `too_far` off."""
+def _single(plan: Plan, expander: Expander) -> Plan:
+    """Make one expansion of the plan's order."""
     options = plan.options
-    if not plan.chooses:
-        plan = _collapsed(plan, expander) if plan.collapses else _single(plan, expander)
-        size = 0 if size_of is None or options.max_bytes is None or plan.made is None else size_of(plan.made)
-        if options.max_bytes is not None and size > options.max_bytes:
-            raise NegativeAnswerError(
-                f"the exact polynomial takes {size:,} bytes, more than {options.max_bytes:,}"
-            )
-        return plan
-    limit = options.time_limit
-    deadline = math.inf if limit is None else time.monotonic() + PLANNING_SHARE * limit
-    assert samples.planning is not None, "a choice is made by rows"
-    try:
-        return chosen(plan, expander, samples.planning, samples.held_out, size_of, deadline)
-    except NegativeAnswerError as none:
-        if too_far is None:
-            raise
-        raise NegativeAnswerError(f"order 2: {too_far}; {none}; {OTHERS}") from None
+    certify = options.certificate != "none"
+    made, center, errors = expander.single(options.centers, int(plan.order), certify=certify)
+    return replace(plan.with_origin(made, center, expander.model), errors=errors)
+
+
+def _built(plan: Plan, expander: Expander, samples: Divided, setting: Setting, too_far: str | None) -> Plan:
+    """Make the model, after order 2 was `too_far` off."""
+    options = plan.options
+    if plan.chooses:
+        limit = options.time_limit
+        deadline = math.inf if limit is None else time.monotonic() + PLANNING_SHARE * limit
+        try:
+            return chosen(plan, expander, samples, setting.stored_size, deadline)
+        except NegativeAnswerError as none:
+            if too_far is None:
+                raise
+            raise NegativeAnswerError(f"order 2: {too_far}; {none}; {OTHERS}") from None
+    if plan.collapses:
+        made = expander.collapsed(int(plan.order))
+        if options.certificate == "none":
+            made = replace(made, bound_degrees=None, bound_rest=None)
+        plan = plan.with_origin(made, "origin", expander.model)
+    else:
+        plan = _single(plan, expander)
+    assert plan.made is not None
+    size = 0 if options.max_bytes is None else setting.stored_size(plan.made)
+    if options.max_bytes is not None and size > options.max_bytes:
+        raise NegativeAnswerError(
+            f"the exact polynomial takes {size:,} bytes, more than {options.max_bytes:,}"
+        )
+    return plan
 
 
 def _raced(
@@ -153,77 +163,89 @@ def _raced(
     plan: Plan,
     expander: Expander,
     sample: CertificationSample,
+    setting: Setting,
     race: Race,
-    size_of: Callable[[Model], int] | None,
     fallback: KernelExpansion | None,
 ) -> Measured:
-    """Return `measured` with the speed and the size of the plan's model.
+    """Add the speed and the size of the plan's model.
 
     The rows of `sample` are predicted. If there are few they are repeated, since a call with few rows is
     mostly overhead. `fallback` answers the rows that are not certified. A model whose size was limited by the
     user is not judged by its size.
     """
-    made, exact, threads = plan.made, expander.model, expander.threads
+    made, exact, threads, size_of = plan.made, expander.model, setting.threads, setting.stored_size
     assert made is not None
     n = len(sample)
     if not n:
         return measured
-    cost = exact_operations(exact, len(sample.terms.features), exact.sv.nnz / max(1, len(exact.sv)))
+    cost = exact_operations(exact, len(sample.terms.features), entries_of(exact))
     raced = int(min(max(RACED_WORK / max(cost, 1.0), RACED_ROWS[0]), RACED_ROWS[1]))
     rows = sample.rows.take(np.resize(np.arange(n), raced))
     tolerance = sample.tolerance if made.head.is_regression else None
-
-    def ours() -> object:
-        return answer(made, rows, exact=fallback, tolerance=tolerance, threads=threads)
-
-    speed = race(lambda: answer(exact, rows, threads=threads), ours)
+    speed = race(
+        lambda: answer(exact, rows, threads=threads),
+        lambda: answer(made, rows, exact=fallback, tolerance=tolerance, threads=threads),
+    )
     growth = None
-    if size_of is not None and plan.options.max_bytes is None:
+    if plan.options.max_bytes is None:
         growth = size_of(replace(made, embedded_exact=None)) / max(1, size_of(exact))
     if fallback is None:
-        return replace(measured, speedup=speed, growth=growth)
-    return replace(measured, speedup_with_fallback=speed, growth=growth)
+        return replace(measured, growth=growth, speedup=speed)
+    return replace(measured, growth=growth, speedup_with_fallback=speed)
 
 
-def _collapsed(plan: Plan, expander: Expander) -> Plan:
-    """Return the plan with the exact polynomial of a linear or polynomial kernel."""
-    made = expander.collapsed(int(plan.order))
-    if plan.options.certificate == "none":
-        made = replace(made, bound_degrees=None, bound_rest=None)
-    return plan.with_origin(made, "origin", expander.model)
+def _report(
+    plan: Plan, expander: Expander, measured: Measured, samples: Divided, limit: Limit
+) -> ApproximationReport:
+    """Describe a plan's model, with the figures measured on the held-out rows of `samples`."""
+    made, model = plan.made, expander.model
+    assert made is not None
+    d, entries = len(expander.terms.features), entries_of(model)
+    orders, counts = np.unique(made.orders, return_counts=True)
+    by_order = dict(zip(orders.tolist(), counts.tolist(), strict=True))
+    if made.n_cells == 1:
+        operations = sum(
+            n * polynomial_operations(d, order, entries, about_zero=made.about == "zero")
+            for order, n in by_order.items()
+        )
+    else:
+        operations = (
+            made.multiply_adds(samples.held_out.rows) - made.n_cells * d + routing_operations(d, made.n_cells)
+        )
+    origin, mean = (expander.largest_squared_distance(expander.center(name)) for name in ("origin", "mean"))
+    lowest = int(orders.min(initial=made.order))
+    warning = f"{measured.difference()}; {measured.alternatives(made)}"
+    report = ApproximationReport(
+        **vars(measured),
+        trained_on=samples.trained_on,
+        difference_warning=warning if measured.percent > WARN_ABOVE else None,
+        refusal=measured.refused(limit),
+        advice=measured.advised(made, limit),
+        svm_type=model.head.svm_type,
+        kernel=model.kernel.kind,
+        features=d,
+        n_sv=len(model.sv),
+        functions=expander.terms.n_functions,
+        cells=made.n_cells,
+        order=made.order if made.orders.size else 0 if plan.order == "auto" else int(plan.order),
+        orders=by_order,
+        exact=plan.collapses,
+        center=plan.center,
+        center_errors=plan.errors,
+        steps=plan.steps,
+        time_limit_reached=plan.late,
+        gamma=model.kernel.gamma,
+        gamma_max_paper=gamma_max(origin, order=lowest),
+        gamma_max_centered=gamma_max(mean, order=lowest),
+        coefficients=len(made.coefficients),
+        numbers_before=exact_numbers(model),
+        operations=operations,
+        operations_before=exact_operations(model, d, entries),
+    )
+    target = plan.options.target if plan.chooses and plan.options.free else 0.0
+    return replace(report, warnings=tuple(report.remarks(target)))
 
 
-def _single(plan: Plan, expander: Expander) -> Plan:
-    """Return the plan with one expansion of its order."""
-    model, threads, options, order = expander.model, expander.threads, plan.options, int(plan.order)
-    center, certify = options.center, options.certificate != "none"
-    names = ("mean", "origin") if center == "auto" else (center,)
-    candidates = {name: expander.expanded(expander.center(name), order) for name in names}
-    sample = _sample(model)
-    values = model.decision_values(sample, threads=threads)
-    errors: dict[str, float] = {}
-    for name, (candidate, _) in candidates.items():
-        difference = np.abs(candidate.decision_values(sample, threads=threads) - values)
-        errors[name] = float(difference.mean()) if difference.size else 0.0
-    center = better_center(expander, names, order, errors, certify)
-    made, parts = candidates[center]
-    at = expander.center(center)
-    if certify:
-        orders = [order] * expander.terms.n_functions
-        tails = expander.tails(at, order)
-        bounds = expander.certificate(at, orders, made.about, parts, tails)
-        made = with_bounds(made, [bounds])
-    return replace(plan.with_origin(made, center, model), errors=errors)
-
-
-def _sample(model: KernelExpansion) -> Rows:
-    """Return support vectors at equal intervals."""
-    n = len(model.sv)
-    return model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))
-
-
-#: Rows for the race: as many as the exact model answers with RACED_WORK multiply-adds, within these limits.
-RACED_WORK, RACED_ROWS = 2e9, (2_000, 20_000)
 #: Seconds of work from which on the expected time is announced.
 _WORTH_A_NOTE = 2.0
 #: Order, cells and level of the candidates for ``frontier``.
@@ -258,14 +280,10 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
     made, report = approximate(
         model,
         options,
+        setting,
         data=None if data is None else data.rows,
         data_seen=None if data is None else data.seen,
-        size_of=setting.stored_size,
-        race=setting.race,
         provenance={"source": source.identity},
-        threads=setting.threads,
-        progress=setting.progress,
-        note=setting.note,
     )
     probabilities = probabilities_after(model.head, made.head)
     report = replace(report, bytes_exact=source.n_bytes, probabilities=probabilities)
@@ -285,19 +303,19 @@ def _announce(model: KernelExpansion, options: ApproximateOptions, setting: Sett
     order = closed.order if isinstance(closed.order, int) else 2
     n = closed.cells if isinstance(closed.cells, int) else 1
     full = options.certificate == "full"
-    found = work_estimate(model, order, n, full=full, threads=setting.threads)
-    if found.seconds_a_cell * n < _WORTH_A_NOTE:
+    each, most_bytes = work_estimate(model, order, n, full=full, threads=setting.threads)
+    if each * n < _WORTH_A_NOTE:
         return
     many = "each cell" if options.cells == "auto" else f"{n:,} cell{'s' * (n != 1)}"
     least = "at least " if options.free else ""
     setting.note(
-        f"{many} will take about {found.seconds_a_cell * n:.0f} s, and all together {least}"
-        f"{found.bytes / 1e6:,.0f} MB of memory"
+        f"{many} will take about {each * n:.0f} s, and all together {least}"
+        f"{most_bytes / 1e6:,.0f} MB of memory"
     )
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return the candidates for ``frontier``: orders and cells not much larger than the exact model."""
+    """List the candidates for ``frontier``: orders and cells not much larger than the exact model."""
     model, found, left_out = grid.exact, [], []
     if model.kernel.kind in ("linear", "polynomial"):
         return [Candidate("approximate", 0, {}, ("model",))], []
@@ -328,10 +346,10 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
 
 
 def _seconds(grid: Grid, order: int | str, cells: int | str) -> float:
-    """Return the expected time: the expansions with their certificates, and the exact model on the rows."""
+    """The expected time: the expansions with their certificates, and the exact model on the rows."""
     if isinstance(order, str) or isinstance(cells, str):
         order, cells = AUTO_AS
-    each = work_estimate(grid.exact, order, cells, full=True, threads=1).seconds_a_cell
+    each = work_estimate(grid.exact, order, cells, full=True, threads=1)[0]
     measured = min(1.0, MOST_ROWS / max(1, grid.rows)) * grid.exact_seconds
     # One cell is tried about two centers.
     if cells == 1:
@@ -345,7 +363,7 @@ def _bytes_of(sizes: FileSizes, features: int, order: int, cells: int) -> int | 
 
 
 def _sized(grid: Grid, sizes: FileSizes, features: int) -> list[Candidate]:
-    """Return the candidates that are sized to the limit.
+    """List the candidates that are sized to the limit.
 
     Order 2 has as many cells as are certain to fit; the highest order that may not fit is shortened.
     """

@@ -7,25 +7,21 @@ values exceed the bounds, and no polynomial is evaluated. The result is measured
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.class_scores import KeptLabels, class_scores
 from svmfast.errors import OptionError
 from svmfast.methods.approximate.certificate import DualExpansion
 from svmfast.methods.approximate.options import MOST_ROWS
-from svmfast.methods.common.equal_rows import Counted, groups_of, row_keys
-from svmfast.models.answer import answer
+from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import interval_text, values_differing_percent
 
 # Regression without a tolerance: an error bar may be up to this share of the standard deviation of the
 # values.
@@ -47,18 +43,16 @@ OF_DATA, OF_VECTORS = "data", "support vectors and points between them"
 
 @dataclass(frozen=True, eq=False)
 class CertificationSample:
-    """Rows with the exact model's values.
-
-    `tolerance` is the largest error bar that counts as certified, for regression. Plans are compared on the
-    rows of the mask `choosing`; centers and orders are fitted to the others, or to all if there are none.
-    """
+    """Rows with the exact model's values."""
 
     head: Head
     terms: DualExpansion
     rows: Rows
     values: FloatArray
+    #: Regression: the largest error bar that counts as certified.
     tolerance: float | None
     source: str
+    #: The rows on which plans are compared; centers and orders are fitted to the others, or to all.
     choosing: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -82,12 +76,12 @@ class CertificationSample:
         return outside
 
     def certified(self, rows: NDArray[np.int64], bounds: FloatArray) -> NDArray[np.bool_]:
-        """Return which of `rows` would be certified under the bounds ``(len(rows), p)``."""
+        """Which of `rows` would be certified under the bounds ``(len(rows), p)``."""
         tolerance = self.tolerance if self.head.is_regression else None
         return certified_rows(self.head, self.values[rows], bounds, tolerance=tolerance)
 
     def squared_distances(self, rows: NDArray[np.int64], center: FloatArray) -> FloatArray:
-        """Return ``||z - center||^2`` of `rows`, over all columns."""
+        """``||z - center||^2`` of `rows`, over all columns."""
         u = self.points[rows] - center
         squared: FloatArray = np.einsum("ij,ij->i", u, u) + self.outside[rows]
         return squared
@@ -158,7 +152,7 @@ def divided(
 
 
 def _measured(model: KernelExpansion) -> int:
-    """Return how many rows to measure on: few enough that their exact values are computed quickly."""
+    """How many rows to measure on: few enough that their exact values are computed quickly."""
     work = max(1, len(model.sv)) * max(1.0, model.sv.nnz / max(1, len(model.sv)))
     return int(min(max(MEASURING_WORK / work, MEASURED[0]), MEASURED[1]))
 
@@ -168,7 +162,7 @@ def _sample(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
 
 
 def _holds_vectors(model: KernelExpansion, keys: list[bytes], share: float) -> bool:
-    """Return whether the data contains most support vectors; `keys` are those of a `share` of its rows."""
+    """Whether the data contains most support vectors; `keys` are those of a `share` of its rows."""
     n = len(model.sv)
     sought = row_keys(model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SOUGHT)).astype(np.int64))))
     found = len(set(sought) & set(keys))
@@ -178,7 +172,7 @@ def _holds_vectors(model: KernelExpansion, keys: list[bytes], share: float) -> b
 def _divided(
     data: Rows, keys: list[bytes], plans: bool, rng: np.random.Generator
 ) -> tuple[tuple[Rows, NDArray[np.bool_]] | None, Rows]:
-    """Return the planning rows with a mask of the choosing rows, and the measuring rows."""
+    """The planning rows with a mask of the choosing rows, and the measuring rows."""
     if not plans:
         return None, data
     group, first = groups_of(keys)
@@ -230,10 +224,10 @@ def near_vectors(
     most: int,
     rng: np.random.Generator,
 ) -> tuple[Rows, NDArray[np.int64]]:
-    """Return support vectors, and as many points on the line from each to another one nearby.
+    """Draw support vectors, and as many points on the line from each to another one nearby.
 
-    The at most `most` rows are drawn from the support vectors `which`. Returned with each row is the support
-    vector that it is, or from which its line starts.
+    The at most `most` rows come from the support vectors `which`. With each row comes the support vector that
+    it is, or from which its line starts.
     """
     m = len(which)
     if m < 2:
@@ -255,119 +249,3 @@ def near_vectors(
         columns = terms.features[points.indices].astype(np.int32)
         between.append(Rows(points.indptr, columns, points.values, model.n_features))
     return Rows.concatenate([model.sv.take(start), *between]), np.concatenate([start, start])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """The answers of an approximation compared with the exact model's.
-
-    Attributes
-    ----------
-    labels_differing : int or None
-        Rows whose label differs from the exact model's. If that is embedded, it answers the rows that are not
-        certified. None for regression.
-    interval : (float, float) or None
-        The interval at 95 % of their share, for rows of data; equal rows are one cluster.
-    values_differing_percent : float or None
-        Regression: how much the values differ (:func:`svmfast.score.values_differing_percent`).
-    kept : KeptLabels
-    labels_differing_without_fallback : int or None
-        The same for the expansion alone; None unless an exact model is embedded.
-    measured_rows : int
-    measured_on : str
-        The source of these rows: ``data`` (those that influenced no choice) or ``support vectors and points
-        between them``.
-    certified_percent : float or None
-        Rows whose label (or value, within the tolerance) is certified; None without a certificate, and for
-        regression without rows.
-    tolerance : float or None
-        Regression: the largest error bound of a certified row.
-    speedup, speedup_with_fallback : float or None
-        How many times as fast as the exact model it is alone, or if the exact model answers the rows that are
-        not certified; None if this was not raced.
-    growth : float or None
-        The file's size as a multiple of the exact model's; None if it does not matter.
-    """
-
-    labels_differing: int | None = None
-    interval: tuple[float, float] | None = None
-    values_differing_percent: float | None = None
-    kept: KeptLabels = field(default_factory=KeptLabels)
-    labels_differing_without_fallback: int | None = None
-    measured_rows: int
-    measured_on: str
-    certified_percent: float | None
-    tolerance: float | None = None
-    speedup: float | None = None
-    speedup_with_fallback: float | None = None
-    growth: float | None = None
-
-    @property
-    def labels_differing_percent(self) -> float | None:
-        """Share of the rows whose label differs, in percent."""
-        return (
-            None
-            if self.labels_differing is None
-            else 100 * self.labels_differing / max(1, self.measured_rows)
-        )
-
-    @property
-    def percent(self) -> float:
-        """The figure that decides: differing labels, or values for regression."""
-        labels = self.labels_differing_percent
-        return labels if labels is not None else self.values_differing_percent or 0.0
-
-    @property
-    def sentence(self) -> str:
-        """The figure in words."""
-        if not self.measured_rows:
-            return "there are no rows for a comparison with the exact model: it has no support vectors"
-        rows = f"{self.measured_rows:,} "
-        rows += "held-out rows of the data" if self.measured_on == OF_DATA else self.measured_on
-        if self.labels_differing is None:
-            return f"values differ by {self.percent:.3g}% of their spread, on {rows}"
-        found = f"{self.percent:.3g}% of the labels differ"
-        if self.interval is not None:
-            found += f" ({interval_text(100 * self.interval[0], 100 * self.interval[1])})"
-        return f"{found}: {self.labels_differing:,} of {rows}"
-
-
-def measure(
-    made: PolynomialModel, exact: KernelExpansion, sample: CertificationSample, *, threads: int
-) -> Measured:
-    """Measure `made`, with or without an embedded exact model, on the rows of `sample`.
-
-    For regression ``certified_percent`` is the share of rows with an error bar of at most the tolerance.
-    """
-    rows, head = sample.rows, made.head
-    n = len(rows)
-    found = Measured(measured_rows=n, measured_on=sample.source, certified_percent=None)
-    if made.has_error_bound:
-        values, bounds = made.certified_values(rows, threads=threads)
-        tolerance = sample.tolerance if head.is_regression else None
-        flags = certified_rows(head, values, bounds, tolerance=tolerance)
-        found = replace(found, certified_percent=100 * float(flags.mean()) if n else None)
-    else:
-        values = made.decision_values(rows, threads=threads)
-    if head.is_regression:
-        percent = values_differing_percent(values, sample.values)
-        return replace(found, values_differing_percent=percent, tolerance=sample.tolerance)
-    theirs = exact.head.predict(sample.values)
-    ours = head.predict(values)
-    without = None
-    if made.embedded_exact is not None:
-        without = int(np.count_nonzero(ours != theirs))
-        ours = answer(made, rows, exact=made.embedded_exact, threads=threads).predicted
-    differing, interval = ours != theirs, None
-    if sample.source == OF_DATA and n:
-        group, first = groups_of(row_keys(rows))
-        times = np.bincount(group).astype(np.float64)
-        counted = Counted(times, np.zeros(len(times), dtype=np.bool_), times)
-        interval = counted.share(differing[first])[1:]
-    return replace(
-        found,
-        labels_differing=int(np.count_nonzero(differing)),
-        labels_differing_without_fallback=without,
-        interval=interval,
-        kept=KeptLabels(class_scores(ours, theirs)),
-    )
