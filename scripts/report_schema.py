@@ -1,27 +1,88 @@
-"""The JSON schema of all commands' reports, made from the declarations of their figures."""
+"""Print the JSON schema of the reports of all commands, made from the declarations of their figures."""
 
 from __future__ import annotations
 
+import importlib
+import json
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from svmfast.figures import Figures, figures_of
+from svmfast.cli.json_report import VERSION, Head
+from svmfast.cli.main import commands
+from svmfast.figures import Figure, Figures, figures_of
+from svmfast.methods import registry
 
+#: The reports of the commands that are no methods; a method declares its own.
+REPORTS = {
+    "bound-check": ["svmfast.evaluation.bound_check:BoundCheck"],
+    "compare": ["svmfast.evaluation.comparison:Comparison"],
+    "import": ["svmfast.evaluation.describe:ModelDescription"],
+    "info": ["svmfast.evaluation.describe:ModelDescription", "svmfast.evaluation.describe:DataDescription"],
+}
+#: Of every command that writes a model.
+_BYTES = {"description": "Size of the file written; null if nothing was.", "type": ["null", "number"]}
 _NAMES = {bool: "boolean", int: "number", float: "number", str: "string"}
+
+
+def schema() -> dict[str, Any]:
+    """The schema of all reports: the head's figures, then those of each command."""
+    head = properties_of(Head)
+    head["svmfast_report"] = {"description": head["svmfast_report"]["description"], "const": VERSION}
+    head["command"] = {"description": head["command"]["description"], "enum": sorted(commands())}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"The JSON report of an svmfast command, version {VERSION}",
+        "description": "docs/json.md explains the head, and names that many reports have.",
+        "type": "object",
+        "required": list(head),
+        "properties": head,
+        "allOf": [
+            {"if": {"properties": {"command": {"const": name}}}, "then": _of_command(name, list(head))}
+            for name in sorted(commands())
+        ],
+    }
+
+
+def _of_command(name: str, head: list[str]) -> dict[str, Any]:
+    """The rule for the reports of one command."""
+    method = next((one for one in registry.methods() if one.name == name), None)
+    reports = REPORTS.get(name, ()) if method is None else method.reports
+    if not reports:
+        return _by_hand(name)
+    classes = [_imported(place) for place in reports]
+    properties: dict[str, Any] = {} if method is None and name != "import" else {"bytes": _BYTES}
+    for cls in classes:
+        properties |= {key: rule for key, rule in properties_of(cls).items() if key not in properties}
+    required = set.intersection(*map(required_of, classes))
+    return {
+        "required": sorted(required),
+        "properties": properties,
+        "propertyNames": {"enum": [*head, *properties]},
+    }
+
+
+def _by_hand(name: str) -> dict[str, Any]:
+    known = json.loads((Path(__file__).parents[1] / "docs/report.schema.json").read_text())
+    found: dict[str, Any] = next(
+        rule["then"] for rule in known["allOf"] if rule["if"]["properties"]["command"]["const"] == name
+    )
+    keys = [key for key in found["propertyNames"]["enum"] if key not in known["required"]]
+    return {**found, "properties": {key: known["properties"][key] for key in keys}}
+
+
+def _imported(place: str) -> type:
+    module, _, name = place.partition(":")
+    found: type = getattr(importlib.import_module(module), name)
+    return found
 
 
 def properties_of(cls: type) -> dict[str, dict[str, Any]]:
     """Describe the figures of a report class as the properties of a JSON schema."""
-    hints = typing.get_type_hints(cls)
     found: dict[str, dict[str, Any]] = {}
-    for one in figures_of(cls):
-        hint = hints.get(one.name)
-        if hint is None:
-            hint = typing.get_type_hints(getattr(cls, one.name).fget)["return"]
-        if one.value is not None:
-            hint = typing.get_type_hints(one.value).get("return", Any)
+    for one, hint in _hinted(cls):
         if one.spread:
             found |= properties_of(_class(hint))
         else:
@@ -32,11 +93,22 @@ def properties_of(cls: type) -> dict[str, dict[str, Any]]:
 def required_of(cls: type) -> set[str]:
     """List the keys that every report of a class has."""
     found: set[str] = set()
+    for one, hint in _hinted(cls):
+        if not one.optional:
+            found |= required_of(_class(hint)) if one.spread else {one.key}
+    return found
+
+
+def _hinted(cls: type) -> Iterator[tuple[Figure, Any]]:
+    """Yield the figures of a class, each with the type of its value in JSON."""
     hints = typing.get_type_hints(cls)
     for one in figures_of(cls):
-        if not one.optional:
-            found |= required_of(_class(hints[one.name])) if one.spread else {one.key}
-    return found
+        hint = hints.get(one.name)
+        if one.value is not None:
+            hint = typing.get_type_hints(one.value).get("return", Any)
+        elif hint is None:
+            hint = typing.get_type_hints(getattr(cls, one.name).fget)["return"]
+        yield one, hint
 
 
 def _class(hint: Any) -> type:
@@ -46,25 +118,36 @@ def _class(hint: Any) -> type:
 
 def _rule(hint: Any) -> dict[str, Any]:
     """Describe a type as a rule of JSON Schema; {} allows every value."""
-    kinds = list(_kinds(hint))
-    if None in kinds:
+    hints = [*_members(hint)]
+    if Any in hints:
         return {}
-    names: list[str] = sorted({"null" if kind is type(None) else _name(kind) for kind in kinds})
-    return {"type": names[0] if len(names) == 1 else names}
+    found: dict[str, Any] = {}
+    names = sorted({"null" if one is type(None) else _name(typing.get_origin(one) or one) for one in hints})
+    found["type"] = names[0] if len(names) == 1 else names
+    for one in hints:
+        kind, inner = typing.get_origin(one) or one, typing.get_args(one)
+        if issubclass(kind, Figures):
+            found["properties"], found["required"] = properties_of(kind), sorted(required_of(kind))
+        elif issubclass(kind, Mapping) and inner and inner[1] is not Any:
+            found["additionalProperties"] = _rule(inner[1])
+        elif kind is not str and issubclass(kind, Sequence) and inner and inner[0] is not Any:
+            found["items"] = _rule(inner[0])
+    return {name: rule for name, rule in found.items() if rule != {}}
+
+
+def _members(hint: Any) -> Iterable[Any]:
+    """The types of a union, or the type itself."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return [each for one in typing.get_args(hint) for each in _members(one)]
+    if typing.get_origin(hint) is typing.Literal:
+        return {type(one) for one in typing.get_args(hint)}
+    return [hint]
 
 
 def _kinds(hint: Any) -> Iterator[Any]:
-    """Yield the classes of a type, those of a union one by one; None for one that allows every value."""
-    origin = typing.get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        for one in typing.get_args(hint):
-            yield from _kinds(one)
-    elif origin is typing.Literal:
-        yield from {type(one) for one in typing.get_args(hint)}
-    elif hint is Any:
-        yield None
-    else:
-        yield origin or hint
+    """Yield the classes of a type, those of a union one by one."""
+    for one in _members(hint):
+        yield typing.get_origin(one) or one
 
 
 def _name(kind: type) -> str:
@@ -74,3 +157,7 @@ def _name(kind: type) -> str:
         return "object"
     assert issubclass(kind, Sequence), kind
     return "array"
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=2))

@@ -7,12 +7,14 @@ tables of compare follow from these declarations. Other fields are for the repor
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
 
 _KEY = "svmfast.figure"
+_PLACES = itertools.count()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,8 @@ class Figure:
     #: Computes it, in a report whose figures are measured one by one, or from times that are taken later.
     measured: Callable[[Any], Any] | None = None
     timed: Callable[[Any], Any] | None = None
+    #: Figures are shown in the order in which they are declared.
+    place: int
 
     def applies(self, report: Any) -> bool:
         """Whether the JSON of `report` has this figure."""
@@ -55,7 +59,7 @@ class Figure:
 
 def figure(help: str, *, default: Any = MISSING, default_factory: Any = MISSING, **declared: Any) -> Any:
     """Declare a dataclass field as a figure; `declared` are fields of :class:`Figure`."""
-    metadata = {_KEY: {"help": help, **declared}}
+    metadata = {_KEY: {"help": help, "place": next(_PLACES), **declared}}
     return field(metadata=metadata, default=default, default_factory=default_factory)
 
 
@@ -70,7 +74,7 @@ class computed(property):
 
         def made(function: Callable[[Any], Any]) -> computed:
             found = cls(function)
-            found.declared = {"help": help, **declared}
+            found.declared = {"help": help, "place": next(_PLACES), **declared}
             return found
 
         return made
@@ -94,12 +98,13 @@ class Figures:
 
 
 def figures_of(cls: type) -> tuple[Figure, ...]:
-    """List the figures of a report class: its fields in their order, then its properties."""
+    """List the figures of a report class, fields and properties, in the order of their declarations."""
     own = fields(cls) if is_dataclass(cls) else ()
     declared = {one.name: one.metadata[_KEY] for one in own if _KEY in one.metadata}
     for base in reversed(cls.__mro__):
         declared |= {name: one.declared for name, one in vars(base).items() if isinstance(one, computed)}
-    return tuple(Figure(**{"key": name, **one, "name": name}) for name, one in declared.items())
+    found = (Figure(**{"key": name, **one, "name": name}) for name, one in declared.items())
+    return tuple(sorted(found, key=lambda one: one.place))
 
 
 def plain(value: Any) -> Any:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import report_schema
 from markdown import code, escaped, table
 
 from svmfast.models.base import KINDS, model_class
@@ -14,11 +15,10 @@ _ORIGIN = "<!-- Made by scripts/site/files.py. -->\n\n"
 
 
 def pages(docs: Path) -> dict[str, str]:
-    """Return the pages by their paths below the folder of the reference; `docs` has the schemas."""
-    return {
-        "model-kinds.md": _kinds(),
-        "report-keys.md": _report(json.loads((docs / "report.schema.json").read_text())),
-    }
+    """Write the reports' schema into `docs`, and make the pages by their paths in the reference."""
+    known = report_schema.schema()
+    (docs / "report.schema.json").write_text(json.dumps(known, indent=2) + "\n")
+    return {"model-kinds.md": _kinds(), "report-keys.md": _report(known)}
 
 
 def _kinds() -> str:
@@ -53,29 +53,29 @@ def _presence(one: Any) -> str:
 
 
 def _report(schema: dict[str, Any]) -> str:
-    used: dict[str, list[str]] = {}
-    required: set[tuple[str, str]] = set()
+    parts = [
+        f"{_ORIGIN}# Keys of the JSON reports\n",
+        "[JSON reports](../json.md) has the rules; {download}`report.schema.json <../report.schema.json>` is "
+        f"the schema.\n\n## Every command\n\n{_keys(schema)}",
+    ]
     for rule in schema["allOf"]:
         command = rule["if"]["properties"]["command"]["const"]
-        for key in rule["then"]["propertyNames"]["enum"]:
-            used.setdefault(key, []).append(command)
-        required |= {(key, command) for key in rule["then"]["required"]}
-    head = set(schema["required"])
-    rows = []
-    for key, one in schema["properties"].items():
-        where = (
-            "all"
-            if key in head
-            else ", ".join(
-                command if (key, command) in required else f"{command} (not always)"
-                for command in used.get(key, [])
+        parts.append(f"## {command}\n\n{_keys(rule['then'])}")
+    return "\n".join(parts)
+
+
+def _keys(rule: dict[str, Any]) -> str:
+    return table(
+        ("key", "type", "meaning", ""),
+        [
+            (
+                code(key),
+                _type(one),
+                escaped(one["description"]),
+                "" if key in rule["required"] else "not always",
             )
-        )
-        rows.append((code(key), _type(one), escaped(one.get("description", "")), where))
-    return (
-        f"{_ORIGIN}# Keys of the JSON reports\n\n"
-        "[JSON reports](../json.md) has the rules; {download}`report.schema.json <../report.schema.json>` is "
-        "the schema.\n\n" + table(("key", "type", "meaning", "commands"), rows)
+            for key, one in rule["properties"].items()
+        ],
     )
 
 

@@ -46,15 +46,13 @@ class Description:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures that docs/json.md describes."""
-        # For a model, `labels` is a list of numbers.
-        of_data = self.figures["format"] == "data"
-        return {
-            "label_rows" if key == "labels" and of_data else key: value for key, value in self.figures.items()
-        }
+        return self.figures
 
     def lines(self) -> list[str]:
         """Return the figures as text: a line for each; those of a model inside another one are indented."""
-        return _lines(self.figures, {})
+        # Of data, these are called labels too.
+        named = {"labels" if key == "label_rows" else key: value for key, value in self.figures.items()}
+        return _lines(named, {})
 
 
 def info(

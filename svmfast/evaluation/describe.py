@@ -1,14 +1,15 @@
-"""The description of a model or a data set: its figures by name, in the order in which they are shown."""
+"""The description of a model or a data set."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from svmfast.figures import plain
+from svmfast.figures import Figures, computed, figure
 from svmfast.models.base import KINDS, Model, Record
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import bounds_its_error, certifies
@@ -21,17 +22,90 @@ from svmfast.rows import FloatArray, Rows
 LISTED_LABELS = 20
 
 
-def describe_model(model: Model) -> dict[str, Any]:
-    """Return a model's figures as plain JSON types.
+def _is_exact(found: ModelDescription) -> bool:
+    return found.provenance is None
 
-    All kinds have ``kind``, ``svm_type``, ``labels`` (or None), ``functions``, ``features`` and
-    ``probability``. An exact model also has figures of its kernel and support vectors. A container kind has
-    ``certificate`` (whether there is one), ``embedded_exact`` (a model or None), scalars and array shapes. A
-    cascade also has the figures of its ``fast`` model, and a scaled model those of its ``scaling`` and of the
-    ``model`` that it scales for.
-    """
+
+def _is_recorded(found: ModelDescription) -> bool:
+    """Whether the model is of a kind of ours, not LIBSVM's."""
+    return found.provenance is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalingDescription(Figures):
+    """A scaling: parameters common to all columns, and counts of columns."""
+
+    columns: int = figure("Columns.")
+    lower: float | None = figure("Lower limit of scaled columns.", optional=True)
+    upper: float | None = figure("Upper limit of scaled columns.", optional=True)
+    dropped_columns: int = figure("Columns that are dropped.")
+    columns_with_moved_zeros: int = figure("Columns whose zeros become values.")
+    digits: int | None = figure("Digits of scaled values; null: all.")
+    clip: list[float] | None = figure("The range to which values are clipped.")
+    labels: list[float] | None = figure("Of scaled labels: minimum, maximum, lower, upper.")
+    feature_names: list[str] | None = figure("Names of the columns.")
+    class_names: list[str] | None = figure("Names of the classes.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelDescription(Figures):
+    """A model: figures of all kinds, then those of LIBSVM's models, then those of ours."""
+
+    path: str | None = figure("The file as it was named.", default=None, optional=True)
+    format: str | None = figure("libsvm-model, svmfast-model, data or empty.", default=None, optional=True)
+    kind: str = figure("The kind of model.")
+    svm_type: str = figure("LIBSVM's name of the type.")
+    labels: list[int] | None = figure("The model's labels; null for regression.")
+    functions: int = figure("Decision functions.")
+    features: int = figure("Features: the largest index.")
+    probability: bool = figure("Whether the model has probabilities.")
+    kernel: str | None = figure("The kernel's name.", default=None, optional=True)
+    degree: int | None = figure("Degree of the kernel.", default=None, optional=True)
+    gamma: float | None = figure("Gamma of the kernel.", default=None, optional=True)
+    coef0: float | None = figure("Coef0 of the kernel.", default=None, optional=True)
+    support_vectors: int | None = figure("Support vectors.", default=None, optional=True)
+    support_vectors_of_labels: list[int] | None = figure(
+        "Support vectors of each label.", default=None, optional=True
+    )
+    stored_values: int | None = figure("Values that are stored.", default=None, optional=True)
+    max_squared_norm: float | None = figure(
+        "Largest squared norm of a support vector.", default=None, optional=_is_exact
+    )
+    provenance: Mapping[str, Any] | None = figure("Where the model comes from.", default=None, optional=True)
+    certificate: bool = figure("Whether the model has a certificate.", default=False, optional=_is_recorded)
+    embedded_exact: Mapping[str, Any] | None = figure(
+        "The exact model inside, its kernel and number of support vectors; null without one.",
+        default=None,
+        optional=_is_recorded,
+    )
+    scaling: ScalingDescription | None = figure(
+        "The scaling in front of a model.", default=None, optional=True
+    )
+    model: Mapping[str, Any] | None = figure(
+        "The model that takes the scaled rows.", default=None, optional=True
+    )
+    scalars: Mapping[str, Any] | None = figure(
+        "Other figures that the kind of model stores, by name.",
+        default=None,
+        optional=True,
+    )
+    fast: Mapping[str, Any] | None = figure("The fast model of a cascade.", default=None, optional=True)
+    arrays: Mapping[str, list[int]] | None = figure(
+        "Shapes of the arrays, by name.", default=None, optional=True
+    )
+    libsvm_text: str | None = figure(
+        "The command that writes a LIBSVM model with a scaling as LIBSVM's text, or why there is none.",
+        default=None,
+        optional=True,
+    )
+    bytes: int | None = figure("Size of the file.", default=None, optional=True)
+    sha256: str | None = figure("Hash of the unpacked file.", default=None, optional=True)
+
+
+def describe_model(model: Model) -> dict[str, Any]:
+    """The figures of a model as plain JSON types."""
     head = model.head
-    description: dict[str, Any] = {
+    found: dict[str, Any] = {
         "kind": model.kind,
         "svm_type": head.svm_type,
         "labels": None if head.labels is None else [int(label) for label in head.labels],
@@ -40,54 +114,58 @@ def describe_model(model: Model) -> dict[str, Any]:
         "probability": head.has_probability,
     }
     if isinstance(model, KernelExpansion):
-        kernel = model.kernel
-        description["kernel"] = kernel.kind
-        description |= kernel.parameters
-        description["support_vectors"] = len(model.sv)
-        if model.nr_sv is not None:
-            description["support_vectors_of_labels"] = [int(count) for count in model.nr_sv]
-        description["stored_values"] = model.sv.nnz
-        description["max_squared_norm"] = plain(_largest_squared_norm(model.sv))
-    elif model.kind in KINDS:
-        record: Record = model.to_record()  # type: ignore[attr-defined]
-        description["provenance"] = dict(getattr(model, "provenance", record.provenance))
-        description["certificate"] = certifies(model)
-        embedded = model.embedded_exact if bounds_its_error(model) else None
-        description["embedded_exact"] = (
-            None
-            if embedded is None
-            else {"kernel": embedded.kernel.kind, "support_vectors": len(embedded.sv)}
-        )
-        if isinstance(model, ScaledModel):
-            description["scaling"] = describe_scaling(model.scaling)
-            description["model"] = describe_model(model.model)
-            return description
-        description["scalars"] = {
-            name: value for name, value in record.scalars.items() if name not in description
+        found |= {
+            "kernel": model.kernel.kind,
+            **model.kernel.parameters,
+            "support_vectors": len(model.sv),
+            "support_vectors_of_labels": None if model.nr_sv is None else [int(n) for n in model.nr_sv],
+            "stored_values": model.sv.nnz,
+            "max_squared_norm": _largest_squared_norm(model.sv),
         }
-        if isinstance(model, CascadeModel):
-            description["fast"] = describe_model(model.fast)
-        description["arrays"] = {name: list(array.shape) for name, array in record.arrays.items()}
-    return description
+    elif model.kind in KINDS:
+        found |= _of_record(model, found)
+    return ModelDescription(**found).to_dict()
+
+
+def _of_record(model: Model, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a model of ours besides those that are `known`."""
+    record: Record = model.to_record()  # type: ignore[attr-defined]
+    embedded = model.embedded_exact if bounds_its_error(model) else None
+    found: dict[str, Any] = {
+        "provenance": dict(getattr(model, "provenance", record.provenance)),
+        "certificate": certifies(model),
+        "embedded_exact": None
+        if embedded is None
+        else {"kernel": embedded.kernel.kind, "support_vectors": len(embedded.sv)},
+    }
+    if isinstance(model, ScaledModel):
+        return {**found, "scaling": _of_scaling(model.scaling), "model": describe_model(model.model)}
+    shown = known.keys() | found.keys()
+    found["scalars"] = {name: value for name, value in record.scalars.items() if name not in shown}
+    if isinstance(model, CascadeModel):
+        found["fast"] = describe_model(model.fast)
+    return {**found, "arrays": {name: list(array.shape) for name, array in record.arrays.items()}}
+
+
+def _of_scaling(scaling: Scaling) -> ScalingDescription:
+    target, names, classes = scaling.target, scaling.feature_names, scaling.class_names
+    return ScalingDescription(
+        columns=len(scaling),
+        lower=None if scaling.ranges is None else scaling.ranges.lower,
+        upper=None if scaling.ranges is None else scaling.ranges.upper,
+        dropped_columns=int(np.count_nonzero(scaling.factor == 0)),
+        columns_with_moved_zeros=scaling.moved_zeros,
+        digits=scaling.digits,
+        clip=None if scaling.clip is None else list(scaling.clip),
+        labels=None if target is None else [target.minimum, target.maximum, target.lower, target.upper],
+        feature_names=None if names is None else list(names),
+        class_names=None if classes is None else list(classes),
+    )
 
 
 def describe_scaling(scaling: Scaling) -> dict[str, Any]:
-    """Return the figures of a scaling: parameters common to all columns, and counts of columns."""
-    description: dict[str, Any] = {"columns": len(scaling)}
-    if scaling.ranges is not None:
-        description |= {"lower": scaling.ranges.lower, "upper": scaling.ranges.upper}
-    description["dropped_columns"] = int(np.count_nonzero(scaling.factor == 0))
-    description["columns_with_moved_zeros"] = scaling.moved_zeros
-    description["digits"] = scaling.digits
-    description["clip"] = None if scaling.clip is None else list(scaling.clip)
-    target = scaling.target
-    description["labels"] = (
-        None if target is None else [target.minimum, target.maximum, target.lower, target.upper]
-    )
-    for name in ("feature_names", "class_names"):
-        names = getattr(scaling, name)
-        description[name] = None if names is None else list(names)
-    return description
+    """The figures of a scaling as plain JSON types."""
+    return _of_scaling(scaling).to_dict()
 
 
 def _largest_squared_norm(rows: Rows) -> float:
@@ -95,16 +173,56 @@ def _largest_squared_norm(rows: Rows) -> float:
         return float(rows.squared_norms().max()) if len(rows) else 0.0
 
 
-class DataSummary:
+def _label_rows(labels: Mapping[float, int] | None) -> list[dict[str, Any]] | None:
+    if labels is None:
+        return None
+    return [{"label": label, "rows": count} for label, count in sorted(labels.items())]
+
+
+def _nullable(value: float) -> float | None:
+    return value
+
+
+@dataclass(kw_only=True)
+class DataDescription(Figures):
     """Figures of data, collected block by block in bounded memory."""
 
-    def __init__(self) -> None:
-        self.rows = self.features = self.values = 0
-        self.empty_rows = 0
-        self.max_squared_norm = 0.0
-        self.least_value, self.greatest_value = math.inf, -math.inf
-        self.labels: dict[float, int] | None = {}
-        self.least_label, self.greatest_label = math.inf, -math.inf
+    path: str | None = figure("The file as it was named.", default=None, optional=True)
+    format: str | None = figure("libsvm-model, svmfast-model, data or empty.", default=None, optional=True)
+    rows: int = figure("Rows.", default=0)
+    features: int = figure("Features: the largest index.", default=0)
+    values: int = figure("Values that are stored.", key="stored_values", default=0)
+
+    @computed.figure("Stored values over rows times features.")
+    def density(self) -> float:
+        """Stored values over rows times features."""
+        cells = self.rows * self.features
+        return self.values / cells if cells else 0.0
+
+    empty_rows: int = figure("Rows without any value.", key="rows_without_features", default=0)
+
+    @computed.figure("Smallest and largest value.")
+    def value_range(self) -> list[float] | None:
+        """Smallest and largest value; None without values."""
+        return [self.least_value, self.greatest_value] if self.values else None
+
+    max_squared_norm: float = figure("Largest squared norm of a row.", default=0.0, value=_nullable)
+    labels: dict[float, int] | None = figure(
+        "Rows of every label; null where there are many labels.",
+        key="label_rows",
+        value=_label_rows,
+        default_factory=dict,
+    )
+
+    @computed.figure("Smallest and largest label.")
+    def label_range(self) -> list[float] | None:
+        """Smallest and largest label; None without labels."""
+        return [self.least_label, self.greatest_label] if self.labels != {} else None
+
+    least_value: float = math.inf
+    greatest_value: float = -math.inf
+    least_label: float = math.inf
+    greatest_label: float = -math.inf
 
     def add(self, rows: Rows, labels: FloatArray) -> None:
         """Add a block."""
@@ -128,27 +246,10 @@ class DataSummary:
             if len(self.labels) > LISTED_LABELS:
                 self.labels = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures as plain JSON types."""
-        cells = self.rows * self.features
-        return {
-            "rows": self.rows,
-            "features": self.features,
-            "stored_values": self.values,
-            "density": self.values / cells if cells else 0.0,
-            "rows_without_features": self.empty_rows,
-            "value_range": [self.least_value, self.greatest_value] if self.values else None,
-            "max_squared_norm": plain(self.max_squared_norm),
-            "labels": None
-            if self.labels is None
-            else [{"label": label, "rows": count} for label, count in sorted(self.labels.items())],
-            "label_range": [self.least_label, self.greatest_label] if self.labels != {} else None,
-        }
-
 
 def describe_data(blocks: Iterable[tuple[Rows, FloatArray]]) -> dict[str, Any]:
-    """Return the figures of blocks of rows and their labels."""
-    summary = DataSummary()
+    """The figures of blocks of rows and their labels."""
+    found = DataDescription()
     for rows, labels in blocks:
-        summary.add(rows, labels)
-    return summary.as_dict()
+        found.add(rows, labels)
+    return found.to_dict()

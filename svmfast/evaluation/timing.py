@@ -54,6 +54,10 @@ def measure(
     return result, Timing(tuple(samples))
 
 
+def _ends(interval: tuple[float, float]) -> list[float | None]:
+    return list(interval)
+
+
 @dataclass(frozen=True)
 class Speed(Figures):
     """The speed of a call relative to a reference, from samples taken alternately.
@@ -74,7 +78,7 @@ class Speed(Figures):
     def _speedup(self) -> float:
         return self.ratio
 
-    @computed.figure("95 % confidence interval of the speed-up.", key="speedup_interval")
+    @computed.figure("95 % confidence interval of the speed-up.", key="speedup_interval", value=_ends)
     def interval(self) -> tuple[float, float]:
         """The confidence interval."""
         return self.low, self.high

@@ -37,6 +37,8 @@ class Method:
         rows hold kernel values.
     run : str
         ``module:function``; the function takes ``(inputs, options, setting)`` and returns an Outcome.
+    reports : tuple of str
+        ``module:class`` of each kind of report that a run may return: the schema of its JSON report.
     candidates : str or None
         ``module:function``; the function takes a Grid and returns candidates and those not tried.
     color : str
@@ -75,6 +77,7 @@ class Method:
     inputs: tuple[Input, ...]
     options: type
     run: str
+    reports: tuple[str, ...] = ()
     color: str
     candidates: str | None = None
     scores_alone: tuple[str, ...] = ()

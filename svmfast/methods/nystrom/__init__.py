@@ -32,5 +32,6 @@ METHOD = Method(
     options=NystromOptions,
     run="svmfast.methods.nystrom.fit:run",
     candidates="svmfast.methods.nystrom.fit:candidates",
+    reports=("svmfast.methods.nystrom.report:NystromReport",),
     color="#56B4E9",
 )
