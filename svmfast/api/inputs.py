@@ -50,8 +50,8 @@ from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
 
 if TYPE_CHECKING:
     from svmfast.formats._dataset import Notes
+    from svmfast.formats.classes import TrainingClasses
     from svmfast.formats.spool import Spool
-    from svmfast.formats.training_classes import TrainingClasses
 
 _PARSED_AT_ONCE = 4 << 20
 #: Called with a table's name in messages and its columns of features; `in_memory` for a DataFrame.

@@ -13,11 +13,11 @@ import numpy as np
 from svmfast.api.listener import Listener
 from svmfast.display import named_labels
 from svmfast.errors import DataFormatError, NotFiniteError, OptionError
+from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import ReplayableInput, read_through
 from svmfast.formats.ranges import ranges_bytes, read_ranges
 from svmfast.formats.svmlight import Dataset
 from svmfast.formats.target import write_atomic
-from svmfast.formats.training_classes import TrainingClasses
 from svmfast.models.memory import MEMORY
 from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
 from svmfast.options import Reading

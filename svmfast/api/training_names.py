@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from svmfast.errors import OptionError
 from svmfast.formats._columns import LABEL
-from svmfast.formats.training_classes import TrainingClasses
+from svmfast.formats.classes import TrainingClasses
 from svmfast.methods.method import Method
 from svmfast.models.scaling import Scaling, identity
 from svmfast.options import Reading

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,9 @@ from svmfast.display import fault_of_name, listed
 from svmfast.errors import DataFormatError, TableError
 from svmfast.formats._arrow import decoded, numbers, pyarrow
 from svmfast.formats._dataset import Dataset, Notes
+from svmfast.formats.classes import ClassLabels, TrainingClasses
 from svmfast.options import Reading
-from svmfast.rows import Rows
-
-if TYPE_CHECKING:
-    from svmfast.formats.training_classes import TrainingClasses
+from svmfast.rows import FloatArray, Rows
 
 #: The default name of the column of labels.
 LABEL = "label"
@@ -68,18 +66,23 @@ class Columns:
             chosen = self._others((*left_out, *excluded), excluded)
         self.features = tuple(chosen)
         self._instead = reading.values_for_missing(len(self.features))
-        self._check(excluded, "a feature of the model" if chosen is names else "one of `features`")
+        labelled = self.features if self.label is None else (self.label, *self.features)
+        #: All columns that are needed.
+        self.read = tuple(dict.fromkeys((*labelled, *self.keep)))
+        why = "a feature of the model" if chosen is names else "one of `features`"
+        self._check({*labelled}, excluded, why)
+        #: Those of them that hold strings.
+        self.words = tuple(name for name in self.read if _holds_strings(schema.field(name).type))
         self._classes: ClassLabels | TrainingClasses | None = classes
         if reading.class_names is not None:
             self._classes = ClassLabels(reading.class_names)
-        for name in self.numbers:
-            kind = schema.field(name).type
-            if name == self.label and self._classes is not None and _holds_strings(kind):
-                continue
-            _check_type(path, self._head, name, kind, more=chosen is not names and reading.features is None)
+        more = chosen is not names and reading.features is None
+        for name in labelled:
+            if name != self.label or self._classes is None or name not in self.words:
+                self._check_type(name, more)
 
     def _others(self, left_out: Sequence[str], excluded: Sequence[str]) -> list[str]:
-        """Return the columns that are features if none are named."""
+        """The columns that are features if none are named."""
         for name in excluded:
             if not self._number[name]:
                 self._missing(f"there is no column '{name}', which is one of `exclude`")
@@ -89,9 +92,8 @@ class Columns:
             self._missing("there is no column of features")
         return chosen
 
-    def _check(self, excluded: Sequence[str], why: str) -> None:
+    def _check(self, used: set[str], excluded: Sequence[str], why: str) -> None:
         """Refuse columns that are missing, ambiguous, or of a name that cannot be printed."""
-        used = set(self.numbers)
         for name in excluded:
             if name in used:
                 self._missing(f"column '{name}' is one of `exclude`, but also a feature or the label")
@@ -105,31 +107,24 @@ class Columns:
         for name in self.read:
             fault = fault_of_name(name)
             if fault is not None:
-                what = f"a column has {fault}"
-                raise TableError(self._path, self._head, what, name, "expected printable text")
+                self._refuse_column(f"a column has {fault}", name, "expected printable text")
+
+    def _check_type(self, name: str, more: bool) -> None:
+        """Refuse a column that does not hold numbers; `more`: its name was not given."""
+        types, kind = pyarrow().types, self._schema.field(name).type
+        value = kind.value_type if types.is_dictionary(kind) else kind
+        numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+        if not any(test(value) for test in numeric):
+            what = f"column '{name}' holds {'strings' if name in self.words else f'values of type {value}'}"
+            instead = "; name those that are no features (`exclude`), or the columns of features (`features`)"
+            self._refuse_column(what, None, "expected numbers" + (instead if more else ""))
 
     def _missing(self, what: str, instead: str = "") -> NoReturn:
-        names = f"the columns are {listed(self._schema.names)}{instead}"
-        raise TableError(self._path, self._head, what, None, names)
+        self._refuse_column(what, None, f"the columns are {listed(self._schema.names)}{instead}")
 
-    @property
-    def _head(self) -> int | None:
-        return None if self._first_line is None else max(1, self._first_line - 1)
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """The columns that must be numbers."""
-        return self.features if self.label is None else (self.label, *self.features)
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """All columns that are needed, without repetitions."""
-        return tuple(dict.fromkeys((*self.numbers, *self.keep)))
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The columns of strings among those that are needed."""
-        return tuple(name for name in self.read if _holds_strings(self._schema.field(name).type))
+    def _refuse_column(self, what: str, token: str | None, expected: str) -> NoReturn:
+        line = None if self._first_line is None else max(1, self._first_line - 1)
+        raise TableError(self._path, line, what, token, expected)
 
     def most_rows(self, batch: Any) -> int:
         """Number of rows whose strings, without a dictionary, take at most :data:`_STRING_BYTES` a column."""
@@ -137,19 +132,13 @@ class Columns:
 
         longest = 1
         for name in self.keep:
-            column = batch.column(self._index(batch, name))
-            if _holds_strings(column.type) and hasattr(column, "dictionary"):
+            column = _column(batch, name)
+            if name in self.words and hasattr(column, "dictionary"):
                 longest = max(longest, compute.max(compute.binary_length(column.dictionary)).as_py() or 0)
         return max(1, _STRING_BYTES // longest)
 
     def dataset(self, batch: Any, first_row: int) -> Dataset:
-        """Return the rows of a record batch.
-
-        Raises
-        ------
-        TableError, DataFormatError
-            The message names the column and the row, counted from 1.
-        """
+        """The rows of a record batch; an error names the column, and the row, counted from 1."""
         n = batch.num_rows
         arrays = [self._feature(batch, place, first_row) for place in range(len(self.features))]
         found = table_rows(arrays, n)
@@ -161,108 +150,76 @@ class Columns:
         labels = np.full(n, np.nan)
         if self.label is not None:
             labels = self._labels(batch, self.label, first_row)
-            bad = np.flatnonzero(~np.isfinite(labels))
-            if len(bad):
-                row, token = int(bad[0]), f"{labels[bad[0]]}"
-                raise self._fault(
-                    DataFormatError, self.label, first_row + row, "the label is not finite", token
-                )
+            for row in np.flatnonzero(~np.isfinite(labels))[:1].tolist():
+                what, token = "the label is not finite", f"{labels[row]}"
+                raise self._fault(DataFormatError, self.label, first_row + row, what, token)
         line = 0 if self._first_line is None else self._first_line + first_row
-        kept = self._kept(batch) if self.keep else None
+        kept = None
+        if self.keep:
+            # An Arrow file has one dictionary per column, but each batch may have its own.
+            plain = [decoded(_column(batch, name)) for name in self.keep]
+            kept = pyarrow().RecordBatch.from_arrays(plain, names=list(self.keep))
         return Dataset(rows, labels, self._path, line, Notes(), kept=kept, columns=self.features)
 
-    def _labels(self, batch: Any, name: str, first_row: int) -> NDArray[np.float64]:
-        array = batch.column(self._index(batch, name))
+    def _labels(self, batch: Any, name: str, first_row: int) -> FloatArray:
+        array = _column(batch, name)
         if self._classes is None or not _holds_strings(array.type):
-            numbers = self._numbers(batch, name, first_row).astype(np.float64)
-            return numbers if self._classes is None else self._classes.of_numbers(numbers)
-        words, places = self._words(array, name, first_row)
+            values = self._numbers(batch, name, first_row).astype(np.float64)
+            return values if self._classes is None else self._classes.of_numbers(values)
+        words, places = self._words(array, name, first_row, self._classes.takes_blanks)
         labels, bad = self._classes.of_words(words, places)
-        if bad is None:
-            return labels
-        what = "not a class of the model"
-        if isinstance(self._classes, ClassLabels):
-            expected = f"expected one of the model's classes, {listed(self._classes.names)}"
-        elif self._classes.sort == "numbers":
-            what, expected = "not a number", "expected a number, as in the rows before, or only names"
-        else:
-            what, expected = "a number", "expected a name, as in the rows before, or only numbers"
-        raise self._fault(DataFormatError, name, first_row + bad, what, words[places[bad]], expected)
+        if bad is not None:
+            what, expected = self._classes.refusal
+            raise self._fault(DataFormatError, name, first_row + bad, what, words[places[bad]], expected)
+        return labels
 
-    def _filled(self, array: Any, name: str, first_row: int) -> Any:
-        """Return a column, decoded if it has a dictionary; refuse it if a value is missing."""
-        array = decoded(array)
-        if array.null_count:
-            self._refuse(array.is_null(), name, first_row)
-        return array
-
-    def _words(self, array: Any, name: str, first_row: int) -> tuple[list[str], NDArray[np.int64]]:
-        """Return the distinct words of a column of strings, and the place of each row's word among them."""
+    def _words(
+        self, array: Any, name: str, first_row: int, takes_blanks: bool
+    ) -> tuple[list[str], NDArray[np.int64]]:
+        """The distinct words of a column of strings, and the place of each row's word among them."""
         if not pyarrow().types.is_dictionary(array.type):
-            array = self._filled(array, name, first_row).dictionary_encode()
-        self._refuse(array.is_null(), name, first_row)
+            self._refuse_missing(array.is_null(), name, first_row)
+            array = array.dictionary_encode()
+        self._refuse_missing(array.is_null(), name, first_row)
         used, places = np.unique(np.asarray(array.indices), return_inverse=True)
         words = array.dictionary.take(used).to_pylist()
-        classes_are_known = isinstance(self._classes, ClassLabels)
-        missing = [one is None or not (one.strip() or classes_are_known) for one in words]
-        self._refuse(np.array(missing, dtype=np.bool_)[places], name, first_row)
+        missing = [one is None or not (one.strip() or takes_blanks) for one in words]
+        self._refuse_missing(np.array(missing, dtype=np.bool_)[places], name, first_row)
         return words, places
 
-    def _refuse(self, missing: Any, name: str, first_row: int) -> None:
-        """Raise TableError if a row is missing; `missing` are (n,) bool."""
-        rows = np.flatnonzero(np.asarray(missing))
-        if len(rows):
-            raise self._fault(TableError, name, first_row + int(rows[0]), "there is no value", None)
+    def _refuse_missing(self, missing: Any, name: str, first_row: int) -> None:
+        """Refuse the first row whose value is missing."""
+        for row in np.flatnonzero(np.asarray(missing))[:1].tolist():
+            raise self._fault(TableError, name, first_row + row, "there is no value", None)
 
     def _numbers(self, batch: Any, name: str, first_row: int) -> NDArray[Any]:
-        return numbers(self._filled(batch.column(self._index(batch, name)), name, first_row))
+        array = decoded(_column(batch, name))
+        if array.null_count:
+            self._refuse_missing(array.is_null(), name, first_row)
+        return numbers(array)
 
     def _feature(self, batch: Any, place: int, first_row: int) -> NDArray[Any]:
         name, instead = self.features[place], self._instead[place]
         if instead is None:
             return self._numbers(batch, name, first_row)
-        values, absent = self._present(batch, name)
+        values, absent = _present(batch, name)
         return np.where(absent, instead, values.astype(np.float64)) if absent.any() else values
 
-    def _present(self, batch: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Return the numbers of a column, and which of them are missing, both ``(n,)``."""
-        array = decoded(batch.column(self._index(batch, name)))
-        values = numbers(array)
-        absent = np.isnan(values)
-        if array.null_count:
-            absent = absent | array.is_null().to_numpy(zero_copy_only=False)
-        return values, absent
-
-    def means(self, batches: Iterable[Any]) -> NDArray[np.float64]:
-        """Return the mean of each feature over the values that are not missing.
-
-        Raises
-        ------
-        DataFormatError
-            A feature has no finite mean: it has no value, or very large ones.
-        """
+    def means(self, batches: Iterable[Any]) -> FloatArray:
+        """The mean of each feature over the values that are not missing; one without is an error."""
         sums, counts = np.zeros(len(self.features)), np.zeros(len(self.features))
         for batch in batches:
             for place, name in enumerate(self.features):
-                values, absent = self._present(batch, name)
+                values, absent = _present(batch, name)
                 found = values[~absent].astype(np.float64)
                 sums[place] += found.sum()
                 counts[place] += len(found)
         with np.errstate(invalid="ignore"):
             means = sums / counts
-        bad = np.flatnonzero(~np.isfinite(means))
-        if len(bad):
-            what = f"column '{self.features[bad[0]]}' has no mean of finite numbers"
+        for bad in np.flatnonzero(~np.isfinite(means))[:1]:
+            what = f"column '{self.features[bad]}' has no mean of finite numbers"
             raise DataFormatError(self._path, None, what, None, "leave it out (`exclude`)")
         return means
-
-    def _kept(self, batch: Any) -> Any:
-        # An Arrow file has one dictionary per column, but each batch may have its own.
-        plain = [decoded(batch.column(self._index(batch, name))) for name in self.keep]
-        return pyarrow().RecordBatch.from_arrays(plain, names=list(self.keep))
-
-    def _index(self, batch: Any, name: str) -> int:
-        return int(batch.schema.get_field_index(name))
 
     def _fault(
         self,
@@ -280,7 +237,7 @@ class Columns:
 
 
 def label_of(names: Sequence[str], reading: Reading) -> str | None:
-    """Return the column of labels of a table with these columns; None if it has none.
+    """The column of labels of a table with these columns; None if it has none.
 
     The column that a model remembers need not be in every table.
     """
@@ -292,7 +249,7 @@ def label_of(names: Sequence[str], reading: Reading) -> str | None:
 
 
 def pandas_index(schema: Any) -> list[str]:
-    """Return the columns that hold the index of a pandas DataFrame; they are not features.
+    """The columns that hold the index of a pandas DataFrame; they are not features.
 
     The metadata come from the file: parsing them may raise any error.
     """
@@ -303,74 +260,21 @@ def pandas_index(schema: Any) -> list[str]:
     return [name for name in found if isinstance(name, str)]
 
 
-class ClassLabels:
-    """Converts class names to labels, for a model whose classes have names.
-
-    Parameters
-    ----------
-    names : mapping of float to str
-        The name of each label.
-    """
-
-    def __init__(self, names: Mapping[float, str]) -> None:
-        self.names = list(names.values())
-        self._labels = {name: label for label, name in names.items()}
-        # Classes that were numbers in the training data have names such as '1.5'.
-        numbers = [number_of(name) for name in self.names]
-        self._numbers: dict[float | None, float] | None = None
-        if None not in numbers:
-            self._numbers = dict(zip(numbers, names, strict=True))
-
-    def of_numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the labels of a numeric column, ``(n,)``.
-
-        If the class names are numbers, these are looked up; otherwise the numbers are the labels.
-        """
-        if self._numbers is None:
-            return values
-        distinct, places = np.unique(values, return_inverse=True)
-        found = [self._numbers.get(value, value) for value in distinct.tolist()]
-        return np.array(found, dtype=np.float64)[places]
-
-    def _label(self, word: str) -> float | None:
-        number = number_of(word)
-        known = (self._numbers or {}).get(number, number) if number is not None else None
-        return self._labels.get(word, known)
-
-    def of_words(
-        self, words: Sequence[str], places: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], int | None]:
-        """Return the labels of rows ``words[places]``, and the first row whose word is no class, or None.
-
-        A number that is not a class name is taken as a label.
-        """
-        found = [self._label(word) for word in words]
-        labels = np.array([np.nan if one is None else one for one in found], dtype=np.float64)
-        unknown = np.array([one is None for one in found], dtype=np.bool_)[places]
-        return labels[places], int(np.argmax(unknown)) if unknown.any() else None
+def _column(batch: Any, name: str) -> Any:
+    return batch.column(batch.schema.get_field_index(name))
 
 
-def number_of(word: str) -> float | None:
-    """Return the number that a word is, or None."""
-    try:
-        return float(word)
-    except ValueError:
-        return None
+def _present(batch: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The numbers of a column, and which of them are missing."""
+    array = decoded(_column(batch, name))
+    values = numbers(array)
+    absent = np.isnan(values)
+    if array.null_count:
+        absent = absent | array.is_null().to_numpy(zero_copy_only=False)
+    return values, absent
 
 
 def _holds_strings(kind: Any) -> bool:
     types = pyarrow().types
     value = kind.value_type if types.is_dictionary(kind) else kind
     return types.is_string(value) or types.is_large_string(value) or str(value) == "string_view"
-
-
-def _check_type(path: str, line: int | None, name: str, kind: Any, *, more: bool) -> None:
-    types = pyarrow().types
-    value = kind.value_type if types.is_dictionary(kind) else kind
-    numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    if any(test(value) for test in numeric):
-        return
-    what = f"column '{name}' holds {'strings' if _holds_strings(kind) else f'values of type {value}'}"
-    instead = "; name those that are no features (`exclude`), or the columns of features (`features`)"
-    instead = instead if more else ""
-    raise TableError(path, line, what, None, f"expected numbers{instead}")

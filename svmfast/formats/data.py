@@ -23,7 +23,7 @@ from svmfast.options import Reading
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from svmfast.formats.training_classes import TrainingClasses
+    from svmfast.formats.classes import TrainingClasses
 
 TableKind = Literal["parquet", "arrow", "arrow stream", "csv"]
 

@@ -27,7 +27,7 @@ from svmfast.options import Reading
 from svmfast.rows import Rows
 
 if TYPE_CHECKING:
-    from svmfast.formats.training_classes import TrainingClasses
+    from svmfast.formats.classes import TrainingClasses
 
 #: Limits on the numbers and rows that are decoded at a time, and rows of a block: they fit in the cache.
 _CELLS = 1 << 20

@@ -13,19 +13,13 @@ from svmfast.errors import UnsupportedError, WrongTypeError
 from svmfast.importers.machines import (
     SVM_TYPES,
     are_boolean,
+    attribute_of_fit,
+    class_among,
     expansion_of,
     is_own_type,
     machine_type,
-    own_model,
 )
-from svmfast.importers.scalers import (
-    SCALERS,
-    composed,
-    is_imputer,
-    is_scaler,
-    scaling_from,
-    values_for_missing,
-)
+from svmfast.importers.scalers import SCALERS, composed, scaling_from, values_for_missing
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
@@ -35,7 +29,7 @@ _MACHINES = ", ".join(SVM_TYPES) + " or an estimator of svmfast.sklearn"
 
 
 def model_of(estimator: Any) -> Model:
-    """Return the model that is equivalent to a fitted estimator; see :func:`svmfast.from_sklearn`."""
+    """The model that is equivalent to a fitted estimator; see :func:`svmfast.from_sklearn`."""
     if not hasattr(estimator, "get_params") and machine_type(estimator) is None:
         raise WrongTypeError(
             "the estimator", estimator, f"a fitted {_MACHINES}, or a pipeline that ends in one"
@@ -47,7 +41,7 @@ def model_of(estimator: Any) -> Model:
         )
     *before, (called, last) = steps
     missing = None
-    if before and is_imputer(before[0][1]):
+    if before and class_among(type(before[0][1]), ("SimpleImputer",)):
         name, imputer = before.pop(0)
         missing = values_for_missing(imputer, name)
     scaling = None
@@ -59,7 +53,7 @@ def model_of(estimator: Any) -> Model:
     features = None if columns is None else tuple(map(str, columns))
     model: Model
     if is_own_type(type(last)):
-        model, width = own_model(last, called), last.n_features_in_
+        model, width = attribute_of_fit(last, "model_", called), last.n_features_in_
     elif machine_type(last) is not None:
         model, classes = expansion_of(last, called)
         width = model.n_features
@@ -84,7 +78,7 @@ def model_of(estimator: Any) -> Model:
 
 
 def holds_own_model(estimator: Any) -> bool:
-    """Return whether an estimator, or the last step of a pipeline, is one of svmfast.sklearn."""
+    """Whether an estimator, or the last step of a pipeline, is one of svmfast.sklearn."""
     steps = list(_steps(estimator, ""))
     return bool(steps) and is_own_type(type(steps[-1][1]))
 
@@ -92,7 +86,7 @@ def holds_own_model(estimator: Any) -> bool:
 def _with_steps_before(
     model: Model, before: Scaling | None, features: tuple[str, ...] | None, width: int, called: str
 ) -> Model:
-    """Return a model of the rows that the whole pipeline takes, with the names of its features.
+    """A model of the rows that the whole pipeline takes, with the names of its features.
 
     `model` is that of the last step, with `width` features, which may have its own scaling, or one that only
     holds names; `before` is the map of the steps before it.
@@ -110,18 +104,15 @@ def _with_steps_before(
             return model
         return ScaledModel(model, replace(before or identity(width), feature_names=features))
     if before is not None:
-        own = composed(before, own, called) if not own.is_identity else _with_map_of(before, own)
+        its_map = {name: getattr(before, name) for name in ("offset", "factor", "clip")}
+        own = replace(own, **its_map) if own.is_identity else composed(before, own, called)
     assert isinstance(model, ScaledModel)
     return replace(model, scaling=replace(own, feature_names=features or own.feature_names))
 
 
-def _with_map_of(scaling: Scaling, named: Scaling) -> Scaling:
-    return replace(named, offset=scaling.offset, factor=scaling.factor, clip=scaling.clip)
-
-
 def _next(before: Scaling | None, step: Any, called: str) -> Scaling:
-    """Return the composition of the map of the steps before, if any, and of `step`."""
-    if not is_scaler(step):
+    """The composition of the map of the steps before, if any, and of `step`."""
+    if not class_among(type(step), SCALERS):
         raise UnsupportedError(
             f"{called} is a {type(step).__name__}",
             f"only {', '.join(SCALERS)} can precede the machine, and a SimpleImputer as the first step",
@@ -143,7 +134,7 @@ def _steps(estimator: Any, called: str) -> Iterator[tuple[str, Any]]:
         for name, step in estimator.steps:
             if step is not None and not (isinstance(step, str) and step == "passthrough"):
                 yield from _steps(step, f"step '{name}' of the pipeline")
-    elif _is_calibrated(estimator):
+    elif class_among(type(estimator), ("CalibratedClassifierCV",)):
         *before, (last, machine) = _steps(_calibrated_estimator(estimator, called), called)
         yield from before
         yield last, _with_sigmoid(estimator, machine, last)
@@ -151,25 +142,9 @@ def _steps(estimator: Any, called: str) -> Iterator[tuple[str, Any]]:
         yield called, estimator
 
 
-def _is_calibrated(estimator: Any) -> bool:
-    """Return whether an estimator is a CalibratedClassifierCV."""
-    return any(
-        one.__name__ == "CalibratedClassifierCV" and one.__module__.partition(".")[0] == "sklearn"
-        for one in type(estimator).__mro__
-    )
-
-
 def _calibrated_estimator(calibrated: Any, called: str) -> Any:
-    """Return the estimator in a fitted CalibratedClassifierCV.
-
-    Raises
-    ------
-    UnsupportedError
-        It is not fitted, or its probabilities are not a single sigmoid of a decision value.
-    """
-    fitted = getattr(calibrated, "calibrated_classifiers_", None)
-    if not fitted:
-        raise UnsupportedError(f"{called} is not fitted", "call its fit first")
+    """The estimator in a fitted CalibratedClassifierCV."""
+    fitted = attribute_of_fit(calibrated, "calibrated_classifiers_", called)
     if len(fitted) != 1:
         raise UnsupportedError(
             f"{called} is an ensemble of {len(fitted)} calibrated estimators", "fit it with ensemble=False"
@@ -190,7 +165,7 @@ def _calibrated_estimator(calibrated: Any, called: str) -> Any:
 
 
 def _with_sigmoid(calibrated: Any, machine: Any, called: str) -> Any:
-    """Return a copy of the SVC in a CalibratedClassifierCV whose decision value is the log-odds.
+    """A copy of the SVC in a CalibratedClassifierCV whose decision value is the log-odds.
 
     The estimator predicts the more probable class, not the side of the machine's decision value. Its
     probability of the second class is 1 / (1 + exp(a T + b)), with T = -f of LIBSVM's value f. So b - a f is

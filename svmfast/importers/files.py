@@ -68,19 +68,11 @@ def model_of_file(
     memory: int = MEMORY,
     check: Callable[[Model], Model] = lambda model: model,
 ) -> tuple[Model, tuple[str, ...]]:
-    """Return the model of an estimator in a file, and the warnings of the library that read it.
+    """The model of an estimator in a file, and the warnings of the library that read it.
 
     The file is one of ``skops.io.dump``, or if `trust_pickle`, of ``pickle`` or ``joblib``; loading a pickle
     can run any code. `memory` limits the content of a skops file. `check` returns a model of an svmfast
     estimator, checked as a model file is.
-
-    Raises
-    ------
-    UnsupportedError
-        The file is a pickle that is not trusted, the library that reads it is not installed, or the estimator
-        cannot be converted (:func:`svmfast.from_sklearn`).
-    ModelFormatError
-        The file is not an estimator, is damaged, or contains types that skops does not trust.
     """
     name = os.fspath(path)
     try:
@@ -163,7 +155,7 @@ def _check_matrices(found: Any, allowance: Allowance) -> None:
 
 
 def _is_harmless(name: str) -> bool:
-    """Return whether a type in a skops file only holds numbers, texts and other such types.
+    """Whether a type in a skops file only holds numbers, texts and other such types.
 
     svmfast's own harmless types are its estimators and the dataclasses of models and reports: making one
     only runs its own checks. Functions are not harmless, since a skops file can call any function it names.
@@ -184,7 +176,7 @@ def _is_harmless(name: str) -> bool:
 
 @cache
 def _metrics() -> frozenset[str]:
-    """Return the names of the functions of scikit-learn's own scorers."""
+    """The names of the functions of scikit-learn's own scorers."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
     functions = [getattr(get_scorer(name), "_score_func", None) for name in get_scorer_names()]
@@ -192,7 +184,7 @@ def _metrics() -> frozenset[str]:
 
 
 def _made_again(one: Any) -> Any:
-    """Return a model whose parts are made by their constructors, which check them; skops does without."""
+    """A model whose parts are made by their constructors, which check them; skops does without."""
     if not is_dataclass(one) or isinstance(one, type):
         return one
     return type(one)(**{part.name: _made_again(getattr(one, part.name)) for part in fields(one)})

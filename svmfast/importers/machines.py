@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import NDArray
 
 from svmfast.errors import UnsupportedError
 from svmfast.kernels import Kernel
-from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
@@ -25,44 +25,42 @@ SVM_TYPES = {
 }
 #: Packages of these estimators; classes of the same name in other packages are not support vector machines.
 _PACKAGES = ("sklearn", "sklearnex", "daal4py", "thundersvm", "cuml")
-_KERNELS = {"linear": "linear", "poly": "polynomial", "polynomial": "polynomial", "rbf": "rbf"}
-_KERNELS["sigmoid"] = "sigmoid"
+_KERNELS = {name: name for name in ("linear", "polynomial", "rbf", "sigmoid")} | {"poly": "polynomial"}
 #: LIBSVM's labels are C ints.
 _SMALLEST_LABEL, _LARGEST_LABEL = -(2**31), 2**31 - 1
 
 
-def machine_type(estimator: Any) -> str | None:
-    """Return LIBSVM's svm_type of a support vector machine; None for any other estimator."""
-    for one in type(estimator).__mro__:
-        if one.__name__ in SVM_TYPES and one.__module__.partition(".")[0] in _PACKAGES:
-            return SVM_TYPES[one.__name__]
+def class_among(kind: type, names: Iterable[str], packages: Sequence[str] = ("sklearn",)) -> str | None:
+    """The name of the class, or of its nearest base, that has one of these names in one of the packages.
+
+    Classes are recognized by name, since their packages need not be installed.
+    """
+    for one in kind.__mro__:
+        if one.__name__ in names and one.__module__.partition(".")[0] in packages:
+            return one.__name__
     return None
 
 
+def machine_type(estimator: Any) -> str | None:
+    """LIBSVM's svm_type of a support vector machine; None for any other estimator."""
+    return SVM_TYPES.get(class_among(type(estimator), SVM_TYPES, _PACKAGES) or "")
+
+
 def is_own_type(kind: type) -> bool:
-    """Return whether a class is one of svmfast.sklearn's estimators, which hold a model."""
-    # By name, since scikit-learn may not be installed, or too old for these estimators.
-    return any(
-        (one.__module__, one.__name__) == ("svmfast.sklearn.base", "ModelEstimator") for one in kind.__mro__
-    )
+    """Whether a class is one of svmfast.sklearn's estimators, which hold a model."""
+    return class_among(kind, ("ModelEstimator",), ("svmfast",)) is not None
 
 
-def own_model(estimator: Any, called: str) -> Model:
-    """Return the model of an estimator of svmfast.sklearn; `called` is the estimator's name in messages.
-
-    Raises
-    ------
-    UnsupportedError
-        The estimator is not fitted.
-    """
-    model: Model | None = getattr(estimator, "model_", None)
-    if model is None:
+def attribute_of_fit(estimator: Any, name: str, called: str) -> Any:
+    """An attribute that fit sets; `called` is the estimator's name in messages."""
+    found = getattr(estimator, name, None)
+    if found is None:
         raise UnsupportedError(f"{called} is not fitted", "call its fit first")
-    return model
+    return found
 
 
 def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
-    """Return integer labels for classes, in their order, and their names.
+    """Integer labels for classes, in their order, and their names.
 
     Integers that LIBSVM can have as labels, floats included, are kept and get no names. Other classes
     (strings, booleans, fractions) are numbered from 0.
@@ -76,19 +74,18 @@ def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
 
 
 def are_boolean(classes: Any) -> bool:
-    """Return whether classes are False and True."""
+    """Whether classes are False and True."""
     return all(isinstance(one, bool) for one in np.asarray(classes).tolist())
 
 
 def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[str, ...] | None]:
-    """Return the model of a support vector machine, and the names of its classes if labels replace them.
+    """The model of a support vector machine, and the names of its classes if labels replace them.
 
     `called` is the estimator's name in messages; one that is not fitted, or no model of LIBSVM, is refused.
     """
     svm_type = machine_type(estimator)
     assert svm_type is not None
-    if getattr(estimator, "support_vectors_", None) is None:
-        raise UnsupportedError(f"{called} is not fitted", "call its fit first")
+    stored = attribute_of_fit(estimator, "support_vectors_", called)
     kernel = _kernel(estimator, called)
     if getattr(estimator, "_multiclass", None) is not None:
         raise UnsupportedError(
@@ -96,7 +93,7 @@ def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[st
             "fit it with scikit-learn",
         )
     coef, rho = _functions(estimator, svm_type)
-    vectors = _vectors(_host(estimator.support_vectors_), coef.shape[1])
+    vectors = _vectors(_host(stored), coef.shape[1])
     if svm_type not in ("c_svc", "nu_svc"):
         head = Head(svm_type)
         return _checked(KernelExpansion(head, kernel, vectors, coef, rho), called), None
@@ -146,7 +143,7 @@ def _vectors(stored: Any, count: int) -> Rows:
 
 
 def _functions(estimator: Any, svm_type: str) -> tuple[FloatArray, FloatArray]:
-    """Return LIBSVM's ``sv_coef`` and ``rho``.
+    """LIBSVM's ``sv_coef`` and ``rho``.
 
     scikit-learn keeps LIBSVM's numbers as `_dual_coef_` and `_intercept_` (which is -rho). The public
     attributes have the opposite sign for two classes, and cuML has only those. The numbers of thundersvm are
@@ -185,7 +182,7 @@ def _sigmoids(estimator: Any, name: str, count: int) -> FloatArray | None:
 
 
 def _host(values: Any) -> Any:
-    """Return an array in main memory; cupy's ``get`` copies it from a GPU."""
+    """An array in main memory; cupy's ``get`` copies it from a GPU."""
     return values.get() if hasattr(values, "get") and not isinstance(values, dict) else values
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from svmfast.errors import UnsupportedError
+from svmfast.importers.machines import attribute_of_fit, class_among
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray
 
@@ -17,13 +17,7 @@ SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 
 
 def composed(first: Scaling, later: Scaling, called: str) -> Scaling:
-    """Return the map `first` and then `later`, which is the step `called`, with the names of `later`.
-
-    Raises
-    ------
-    UnsupportedError
-        The first map clips, so that the composition is not a Scaling.
-    """
+    """The map `first` and then `later`, which is the step `called`, with the names of `later`."""
     if first.clip is not None:
         raise UnsupportedError(
             f"{called} follows a scaler that clips", "clip in the last scaler only, or scale once"
@@ -38,38 +32,14 @@ def composed(first: Scaling, later: Scaling, called: str) -> Scaling:
     return replace(later, offset=offset, factor=first.factor * later.factor)
 
 
-def is_scaler(step: Any) -> bool:
-    """Return whether a step of a pipeline is one of scikit-learn's scalers."""
-    return _is_one_of(SCALERS, step)
-
-
-def is_imputer(step: Any) -> bool:
-    """Return whether a step of a pipeline is scikit-learn's SimpleImputer."""
-    return _is_one_of(("SimpleImputer",), step)
-
-
-def _is_one_of(names: Sequence[str], step: Any) -> bool:
-    return any(
-        one.__name__ in names and one.__module__.partition(".")[0] == "sklearn" for one in type(step).__mro__
-    )
-
-
 def values_for_missing(imputer: Any, called: str) -> FloatArray:
-    """Return the values that a fitted SimpleImputer puts in place of nan, ``(d,)``.
-
-    Raises
-    ------
-    UnsupportedError
-        It is not fitted, replaces another value than nan, or removes or adds columns.
-    """
-    if not hasattr(imputer, "statistics_"):
-        raise UnsupportedError(f"{called} is not fitted", "call its fit first")
-    absent = imputer.missing_values
+    """The values that a fitted SimpleImputer puts in place of nan, ``(d,)``."""
+    statistics, absent = attribute_of_fit(imputer, "statistics_", called), imputer.missing_values
     if not (isinstance(absent, float) and np.isnan(absent)) or imputer.add_indicator:
         what = "adds columns (add_indicator)" if imputer.add_indicator else f"replaces {absent!r}"
         raise UnsupportedError(f"{called} {what}", "expected an imputer that only replaces nan")
     try:
-        values = np.array(imputer.statistics_, dtype=np.float64)
+        values = np.array(statistics, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.full(1, np.nan)
     if not np.isfinite(values).all():
@@ -80,17 +50,9 @@ def values_for_missing(imputer: Any, called: str) -> FloatArray:
 
 
 def scaling_from(scaler: Any, called: str) -> Scaling:
-    """Return the map of a fitted scaler.
-
-    Raises
-    ------
-    UnsupportedError
-        The scaler is not fitted, or its numbers are not finite.
-    """
-    kind = next(one.__name__ for one in type(scaler).__mro__ if one.__name__ in SCALERS)
-    if not hasattr(scaler, "n_features_in_"):
-        raise UnsupportedError(f"{called} is not fitted", "call its fit first")
-    d = int(scaler.n_features_in_)
+    """The map of a fitted scaler."""
+    kind = class_among(type(scaler), SCALERS)
+    d = int(attribute_of_fit(scaler, "n_features_in_", called))
     clip = None
     if kind == "StandardScaler":
         offset = scaler.mean_ if scaler.with_mean else None

@@ -27,9 +27,9 @@ from svmfast.api.scale import scale
 from svmfast.cli import main
 from svmfast.errors import CompressedDataError, MemoryLimitError, SvmfastError
 from svmfast.formats.answers import OutputColumns
+from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import read_data, stream_data
 from svmfast.formats.detect import load_model, save_model
-from svmfast.formats.training_classes import TrainingClasses
 from svmfast.methods.linear import fit
 from svmfast.methods.linear.options import LinearOptions
 from svmfast.models import scaling as scalings
