@@ -18,20 +18,11 @@ _NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def shown(text: str | bytes, limit: int | None = None) -> str:
-    r"""Return text as one harmless line: characters that are not printable become escapes such as ``\n``.
+    r"""Text as one harmless line: characters that are not printable become escapes such as ``\n``.
 
-    Parameters
-    ----------
-    text : str or bytes
-        Bytes are decoded as UTF-8. An invalid byte becomes ``\xff``, as do the surrogates that represent such
-        bytes in file names.
-    limit : int, optional
-        Most characters of the result; a longer one ends in ``...``.
-
-    Notes
-    -----
-    ``str.isprintable`` decides what is printable. Backslashes are not doubled, so that the function can be
-    applied twice.
+    Bytes are decoded as UTF-8; an invalid one becomes ``\xff``, as do the surrogates that represent such
+    bytes in file names. A text of more than `limit` characters ends in ``...``. ``str.isprintable`` decides
+    what is printable. Backslashes are not doubled, so that the function can be applied twice.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
@@ -57,7 +48,7 @@ def _escape(character: str) -> str:
 
 
 def fault_of_name(name: str) -> str | None:
-    """Return why a text cannot be the name of a feature or class, None if it can.
+    """Why a text cannot be the name of a feature or class, None if it can.
 
     Every reader of names uses this: headers of tables, lists of names, labels, models and estimators.
     """
@@ -69,7 +60,7 @@ def fault_of_name(name: str) -> str | None:
 
 
 def repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that occurs a second time."""
+    """The first name that occurs a second time."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -97,7 +88,7 @@ def rounded_up(value: float) -> str:
 
 
 def shell_line(words: Iterable[str | os.PathLike[str]]) -> str:
-    """Return a command as one line to type: every word quoted for a shell.
+    """A command as one line to type: every word quoted for a shell.
 
     A word that is not printable is written byte by byte, as ``$'..'``, which bash, ksh and zsh accept.
     """

@@ -33,7 +33,7 @@ class SvmfastError(Exception):
 
 
 def _restored(kind: type[SvmfastError], args: tuple[Any, ...]) -> SvmfastError:
-    """Return an unpickled error; its attributes are set afterwards."""
+    """An unpickled error; its attributes are set afterwards."""
     error = kind.__new__(kind, *args)
     error.args = args
     return error
@@ -84,14 +84,9 @@ class NotAModelError(ModelFormatError):
 
 
 class ModelChecksumError(ModelFormatError):
-    """The content does not match the file's checksum: it was changed after it was written.
+    """The content does not match the file's checksum: it was changed after it was written."""
 
-    Attributes
-    ----------
-    computed : str
-        The checksum of the present content.
-    """
-
+    #: The checksum of the present content.
     computed = ""
 
 
@@ -216,12 +211,7 @@ class TrainingRowError(SvmfastError):
 
 
 class SingleClassError(SvmfastError):
-    """All training rows of a classifier have the same label.
-
-    Parameters
-    ----------
-    label : float
-    """
+    """All training rows of a classifier have the same label."""
 
     expected = "expected rows of two or more classes"
 

@@ -23,18 +23,8 @@ def foreign(
     """Turn every exception that other libraries raise about a file's content into one error.
 
     Errors of svmfast pass, except those of `also`. There is no list of exceptions, since none is complete: a
-    damaged archive raises what the decompressor, NumPy's parser of headers or Python's stack limit raise.
-
-    Parameters
-    ----------
-    path : str
-        The file as the user named it.
-    what : str
-        What is wrong; the exception is added in parentheses.
-    expected : str
-    kind : callable
-        Makes the error, as the classes derived from InputError do.
-    also : tuple of types
+    damaged archive raises what the decompressor, NumPy's parser of headers or Python's stack limit raise. The
+    exception is added to `what` in parentheses; `kind` makes the error.
     """
     try:
         yield
@@ -45,7 +35,7 @@ def foreign(
 
 
 def reason(error: BaseException) -> str:
-    """Return the class of an exception, and the first sentence of its message."""
+    """The class of an exception, and the first sentence of its message."""
     text = " ".join(str(error).split()).split(". ")[0][:_MOST].rstrip(". ")
     if isinstance(error, SvmfastError):
         return text

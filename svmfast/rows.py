@@ -235,7 +235,7 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _owned(given: ArrayLike, kinds: str, name: str) -> NDArray[Any]:
-    """Return a one-dimensional array that cannot be changed elsewhere, copied if necessary."""
+    """A one-dimensional array that cannot be changed elsewhere, copied if necessary."""
     array = np.asarray(given)
     if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
         what = "numbers" if "f" in kinds else "integers"
@@ -293,18 +293,9 @@ def _check(
 
 
 def as_array(data: Any, called: str) -> NDArray[Any]:
-    """Return data as an array, from which no part is dropped when it is converted to numbers.
+    """Data, called `called` in messages, as an array of which no part is lost when it is made into numbers.
 
-    Parameters
-    ----------
-    data : array_like
-    called : str
-        What the data are, for messages.
-
-    Raises
-    ------
-    OptionError
-        Some values are masked, complex, dates or durations, records, or None.
+    An OptionError: some values are masked, complex, dates or durations, records, or None.
     """
     array = np.asanyarray(data)
     kind = array.dtype.kind

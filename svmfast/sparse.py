@@ -22,26 +22,15 @@ _Entries = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 def is_sparse(data: Any) -> bool:
-    """Return whether an object is a sparse matrix or array."""
+    """Whether an object is a sparse matrix or array."""
     return hasattr(data, "tocsr")
 
 
 def csr_arrays(matrix: Any, *, zeros: bool = True) -> tuple[_Index, NDArray[Any], NDArray[np.float64], int]:
-    """Return the rows of a sparse matrix of any form, the columns of each in ascending order.
+    """The rows of a sparse matrix of any form, the columns of each in ascending order.
 
-    Entries of the same place are added, as SciPy does; stored zeros are kept or left out.
-
-    Returns
-    -------
-    indptr : (n + 1,) int64
-    indices : (nnz,) int
-    values : (nnz,) float64
-    n_columns : int
-
-    Raises
-    ------
-    OptionError
-        The arrays do not describe a matrix of real numbers.
+    Entries of the same place are added, as SciPy does; stored zeros are kept or left out. The result is
+    indptr, indices, values and the number of columns. An OptionError: these are no rows of real numbers.
     """
     # By its class: the other attributes of an object from a file may be anything.
     names = [one.__name__ for one in type(matrix).__mro__]
@@ -141,7 +130,7 @@ _ENTRIES: dict[str, Callable[[Any, int, int], _Entries]] = {
 
 
 def _compressed(matrix: Any, n: int, data: NDArray[Any]) -> _Entries:
-    """Return the major and the minor index of each entry of a matrix in compressed form, and its value."""
+    """The major and the minor index of each entry of a matrix in compressed form, and its value."""
     starts, indices = _whole(matrix.indptr, "indptr"), np.asarray(matrix.indices)
     most = min(len(np.atleast_1d(indices)), len(np.atleast_1d(data)))
     ascends = len(starts) == n + 1 and starts[0] == 0 and not bool((starts[1:] < starts[:-1]).any())

@@ -121,12 +121,10 @@ class ColumnOrder:
                 if not stat.S_ISREG(os.stat(path).st_mode):
                     continue
                 opened, kind = recognized(path, how)
-                if kind is not None:
-                    with TableStream(opened, kind, how, keep=keep) as stream:
+                with opened if kind is None else TableStream(opened, kind, how, keep=keep) as stream:
+                    if isinstance(stream, TableStream):
                         features = stream.columns.features
                         self.check(path, features, how, predictor.listener.note, predictor.model)
-                elif opened is not path:
-                    opened.close()
             except OptionError:
                 raise
             except (SvmfastError, OSError):

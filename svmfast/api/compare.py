@@ -31,7 +31,7 @@ from svmfast.evaluation.benchmark import ComparedModel
 from svmfast.evaluation.comparison import Comparison
 from svmfast.evaluation.comparison import compare as compare_models
 from svmfast.evaluation.timing import measure
-from svmfast.formats._dataset import naming_file
+from svmfast.formats.dataset import naming_file
 from svmfast.models.memory import require_memory
 from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading, made

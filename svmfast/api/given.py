@@ -138,7 +138,7 @@ def with_scaling_of(
     the names of two models, must not differ.
     """
     if is_path(reading.scale):
-        from svmfast.formats._dataset import with_scaling
+        from svmfast.formats.dataset import with_scaling
 
         reading = with_scaling(reading, memory)
     found, where = reading.scale, "`scale`"

@@ -37,7 +37,7 @@ from svmfast.errors import (
     UnsupportedError,
     WrongTypeError,
 )
-from svmfast.formats._dataset import naming_file
+from svmfast.formats.dataset import naming_file
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.given import GivenModel, GivenRows, GivenStream, Input, Inputs, Setting
 from svmfast.methods.method import Method
@@ -49,8 +49,8 @@ from svmfast.options import Reading
 from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
 
 if TYPE_CHECKING:
-    from svmfast.formats._dataset import Notes
     from svmfast.formats.classes import TrainingClasses
+    from svmfast.formats.dataset import Notes
     from svmfast.formats.spool import Spool
 
 _PARSED_AT_ONCE = 4 << 20

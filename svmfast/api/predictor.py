@@ -30,7 +30,7 @@ from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
     from svmfast.evaluation.prediction_report import PredictionReport
-    from svmfast.formats._dataset import Dataset, RowStream
+    from svmfast.formats.dataset import Dataset, RowStream
     from svmfast.models.base import Model
 
 #: Largest number of values held besides the data: it bounds the memory for many classes and short rows.

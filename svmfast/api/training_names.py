@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.errors import OptionError
-from svmfast.formats._columns import LABEL
 from svmfast.formats.classes import TrainingClasses
+from svmfast.formats.table_columns import LABEL
 from svmfast.methods.method import Method
 from svmfast.models.scaling import Scaling, identity
 from svmfast.options import Reading

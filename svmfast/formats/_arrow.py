@@ -16,7 +16,7 @@ from svmfast.errors import MissingPackageError
 
 
 def pyarrow() -> Any:
-    """Return the package pyarrow; raise MissingPackageError if it is not installed."""
+    """The package pyarrow; raise MissingPackageError if it is not installed."""
     try:
         import pyarrow as package
     except ImportError:
@@ -33,12 +33,12 @@ def checked(batch: Any, names: Sequence[str]) -> Any:
 
 
 def decoded(array: Any) -> Any:
-    """Return an array without a dictionary."""
+    """An array without a dictionary."""
     return array.dictionary_decode() if pyarrow().types.is_dictionary(array.type) else array
 
 
 def numbers(array: Any) -> NDArray[Any]:
-    """Return a numeric array without missing values, not copied where NumPy has the type."""
+    """A numeric array without missing values, not copied where NumPy has the type."""
     types = pyarrow().types
     if types.is_boolean(array.type):
         array = array.cast("uint8")

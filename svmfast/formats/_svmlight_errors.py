@@ -52,7 +52,7 @@ _RULES = {
 
 
 def explain(path: str, fault: Fault, reading: Reading) -> DataFormatError:
-    """Return the error for a fault that the tokenizer found."""
+    """The error for a fault that the tokenizer found."""
     _, _, line, text, token, _, _ = fault
     if line == 1 and _is_a_model(text):
         word = shown(text.split(None, 1)[0])
@@ -63,7 +63,7 @@ def explain(path: str, fault: Fault, reading: Reading) -> DataFormatError:
 
 
 def _broken_rule(fault: Fault, reading: Reading) -> tuple[str, str]:
-    """Return what is wrong, and what is expected."""
+    """What is wrong, and what is expected."""
     rule, why, _, text, token, found, wanted = fault
     raw = token or b""
     if rule == "label":
@@ -131,7 +131,7 @@ def _colon_rule(token: bytes, text: bytes, reading: Reading) -> tuple[str, str]:
 
 
 def _row_form(reading: Reading) -> str:
-    """Return the format of a row."""
+    """The format of a row."""
     entries = "value value ..." if reading.dense else "index:value ..."
     return entries if reading.unlabelled else f"label {entries}"
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.display import named_labels, repeated, shown
 from svmfast.errors import OptionError
@@ -39,12 +38,9 @@ _FOREIGN = {
 
 
 def table_form(path: str | os.PathLike[str]) -> TableForm | None:
-    """Return the table format that the name of an output selects; None for svm-predict's text.
+    """The table format that the name of an output selects; None for svm-predict's text.
 
-    Raises
-    ------
-    OptionError
-        The name promises a format that is not written.
+    An OptionError: the name promises a format that is not written.
     """
     name = os.fspath(path).lower()
     end = next((end for end in ENDINGS if name.endswith(end)), "")
@@ -83,22 +79,17 @@ class OutputColumns:
 
         `many`: the name is an input's name with a suffix.
         """
-        form = table_form(output)
+        form, names = table_form(output), self.names_for(output)
         if keep and form is None:
             add = "; add `suffix` .parquet" if many else ""
             raise OptionError(f"`keep` needs an output that is a table: .parquet, .arrow, .csv or .tsv{add}")
-        names = self.names_for(output)
-        self._check_kept(keep, names)
-        if names is not None:
-            self._check_names(form, names)
-
-    def _check_kept(self, keep: Sequence[str], names: Mapping[float, str] | None) -> None:
-        """Raise OptionError if a column to be kept has a name that a column of predictions can have."""
-        own = {"label", "inside", "certified", "error_bound"} if keep else set()
-        own.update(pair_names(self.head, names) if keep else (), _outcomes(self.head, names))
+        own = {"label", "inside", "certified", "error_bound"}
+        own.update(pair_names(self.head, names) if keep else (), _probabilities(self.head, names))
         for name in keep:
             if name in own:
                 raise OptionError(f"`keep` names '{name}', which is the name of a column of predictions")
+        if names is not None:
+            self._check_names(form, names)
 
     def _check_names(self, form: TableForm | None, names: Mapping[float, str]) -> None:
         """Raise OptionError if the class names would make the output ambiguous.
@@ -107,147 +98,132 @@ class OutputColumns:
         """
         written = names if form is not None else {label: shown(name) for label, name in names.items()}
         if form is None:
-            if self.columns.has_any:
-                for name in names.values():
-                    if not name or any(map(str.isspace, name)):
-                        raise OptionError(
-                            f"`names`: the class '{shown(name)}' is not a single word, and spaces separate "
-                            "the columns; write a table (.csv, .parquet), or labels"
-                        )
+            for name in names.values() if self.columns.has_any else ():
+                if not name or any(map(str.isspace, name)):
+                    raise OptionError(
+                        f"`names`: the class '{shown(name)}' is not a single word, and spaces separate "
+                        "the columns; write a table (.csv, .parquet), or labels"
+                    )
             again = repeated(written.values())  # escapes can make two names one
             if again is not None:
                 raise OptionError(
                     f"two classes would be written as '{again}'; write a table, or labels (`no_names`)"
                 )
         columns = pair_names(self.head, written) if self.columns.decision_values else []
-        columns += _outcomes(self.head, written) if self.columns.probability else []
+        columns += _probabilities(self.head, written) if self.columns.probability else []
         again = repeated(columns)
         if again is not None:
             raise OptionError(f"two columns would be called '{shown(again)}'; write labels (`no_names`)")
 
     def names_for(self, output: str) -> Mapping[float, str] | None:
-        """Return the names that replace the labels in an output of this name, if any."""
+        """The names that replace the labels in an output of this name, if any."""
         wanted = table_form(output) is not None if self.names is None else self.names
         return self.class_names if wanted else None
 
     def meaning_of_labels(self, output: str) -> str | None:
-        """Return a remark on the meaning of labels, if the output has labels and the classes have names."""
+        """A remark on the meaning of labels, if the output has labels and the classes have names."""
         if self.class_names is None or self.names is not None or self.names_for(output) is not None:
             return None
         return f"labels stand for classes: {named_labels(self.class_names)}; `names` writes the names"
 
     def header(self, names: Mapping[float, str] | None) -> bytes:
-        """Return the first line of a text, or nothing if svm-predict writes none.
+        """The first line of a text, or nothing if svm-predict writes none.
 
         With probabilities, the line starts with ``labels 1 -1`` in the model's order, or with
         ``label normal outlier``; without them, with ``label``. Decision values add the names of
         :func:`pair_names`, the bound adds ``bound``, and the certificate adds
         ``certified error_bound``.
         """
-        head, columns, words = self.head, self.columns, ["label"]
-        if columns.probability and head.labels is not None:
-            words = ["labels", *class_words(head, names)]
-        elif columns.probability and not head.is_regression:
-            words += ["normal", "outlier"]
-        if len(words) == 1 and columns in (LABELS, Columns(probability=True)):
+        head, columns = self.head, self.columns
+        outcomes = _outcomes(head, names) if columns.probability else []
+        if not outcomes and columns in (LABELS, Columns(probability=True)):
             return b""
+        words = ["labels" if outcomes and head.labels is not None else "label", *outcomes]
         words += pair_names(head, names) if columns.decision_values else []
         words += ["bound"] if columns.bound else []
         words += ["certified", "error_bound"] if columns.certify else []
         return (" ".join(words) + "\n").encode()
 
     def writer(self, out: Writer, output: str, *, first: bool) -> TextAnswers | TableAnswers:
-        """Return the writer for an output of this name; `first`: the rows are the first of their file."""
+        """The writer for an output of this name; `first`: the rows are the first of their file."""
         form, names = table_form(output), self.names_for(output)
         return TextAnswers(out, self, names, first) if form is None else TableAnswers(out, self, names, form)
 
 
-def _outcomes(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
-    """Return the names of the columns of probabilities."""
-    if head.is_regression:
-        return []
-    outcomes = ["normal", "outlier"] if head.labels is None else class_words(head, names)
-    return [f"probability {outcome}" for outcome in outcomes]
-
-
-def class_words(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
-    """Return the names of a classifier's classes, in the model's order; without `names`, the labels."""
+def _outcomes(head: Head, names: Mapping[float, str] | None) -> list[str]:
+    """What the probabilities of a row are of."""
     if head.labels is None:
-        return []
-    labels = head.labels.tolist()
-    return [str(int(label)) for label in labels] if names is None else [names[label] for label in labels]
+        return [] if head.is_regression else ["normal", "outlier"]
+    return _classes(head, names)
+
+
+def _probabilities(head: Head, names: Mapping[float, str] | None) -> list[str]:
+    """The names of a table's columns of probabilities."""
+    return [f"probability {outcome}" for outcome in _outcomes(head, names)]
+
+
+def _classes(head: Head, names: Mapping[float, str] | None) -> list[str]:
+    """The names of a classifier's classes, in the model's order; without `names`, the labels."""
+    labels = [] if head.labels is None else head.labels.tolist()
+    return [str(int(label)) if names is None else names[label] for label in labels]
 
 
 def pair_names(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
-    """Return a name for each decision function: ``1/-1`` (positive means 1), else ``decision``.
+    """A name for each decision function: ``1/-1`` (positive means 1), else ``decision``.
 
     The pairs are in LIBSVM's order: (1,2), (1,3), ..., (2,3), ... over the model's labels. One-vs-rest models
     have one function for each label instead: ``1/rest``. With `names`: ``setosa/virginica``.
     """
     if head.labels is None:
         return ["decision"]
-    labels = class_words(head, names)
+    labels = _classes(head, names)
     if head.one_vs_rest:
         return [f"{label}/rest" for label in labels]
     return [f"{a}/{b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
 
 
 def lines(
-    predicted: FloatArray,
+    found: Answer,
+    columns: Columns = LABELS,
     *,
     labels: Sequence[float] | None = None,
-    probabilities: FloatArray | None = None,
-    decisions: FloatArray | None = None,
-    inside: NDArray[np.bool_] | None = None,
-    certified: NDArray[np.bool_] | None = None,
-    error_bounds: FloatArray | None = None,
     class_names: Mapping[float, str] | None = None,
 ) -> bytes:
-    """Return the lines of the rows.
+    """The lines of text for an answer.
 
     Labels are printed as ``%.17g``; with probabilities, both are printed as ``%g``, six digits, as
-    svm-predict does. Decision values always have 17 digits. `labels` are the values that `predicted` can
-    take, if they are few; each is formatted only once. The other columns are ``inside`` or ``outside``;
-    ``yes`` or ``no`` for `certified`, ``-`` if only the error bounds are given; and the error bounds with six
-    digits. Names are printed instead of labels.
+    svm-predict does. Decision values always have 17 digits. `labels` are the values that a label can take, if
+    they are few; each is formatted only once. The other columns are ``inside`` or ``outside``; ``yes`` or
+    ``no`` for `certified`, ``-`` if there are only error bounds; and the error bounds with six digits. Names
+    are printed instead of labels.
     """
-    n = len(predicted)
+    n = len(found)
     if not n:
         return b""
-    words = None if class_names is None else _names(predicted, class_names)
-    label_format = "%.17g" if probabilities is None else "%g"
-    if probabilities is None and decisions is None and inside is None and error_bounds is None:
-        if words is not None:
-            return ("\n".join(words) + "\n").encode()
-        if labels is not None:
-            return _label_lines(predicted, np.asarray(labels, dtype=np.float64))
-        return ((label_format + "\n") * n % tuple(predicted.tolist())).encode()
-    columns: list[FloatArray] = [predicted[:, None]]
-    formats = [label_format if words is None else "%s"]
-    for block, form in ((probabilities, "%g"), (decisions, "%.17g")):
-        if block is not None:
-            columns.append(block)
-            formats += [form] * block.shape[1]
-    tails: list[list[str]] = []
-    if inside is not None:
-        tails.append(np.where(inside, " inside", " outside").tolist())
-    if error_bounds is not None:
-        tails.append([" -"] * n if certified is None else np.where(certified, " yes", " no").tolist())
+    blocks: list[tuple[str, Any]] = []  # columns after the label, and the format of their values
+    if found.probabilities is not None:
+        blocks.append(("%g", found.probabilities))
+    if columns.decision_values:
+        blocks.append(("%.17g", found.decisions))
+    if found.inside is not None:
+        blocks.append(("%s", np.where(found.inside, "inside", "outside")[:, None]))
+    if columns.certify and found.error_bounds is not None:
+        certified = np.full(n, "-") if found.certified is None else np.where(found.certified, "yes", "no")
         # Rounded up, so that the printed number is still a bound.
-        tails.append([f" {value:.6g}" for value in (error_bounds * (1 + 1e-5)).tolist()])
-    row = " ".join(formats)
-    values = np.concatenate(columns, axis=1).ravel().tolist()
-    if words is not None:
-        values[:: len(formats)] = words
-    if not tails:
-        return ((row + "\n") * n % tuple(values)).encode()
-    text = "".join([row + "".join(tail) + "\n" for tail in zip(*tails, strict=True)])
-    return (text % tuple(values)).encode()
-
-
-def _names(predicted: FloatArray, class_names: Mapping[float, str]) -> list[str]:
-    known, places = name_places(class_names, predicted)
-    return [known[place] for place in places.tolist()]
+        blocks += [("%s", certified[:, None]), ("%.6g", (found.error_bounds * (1 + 1e-5))[:, None])]
+    first = "%.17g" if found.probabilities is None else "%g", found.predicted[:, None]
+    if class_names is not None:
+        known, places = name_places(class_names, found.predicted)
+        words = np.array(known, dtype=object)[places]
+        if not blocks:
+            return ("\n".join(words.tolist()) + "\n").encode()
+        first = "%s", words[:, None]
+    elif labels is not None and not blocks:
+        return _label_lines(found.predicted, np.asarray(labels, dtype=np.float64))
+    blocks.insert(0, first)
+    row = " ".join(form for form, block in blocks for _ in range(block.shape[1])) + "\n"
+    values = np.concatenate([block.astype(object) for _, block in blocks], axis=1)
+    return (row * n % tuple(values.ravel().tolist())).encode()
 
 
 def _label_lines(predicted: FloatArray, labels: FloatArray) -> bytes:
@@ -264,9 +240,9 @@ class TextAnswers:
     """
 
     def __init__(
-        self, out: Writer, columns: OutputColumns, names: Mapping[float, str] | None, first: bool
+        self, out: Writer, output: OutputColumns, names: Mapping[float, str] | None, first: bool
     ) -> None:
-        self._out, self._columns, head = out, columns, columns.head
+        self._out, self._columns, head = out, output.columns, output.head
         # Escaped, so that no name contains a line end.
         self._names = None if names is None else {label: shown(name) for label, name in names.items()}
         # The values that a label can have; regression has no such list.
@@ -274,23 +250,11 @@ class TextAnswers:
         if not head.is_regression:
             self._labels = (1.0, -1.0) if head.labels is None else head.labels.tolist()
         if first:
-            out.write(columns.header(self._names))
+            out.write(output.header(self._names))
 
     def write(self, found: Answer, kept: Any = None) -> None:
         """Append lines."""
-        wanted = self._columns.columns
-        self._out.write(
-            lines(
-                found.predicted,
-                labels=self._labels,
-                probabilities=found.probabilities,
-                decisions=found.decisions if wanted.decision_values else None,
-                inside=found.inside,
-                certified=found.certified if wanted.certify else None,
-                error_bounds=found.error_bounds if wanted.certify else None,
-                class_names=self._names,
-            )
-        )
+        self._out.write(lines(found, self._columns, labels=self._labels, class_names=self._names))
         self._out.flush()
 
     def finish(self) -> None:
@@ -301,19 +265,22 @@ class TableAnswers:
     """A table with the column ``label``, the other requested columns, and the columns to keep."""
 
     def __init__(
-        self, out: Writer, columns: OutputColumns, names: Mapping[float, str] | None, form: TableForm
+        self, out: Writer, output: OutputColumns, names: Mapping[float, str] | None, form: TableForm
     ) -> None:
         from svmfast.formats.table_output import TableOutput
 
-        self._head, self._certify, self._names = columns.head, columns.columns.certify, names
-        self._values = pair_names(self._head, names) if columns.columns.decision_values else []
-        self._outcomes = _outcomes(self._head, names) if columns.columns.probability else []
+        self._head, self._certify, self._names = output.head, output.columns.certify, names
+        self._values = pair_names(self._head, names) if output.columns.decision_values else []
+        self._outcomes = _probabilities(self._head, names) if output.columns.probability else []
         self._table = TableOutput(out, form)
 
     def write(self, found: Answer, kept: Any = None) -> None:
         """Append rows."""
         predicted = found.predicted
-        columns: dict[str, Any] = {"label": self._labels(predicted)}
+        label: Any = predicted if self._head.is_regression else predicted.astype(np.int64)
+        if self._names is not None:
+            label = self._table.words(*name_places(self._names, predicted))
+        columns: dict[str, Any] = {"label": label}
         if self._values:
             columns |= dict(zip(self._values, found.decisions.T, strict=True))
         if found.probabilities is not None:
@@ -323,11 +290,6 @@ class TableAnswers:
         if self._certify and found.error_bounds is not None:
             columns |= {"certified": found.certified, "error_bound": found.error_bounds}
         self._table.write(columns, len(predicted), kept)
-
-    def _labels(self, predicted: FloatArray) -> Any:
-        if self._names is not None:
-            return self._table.words(*name_places(self._names, predicted))
-        return predicted if self._head.is_regression else predicted.astype(np.int64)
 
     def finish(self) -> None:
         """Write the remaining rows, and the end of the table."""

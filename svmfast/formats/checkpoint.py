@@ -17,18 +17,10 @@ from svmfast.foreign import foreign
 from svmfast.formats.target import write_atomic
 
 _META = "svmfast_checkpoint"
-Meta = Mapping[str, Any]
-Arrays = Mapping[str, NDArray[Any]]
 
 
 class CheckpointFile:
-    """The file in which a training run saves its state; every save replaces the whole file.
-
-    Raises
-    ------
-    OptionError
-        `path` is standard output.
-    """
+    """The file in which a training run saves its state; every save replaces the whole file."""
 
     def __init__(self, path: str) -> None:
         if path == "-":
@@ -36,15 +28,15 @@ class CheckpointFile:
         self.path = path
 
     def read(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
-        """Return the saved state, or None if there is no file yet; CheckpointError if it is damaged."""
+        """The saved state, or None if there is no file yet; CheckpointError if it is damaged."""
         try:
             with open(self.path, "rb") as file:
                 packed = io.BytesIO(file.read())
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise FileAccessError(self.path, None, f"cannot be read: {reason}") from error
+            what = f"cannot be read: {error.strerror or error}"
+            raise FileAccessError(self.path, None, what) from error
         expected = "expected a file that `checkpoint` wrote"
         with foreign(self.path, "not a complete checkpoint", expected, CheckpointError):
             with zipfile.ZipFile(packed) as content:
@@ -58,7 +50,7 @@ class CheckpointFile:
                 raise ValueError("no object")
         return meta, arrays
 
-    def write(self, meta: Meta, arrays: Arrays) -> None:
+    def write(self, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Save the state; if the run dies while writing, the previous one remains.
 
         `meta` are values that JSON can represent. Floats keep every bit.
@@ -71,7 +63,7 @@ class CheckpointFile:
 
 
 def _array(content: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
-    """Return an array of the file; refuse compressed entries, and sizes that do not match the bytes."""
+    """An array of the file; refuse compressed entries, and sizes that do not match the bytes."""
     if entry.compress_type != zipfile.ZIP_STORED:
         raise ValueError("packed")
     raw = content.read(entry)

@@ -15,9 +15,9 @@ from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from svmfast.errors import DataFormatError, OptionError
-from svmfast.formats._dataset import Dataset, RowStream, with_scaling
+from svmfast.formats.dataset import Dataset, RowStream
 from svmfast.formats.packing import ENDINGS, is_packed
-from svmfast.formats.source import Closing, Source, SourceLike, open_source
+from svmfast.formats.source import KILOBYTE, Closing, Source, SourceLike, open_source
 from svmfast.formats.svmlight import CHUNK_BYTES, DataStream
 from svmfast.options import Reading
 from svmfast.progress import Progress, silent
@@ -37,8 +37,6 @@ _MAGIC: tuple[tuple[bytes, TableKind], ...] = (
 _LETTERS = frozenset(b'"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz')
 #: Maximum length of the line of column names.
 _MAX_HEADER = 1 << 20
-#: Bytes of a pipe that are inspected before it is copied to a file.
-_START = 1024
 
 
 def stream_data(
@@ -59,19 +57,23 @@ def stream_data(
     have provisional labels. LIBSVM's text has no column names, so options that name columns are refused.
     """
     opened, kind = recognized(source, reading)
-    if kind is not None:
-        from svmfast.formats.tables import TableStream
+    try:
+        if kind is not None:
+            from svmfast.formats.tables import TableStream
 
-        return TableStream(
-            opened, kind, with_scaling(reading), threads=threads, keep=keep, labels=labels, classes=classes
-        )
-    options = ("label", "features", "exclude")
-    named = next((name for name in options if getattr(reading, name) is not None), None)
-    if reading.missing is not None:
-        raise OptionError("`missing` is for tables; in LIBSVM's text a feature that is left out is 0")
-    if named is not None or keep:
-        raise OptionError(f"`{named or 'keep'}` names columns of a table, but the data are LIBSVM's text")
-    return DataStream(opened, reading, chunk_bytes=chunk_bytes, threads=threads)
+            return TableStream(
+                opened, kind, reading, threads=threads, keep=keep, labels=labels, classes=classes
+            )
+        if reading.missing is not None:
+            raise OptionError("`missing` is for tables; in LIBSVM's text a feature that is left out is 0")
+        given = {"label": reading.label, "features": reading.features, "exclude": reading.exclude}
+        named = [name for name, value in given.items() if value is not None] + ["keep"] * bool(keep)
+        if named:
+            raise OptionError(f"`{named[0]}` names columns of a table, but the data are LIBSVM's text")
+        return DataStream(opened, reading, chunk_bytes=chunk_bytes, threads=threads)
+    except BaseException:
+        opened.close()
+        raise
 
 
 def read_data(
@@ -82,10 +84,7 @@ def read_data(
     precomputed: bool = False,
     classes: TrainingClasses | None = None,
 ) -> Dataset:
-    """Read all rows; see :func:`stream_data`.
-
-    `precomputed`: the data are LIBSVM's text of kernel values.
-    """
+    """Read all rows; see :func:`stream_data`. `precomputed`: the data are LIBSVM's text of kernel values."""
     stream: RowStream
     if precomputed:
         stream = DataStream(source, reading, precomputed=True, threads=threads)
@@ -111,30 +110,28 @@ def read_through(
             progress(stream.bytes_read, stream.bytes_total, "read")
 
 
-def recognized(source: SourceLike, reading: Reading) -> tuple[Any, TableKind | None]:
-    """Return the source, and the kind of table that it is or None for LIBSVM's text.
+def recognized(source: SourceLike, reading: Reading) -> tuple[Source, TableKind | None]:
+    """The opened source, and the kind of table that it is or None for LIBSVM's text.
 
-    The source is opened if its content has to be inspected. ``dense`` selects LIBSVM's reader, whatever the
-    name of the file.
+    ``dense`` selects LIBSVM's reader, whatever the name of the file.
     """
-    if reading.dense:
-        return source, None
-    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
-    if path not in (None, "-"):
-        ending = os.path.splitext(_unpacked(str(path)))[1].lower()
-        if ending in _TEXT_TABLES:
-            return source, "csv"
-        if _is_regular(str(path)):
-            with open(str(path), "rb", buffering=0) as file:
-                start = file.read(8)
-            kind = next((kind for magic, kind in _MAGIC if start.startswith(magic)), None)
-            if kind is not None or not start or start[0] not in _LETTERS:
-                return source, kind
     opened = open_source(source)
-    return opened, _kind_of_stream(opened)
+    if reading.dense:
+        return opened, None
+    path = (opened.path or "").lower()
+    ending = next((end for end in ENDINGS if path.endswith(end)), "")
+    if path.removesuffix(ending).endswith(_TEXT_TABLES):
+        return opened, "csv"
+    try:
+        kind = _kind_of(opened)
+        opened.rewind()
+    except BaseException:
+        opened.close()
+        raise
+    return opened, kind
 
 
-def _kind_of_stream(opened: Source) -> TableKind | None:
+def _kind_of(opened: Source) -> TableKind | None:
     start = opened.peek(1)
     for magic, kind in _MAGIC:
         if start and magic.startswith(start[:1]):
@@ -153,17 +150,6 @@ def _names_a_column(field: bytes) -> bool:
     return bool(word) and b":" not in word and not word[:1].isdigit() and word[:1] not in b"+-."
 
 
-def _unpacked(path: str) -> str:
-    return next((path[: -len(end)] for end in ENDINGS if path.lower().endswith(end)), path)
-
-
-def _is_regular(path: str) -> bool:
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode)
-    except (OSError, ValueError):
-        return False
-
-
 class ReplayableInput(Closing):
     """An input that can be read from its start several times.
 
@@ -177,7 +163,7 @@ class ReplayableInput(Closing):
         self._stack = ExitStack()
 
     def source(self) -> object:
-        """Return a source for the readers of ``formats``, positioned at the start of the input."""
+        """A source for the readers of ``formats``, positioned at the start of the input."""
         if is_replayable(self.path):
             return self.path
         if self._spool is None:
@@ -194,8 +180,10 @@ class ReplayableInput(Closing):
             pipe: Any = sys.stdin.buffer
         else:
             pipe = self._stack.enter_context(open(self.path, "rb", buffering=0))  # noqa: SIM115
-        start = pipe.read(_START)
-        _refuse_binary(self.path, start)
+        start = pipe.read(KILOBYTE)
+        if b"\0" in start and not is_packed(start):  # an endless device would fill the disk
+            what, expected = "not text: it begins with NUL bytes", "expected LIBSVM data"
+            raise DataFormatError(self.path, None, what, None, expected)
         spool.write(start)
         shutil.copyfileobj(pipe, spool, 1 << 20)
         # Messages about the content name the input, not the temporary file.
@@ -204,12 +192,6 @@ class ReplayableInput(Closing):
     def close(self) -> None:
         """Delete the copy of a pipe."""
         self._stack.close()
-
-
-def _refuse_binary(path: str, start: bytes) -> None:
-    """Refuse input that begins with NUL bytes and so is not text: an endless device would fill the disk."""
-    if b"\0" in start and not is_packed(start):
-        raise DataFormatError(path, None, "not text: it begins with NUL bytes", None, "expected LIBSVM data")
 
 
 class _Named:
@@ -222,7 +204,7 @@ class _Named:
 
 
 def is_replayable(path: str | os.PathLike[str]) -> bool:
-    """Return whether an input can be opened again: a file, or a path whose opening reports an error."""
+    """Whether an input can be opened again: a file, or a path whose opening reports an error."""
     if os.fspath(path) == "-":
         return False
     try:

@@ -87,7 +87,7 @@ class DoneList(Closing):
         return known
 
     def find(self, name: str, made_from: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the record of an output; None if the output is missing, changed, or made from other inputs.
+        """The record of an output; None if the output is missing, changed, or made from other inputs.
 
         `name` is the output's path, relative to the folder; `made_from` are its inputs, as given to
         :meth:`add`.
@@ -119,7 +119,7 @@ class DoneList(Closing):
             raise WriteError(self._place, error.strerror or str(error)) from error
 
     def columns(self, settings: str, ignored: Iterable[str]) -> tuple[list[str], str] | None:
-        """Return the column order in which tables were read, and the first table, which set it.
+        """The column order in which tables were read, and the first table, which set it.
 
         None if no existing output was made with these settings: there is no order to agree with. Outputs in
         `ignored` are about to be made again.

@@ -151,7 +151,7 @@ class Packer:
         return out
 
     def finish(self) -> bytes:
-        """Return the remaining compressed bytes, at the end of the text."""
+        """The remaining compressed bytes, at the end of the text."""
         return bytes(self._encoder.compress(bytes(self._held)) + self._encoder.flush())
 
 

@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 from svmfast.errors import InputError, SvmfastError
-from svmfast.formats._dataset import RowStream
 from svmfast.formats.data import recognized
-from svmfast.formats.source import Source, open_source
+from svmfast.formats.dataset import RowStream
+from svmfast.formats.source import Source
 from svmfast.formats.svmlight import DataStream
 from svmfast.options import Reading
 
@@ -23,17 +23,16 @@ PART_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class Part:
-    """A file, or a part of one: a range of bytes, which are whole lines, or row groups of a Parquet file.
-
-    `number`, from 0, counts the parts, of which there are `of`; `first_row` is the number of rows before a
-    part of a Parquet file.
-    """
+    """A file, or one of the parts of a file."""
 
     path: str
+    #: Its number, from 0, and that of all parts.
     number: int = 0
     of: int = 1
+    #: The range of its bytes, which are whole lines.
     begin: int = 0
     end: int = 0
+    #: The row groups of a Parquet file instead, and the number of rows before them.
     groups: tuple[int, ...] = ()
     first_row: int = 0
 
@@ -43,7 +42,7 @@ class Part:
         return self.number == 0
 
     def located(self, error: InputError) -> InputError:
-        """Return an error in this part with the line number in the whole file."""
+        """An error in this part with the line number in the whole file."""
         if self.first or self.groups or error.line is None:
             return error
         before, left = 0, self.begin
@@ -55,7 +54,7 @@ class Part:
 
 
 def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[Part]:
-    """Return the parts of a file: more than one only for large plain text or several Parquet row groups."""
+    """The parts of a file: more than one only for large plain text or several Parquet row groups."""
     try:
         return _parts_of(path, reading, part_bytes)
     except (SvmfastError, OSError):  # reading the whole file reports the error
@@ -67,15 +66,11 @@ def _parts_of(path: str, reading: Reading, part_bytes: int) -> list[Part]:
     if not stat.S_ISREG(status.st_mode) or status.st_size < 2 * part_bytes:
         return [Part(path)]
     opened, kind = recognized(path, reading)
-    if opened is not path:
-        opened.close()
-    if kind == "parquet":
-        return _row_groups(path, part_bytes)
-    # In CSV and dense text all rows must have the same width, which parts alone could not check.
-    if kind is not None or reading.dense:
-        return [Part(path)]
-    with open_source(path) as source:
-        if source.packing is not None:
+    with opened:
+        if kind == "parquet":
+            return [Part(path)] if opened.packing else _row_groups(path, part_bytes)
+        # In CSV and dense text all rows must have the same width, which parts alone could not check.
+        if kind is not None or reading.dense or opened.packing:
             return [Part(path)]
     cuts = [0]
     with open(path, "rb") as file:

@@ -16,7 +16,6 @@ from svmfast.values import MOST, Real, Whole
 
 #: Bytes per column: both ends of its range, offset and factor, its scaled zero as computed and as read back.
 _COLUMN_BYTES = 64
-_BLANKS = re.compile(r"[ \t]+")
 
 
 def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
@@ -42,30 +41,21 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     """
     with open_source(source) as opened:
         allowance = Allowance(memory, opened.name, "range file")
-        text = opened.read_whole(allowance)
-        name = opened.name
-    lines = _Lines(text, name)
+        lines = _Lines(opened.read_whole(allowance), opened.name)
     target = None
     if lines.word("'x' or 'y'") == "y":
-        y_lower, y_upper = lines.numbers()
-        if not y_lower < y_upper:
-            raise lines.fault(
-                "the limits of the labels are not in order", f"{y_upper:g}", "lower, then upper"
-            )
-        target = TargetRange(y_lower, y_upper, *lines.numbers())
+        limits = lines.limits("the limits of the labels")
+        target = TargetRange(*limits, *lines.numbers())
         if lines.word("'x'") != "x":
             raise lines.fault("no limits of the columns", "y", "'x'")
-    lower, upper = lines.numbers()
-    if not lower < upper:
-        raise lines.fault("the limits are not in order", f"{upper:g}", "lower, then upper")
+    lower, upper = lines.limits("the limits")
     columns: list[int] = []
     ends: list[tuple[float, float]] = []
     while (found := lines.column()) is not None:
         index, least, most = found
         if columns and index <= columns[-1] + 1:
-            raise lines.fault(
-                "indices are not in ascending order", str(index), f"one above {columns[-1] + 1}"
-            )
+            expected = f"one above {columns[-1] + 1}"
+            raise lines.fault("indices are not in ascending order", str(index), expected)
         if most < least:
             raise lines.fault("the maximum is below the minimum", f"{most:g}", f"at least {least:g}")
         columns.append(index - 1)
@@ -79,13 +69,7 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
 
 
 def read_scaling(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
-    """Read a scaling from svm-scale's range file, or from a model that carries one.
-
-    Raises
-    ------
-    UnsupportedError
-        The model has no scaling.
-    """
+    """Read a scaling from svm-scale's range file, or from a model that carries one."""
     from svmfast.formats.detect import file_kind, open_model
 
     with open_source(source) as opened:
@@ -98,7 +82,7 @@ def read_scaling(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
 
 
 def ranges_bytes(ranges: ColumnRanges, target: TargetRange | None = None) -> bytes:
-    """Return the file that ``svm-scale -s`` writes."""
+    """The file that ``svm-scale -s`` writes."""
     lines = []
     if target is not None:
         lines += ["y", f"{target.lower:.17g} {target.upper:.17g}"]
@@ -119,7 +103,7 @@ class _Lines:
         self._at, self._name = 0, name
 
     def fault(self, what: str, token: str | None, expected: str) -> DataFormatError:
-        """Return an error about the line that was read last."""
+        """An error about the line that was read last."""
         return DataFormatError(self._name, self._at or None, what, token, f"expected {expected}")
 
     def word(self, expected: str) -> str:
@@ -131,30 +115,37 @@ class _Lines:
 
     def numbers(self) -> tuple[float, float]:
         """Read a line with two numbers."""
-        words = self._next("two numbers")
-        if len(words) != 2:
-            raise self.fault(f"{len(words)} values", " ".join(words)[:60], "two numbers")
-        return self._number(words[0]), self._number(words[1])
+        one, other = self._words("two numbers", 2)
+        return self._number(one), self._number(other)
+
+    def limits(self, what: str) -> tuple[float, float]:
+        """Read a line with two ascending numbers."""
+        lower, upper = self.numbers()
+        if not lower < upper:
+            raise self.fault(f"{what} are not in order", f"{upper:g}", "lower, then upper")
+        return lower, upper
 
     def column(self) -> tuple[int, float, float] | None:
         """Read a line with an index and two numbers; return None at the end."""
         if self._at == len(self._lines):
             return None
-        words = self._next("")
-        if len(words) != 3:
-            shown = " ".join(words)[:60]
-            raise self.fault(f"{len(words)} values", shown, "an index, a minimum and a maximum")
-        index: Any = Whole(1, MOST).of_text(words[0])
+        word, least, most = self._words("an index, a minimum and a maximum", 3)
+        index: Any = Whole(1, MOST).of_text(word)
         if index is None:
-            raise self.fault("not an index", words[0], f"a whole number from 1 to {MOST}")
-        return index, self._number(words[1]), self._number(words[2])
+            raise self.fault("not an index", word, f"a whole number from 1 to {MOST}")
+        return index, self._number(least), self._number(most)
+
+    def _words(self, expected: str, count: int) -> list[str]:
+        words = self._next(expected)
+        if len(words) != count:
+            raise self.fault(f"{len(words)} values", " ".join(words)[:60], expected)
+        return words
 
     def _next(self, expected: str) -> list[str]:
-        if self._at == len(self._lines):
-            self._at += 1
-            raise self.fault("the file ends early", None, expected)
         self._at += 1
-        return _BLANKS.split(self._lines[self._at - 1].strip(" \t"))
+        if self._at > len(self._lines):
+            raise self.fault("the file ends early", None, expected)
+        return re.split(r"[ \t]+", self._lines[self._at - 1].strip(" \t"))
 
     def _number(self, word: str) -> float:
         found: Any = Real().of_text(word)

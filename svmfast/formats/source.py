@@ -141,6 +141,8 @@ class Source(Closing):
 
     def __init__(self, file: Any, name: str, owned: bool) -> None:
         self.name = name
+        #: The path that was opened, except ``-``.
+        self.path: str | None = None
         self._raw = _Raw(file, name, owned)
         #: Number of stored (compressed) bytes if it is known in advance.
         self.size = self._raw.size
@@ -251,6 +253,12 @@ class Source(Closing):
                 break
             seen += line
         return seen
+
+    def rewind(self) -> None:
+        """Go back to the start of a plain file: reads that begin at a whole page are faster."""
+        if self.path is not None and self.size is not None and not self.packing:
+            self._raw.file.seek(0)
+            self._raw.consumed, self._head, self._ahead = 0, b"", bytearray()
 
     def _look(self, room: int) -> int:
         """Read at most `room` bytes that are not consumed, and return their number."""
@@ -378,7 +386,9 @@ def open_source(source: SourceLike) -> Source:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise FileAccessError(path, None, f"cannot be read: {reason}") from error
-        return Source(file, path, owned=True)
+        opened = Source(file, path, owned=True)
+        opened.path = path
+        return opened
     if isinstance(source, io.TextIOBase):
         binary = getattr(source, "buffer", None)
         if binary is None:

@@ -91,10 +91,7 @@ class Spool(Closing):
             self.columns = np.union1d(self.columns, new).astype(np.int32)
         self.n_features = max(self.n_features, rows.n_columns)
         self.n_rows += len(rows)
-        self._kept.append((rows, labels))
-        size = _ROW_BYTES * len(rows) + _ENTRY_BYTES * rows.nnz
-        self._bytes += size
-        self._kept_bytes += size
+        self._bytes += self._keep(rows, labels)
         if self._file is None and self._bytes > self._room:
             self._file = TemporaryFile(prefix="svmfast-")  # noqa: SIM115 (closed by close())
         if self._file is not None and self._kept_bytes >= self._part_bytes:
@@ -131,13 +128,18 @@ class Spool(Closing):
         begin, end = (len(order) * n // self.n_sets for n in (number, number + 1))
         return self._read([self._parts[k] for k in order[begin:end]])
 
+    def _keep(self, rows: Rows, labels: FloatArray) -> int:
+        """Keep rows in memory; return their bytes."""
+        self._kept.append((rows, labels))
+        size = _ROW_BYTES * len(rows) + _ENTRY_BYTES * rows.nnz
+        self._kept_bytes += size
+        return size
+
     def _spill(self, everything: bool = False) -> None:
         """Write complete parts; rows that do not fill a part are kept for the next one."""
         kept, self._kept, self._kept_bytes = deque(self._kept), [], 0
         while kept:  # one part at a time: joining all kept rows would double their memory
-            rows, labels = kept.popleft()
-            self._kept.append((rows, labels))
-            self._kept_bytes += _ROW_BYTES * len(rows) + _ENTRY_BYTES * rows.nnz
+            self._keep(*kept.popleft())
             if self._kept_bytes >= self._part_bytes or (everything and not kept):
                 self._spill_joined(everything and not kept)
 
@@ -195,10 +197,5 @@ class Spool(Closing):
 
 
 def _fill(file: IO[Any], array: NDArray[Any]) -> None:
-    view = memoryview(array.view(np.uint8).data) if array.nbytes else memoryview(b"")
-    done = 0
-    while done < len(view):
-        count = file.readinto(view[done:])  # type: ignore[attr-defined]
-        if not count:
-            raise OSError("the temporary file of the training rows ended too early")
-        done += count
+    if file.readinto(array.view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]
+        raise OSError("the temporary file of the training rows ended too early")

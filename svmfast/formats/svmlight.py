@@ -11,10 +11,10 @@ from typing import Any
 
 from svmfast._core import TEXT_PADDING, SvmlightTokenizer
 from svmfast.errors import DataFormatError, EmptyDataError, OptionError
-from svmfast.formats._dataset import Dataset as Dataset
-from svmfast.formats._dataset import Notes as Notes
-from svmfast.formats._dataset import RowStream, with_scaling
 from svmfast.formats._svmlight_errors import explain
+from svmfast.formats.dataset import Dataset as Dataset
+from svmfast.formats.dataset import Notes as Notes
+from svmfast.formats.dataset import RowStream
 from svmfast.formats.source import Source, SourceLike
 from svmfast.options import Reading
 from svmfast.rows import Rows
@@ -84,7 +84,7 @@ class Lines:
         return self.end > 0
 
     def _is_hopeless(self) -> bool:
-        """Return whether a line that fills the buffer cannot be valid; parsing its start gives the reason."""
+        """Whether a line that fills the buffer cannot be valid; parsing its start gives the reason."""
         if self.filled < _SUSPICIOUS_LINE:
             return False
         self.most = MAX_LINE_BYTES
@@ -113,8 +113,8 @@ class DataStream(RowStream):
             raise OptionError(
                 "`scale`: rows of a precomputed kernel are kernel values; scale the rows before"
             )
-        self._reading, self._threads = with_scaling(reading), threads
-        super().__init__(source, self._reading.scale)
+        self._threads = threads
+        super().__init__(source, reading)
         self._lines = Lines(self._source, chunk_bytes)
         self._tokenizer = SvmlightTokenizer(
             reading.zero_based, precomputed, reading.dense, reading.lenient, not reading.unlabelled

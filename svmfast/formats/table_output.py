@@ -51,7 +51,7 @@ class TableOutput:
         self.append(pa.table(arrays))
 
     def words(self, known: Sequence[str], places: NDArray[np.int64]) -> Any:
-        """Return the column of strings ``known[places]``."""
+        """The column of strings ``known[places]``."""
         return self._pa.array(known, self._pa.string()).take(self._pa.array(places))
 
     def _array(self, values: Any) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -20,9 +19,9 @@ from svmfast.display import count
 from svmfast.errors import DataFormatError, EmptyDataError, TableError, WrongTypeError
 from svmfast.foreign import foreign
 from svmfast.formats._arrow import checked, pyarrow
-from svmfast.formats._columns import Columns, label_of, pandas_index
-from svmfast.formats._dataset import Dataset, Notes, RowStream
-from svmfast.formats.source import Source
+from svmfast.formats.dataset import Dataset, Notes, RowStream
+from svmfast.formats.source import Source, SourceLike
+from svmfast.formats.table_columns import TableColumns, label_of, pandas_index
 from svmfast.options import Reading
 from svmfast.rows import Rows
 
@@ -43,16 +42,15 @@ _CSV_WIDTH = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, g
 class TableStream(RowStream):
     """The datasets of a table, in order.
 
-    The scaling of `reading` is not a path. The results do not depend on the threads. `keep` are columns to
-    keep with the rows; `row_groups` those of a Parquet file to read, by default all; `labels` and `classes`
-    as for :class:`Columns`.
+    The results do not depend on the threads. `keep` are columns to keep with the rows; `row_groups` those of
+    a Parquet file to read, by default all; `labels` and `classes` as for :class:`TableColumns`.
     """
 
-    columns: Columns
+    columns: TableColumns
 
     def __init__(
         self,
-        source: Any,
+        source: SourceLike,
         kind: str,
         reading: Reading,
         *,
@@ -63,11 +61,10 @@ class TableStream(RowStream):
         classes: TrainingClasses | None = None,
     ) -> None:
         self._pa = pyarrow()
-        super().__init__(source, reading.scale)
-        self._threads, self._reading, self._keep, self._labels = threads, reading, keep, labels
-        self._classes = classes
-        self._names = reading.names
-        self._given, self._groups = source, row_groups
+        super().__init__(source, reading)
+        self._threads, self._keep, self._groups = threads, keep, row_groups
+        self._labels, self._classes = labels, classes
+        self._names = self._reading.names
         self._done = self._total = 0
         self._batch: Any = None
         self._spool: IO[bytes] | None = None
@@ -151,7 +148,7 @@ class TableStream(RowStream):
         )
 
     def _csv_columns(self) -> tuple[list[str], str, bool, set[str]]:
-        """Return the column names, the separator, whether the first line has the names, and switches.
+        """The column names, the separator, whether the first line has the names, and switches.
 
         Switches are columns whose value in the first row is True or False.
         """
@@ -176,7 +173,7 @@ class TableStream(RowStream):
         self._all = schema.names
         if self._names is not None and first_line == 1:
             self._names = None  # the features of a table without names are in the model's order
-        self.columns = Columns(
+        self.columns = TableColumns(
             schema,
             self.path,
             self._reading,
@@ -196,10 +193,10 @@ class TableStream(RowStream):
         return max(1, min(_MAX_ROWS, _CELLS // (1 + len(self.columns.read))))
 
     def _seekable(self) -> Any:
-        """Return the stored bytes as a seekable file."""
-        given, stored = self._given, self._source
-        if isinstance(given, str | os.PathLike) and stored.size is not None and not stored.packing:
-            return self._pa.OSFile(os.fspath(given))
+        """The content as a seekable file."""
+        stored = self._source
+        if stored.path is not None and stored.size is not None and not stored.packing:
+            return self._pa.OSFile(stored.path)
         import shutil
         from tempfile import TemporaryFile
 
@@ -212,7 +209,7 @@ class TableStream(RowStream):
         return io.BufferedReader(_Unpacked(self._source), 1 << 20)
 
     def means(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Return the mean of each feature over the values that are not missing, of all remaining rows."""
+        """The mean of each feature over the values that are not missing, of all remaining rows."""
         return self.columns.means(iter(self._next_batch, None))
 
     def _next_batch(self) -> Any:
@@ -280,8 +277,8 @@ class _Unpacked(io.RawIOBase):
 _IN_MEMORY = "the data"
 
 
-def opened_object(data: Any, reading: Reading) -> tuple[Columns, Iterator[Any]]:
-    """Return the columns and the batches of an object with Arrow's C interface."""
+def opened_object(data: Any, reading: Reading) -> tuple[TableColumns, Iterator[Any]]:
+    """The columns and the batches of an object with Arrow's C interface."""
     name = _IN_MEMORY
 
     def wrong(path: str, line: None, what: str, token: None, expected: str) -> WrongTypeError:
@@ -297,7 +294,7 @@ def opened_object(data: Any, reading: Reading) -> tuple[Columns, Iterator[Any]]:
             batch = pa.record_batch(data)
             schema, batches = batch.schema, iter([batch])
         index = pandas_index(schema)
-    columns = Columns(schema, name, reading, reading.names, left_out=index)
+    columns = TableColumns(schema, name, reading, reading.names, left_out=index)
 
     def following() -> Any:
         with reading_it():
@@ -308,7 +305,7 @@ def opened_object(data: Any, reading: Reading) -> tuple[Columns, Iterator[Any]]:
 
 
 def from_object(data: Any, reading: Reading) -> Dataset:
-    """Return the rows of an object with Arrow's C interface; numeric columns are not copied in between."""
+    """The rows of an object with Arrow's C interface; numeric columns are not copied in between."""
     columns, batches = opened_object(data, reading)
     rows, labels, read = [], [], 0
     for batch in batches:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from svmfast.formats.answers import OutputColumns, lines, pair_names
+from svmfast.models.answer import Answer
 from svmfast.models.head import Head
 from svmfast.models.requirements import Columns
 
@@ -15,10 +19,14 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 THREE = Head("c_svc", np.array([3, -1, 2]))
 
 
+def answer(predicted: list[float], decisions: list[list[float]] | None = None, **parts: Any) -> Answer:
+    return Answer(np.array(predicted, dtype=np.float64), lambda: np.array(decisions), **parts)
+
+
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=6, unique=True), st.data())
 def test_labels(labels: list[int], data: st.DataObject) -> None:
     drawn = data.draw(st.lists(st.sampled_from(labels), max_size=50))
-    predicted = np.array(drawn, dtype=np.float64)
+    predicted = answer(drawn)  # type: ignore[arg-type]
     expected = "".join(f"{label:d}\n" for label in drawn).encode()
     assert lines(predicted, labels=labels) == expected
     assert lines(predicted) == expected
@@ -26,37 +34,43 @@ def test_labels(labels: list[int], data: st.DataObject) -> None:
 
 @given(st.lists(FINITE, max_size=20))
 def test_values_have_17_digits(values: list[float]) -> None:
-    text = lines(np.array(values))
+    text = lines(answer(values))
     assert text == b"".join(b"%.17g\n" % value for value in values)
     assert [float(line) for line in text.split()] == values
 
 
 def test_probabilities_have_6_digits_and_so_has_their_label() -> None:
-    predicted = np.array([1234567.0, -1.0])
     probabilities = np.array([[1 / 3, 2 / 3], [1e-7, 1 - 1e-7]])
-    assert lines(predicted, labels=[1234567, -1], probabilities=probabilities) == (
+    assert lines(answer([1234567.0, -1.0], probabilities=probabilities), labels=[1234567, -1]) == (
         b"1.23457e+06 0.333333 0.666667\n-1 1e-07 1\n"
     )
 
 
 def test_columns_are_in_the_documented_order() -> None:
-    text = lines(
-        np.array([1.0, 2.0]),
-        labels=[1, 2],
+    found = answer(
+        [1.0, 2.0],
+        [[0.1], [-1e-300]],
         probabilities=np.array([[0.5, 0.5], [0.25, 0.75]]),
-        decisions=np.array([[0.1], [-1e-300]]),
         inside=np.array([True, False]),
+        certified=np.array([False, True]),
+        error_bounds=np.array([0.5, 1e-9]),
     )
-    assert text == (
-        b"1 0.5 0.5 0.10000000000000001 inside\n2 0.25 0.75 -1.0000000000000000e-300 outside\n".replace(
-            b"-1.0000000000000000e-300", b"%.17g" % -1e-300
-        )
+    tiny = b"%.17g" % -1e-300
+    asked = Columns(probability=True, decision_values=True, bound=True)
+    assert lines(found, asked, labels=[1, 2]) == (
+        b"1 0.5 0.5 0.10000000000000001 inside\n2 0.25 0.75 " + tiny + b" outside\n"
     )
-    assert lines(np.array([7.0]), inside=np.array([False])) == b"7 outside\n"
+    certified = lines(found, replace(asked, certify=True), class_names={1: "one", 2: "50%"})
+    assert certified == (
+        b"one 0.5 0.5 0.10000000000000001 inside no 0.500005\n"
+        b"50% 0.25 0.75 " + tiny + b" outside yes 1.00001e-09\n"
+    )
+    assert lines(answer([7.0], inside=np.array([False]))) == b"7 outside\n"
+    assert lines(answer([7.0], error_bounds=np.ones(1)), Columns(certify=True)) == b"7 - 1.00001\n"
 
 
 def test_no_rows_give_no_lines() -> None:
-    assert lines(np.zeros(0), labels=[1, 2]) == b""
+    assert lines(answer([]), labels=[1, 2]) == b""
 
 
 @pytest.mark.parametrize(

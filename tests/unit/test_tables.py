@@ -440,10 +440,10 @@ def test_a_models_names_choose_the_columns() -> None:
 
 
 def test_columns_of_numbers_are_not_copied() -> None:
-    from svmfast.formats._columns import Columns
+    from svmfast.formats.table_columns import TableColumns
 
     batch = table().combine_chunks().to_batches()[0]
-    columns = Columns(batch.schema, "x", Reading())
+    columns = TableColumns(batch.schema, "x", Reading())
     for name in NAMES:
         shared = columns._numbers(batch, name, 0)
         assert shared.ctypes.data == batch.column(name).buffers()[1].address
@@ -460,3 +460,17 @@ def test_pyarrow_is_imported_only_where_it_is_used() -> None:
     )
     assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 0
     assert importlib.util.find_spec("pyarrow")
+
+
+def test_a_packed_table_is_recognized_by_its_names(tmp_path: Path) -> None:
+    """In a file as in a pipe, whatever the file is called."""
+    import gzip
+
+    text = b"label,a,b\n1,0.5,2\n-1,3,4\n"
+    path = tmp_path / "rows"
+    path.write_bytes(gzip.compress(text))
+    found = read_data(path, Reading())
+    assert found.columns == ("a", "b")
+    np.testing.assert_array_equal(found.rows.to_dense(), [[0.5, 2], [3, 4]])
+    path.write_bytes(gzip.compress(b"1 1:0.5\n"))
+    assert read_data(path, Reading()).columns is None

@@ -21,25 +21,21 @@ if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
 
 
+_REMARKS = {
+    "comment_lines": "comment line{s} skipped",
+    "line_comments": "comment{s} at the end of a row ignored",
+    "qid_tokens": "qid: token{s} ignored",
+    "blank_lines": "blank line{s} skipped",
+    "sorted_rows": "row{s} with unsorted indices sorted",
+    "unknown_serials": "row{s} with '0:?' for a serial number",
+    "byte_order_mark": "UTF-8 byte order mark dropped",
+    "blank_rows": "blank line{s} read as row{s} of zeros",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Counts of irregularities that a reader tolerated; all are 0 for a plain file.
-
-    Attributes
-    ----------
-    comment_lines, line_comments : int
-        Lines that are only a comment; rows that end with a comment.
-    qid_tokens : int
-        ``qid:`` tokens, which LIBSVM does not use.
-    blank_lines, sorted_rows : int
-        Blank lines that were skipped, and rows whose entries had to be sorted (``lenient`` only).
-    unknown_serials : int
-        Rows of a precomputed kernel that start with ``0:?``; their serial number is read as 0.
-    byte_order_mark : int
-        1 if a UTF-8 byte order mark was dropped.
-    blank_rows : int
-        Blank lines that are rows of zeros (data without labels only).
-    """
+    """Counts of irregularities that a reader tolerated, as `messages` says; all are 0 for a plain file."""
 
     comment_lines: int = 0
     line_comments: int = 0
@@ -57,18 +53,9 @@ class Notes:
         return any(getattr(self, f.name) for f in fields(self))
 
     def messages(self) -> list[str]:
-        """Return a sentence for each count that is not 0, in the order of the attributes."""
-        remarks = [
-            (self.comment_lines, "comment line{s} skipped"),
-            (self.line_comments, "comment{s} at the end of a row ignored"),
-            (self.qid_tokens, "qid: token{s} ignored"),
-            (self.blank_lines, "blank line{s} skipped"),
-            (self.sorted_rows, "row{s} with unsorted indices sorted"),
-            (self.unknown_serials, "row{s} with '0:?' for a serial number"),
-            (self.byte_order_mark, "UTF-8 byte order mark dropped"),
-            (self.blank_rows, "blank line{s} read as row{s} of zeros"),
-        ]
-        return [f"{n:,} {text.format(s='' if n == 1 else 's')}" for n, text in remarks if n]
+        """A sentence for each count that is not 0, in the order of the attributes."""
+        counts = {name: getattr(self, name) for name in _REMARKS}
+        return [f"{n:,} {_REMARKS[name].format(s='' if n == 1 else 's')}" for name, n in counts.items() if n]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +110,7 @@ class Dataset:
 
 
 def with_scaling(reading: Reading, memory: int = MEMORY) -> Reading:
-    """Return `reading` with the scaling itself, if it has the path of one."""
+    """The same with the scaling itself, if `reading` has the path of one."""
     if not isinstance(reading.scale, str | os.PathLike):
         return reading
     from svmfast.formats.ranges import read_scaling
@@ -138,10 +125,11 @@ class RowStream(Closing, Iterator[Dataset]):
     name in messages; `notes` are the irregularities tolerated so far, including comments after the last row.
     """
 
-    def __init__(self, source: SourceLike, scaling: Scaling | None) -> None:
+    def __init__(self, source: SourceLike, reading: Reading) -> None:
+        self._reading = with_scaling(reading)
+        self._scaling: Scaling | None = self._reading.scale
         self._source = open_source(source)
         self.path, self.notes, self.rows_read = self._source.name, Notes(), 0
-        self._scaling = scaling
         self._pieces: Iterator[Dataset] = iter(())
 
     @property
@@ -156,10 +144,10 @@ class RowStream(Closing, Iterator[Dataset]):
 
     @abstractmethod
     def _next(self) -> Dataset:
-        """Return the next rows as they are stored; raise StopIteration after the last ones."""
+        """The next rows as they are stored; raise StopIteration after the last ones."""
 
     def __next__(self) -> Dataset:
-        """Return the rows that are available; the error of a faulty line follows the rows before it."""
+        """The rows that are available; the error of a faulty line follows the rows before it."""
         piece = next(self._pieces, None)
         if piece is None:
             self._pieces = self._scaled(self._next())
@@ -170,7 +158,7 @@ class RowStream(Closing, Iterator[Dataset]):
         return block.scaled(self._scaling, self.rows_read - len(block) + 1, whole)
 
     def read_whole(self) -> Dataset:
-        """Return all remaining rows as one dataset; a faulty line among them is an error."""
+        """All remaining rows as one dataset; a faulty line among them is an error."""
         return next(self._scaled(self._whole(), whole=True))
 
     def _whole(self) -> Dataset:

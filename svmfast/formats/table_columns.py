@@ -13,8 +13,8 @@ from svmfast._core import table_rows
 from svmfast.display import fault_of_name, listed
 from svmfast.errors import DataFormatError, TableError
 from svmfast.formats._arrow import decoded, numbers, pyarrow
-from svmfast.formats._dataset import Dataset, Notes
 from svmfast.formats.classes import ClassLabels, TrainingClasses
+from svmfast.formats.dataset import Dataset, Notes
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, Rows
 
@@ -24,7 +24,7 @@ LABEL = "label"
 _STRING_BYTES = 1 << 24
 
 
-class Columns:
+class TableColumns:
     """The roles of a table's columns (label, feature, kept), and the conversion of batches to rows.
 
     `names` are those of a model's features, `keep` the columns to copy to the output, `left_out` columns that
