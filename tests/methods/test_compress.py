@@ -341,8 +341,9 @@ def _tried(differences: Mapping[int, tuple[float, float]], limit: float) -> Foun
     held = range(200)
     least = 100 * upper_limit(0, 200)
     split = SimpleNamespace(choose=held, state=held, frequent=(), least_percent=lambda _: least)
-    fake = cast(Any, SimpleNamespace(model=of_size(454), smallest=2, compress=compress, split=split))
-    return search(fake, lambda one: len(one.sv), CompressOptions(max_diff=limit))
+    wanted = CompressOptions(max_diff=limit)
+    fake = SimpleNamespace(model=of_size(454), smallest=2, compress=compress, split=split, options=wanted)
+    return search(cast(Any, fake), lambda one: len(one.sv))
 
 
 def test_max_diff_is_decided_without_the_rows_of_the_interval() -> None:

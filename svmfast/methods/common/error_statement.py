@@ -6,35 +6,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from svmfast.figures import Figures, figure
 from svmfast.score import interval_text
 
 
 @dataclass(frozen=True)
-class ErrorStatement:
+class ErrorStatement(Figures):
     """A statistical statement from held-out rows, which proves nothing for a single row."""
 
-    #: Rows held out, with their copies.
-    rows: int
-    #: Rows of the data that are counted besides, because each of them is frequent
-    #: (:class:`svmfast.methods.common.equal_rows.Counted`).
-    frequent_rows: int
-    #: ``data`` or ``support vectors``.
-    rows_from: str
-    #: Statistics of |difference of decision values| over all rows and decision functions.
-    median: float
-    quantile_99: float
-    quantile_999: float
-    largest: float
-    #: :func:`svmfast.score.values_differing_percent`; None unless regression.
-    values_differing_percent: float | None
-    #: Share of rows whose label is not the exact model's, and its interval at 95 %; None for regression.
-    labels_differing_percent: float | None
-    labels_differing_percent_low: float | None
-    labels_differing_percent_high: float | None
+    rows: int = figure("Rows held out, with their copies.")
+    #: See :class:`svmfast.methods.common.equal_rows.Counted`.
+    frequent_rows: int = figure("Rows of the data that count besides, because each of them is frequent.")
+    rows_from: str = figure("`data` or `support vectors`.")
+    #: Statistics over all rows and decision functions.
+    median: float = figure("Median difference of the decision values.", key="median_abs_error")
+    quantile_99: float = figure("The 99% quantile of the differences.", key="abs_error_99")
+    quantile_999: float = figure("The 99.9% quantile of the differences.", key="abs_error_999")
+    largest: float = figure("The largest difference.", key="max_abs_error")
+    values_differing_percent: float | None = figure(
+        "Root mean square difference of the values in percent of their spread; null unless regression."
+    )
+    labels_differing_percent: float | None = figure(
+        "Percent of rows whose label is not the exact model's; null for regression."
+    )
+    labels_differing_percent_low: float | None = figure("Lower end of its 95% confidence interval.")
+    labels_differing_percent_high: float | None = figure("Upper end of its 95% confidence interval.")
 
 
 def labels_differing(share: tuple[float, float, float]) -> dict[str, float]:
-    """Return the figures of a share with its interval, as :meth:`Counted.share` returns it, in percent."""
+    """The figures of a share with its interval (:meth:`Counted.share`), in percent."""
     names = ("", "_low", "_high")
     # Rounded, so that 7 of 100 do not exceed a limit of 7 %.
     percents = (round(100 * one, 10) for one in share)
@@ -42,7 +42,7 @@ def labels_differing(share: tuple[float, float, float]) -> dict[str, float]:
 
 
 def labels_line(figures: Mapping[str, Any]) -> str:
-    """Return these figures as text."""
+    """These figures as text."""
     value, low, high = (figures[f"labels_differing_percent{name}"] for name in ("", "_low", "_high"))
     return f"{value:.3g}% of the labels differ ({interval_text(low, high)})"
 

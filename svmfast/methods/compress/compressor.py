@@ -26,7 +26,7 @@ from svmfast.methods.compress.optimizer import Optimized, optimize
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.reduced_set import ReducedSet, Target, allocate, solve_coefficients
 from svmfast.methods.compress.report import CompressReport, StartReport
-from svmfast.methods.compress.statement import caution, choosing_difference, error_statement, kept_labels
+from svmfast.methods.compress.statement import Compared, caution
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
@@ -39,23 +39,7 @@ _AUTO_LARS_LIMIT = 6000
 
 @dataclass(frozen=True)
 class Solution:
-    """A reduced set and how it was found.
-
-    Attributes
-    ----------
-    reduced : ReducedSet
-    method : str
-        ``collapse`` (a linear kernel's sums), ``selection`` (a start without changes) or ``reduced set``
-        (optimized).
-    start : str
-        Name of the start.
-    iterations, evaluations : int
-        Counts of L-BFGS. Evaluations include short runs from other starts; iterations do not.
-    stopped : str
-        See :class:`svmfast.methods.compress.optimizer.Optimized`; ``exact`` or ``not moved`` without L-BFGS.
-    starts : tuple of StartReport
-        Every start that was tried.
-    """
+    """A reduced set and how it was found: figures of :class:`CompressReport`."""
 
     reduced: ReducedSet
     method: str
@@ -87,7 +71,7 @@ class Compressor:
         return 1 if len(sizes) == 1 else int(np.count_nonzero(sizes))
 
     def compress(self, count: int, *, progress: Progress = silent) -> tuple[KernelExpansion, CompressReport]:
-        """Return a model of `count` support vectors (below the model's own number) and its report."""
+        """Make a model of `count` support vectors (below the model's own number) and its report."""
         notes = list(self.notes)
         if count < self.smallest:
             raise NothingFitsError(
@@ -103,35 +87,31 @@ class Compressor:
             self.model, compressed, self.labelled, threads=self.threads, notes=notes
         )
         compressed = replace(compressed, head=head)
-        statement = error_statement(self.model, compressed, self.split, threads=self.threads)
+        stating, choosing = (self._compared(compressed, p) for p in (self.split.state, self.split.choose))
+        statement = stating.statement()
         few = caution(statement)
         if few is not None and found.method != "collapse":
             notes.append(few)
+        how = {name: value for name, value in vars(found).items() if name != "reduced"}
         return compressed, CompressReport(
-            method=found.method,
+            **how,
             support_vectors=len(compressed.sv),
             source_support_vectors=len(self.model.sv),
-            bytes=None,
-            source_bytes=None,
-            start=found.start,
-            starts=found.starts,
-            iterations=found.iterations,
-            evaluations=found.evaluations,
-            stopped=found.stopped,
             rows_fitted=int(self.split.fit.times.sum()),
             rows_choosing=int(self.split.choose.times.sum()),
             statement=statement,
-            choosing_difference=choosing_difference(self.model, compressed, self.split, threads=self.threads),
-            kept=kept_labels(self.model, compressed, self.split.state, self.split, threads=self.threads),
-            kept_choosing=kept_labels(
-                self.model, compressed, self.split.choose, self.split, threads=self.threads
-            ),
+            choosing_difference=choosing.difference,
+            kept=stating.kept,
+            kept_choosing=choosing.kept,
             probabilities=probabilities,
             notes=tuple(notes),
         )
 
+    def _compared(self, compressed: KernelExpansion, part: Part) -> Compared:
+        return Compared(self.model, compressed, self.split, part, self.threads)
+
     def _find(self, count: int, notes: list[str], progress: Progress) -> Solution:
-        """Return `count` vectors: the sums of a linear kernel, or the best start, usually optimized."""
+        """Find `count` vectors: the sums of a linear kernel, or the best start, usually optimized."""
         sums = collapsed(self.model, self.split, count)
         if sums is not None:
             return Solution(sums, "collapse", "collapse", stopped="exact")
@@ -182,10 +162,10 @@ class Compressor:
 
     def _held_out(self, reduced: ReducedSet) -> ErrorStatement:
         made = as_model(self.model, self.split.columns, rounded(reduced))
-        return error_statement(self.model, made, self.split, threads=self.threads)
+        return self._compared(made, self.split.state).statement()
 
     def _choosing_error(self, reduced: ReducedSet) -> float:
-        """Return the figure by which starts are compared on the choosing rows; the smaller, the better.
+        """The figure by which starts are compared on the choosing rows; the smaller, the better.
 
         For labels it is the mean of r^2 / (r^2 + f^2), with the residual r of an exact value f: about 0 where
         the sign of f is safe, and about 1 where r exceeds f. In the squared error, a few rows with large
@@ -247,13 +227,7 @@ class Compressor:
         what: str = "moving vectors",
     ) -> Optimized:
         return optimize(
-            self.fit,
-            start,
-            held_out=self.choose,
-            max_iterations=iterations,
-            keep=keep,
-            progress=progress,
-            what=what,
+            self.fit, start, self.choose, max_iterations=iterations, keep=keep, progress=progress, what=what
         )
 
     def _thinned(self, reduced: ReducedSet, notes: list[str], progress: Progress) -> ReducedSet:
@@ -305,23 +279,9 @@ def prepare(
     threads: int = 1,
     progress: Progress = silent,
 ) -> Compressor:
-    """Check the model and collect the rows.
+    """Check the model (UnsupportedError: a precomputed kernel, no support vectors) and collect the rows.
 
-    Parameters
-    ----------
-    model : KernelExpansion
-    data : Rows, optional
-        Rows like those to predict; labels are not needed.
-    labels : (n,) float64, optional
-        Labels or values of `data`, if known; they are used to refit the probabilities.
-    options : CompressOptions, optional
-    threads : int
-    progress : Progress
-
-    Raises
-    ------
-    UnsupportedError
-        A precomputed kernel, or a model without support vectors.
+    `data` are like those to predict; `labels`, if known, serve to refit the probabilities.
     """
     options = options or CompressOptions()
     if model.kernel.kind == "precomputed":

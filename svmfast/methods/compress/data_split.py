@@ -27,24 +27,15 @@ ROWS_FOR_ONE = 10
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some of the rows.
+    """Some of the rows, with what the exact model answers."""
 
-    Attributes
-    ----------
-    rows : Rows
-        n rows in the compressed model's own columns (see :attr:`DataSplit.columns`).
-    winner : (n,) int64
-        Index of the class that the exact model predicts, ascending; 0 if there is only one function.
-    exact : (n, p) float64
-        The exact model's decision values.
-    times : (n,) float64
-        How often each row occurs in the data, or how many rows of the data it stands for.
-    frequent : (n,) bool
-    """
-
+    #: n rows in the compressed model's own columns (see :attr:`DataSplit.columns`).
     rows: Rows
+    #: Index of the class that the exact model predicts, ascending; 0 if there is only one function.
     winner: NDArray[np.int64]
+    #: The exact model's decision values, (n, p).
     exact: FloatArray
+    #: How often each row occurs in the data, or how many rows of the data it stands for.
     times: FloatArray
     frequent: NDArray[np.bool_]
 
@@ -54,35 +45,24 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class DataSplit:
-    """The data on which a model is compressed.
+    """The data on which a model is compressed."""
 
-    Attributes
-    ----------
-    sv : Rows
-        The support vectors in the columns of `columns`.
-    columns : (d,) int32
-        The original numbers of the columns that occur in the support vectors or the data.
-    fit, choose, state : Part
-        No row is in two of them, even if the data repeat rows or contain the support vectors.
-    frequent : Part
-        The rows of `fit` that are frequent.
-    rest : (r,) float64
-        How often each row of the data occurs that is not frequent.
-    from_data : bool
-        Whether `choose` and `state` are rows of data. Otherwise they are support vectors, which the exact
-        model fits more closely than other rows.
-    trained_on : bool
-        Whether the data contain more than half of the support vectors, so that the model was trained on them.
-    """
-
+    #: The support vectors in the columns of `columns`.
     sv: Rows
+    #: (d,) original numbers of the columns that occur in the support vectors or the data.
     columns: NDArray[np.int32]
+    #: No row is in two of these, even if the data repeat rows or contain the support vectors.
     fit: Part
     choose: Part
     state: Part
+    #: The rows of `fit` that are frequent.
     frequent: Part
+    #: (r,) how often each row of the data occurs that is not frequent.
     rest: FloatArray
+    #: Whether `choose` and `state` are rows of data; otherwise they are support vectors, which the exact
+    #: model fits more closely than other rows.
     from_data: bool
+    #: Whether the data contain more than half of the support vectors, so that the model was trained on them.
     trained_on: bool = False
 
     @property
@@ -91,16 +71,16 @@ class DataSplit:
         return len(self.columns)
 
     def counted(self, part: Part) -> Counted:
-        """Return how often rows occur in `part`, which :meth:`with_frequent` returned."""
+        """How often rows occur in `part`, which :meth:`with_frequent` returned."""
         return Counted(part.times, part.frequent, self.rest)
 
     def least_percent(self, part: Part) -> float:
-        """Return the upper limit on the share of labels that differ if none does in `part`, in percent."""
+        """The upper limit on the share of labels that differ if none does in `part`, in percent."""
         part = self.with_frequent(part)
         return 100 * self.counted(part).share(np.zeros(len(part)), 2 * CONFIDENCE - 1)[2]
 
     def with_frequent(self, part: Part) -> Part:
-        """Return `part` and the frequent rows; `times` is how many rows of the data each row stands for."""
+        """Join `part` and the frequent rows; `times` is how many rows of the data each row stands for."""
         both = (part, self.frequent)
         winner = np.concatenate([p.winner for p in both])
         order = np.argsort(winner, kind="stable")
@@ -115,15 +95,7 @@ class DataSplit:
 
 
 def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int) -> DataSplit:
-    """Split support vectors and data into the parts of a :class:`DataSplit`.
-
-    Parameters
-    ----------
-    model : KernelExpansion
-    data : Rows, optional
-    seed : int
-    threads : int
-    """
+    """Split support vectors and data into the parts of a :class:`DataSplit`."""
     n_sv = len(model.sv)
     everything = model.sv if data is None else Rows.concatenate([model.sv, data])
     columns, width = occurring(everything), everything.n_columns
@@ -166,14 +138,14 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
 
 
 def scale_of(model: KernelExpansion, exact: FloatArray) -> float:
-    """Return the size below which decision values count as small: for a classifier the margin, 1."""
+    """The size below which decision values count as small: for a classifier the margin, 1."""
     if model.head.is_classifier:
         return 1.0
     return float(np.median(np.abs(exact))) or 1.0
 
 
 def winners(model: KernelExpansion, exact: FloatArray) -> NDArray[np.int64]:
-    """Return the index of the predicted class of each row; 0 if there is only one function."""
+    """The index of the predicted class of each row; 0 if there is only one function."""
     labels = model.head.labels
     if labels is None or len(labels) <= 2:
         return np.zeros(len(exact), dtype=np.int64)
@@ -183,7 +155,7 @@ def winners(model: KernelExpansion, exact: FloatArray) -> NDArray[np.int64]:
 
 
 def target(model: KernelExpansion, split: DataSplit, part: Part, scale: float, threads: int) -> Target:
-    """Return the values that a reduced set should have on the rows of `part`, with their weights.
+    """The values that a reduced set should have on the rows of `part`, with their weights.
 
     Labels depend on signs, so errors of large decision values matter less: f has weight
     ``1 / (1 + (f / scale)^2)``. In regression all errors have the same weight.

@@ -30,12 +30,12 @@ _BLOCK = 1024
 
 
 def lars_bytes(n: int) -> int:
-    """Return the bytes that ``lars`` needs for `n` vectors: K, H and LARS's copy of H."""
+    """The bytes that ``lars`` needs for `n` vectors: K, H and LARS's copy of H."""
     return 3 * 8 * n * n
 
 
 def start_bytes(how: str, n: int, n_columns: int, count: int) -> int:
-    """Return the bytes that ``lars`` or ``greedy`` needs at least; the other starts can work in parts.
+    """The bytes that ``lars`` or ``greedy`` needs at least; the other starts can work in parts.
 
     Both hold the vectors as dense rows; ``greedy`` also keeps an n x count factor.
     """
@@ -55,29 +55,9 @@ def start_vectors(
     seed: int,
     memory: int,
 ) -> tuple[FloatArray, list[str]]:
-    """Return `count` vectors that represent the support vectors of one class.
+    """Find `count` dense vectors that represent the n support vectors of one class, and notes for the user.
 
-    Parameters
-    ----------
-    how : str
-        One of :data:`STARTS`.
-    kernel : Kernel
-    sv : Rows
-        n support vectors.
-    coef : (width, n) float64
-    count : int
-        From 0 to n.
-    n_columns : int
-        Width of the result.
-    seed : int
-    memory : int
-        In bytes; ``lars`` takes a subsample if its Gram matrices would need more.
-
-    Returns
-    -------
-    vectors : (count, n_columns) float64
-    notes : list of str
-        Deviations from the given options.
+    `coef` is ``(width, n)``. ``lars`` takes a subsample if its Gram matrices would exceed `memory`, in bytes.
     """
     if how not in STARTS:
         raise OptionError(f"unknown start '{how}'; expected one of {' '.join(STARTS)}")
@@ -105,12 +85,8 @@ def _centroids(sv: Rows, coef: FloatArray, count: int, n_columns: int, seed: int
     # Dense arithmetic is several times faster if it fits; k-means copies its data once.
     entries = len(sv) * n_columns
     dense = entries < 1 << 24 or (sv.density > 0.05 and 16 * entries <= memory)
-    data = sv.to_dense(n_columns) if dense else _widened(sv, n_columns).to_scipy()
+    data = sv.to_dense(n_columns) if dense else sv.renumbered(sv.indices, n_columns).to_scipy()
     return k_means(data, count, seed=seed, max_iterations=50, weights=weight)
-
-
-def _widened(rows: Rows, n_columns: int) -> Rows:
-    return rows.renumbered(rows.indices, n_columns)
 
 
 def _pursuit(kernel: Kernel, sv: Rows, coef: FloatArray, count: int, n_columns: int) -> IntArray:
@@ -120,7 +96,7 @@ def _pursuit(kernel: Kernel, sv: Rows, coef: FloatArray, count: int, n_columns: 
     """
     x = sv.to_dense(n_columns)
     n = len(x)
-    residual = _gram_times(kernel, x, coef.T)  # (n, width)
+    residual = _gram_times(kernel, x, x, coef.T)  # (n, width)
     diagonal = np.array([kernel.matrix(x[i : i + 1], x[i : i + 1])[0, 0] for i in range(n)])
     floor = 1e-9 * max(float(np.abs(diagonal).max()), 1e-300)
     factor = np.empty((n, count))
@@ -143,8 +119,8 @@ def _pursuit(kernel: Kernel, sv: Rows, coef: FloatArray, count: int, n_columns: 
     return np.array(chosen, dtype=np.int64)
 
 
-def _gram_times(kernel: Kernel, x: FloatArray, right: FloatArray) -> FloatArray:
-    return np.vstack([kernel.matrix(x[i : i + _BLOCK], x) @ right for i in range(0, len(x), _BLOCK)])
+def _gram_times(kernel: Kernel, x: FloatArray, y: FloatArray, right: FloatArray) -> FloatArray:
+    return np.vstack([kernel.matrix(x[i : i + _BLOCK], y) @ right for i in range(0, len(x), _BLOCK)])
 
 
 def _least_angle(
@@ -164,13 +140,7 @@ def _least_angle(
         notes.append(f"lars chose among {size:,} of {len(sv):,} support vectors (`memory`)")
     x = sv.take(pool).to_dense(n_columns)
     gram = kernel.matrix(x, x)
-    if len(pool) == len(sv):
-        target = gram @ coef.T
-    else:
-        everything = sv.to_dense(n_columns)
-        target = np.vstack(
-            [kernel.matrix(x[i : i + _BLOCK], everything) @ coef.T for i in range(0, len(x), _BLOCK)]
-        )
+    target = gram @ coef.T if len(pool) == len(sv) else _gram_times(kernel, x, sv.to_dense(n_columns), coef.T)
     # H = K/2 + C K^2 and C K yt. The file does not contain C; it is the largest |coefficient| if one is
     # bounded.
     c = float(np.abs(coef).max()) or 1.0
@@ -203,7 +173,7 @@ def _least_angle(
 
 
 def _path(hessian: FloatArray, right: FloatArray, count: int) -> list[int]:
-    """Return vectors in the order in which LARS selects them, until `count` are active or it ends."""
+    """The vectors in the order in which LARS selects them, until `count` are active or it ends."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lars_path_gram
 

@@ -15,7 +15,7 @@ from svmfast.solvers.file_digits import eight_digits
 
 
 def class_sizes(model: KernelExpansion) -> NDArray[np.int64]:
-    """Return the number of support vectors of each class, or the total if there is one function."""
+    """The number of support vectors of each class, or the total if there is one function."""
     nr_sv = model.nr_sv
     return np.array([len(model.sv)]) if nr_sv is None or len(nr_sv) <= 2 else nr_sv
 
@@ -26,7 +26,7 @@ def rounded(reduced: ReducedSet) -> ReducedSet:
 
 
 def collapsed(model: KernelExpansion, split: DataSplit, count: int) -> ReducedSet | None:
-    """Return a linear kernel's sums over support vectors, which are vectors too: one per row of coefficients.
+    """Sum up a linear kernel's support vectors, which gives vectors too: one per row of coefficients.
 
     None if the kernel is not linear, or if there are more than `count` of these vectors.
     """
@@ -43,32 +43,18 @@ def collapsed(model: KernelExpansion, split: DataSplit, count: int) -> ReducedSe
 
 
 def as_model(model: KernelExpansion, columns: NDArray[np.int32], reduced: ReducedSet) -> KernelExpansion:
-    """Return a reduced set as a LIBSVM model with the head and kernel of `model`.
-
-    Parameters
-    ----------
-    model : KernelExpansion
-    columns : (d,) int32
-        Original column of each column of the vectors.
-    reduced : ReducedSet
-    """
+    """Make a LIBSVM model with the head and kernel of `model`; `columns` are the original columns."""
     rows = Rows.from_dense(reduced.vectors)
     width = max(model.sv.n_columns, int(columns[-1]) + 1 if len(columns) else 0)
     sv = rows.renumbered(columns[rows.indices].astype(np.int32), width)
-    coef, rho = reduced.coef, reduced.rho
-    if model.nr_sv is None:
-        return KernelExpansion(model.head, model.kernel, sv, coef, rho)
-    if len(reduced.sizes) > 1:
-        return KernelExpansion(model.head, model.kernel, sv, coef, rho, reduced.sizes)
-    # One function for two classes: as in LIBSVM, vectors with positive coefficients belong to the first
-    # class.
-    order = np.argsort(coef[0] <= 0, kind="stable")
-    first = int(np.count_nonzero(coef[0] > 0))
-    return KernelExpansion(
-        model.head,
-        model.kernel,
-        sv.take(order),
-        np.ascontiguousarray(coef[:, order]),
-        rho,
-        np.array([first, len(order) - first]),
-    )
+    coef, sizes = reduced.coef, model.nr_sv
+    if sizes is not None and len(reduced.sizes) > 1:
+        sizes = reduced.sizes
+    elif sizes is not None:
+        # One function for two classes: as in LIBSVM, vectors with positive coefficients belong to the first
+        # class.
+        order = np.argsort(coef[0] <= 0, kind="stable")
+        first = int(np.count_nonzero(coef[0] > 0))
+        sv, coef = sv.take(order), np.ascontiguousarray(coef[:, order])
+        sizes = np.array([first, len(order) - first])
+    return KernelExpansion(model.head, model.kernel, sv, coef, reduced.rho, sizes)

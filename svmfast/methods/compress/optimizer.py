@@ -22,37 +22,23 @@ _CLEARLY_BETTER = 0.999
 
 @dataclass(frozen=True)
 class Optimized:
-    """The result of L-BFGS.
+    """The result of L-BFGS."""
 
-    Attributes
-    ----------
-    reduced : ReducedSet
-        The best set on the held-out rows, not the last one.
-    iterations : int
-        Number of iterations; `reduced` is that of `best_iteration`.
-    evaluations : int
-        Evaluations of E with its gradient.
-    stopped : str
-        ``held-out`` (no improvement for some time), ``converged`` or ``limit``.
-    """
-
+    #: The best set on the held-out rows, that of `best_iteration`.
     reduced: ReducedSet
     iterations: int
     best_iteration: int
+    #: Evaluations of E with its gradient.
     evaluations: int
+    #: ``held-out`` (no improvement for some time), ``converged`` or ``limit``.
     stopped: str
 
 
 class Variables:
     """The entries of a reduced set as one array, scaled so that unit steps change E by similar amounts.
 
-    Vectors are in units of the kernel's width, coefficients and offsets in units of the coefficients' RMS.
-
-    Parameters
-    ----------
-    target : Target
-    start : ReducedSet
-        Gives the shapes and the units.
+    Vectors are in units of the kernel's width, coefficients and offsets in units of the coefficients' RMS;
+    `start` gives shapes and units.
     """
 
     def __init__(self, target: Target, start: ReducedSet) -> None:
@@ -64,12 +50,12 @@ class Variables:
         self._ends = start.vectors.size, start.vectors.size + start.coef.size
 
     def pack(self, reduced: ReducedSet) -> FloatArray:
-        """Return the array for a reduced set."""
+        """The array for a reduced set."""
         vectors, scale = reduced.vectors.ravel() / self.unit, self.scale
         return np.concatenate([vectors, reduced.coef.ravel() / scale, reduced.rho / scale])
 
     def unpack(self, x: FloatArray) -> ReducedSet:
-        """Return the reduced set for an array."""
+        """The reduced set for an array."""
         vectors, coef, rho = x[: self._ends[0]], x[self._ends[0] : self._ends[1]], x[self._ends[1] :]
         return replace(
             self.start,
@@ -79,22 +65,13 @@ class Variables:
         )
 
     def gradient(self, by_vectors: FloatArray, by_coef: FloatArray, by_rho: FloatArray) -> FloatArray:
-        """Return the gradient for the array, given that for the set; `by_vectors` is overwritten."""
+        """The gradient for the array, given that for the set; `by_vectors` is overwritten."""
         by_vectors *= self.unit
         return np.concatenate([by_vectors.ravel(), by_coef.ravel() * self.scale, by_rho * self.scale])
 
 
 class EarlyStop:
-    """The best set so far on the held-out rows, and the decision when to stop.
-
-    Parameters
-    ----------
-    held_out : Target
-    start : ReducedSet
-        The best set at iteration 0.
-    patience : int
-        Number of checks without a clear improvement before stopping.
-    """
+    """The best set so far on the held-out rows; stops after `patience` checks without a clear improvement."""
 
     def __init__(self, held_out: Target, start: ReducedSet, patience: int) -> None:
         self.held_out, self.patience = held_out, patience
@@ -119,29 +96,17 @@ class _StoppedEarly(Exception):
 def optimize(
     target: Target,
     start: ReducedSet,
-    *,
     held_out: Target,
+    *,
     max_iterations: int,
     patience: int = 8,
     keep: NDArray[np.bool_] | None = None,
     progress: Progress = silent,
     what: str = "moving vectors",
 ) -> Optimized:
-    """Optimize vectors, coefficients and offsets together by L-BFGS.
+    """Optimize vectors, coefficients and offsets together by L-BFGS; `held_out` decides when to stop.
 
-    Parameters
-    ----------
-    target, held_out : Target
-        The rows to fit, and the rows that decide when to stop.
-    start : ReducedSet
-    max_iterations : int
-    patience : int
-        Number of checks on the held-out rows, every 20 iterations, without improvement before stopping.
-    keep : (m, d) bool, optional
-        Entries of the vectors that may change; the others stay as they are.
-    progress : Progress
-    what : str
-        Name of the step for `progress`.
+    `keep`, ``(m, d)``, are the entries of the vectors that may change; `what` names the step for `progress`.
     """
     from scipy.optimize import minimize
 

@@ -38,21 +38,15 @@ _BLOCK, _BLOCK_ENTRIES = 4096, 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class ReducedSet:
-    """A kernel expansion with dense vectors.
+    """A kernel expansion with dense vectors."""
 
-    Attributes
-    ----------
-    vectors : (m, d) float64
-    coef : (max(k - 1, 1), m) float64
-        As LIBSVM's ``sv_coef`` for k > 2 classes; otherwise one row.
-    rho : (p,) float64
-    sizes : (k,) or (1,) int64
-        Number of vectors of each class for k > 2; otherwise of all vectors.
-    """
-
+    #: (m, d).
     vectors: FloatArray
+    #: (max(k - 1, 1), m), as LIBSVM's ``sv_coef`` for k > 2 classes; otherwise one row.
     coef: FloatArray
+    #: (p,).
     rho: FloatArray
+    #: (k,) number of vectors of each class for k > 2; otherwise (1,).
     sizes: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -60,24 +54,11 @@ class ReducedSet:
 
 
 class Target:
-    """Rows with target decision values and their weights.
+    """n rows with target decision values and their weights.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Not precomputed.
-    rows : Rows
-        n rows with columns below `n_columns`.
-    n_columns : int
-        Width d of the vectors.
-    winner : (n,) int64
-        Index of the winning class of each row, ascending; all 0 for a single function.
-    values : (n, width) float64
-        Exact decision values of the winner's functions, in the order of the other classes; width is
-        max(k - 1, 1).
-    weight : (n, width) float64
-        Nonnegative.
-    threads : int
+    `winner` ``(n,)`` is the index of each row's winning class, ascending; all 0 for a single function.
+    `values` ``(n, max(k - 1, 1))`` are the exact decision values of the winner's functions, in the order of
+    the other classes, and `weight` their weights. `n_columns` is the width of the vectors.
     """
 
     def __init__(
@@ -113,7 +94,7 @@ class Target:
         return len(self.rows)
 
     def gradient(self, reduced: ReducedSet) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        """Return E and its gradients with respect to the vectors, the coefficients and the offsets."""
+        """E and its gradients with respect to the vectors, the coefficients and the offsets."""
         return self._native.evaluate(
             *self._parameters,
             reduced.vectors,
@@ -125,28 +106,22 @@ class Target:
         )
 
     def decisions(self, reduced: ReducedSet) -> FloatArray:
-        """Return the expansion's decision values ``(n, width)`` for the functions of each row's winner."""
+        """The expansion's decision values ``(n, width)`` for the functions of each row's winner."""
         return self._native.decisions(
             *self._parameters, reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, self.threads
         )
 
     def error(self, reduced: ReducedSet) -> float:
-        """Return the weighted mean of the squared residuals, 2 E / sum of the weights."""
+        """The weighted mean of the squared residuals, 2 E / sum of the weights."""
         residual = self.decisions(reduced) - self.values
         return float(np.sum(self.weight * residual * residual)) / self.total_weight
 
 
 def solve_coefficients(target: Target, vectors: FloatArray, sizes: NDArray[np.int64]) -> ReducedSet:
-    """Return the set with these vectors whose coefficients and offsets minimize E exactly.
+    """Find the coefficients and offsets for these vectors that minimize E exactly.
 
     Each function has its own coefficients, so the problem splits into one per function, with (vectors + 1)
     unknowns (for a pair: the vectors of both classes). Each is solved by Cholesky from the normal equations.
-
-    Parameters
-    ----------
-    target : Target
-    vectors : (m, d) float64
-    sizes : (k,) or (1,) int64
     """
     groups, m = len(sizes), len(vectors)
     edge = np.concatenate([[0], np.cumsum(sizes)])

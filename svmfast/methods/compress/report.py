@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from svmfast.class_scores import KeptLabels
+from svmfast.figures import Figures, figure
 from svmfast.methods.common.equal_rows import FREQUENT
-from svmfast.methods.common.error_statement import ErrorStatement, held_out, labels_line
+from svmfast.methods.common.error_statement import ErrorStatement, labels_line
 
 
 @dataclass(frozen=True)
-class StartReport:
-    """The scores of one start, with least-squares coefficients.
+class StartReport(Figures):
+    """The scores of one start, with least-squares coefficients."""
 
-    Attributes
-    ----------
-    name : str
-    labels_differing_percent : float or None
-    median_difference : float
-        Both before the vectors are moved, on the held-out rows.
-    choosing_error : float
-        On the choosing rows: the mean of r^2 / (r^2 + f^2), with the error r of an exact value f; for
-        regression the weighted mean squared error.
-    moved : int or None
-        Number of iterations after which the starts were compared; None if there was only one, or if no vector
-        was moved.
-    moved_labels_differing_percent, moved_choosing_error : float or None
-        The same figures after these iterations. The start with the smallest `moved_choosing_error` is chosen.
-    """
-
-    name: str
-    labels_differing_percent: float | None
-    median_difference: float
-    choosing_error: float
-    moved: int | None = None
-    moved_labels_differing_percent: float | None = None
-    moved_choosing_error: float | None = None
+    name: str = figure("Name of the start.")
+    labels_differing_percent: float | None = figure(
+        "Percent of the held-out rows whose label differs, before the vectors are moved; null for regression."
+    )
+    median_difference: float = figure("Median difference of the decision values there.")
+    choosing_error: float = figure(
+        "On the choosing rows: the mean of r^2 / (r^2 + f^2), with the error r of an exact value f; for "
+        "regression the weighted mean squared error."
+    )
+    moved: int | None = figure(
+        "Iterations after which the starts were compared; null for a single start or unmoved vectors.",
+        default=None,
+    )
+    moved_labels_differing_percent: float | None = figure(
+        "labels_differing_percent after these iterations.", default=None
+    )
+    moved_choosing_error: float | None = figure(
+        "choosing_error after these iterations; the start with the smallest one is chosen.", default=None
+    )
 
     def line(self) -> str:
-        """Return the scores as text."""
+        """The scores as text."""
         labels = _labels(self.labels_differing_percent)
         line = f"{self.name}: {labels}median difference {self.median_difference:.3g}"
         if self.moved is None:
@@ -53,76 +49,47 @@ def _labels(differing: float | None) -> str:
     return "" if differing is None else f"{differing:.3g}% of the labels differ, "
 
 
-@dataclass(frozen=True)
-class CompressReport:
-    """The report of ``compress``: the work done, and the difference from the exact model.
+@dataclass(frozen=True, kw_only=True)
+class CompressReport(Figures):
+    """The work done, and the difference from the exact model."""
 
-    Attributes
-    ----------
-    method : str
-        ``reduced set``, ``selection`` (`select_only`), ``collapse`` (linear kernel) or ``none``.
-    support_vectors, source_support_vectors : int
-    bytes, source_bytes : int or None
-        Sizes of the files, if known.
-    start : str
-        The chosen start; `starts` has the figures of all starts that were tried.
-    iterations, evaluations : int
-    stopped : str
-    rows_fitted, rows_choosing : int
-    statement : ErrorStatement
-    choosing_difference : float
-        The figure that `max_diff` limits, on the rows for choices: the share of labels that differ, or for
-        regression the share of the spread by which the values differ.
-    kept, kept_choosing : KeptLabels
-        On the rows of the statement, and on the rows for choices.
-    probabilities : str
-        ``none``, ``refitted`` or ``kept``.
-    sizes_tried : tuple of (int, float)
-        The numbers of support vectors that were tried, each with the difference on the rows for choices.
-    notes : tuple of str
-        Sentences for the user.
-    verdict : str
-        ``compressed``, or why there is no model.
-    """
-
-    method: str
-    support_vectors: int
-    source_support_vectors: int
-    bytes: int | None
-    source_bytes: int | None
-    start: str
-    starts: tuple[StartReport, ...]
-    iterations: int
-    evaluations: int
-    stopped: str
-    rows_fitted: int
-    rows_choosing: int
-    statement: ErrorStatement
+    verdict: str = figure("`compressed`, or why there is no model.", default="compressed")
+    source_bytes: int | None = figure("Size of the exact model's text.", key="bytes_exact", default=None)
+    source_support_vectors: int = figure("Support vectors of the exact model.", key="support_vectors_exact")
+    statement: ErrorStatement = figure(
+        "Differences from the exact model on rows that nothing was fitted to or chosen by.", key="held_out"
+    )
+    method: str = figure(
+        "How the vectors were found: `reduced set`, `selection` (`select_only`) or `collapse` (the sums of a "
+        "linear kernel)."
+    )
+    support_vectors: int = figure("Support vectors of the model.")
+    bytes: int | None = figure("Size of the file written.", default=None)
+    start: str = figure("The start that was taken.")
+    starts: tuple[StartReport, ...] = figure("Every start that was tried.", default=())
+    iterations: int = figure(
+        "Iterations of the optimiser, without those that only compared starts.", default=0
+    )
+    evaluations: int = figure("Evaluations of its objective, including the other starts'.", default=0)
+    stopped: str = figure(
+        "Why it stopped: `held-out` (no improvement for some time), `converged` or `limit`; `exact` or `not "
+        "moved` without it."
+    )
+    rows_fitted: int = figure("Rows that were fitted.")
+    rows_choosing: int = figure("Rows that the choice was made by.")
+    #: What `max_diff` limits, on the rows for choices.
     choosing_difference: float
-    kept: KeptLabels
+    kept: KeptLabels = figure("", spread=True)
+    #: On the rows for choices.
     kept_choosing: KeptLabels
-    probabilities: str
-    sizes_tried: tuple[tuple[int, float], ...] = ()
+    probabilities: str = figure("none, refitted or kept.")
+    sizes_tried: tuple[tuple[int, float], ...] = figure(
+        "Support vectors, and the difference on the rows for choices.", default=()
+    )
     notes: tuple[str, ...] = ()
-    verdict: str = "compressed"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        values = asdict(self)
-        del values["notes"]  # reported at the top level
-        del values["choosing_difference"]  # that of a size in `sizes_tried`
-        del values["kept"], values["kept_choosing"]
-        return {
-            "verdict": values.pop("verdict"),
-            "bytes_exact": values.pop("source_bytes"),
-            "support_vectors_exact": values.pop("source_support_vectors"),
-            "held_out": held_out(values.pop("statement")),
-            **values,
-            **self.kept.to_dict(),
-        }
 
     def lines(self) -> list[str]:
-        """Return the report as text."""
+        """Print the report as text."""
         held, n = self.statement, self.source_support_vectors
         lines = [f"vectors      {n:,} -> {self.support_vectors:,} ({self.support_vectors / n:.2%})"]
         if self.bytes is not None and self.source_bytes is not None:
@@ -148,7 +115,7 @@ class CompressReport:
             f"99.9% below {held.quantile_999:.3g}"
         )
         if held.labels_differing_percent is not None:
-            lines.append(f"labels       {labels_line(asdict(held))}, on these rows")
+            lines.append(f"labels       {labels_line(held.to_dict())}, on these rows")
             lines += self.kept.lines()
         if held.values_differing_percent is not None:
             lines.append(
@@ -162,21 +129,11 @@ class CompressReport:
 
 
 @dataclass(frozen=True)
-class Nothing:
-    """The report of a run that made no model.
+class Nothing(Figures):
+    """The report of a run that made no model."""
 
-    Attributes
-    ----------
-    verdict : str
-        Why there is no model.
-    """
-
-    verdict: str
+    verdict: str = figure("Why there is no model.")
 
     def lines(self) -> list[str]:
-        """Return no lines, since the refusal is printed."""
+        """No lines, since the refusal is printed."""
         return []
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        return {"verdict": self.verdict}

@@ -9,12 +9,7 @@ from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.compress.compressor import PROBE_ITERATIONS, prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import Nothing
-from svmfast.methods.compress.search import (
-    LARGEST_SHARE,
-    held_out_difference,
-    refuted,
-    search,
-)
+from svmfast.methods.compress.search import LARGEST_SHARE, held_out_difference, refuted, search
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.models.expansion import KernelExpansion
@@ -39,28 +34,26 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
         threads=setting.threads,
         progress=setting.progress,
     )
-    found = search(compressor, setting.stored_size, options, progress=setting.progress)
+    found = search(compressor, setting.stored_size, progress=setting.progress)
     report = found.report
     if report is None:
         return Outcome(None, Nothing(found.verdict), found.verdict)
-    if found.model is not None and options.max_diff is not None:
-        beyond = refuted(report, options.max_diff)
-        if beyond is not None:
-            found = replace(found, model=None, verdict=beyond, advice=MORE_ROWS)
+    limit = options.max_diff
+    if found.model is not None and limit is not None and (beyond := refuted(report, limit)):
+        found = replace(found, model=None, verdict=beyond, advice=MORE_ROWS)
     written = None if found.model is None else setting.stored_size(found.model)
     report = replace(
         report, bytes=written, source_bytes=source.n_bytes, verdict=found.verdict or "compressed"
     )
     for note in report.notes:
         setting.note(note)
-    if found.model is not None and options.max_diff is not None:
-        differing = held_out_difference(report)
-        if differing > options.max_diff:
-            what = "of their spread the values" if exact.head.is_regression else "of the labels"
-            setting.warn(
-                f"on the held-out rows {differing:.3%} {what} differ, more than `max_diff`; on the rows for "
-                f"choices fewer do: {MORE_ROWS}"
-            )
+    differing = held_out_difference(report)
+    if found.model is not None and limit is not None and differing > limit:
+        what = "of their spread the values" if exact.head.is_regression else "of the labels"
+        setting.warn(
+            f"on the held-out rows {differing:.3%} {what} differ, more than `max_diff`; on the rows for "
+            f"choices fewer do: {MORE_ROWS}"
+        )
     if found.model is not None and (lost := report.kept.lost()):
         setting.warn(f"a class is lost: {lost}")
     held = report.statement
@@ -69,7 +62,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return the candidates for ``frontier``: some sizes, and the size that a limit on bytes requires."""
+    """List the candidates for ``frontier``: some sizes, and the size that a limit on bytes requires."""
     model = grid.exact
     n, least = len(model.sv), max(2, model.head.n_classes if model.head.is_classifier else 2)
     common = {**SHORT, "seed": grid.seed}
@@ -101,7 +94,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
 
 
 def _seconds(grid: Grid, size: int) -> float:
-    """Return the expected time: evaluations of the objective and its gradient on the fitted rows."""
+    """The expected time: evaluations of the objective and its gradient on the fitted rows."""
     rows = min(grid.rows, SHORT["rows"]) + len(grid.exact.sv)
     evaluations = 1.2 * SHORT["iterations"] + 2 * PROBE_ITERATIONS
     exact = grid.exact_seconds * min(1.0, rows / max(1, grid.rows))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from svmfast.display import count as count_of
 from svmfast.errors import NothingFitsError
 from svmfast.methods.common.error_statement import labels_line
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.data_split import MOST_CHOOSING, ROWS_FOR_ONE
-from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import CompressReport
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
@@ -27,26 +26,18 @@ _BYTE_TRIES = 5
 _BYTES_USED = 0.95
 
 SizeOf = Callable[[KernelExpansion], int]
+Made = tuple[KernelExpansion, CompressReport]
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The result of a search.
+    """The result of a search."""
 
-    Attributes
-    ----------
-    model : KernelExpansion or None
-        None if no model smaller than the exact one is as small or as close as required.
-    report : CompressReport or None
-        The report of the model, or of the closest one that was tried.
-    verdict : str
-        Why there is no model, or empty.
-    advice : str or None
-        What may help if there is no model.
-    """
-
+    #: None if no model smaller than the exact one is as small or as close as required.
     model: KernelExpansion | None
+    #: Of the model, or of the closest one that was tried.
     report: CompressReport | None
+    #: Why there is no model, or empty, and what may help.
     verdict: str = ""
     advice: str | None = None
 
@@ -56,8 +47,8 @@ NO_ROWS = "there are too few distinct rows to hold some out, so `max_diff` canno
 
 
 def held_out_difference(report: CompressReport) -> float:
-    """Return the figure that `max_diff` limits on the held-out rows, which chose nothing: the share whose
-    label differs, or for regression the difference of the values relative to their spread."""
+    """What `max_diff` limits, on the held-out rows, which chose nothing: the share whose label differs, or
+    for regression the difference of the values relative to their spread."""
     statement = report.statement
     found = statement.values_differing_percent
     if found is None:
@@ -66,7 +57,7 @@ def held_out_difference(report: CompressReport) -> float:
 
 
 def refuted(report: CompressReport, limit: float) -> str | None:
-    """Return a sentence if the held-out rows show that `max_diff` is exceeded, else None.
+    """A sentence if the held-out rows show that `max_diff` is exceeded, else None.
 
     They show it for labels if the whole confidence interval lies beyond the limit.
     """
@@ -74,34 +65,25 @@ def refuted(report: CompressReport, limit: float) -> str | None:
     if low is None or low <= 100 * limit:
         return None
     return (
-        f"{labels_line(asdict(report.statement))} on the held-out rows, more than `max_diff`; fewer did on "
+        f"{labels_line(report.statement.to_dict())} on the held-out rows, more than `max_diff`; fewer did on "
         "the rows for choices"
     )
 
 
-def search(
-    compressor: Compressor, size_of: SizeOf, options: CompressOptions, *, progress: Progress = silent
-) -> Found:
+def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = silent) -> Found:
     """Make the required model, or explain why there is none that is smaller than the exact one.
 
-    Parameters
-    ----------
-    compressor : Compressor
-    size_of : callable
-        Returns the size in bytes of a model's file.
-    options : CompressOptions
-        Exactly one of `sv`, `ratio`, `max_diff` and `max_bytes` sets the size.
-    progress : Progress
+    Exactly one of the options `sv`, `ratio`, `max_diff` and `max_bytes` sets the size; `size_of` is that of a
+    model's file.
     """
-    exact, n = compressor.model, len(compressor.model.sv)
-    own, limit = size_of(exact), options.max_bytes
+    options, exact, n = compressor.options, compressor.model, len(compressor.model.sv)
+    own, limit, split = size_of(exact), options.max_bytes, compressor.split
     if options.max_diff is not None:
-        split = compressor.split
         if not len(split.frequent) and not (len(split.choose) and len(split.state)):
             return Found(None, None, NO_ROWS, "give more rows in `data`")
-        found = search_difference(compressor, options.max_diff, size_of, progress=progress)
+        found = _search_difference(compressor, options.max_diff, size_of, progress)
     elif limit is not None and own > limit:
-        found = search_bytes(compressor, limit, size_of, progress=progress)
+        found = _search_bytes(compressor, limit, size_of, progress)
     else:
         count = n if limit else options.sv or max(compressor.smallest, round((options.ratio or 0) * n))
         if count >= n:
@@ -110,14 +92,13 @@ def search(
         found = Found(*compressor.compress(count, progress=progress))
     if found.model is None:
         assert found.report is not None
+        rows = found.report.rows_choosing
         tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in found.report.sizes_tried)
-        verdict = f"no smaller model is close enough on the {found.report.rows_choosing:,} rows for choices"
+        verdict = f"no smaller model is close enough on the {rows:,} rows for choices; tried {tried}"
         few = None
         if options.max_diff is not None and not exact.head.is_regression:
-            split = compressor.split
-            few = too_few(found.report.rows_choosing, split.least_percent(split.choose), options.max_diff)
-            few = None if few is None else f"rows for choices: {few}"
-        return replace(found, verdict=f"{verdict}; tried {tried}", advice=few)
+            few = too_few(rows, split.least_percent(split.choose), options.max_diff)
+        return replace(found, verdict=verdict, advice=None if few is None else f"rows for choices: {few}")
     final = size_of(found.model)
     if final < own:
         return found
@@ -131,7 +112,7 @@ def search(
 
 
 def too_few(rows: int, least: float, limit: float) -> str | None:
-    """Return a sentence if rows cannot show that at most the share `limit` differs, or None.
+    """A sentence if rows cannot show that at most the share `limit` differs, or None.
 
     `least` is the upper limit if no label differs, in percent.
     """
@@ -147,32 +128,28 @@ def too_few(rows: int, least: float, limit: float) -> str | None:
     )
 
 
-def search_difference(
-    compressor: Compressor, limit: float, size_of: SizeOf, *, progress: Progress = silent
-) -> Found:
+def _search_difference(compressor: Compressor, limit: float, size_of: SizeOf, progress: Progress) -> Found:
     """Find the fewest support vectors whose difference on the rows for choices is at most `limit`.
 
     A size that loses a class there does not pass, since few labels differ where the class is rare.
     Sizes double until one passes; then the gap is bisected, in ratio, until it is below 15 %. The held-out
     rows take no part, so that the error statement is not biased by the choice.
     """
-    n = len(compressor.model.sv)
-    own = size_of(compressor.model)
-    largest = max(int(LARGEST_SHARE * n), compressor.smallest)
-    tried: dict[int, tuple[KernelExpansion, CompressReport]] = {}
+    n, own, smallest = len(compressor.model.sv), size_of(compressor.model), compressor.smallest
+    largest = max(int(LARGEST_SHARE * n), smallest)
+    tried: dict[int, Made] = {}
 
     def passes(count: int) -> bool:
-        made, report = compressor.compress(count, progress=progress)
-        tried[count] = made, report
+        made, report = tried[count] = compressor.compress(count, progress=progress)
         kept = report.kept_choosing.lost() is None
         return kept and report.choosing_difference <= limit and len(made.sv) < n and size_of(made) < own
 
-    size = min(max(round(_FIRST_SHARE * n), compressor.smallest), largest)
-    failed = compressor.smallest - 1
+    size = min(max(round(_FIRST_SHARE * n), smallest), largest)
+    failed = smallest - 1
     while not passes(size):
         failed = size
         if size >= largest:
-            return Found(None, _with_tries(min((r for _, r in tried.values()), key=_closeness), tried))
+            return _closest(tried)
         size = min(2 * size, largest)
     while size > max(_SIZE_STEP * failed, failed + 1):
         middle = max(failed + 1, min(round((max(failed, 1) * size) ** 0.5), size - 1))
@@ -189,55 +166,48 @@ def search_difference(
     return Found(made, _with_tries(report, tried))
 
 
-def search_bytes(
-    compressor: Compressor, limit: int, size_of: SizeOf, *, progress: Progress = silent
-) -> Found:
+def _search_bytes(compressor: Compressor, limit: int, size_of: SizeOf, progress: Progress) -> Found:
     """Find the most support vectors whose file has at most `limit` bytes.
 
-    Raises
-    ------
-    NothingFitsError
-        Even one support vector per class is too large.
+    NothingFitsError: even one support vector per class is too large.
     """
-    n = len(compressor.model.sv)
-    tried: dict[int, tuple[KernelExpansion, CompressReport]] = {}
-    best: tuple[KernelExpansion, CompressReport] | None = None
+    n, smallest = len(compressor.model.sv), compressor.smallest
+    tried: dict[int, Made] = {}
     # A value with its index takes about 13 characters, a coefficient 20.
     each = 13 * compressor.split.width + 20 * compressor.model.sv_coef.shape[0]
-    size = max(compressor.smallest, min(limit // each, n - 1))
+    size = max(smallest, min(limit // each, n - 1))
     fits, too_large = 0, n
     for _ in range(_BYTE_TRIES):
-        made, report = compressor.compress(size, progress=progress)
-        tried[size] = made, report
+        made, _ = tried[size] = compressor.compress(size, progress=progress)
         used = size_of(made)
         if used <= limit:
-            best, fits = (made, report), size
+            fits = size
             if used >= _BYTES_USED * limit:
                 break
         else:
             too_large = size
-            if size == compressor.smallest:
+            if size == smallest:
                 raise NothingFitsError(
                     f"{size} dense support vector{'s take' if size > 1 else ' takes'} {used:,} bytes, "
                     f"more than {limit:,}",
                     "allow more, or drop small entries by `sparse_tolerance`",
                 )
         guess = round(size * limit / used * (0.99 if used <= limit else 0.97))
-        size = max(fits + 1, compressor.smallest, min(guess, too_large - 1))
+        size = max(fits + 1, smallest, min(guess, too_large - 1))
         if size >= too_large or size in tried:
             break
-    if best is None:
-        return Found(None, _with_tries(min((r for _, r in tried.values()), key=_closeness), tried))
-    return Found(best[0], _with_tries(best[1], tried))
+    if not fits:
+        return _closest(tried)
+    made, report = tried[fits]
+    return Found(made, _with_tries(report, tried))
 
 
-def _closeness(report: CompressReport) -> float:
-    return report.choosing_difference
+def _closest(tried: dict[int, Made]) -> Found:
+    """No model, and the report of the closest one that was tried."""
+    closest = min((report for _, report in tried.values()), key=lambda report: report.choosing_difference)
+    return Found(None, _with_tries(closest, tried))
 
 
-def _with_tries(
-    report: CompressReport, tried: dict[int, tuple[KernelExpansion, CompressReport]]
-) -> CompressReport:
-    return replace(
-        report, sizes_tried=tuple((n, r.choosing_difference) for n, (_, r) in sorted(tried.items()))
-    )
+def _with_tries(report: CompressReport, tried: dict[int, Made]) -> CompressReport:
+    sizes = tuple((n, one.choosing_difference) for n, (_, one) in sorted(tried.items()))
+    return replace(report, sizes_tried=sizes)
