@@ -44,4 +44,5 @@ METHOD = Method(
     certifies=True,
     embeds="embed_exact",
     color="#0072B2",
+    reports=("svmfast.methods.approximate.report:ApproximationReport",),
 )

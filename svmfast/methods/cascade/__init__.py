@@ -42,5 +42,6 @@ METHOD = Method(
     options=CascadeOptions,
     run="svmfast.methods.cascade.run:run",
     color="#000000",
+    reports=("svmfast.methods.cascade.report:CascadeReport",),
     joins="svmfast.methods.cascade.run:joiner",
 )

@@ -58,7 +58,7 @@ def join(
     targets: FloatArray | None = None,
     source: str | None = None,
 ) -> tuple[CascadeModel, CascadeReport]:
-    """Return `fast` and `exact` in one model that differs from `exact` on few rows, and the report.
+    """Join `fast` and `exact` in one model that differs from `exact` on few rows, and report.
 
     The guarantee holds for the model returned, and for the models returned with ``report.cheaper`` taken by
     themselves: that is decided on rows that take no part in choosing the error. Of a cascade, its fast model
@@ -74,12 +74,8 @@ def join(
     counted multiply-adds; and the result is raced against the exact model. The model that is returned is the
     same.
 
-    Raises
-    ------
-    OptionError
-        The rows are copies of each other, or too few to show as much.
-    UnsupportedError
-        Regression, or models that do not answer the same question.
+    OptionError: the rows are copies of each other, or too few to show as much. UnsupportedError: regression,
+    or models that do not answer the same question.
     """
     options, race, threads = options or CascadeOptions(), setting.race, setting.threads
     if isinstance(fast, CascadeModel):
@@ -147,18 +143,18 @@ class _Answers:
     values: FloatArray | None
 
     def take(self, rows: BoolArray) -> _Answers:
-        """Return the answers for some of the rows."""
+        """The answers for some of the rows."""
         return _Answers(self.labels[rows], None if self.values is None else self.values[rows])
 
     def quality(self, true: FloatArray | None, head: Head) -> Quality:
-        """Return the figures against true labels, where they are known; `head` is the exact model's."""
+        """The figures against true labels, where they are known; `head` is the exact model's."""
         if true is None:
             return Quality()
         return quality(self.labels, true, regression=False, decisions=self.values, sides=head.sides)
 
 
 def _either(answered: BoolArray, of_fast: _Answers, of_exact: _Answers) -> _Answers:
-    """Return the labels of the two together, with the fast model answering the rows `answered`."""
+    """The answers of the two together, with the fast model answering the rows `answered`."""
     values = None
     if of_fast.values is not None and of_exact.values is not None:
         values = np.where(answered, of_fast.values, of_exact.values)
@@ -173,7 +169,7 @@ def _speed(
     threads: int,
     fallback: KernelExpansion | None = None,
 ) -> float:
-    """Return how many times as fast as the exact model `model` answers `rows`, repeated if they are few."""
+    """How many times as fast as the exact model `model` answers `rows`, repeated if they are few."""
     rows = rows.take(np.resize(np.arange(len(rows)), max(RACED_ROWS, len(rows))))
     return race(
         lambda: answer(exact, rows, threads=threads),
@@ -190,7 +186,7 @@ def _measured(
     targets: FloatArray | None,
     per_class: bool,
 ) -> dict[str, Any]:
-    """Return the counts and scores of a report, also of the classes; `head` is the exact model's."""
+    """The counts and scores of a report, also of the classes; `head` is the exact model's."""
     answered, measured = found.margin > chosen.error, chosen.measured
     deciding, wrong = int(np.count_nonzero(chosen.deciding)), answered & found.differing
     of_both, names = _either(answered, of_fast, of_exact).take(measured), _class_labels(head)
@@ -198,12 +194,13 @@ def _measured(
     # Labels of which none is the model's say nothing.
     known = targets is not None and np.isin(targets, names).any()
     true = targets[measured] if known and targets is not None else None
-    kept = {score.label: score for score in class_scores(of_both.labels, of_exact.labels, names)}
-    before: dict[float, ClassScore] = {}
-    after: dict[float, ClassScore] = {}
-    if true is not None:
-        before = {score.label: score for score in class_scores(of_exact.labels, true, names)}
-        after = {score.label: score for score in class_scores(of_both.labels, true, names)}
+
+    def by_class(labels: FloatArray, target: FloatArray | None) -> dict[float, ClassScore]:
+        scores = () if target is None else class_scores(labels, target, names)
+        return {score.label: score for score in scores}
+
+    kept = by_class(of_both.labels, of_exact.labels)
+    before, after = by_class(of_exact.labels, true), by_class(of_both.labels, true)
     return {
         "rows": len(answered),
         "rows_choosing": len(answered) - deciding,
@@ -232,12 +229,12 @@ def _measured(
 
 
 def _class_labels(head: Head) -> FloatArray:
-    """Return the labels that a classifier or a one-class model can give, ascending."""
+    """The labels that a classifier or a one-class model can give, ascending."""
     return np.array([-1.0, 1.0]) if head.labels is None else np.sort(head.labels.astype(np.float64))
 
 
 def _groups(rows: Rows, scaling: Scaling | None, options: CascadeOptions) -> tuple[IntArray, int]:
-    """Return the group of equal rows of each row, and the number of groups; refuse copies, and too few."""
+    """The group of equal rows of each row, and the number of groups; copies and too few are refused."""
     parts = [rows] if scaling is None else scaling.parts(rows)
     group, first = groups_of([key for few in parts for key in row_keys(few)])
     different = len(first)
@@ -268,7 +265,7 @@ def _evaluate(
     labels: FloatArray | None,
     setting: Setting,
 ) -> tuple[Evaluated, _Answers, _Answers]:
-    """Evaluate both models; return what is known of the rows, and the answers of either model."""
+    """Evaluate both models: what is known of the rows, and the answers of either model."""
     n, threads = len(rows), setting.threads
     margin, of_fast, of_exact = np.empty(n), np.empty(n), np.empty(n)
     values: list[FloatArray] = []
@@ -308,7 +305,7 @@ def _evaluate(
 def _by_class(
     found: Evaluated, of_exact: FloatArray, names: FloatArray, options: CascadeOptions
 ) -> Evaluated:
-    """Return `found` with a part for each of the exact model's classes; none may have too few rows."""
+    """Add a part for each of the exact model's classes to `found`; none may have too few rows."""
     least = least_rows(options.max_diff, options.confidence)
     part = np.searchsorted(names, of_exact)
     few = []

@@ -1,33 +1,53 @@
-"""What joining two models found, and how it prints."""
+"""The report of ``cascade``: what joining two models found."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from svmfast.class_scores import ClassScore, KeptLabels, shown_label
+from svmfast.class_scores import ClassScore, Confusion, KeptLabels, shown_label
 from svmfast.display import count
+from svmfast.figures import Figures, computed, figure
 from svmfast.methods.common.error_statement import labels_differing, labels_line
-from svmfast.score import OF_CLASSES, Quality
+from svmfast.score import Quality
 from svmfast.solvers.intervals import clopper_pearson
 
 
+def _of(part: str, name: str, help: str) -> computed:
+    """Declare the figure `name` of the attribute `part`, which may be None."""
+
+    def value(report: Any) -> float | None:
+        found = getattr(report, part)
+        return None if found is None else getattr(found, name)
+
+    return computed.figure(help)(value)
+
+
 @dataclass(frozen=True)
-class ClassChange:
+class ClassChange(Figures):
     """The effect of joining on one class, among the rows that the report measures on."""
 
-    label: float
-    #: Counts against the true labels, of the exact model and of the two together; None if those are unknown.
-    by_exact: ClassScore | None
-    by_both: ClassScore | None
-    #: Rows that the exact model assigns to the class, and the number of these whose label the two change.
-    exact_rows: int
-    labels_differing: int
-    #: Upper limit on the share of `exact_rows` whose label changes; None unless requested.
-    labels_differing_limit_percent: float | None
+    label: float = figure("The label.", value=shown_label)
+    #: Counts against the true labels, of the exact model and of both together; None if those are unknown.
+    by_exact: ClassScore | None  # type: ignore[misc]  # figures look like defaults
+    by_both: ClassScore | None  # type: ignore[misc]
+    exact_rows: int = figure("Rows that the exact model assigns to the class.")
+    labels_differing: int = figure("Those of them whose label the two models together change.")
+    labels_differing_limit_percent: float | None = figure(
+        "Upper limit on their percentage; null without `per_class`."
+    )
+    rows = _of("by_both", "rows", "Rows with this true label; null, as all scores, if it is unknown.")
+    correct_exact = _of("by_exact", "correct", "Those that the exact model recognizes.")
+    recall_exact = _of("by_exact", "recall", "Percent of the class's rows that the exact model recognizes.")
+    precision_exact = _of("by_exact", "precision", "The exact model's precision, in percent.")
+    f1_exact = _of("by_exact", "f1", "The exact model's F1, in percent.")
+    correct = _of("by_both", "correct", "Those that both together recognize.")
+    recall = _of("by_both", "recall", "The recall of both together, in percent.")
+    precision = _of("by_both", "precision", "Their precision, in percent.")
+    f1 = _of("by_both", "f1", "Their F1, in percent.")
 
     def line(self) -> str:
-        """Return the recall before and after, and how many of the exact model's rows change their label."""
+        """The recall before and after, and how many of the exact model's rows change their label."""
         text = f"{shown_label(self.label)!s:<6} "
         if self.by_exact is not None and self.by_both is not None:
             before, after = self.by_exact.recall, self.by_both.recall
@@ -40,66 +60,81 @@ class ClassChange:
         limit = self.labels_differing_limit_percent
         return text if limit is None else f"{text}; guaranteed: at most {limit:.3g}%"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        found: dict[str, Any] = {"label": shown_label(self.label)}
-        found["rows"] = None if self.by_both is None else self.by_both.rows
-        for ending, score in (("_exact", self.by_exact), ("", self.by_both)):
-            for name in ("correct", "recall", "precision", "f1"):
-                found[name + ending] = None if score is None else getattr(score, name)
-        for name in ("exact_rows", "labels_differing", "labels_differing_limit_percent"):
-            found[name] = getattr(self, name)
-        return found
-
 
 @dataclass(frozen=True)
-class CascadeReport:
+class CascadeReport(Figures):
     """The figures of two joined models.
 
     What the two together do is measured on the deciding rows, which took no part in choosing the error; on
     all rows only if all of them were needed to choose it.
     """
 
-    #: All rows, and distinct rows.
-    rows: int
-    different_rows: int
-    #: Rows that chose the error, and the others, which decided whether to join.
-    rows_choosing: int
-    rows_deciding: int
-    max_diff: float
-    confidence: float
-    #: The limit holds within each of the exact model's classes.
-    per_class: bool
-    #: The fast model answers a row if an error of this size in every decision value cannot change its label.
-    error: float
-    #: Rows for which the label of the fast model alone differs from the exact model's.
-    labels_differing_without_fallback: int
-    #: Rows, of all, that the fast model answers; those of them that differ, and how many of these are among
-    #: the rows that chose the error.
-    answered: int
-    labels_differing: int
-    labels_differing_choosing: int
-    #: Rows that the figures are measured on, those of them that the fast model answers, and those of these
-    #: that differ.
-    measured_rows: int
-    measured_answered: int
-    measured_labels_differing: int
-    #: Upper limit, at the given confidence, on the share of rows like these that differ.
-    labels_differing_limit_percent: float
+    rows: int = figure("Rows read.")
+    different_rows: int = figure("Rows without repetitions.")
+    rows_choosing: int = figure("Rows that chose the error.")
+    rows_deciding: int = figure("The others, which decided whether to join.")
+    max_diff: float = figure("The share of rows that may differ.")
+    confidence: float = figure("The requested confidence.")
+    per_class: bool = figure("Whether the limit holds within each of the exact model's classes.")
+    error: float = figure(
+        "The fast model answers a row if an error of this size in every value cannot change its label."
+    )
+    labels_differing_without_fallback: int = figure(
+        "Rows for which the label of the fast model alone differs from the exact model's."
+    )
+    answered: int = figure("Rows that the fast model answers.")
+    labels_differing: int = figure("Those of them whose label differs from the exact model's.")
+    labels_differing_choosing: int = figure("Those among the rows that chose the error.")
+    measured_rows: int = figure("Rows that the figures are measured on: the deciding ones, if there are any.")
+    measured_answered: int = figure("Those of the measured rows that the fast model answers.")
+    measured_labels_differing: int = figure(
+        "Those of the measured rows whose label differs from the exact model's."
+    )
+    labels_differing_limit_percent: float = figure(
+        "Upper limit on the percentage that differs, at the requested confidence."
+    )
     #: Of the exact model and of both together on the measured rows; without true labels, all None.
-    quality_exact: Quality
-    quality: Quality
-    #: By ascending label.
-    classes: tuple[ClassChange, ...]
-    #: Multiply-adds of a row for either model, and on average for both together; None where a model does
-    #: not count them.
-    operations_fast: float | None
-    operations_exact: float
-    operations: float | None
-    #: Whether both together cost less than the exact model alone, measured on the deciding rows.
-    cheaper: bool
-    #: How many times as fast both together are as the exact model; None unless they were raced.
-    speedup_with_fallback: float | None = None
+    quality_exact: Quality  # type: ignore[misc]
+    quality: Quality  # type: ignore[misc]
+    classes: tuple[ClassChange, ...] = figure("Figures of every class, by ascending label.")
+    operations_fast: float | None = figure(
+        "Counted multiply-adds of the fast model for a row; null where a model does not count them.",
+        key="multiply_adds_fast",
+    )
+    operations_exact: float = figure("The same for the exact model.", key="multiply_adds_exact")
+    operations: float | None = figure("The same for both together, on average.", key="multiply_adds")
+    cheaper: bool = figure(
+        "Whether both together cost less than the exact model, measured on the deciding rows."
+    )
+    speedup_with_fallback: float | None = figure(
+        "How many times as fast both together are as the exact model; null unless they were raced.",
+        default=None,
+    )
+    accuracy_exact = _of(
+        "quality_exact", "accuracy", "Percent of rows with the true label, the exact model's."
+    )
+    balanced_accuracy_exact = _of("quality_exact", "balanced_accuracy", "Its mean recall of the classes.")
+    auc_exact = _of("quality_exact", "auc", "Its area under the ROC curve, 0 to 1.")
+    auc_error_exact = _of("quality_exact", "auc_error", "How far that may be from the exact area.")
+    accuracy = _of("quality", "accuracy", "Percent of rows with the true label, of both together.")
+    balanced_accuracy = _of("quality", "balanced_accuracy", "Their mean recall of the classes.")
+    auc = _of("quality", "auc", "Their area under the ROC curve, 0 to 1.")
+    auc_error = _of("quality", "auc_error", "How far that may be from the exact area.")
+
+    @computed.figure("The exact model's confusion table.")
+    def confusion_exact(self) -> Confusion | None:
+        """The exact model's confusion table."""
+        return self.quality_exact.confusion
+
+    @computed.figure("The confusion table of both together.")
+    def confusion(self) -> Confusion | None:
+        """The confusion table of both together."""
+        return self.quality.confusion
+
+    @computed.figure("measured_labels_differing in percent of the measured rows.")
+    def labels_differing_percent(self) -> float:
+        """Percent of the measured rows whose label differs."""
+        return 100 * self.measured_labels_differing / self.measured_rows
 
     @property
     def kept(self) -> KeptLabels:
@@ -113,62 +148,13 @@ class CascadeReport:
 
     @property
     def deciding(self) -> str:
-        """The figures that decided whether to join."""
+        """What decided whether to join."""
         if not self.rows_deciding:
             return "the models' sizes (all rows are needed to choose the error)"
         return f"the {self.rows_deciding:,} rows that decide"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        values = {name.replace("operations", "multiply_adds"): value for name, value in vars(self).items()}
-        values |= {name: getattr(self, name).as_dict() for name in ("quality_exact", "quality")}
-        for ending, worth in (("_exact", values.pop("quality_exact")), ("", values.pop("quality"))):
-            values |= {name + ending: worth[name] for name in OF_CLASSES if name != "classes"}
-        values["classes"] = [one.to_dict() for one in self.classes]
-        return {
-            **values,
-            "labels_differing_percent": 100 * self.measured_labels_differing / self.measured_rows,
-        }
-
-    def _lines_of_rows(self) -> list[str]:
-        """Describe the rows, the error bound that they chose, and what they show."""
-        n, alone, measured = self.rows, self.labels_differing_without_fallback, self.measured_rows
-        given = f"rows         {n:,} given, {self.different_rows:,} of them distinct"
-        which = "rows, which also chose the error bound"
-        if self.rows_deciding:
-            given += f"; {self.rows_choosing:,} choose the error bound, {self.rows_deciding:,} decide "
-            given += "whether to join and are measured"
-            which = "measured rows, which did not choose the error bound"
-        else:
-            given += "; all are needed to choose the error bound, so none decides whether to join"
-        bound = "0: the fast model may answer every row, because few enough of its labels differ"
-        if self.error:
-            bound = f"{self.error:.6g}: the fast model answers the rows whose label stays the same if every "
-            bound += "decision value is wrong by this much"
-        differing = self.measured_labels_differing
-        share = labels_differing((differing / measured, *clopper_pearson(differing, measured)))
-        return [
-            given,
-            f"fast alone   {100 * alone / n:.3g}% of the labels differ: {alone:,} of the {n:,} rows",
-            f"error bound  {bound}",
-            f"answered     {self.measured_answered:,} of the {count(measured, 'measured row')} by the fast "
-            f"model ({self.measured_answered / measured:.2%}), the others by the exact model",
-            f"labels       {labels_line(share)}: {differing:,} of the {measured:,} {which}",
-            f"guarantee    {self._guarantee()}",
-        ]
-
-    def _guarantee(self) -> str:
-        """State the guarantee, and the rows that it comes from."""
-        choosing, differing = self.rows_choosing, self.labels_differing_choosing
-        origin = f"shown by the {choosing:,} rows that chose the error bound, of which {differing:,} differ"
-        claim = "the limits below hold for all classes at once"
-        if not self.per_class:
-            limit = f"{self.labels_differing_limit_percent:.3g}%"
-            claim = f"at most {limit} of the labels differ on rows like these"
-        return f"with {self.confidence:.4g} confidence {claim}, {origin}"
-
     def lines(self) -> list[str]:
-        """Return the report as text."""
+        """Print the report as text."""
         lines = self._lines_of_rows()
         before, after = self.quality_exact, self.quality
         if after.accuracy is not None:
@@ -189,3 +175,36 @@ class CascadeReport:
         if self.speedup_with_fallback is not None:
             lines.append(f"raced        {self.speedup_with_fallback:.2f} times as fast as the exact model")
         return lines
+
+    def _lines_of_rows(self) -> list[str]:
+        """Describe the rows, the error bound that they chose, and what they show."""
+        n, alone, measured = self.rows, self.labels_differing_without_fallback, self.measured_rows
+        given = f"rows         {n:,} given, {self.different_rows:,} of them distinct"
+        which = "rows, which also chose the error bound"
+        if self.rows_deciding:
+            given += f"; {self.rows_choosing:,} choose the error bound, {self.rows_deciding:,} decide "
+            given += "whether to join and are measured"
+            which = "measured rows, which did not choose the error bound"
+        else:
+            given += "; all are needed to choose the error bound, so none decides whether to join"
+        bound = "0: the fast model may answer every row, because few enough of its labels differ"
+        if self.error:
+            bound = f"{self.error:.6g}: the fast model answers the rows whose label stays the same if every "
+            bound += "decision value is wrong by this much"
+        differing = self.measured_labels_differing
+        share = labels_differing((differing / measured, *clopper_pearson(differing, measured)))
+        claim = "the limits below hold for all classes at once"
+        if not self.per_class:
+            limit = f"{self.labels_differing_limit_percent:.3g}%"
+            claim = f"at most {limit} of the labels differ on rows like these"
+        return [
+            given,
+            f"fast alone   {100 * alone / n:.3g}% of the labels differ: {alone:,} of the {n:,} rows",
+            f"error bound  {bound}",
+            f"answered     {self.measured_answered:,} of the {count(measured, 'measured row')} by the fast "
+            f"model ({self.measured_answered / measured:.2%}), the others by the exact model",
+            f"labels       {labels_line(share)}: {differing:,} of the {measured:,} {which}",
+            f"guarantee    with {self.confidence:.4g} confidence {claim}, shown by the "
+            f"{self.rows_choosing:,} rows that chose the error bound, of which "
+            f"{self.labels_differing_choosing:,} differ",
+        ]

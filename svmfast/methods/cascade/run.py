@@ -11,7 +11,7 @@ from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import MOST_ROWS, CascadeOptions
 from svmfast.methods.cascade.threshold import least_rows
 from svmfast.methods.common.head_score import remark_on_classes
-from svmfast.methods.given import GivenModel, Inputs, Outcome, Setting
+from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import Joining
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
@@ -35,7 +35,10 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
     assert isinstance(exact.model, KernelExpansion), "the declaration says so"
     if fast.identity == exact.identity:
         raise OptionError("`fast` is `exact` itself; expected a faster model")
-    _warn_of_probabilities(fast, exact, exact.model, setting)
+    if exact.model.head.has_probability and (missing := missing_probability(fast.model, exact.model)):
+        setting.warn(
+            f"the result will have no probabilities, though {exact.name} has: {fast.name}: {missing.what}"
+        )
     model, report = join(
         fast.model,
         exact.model,
@@ -67,20 +70,8 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
     return Outcome(model, report)
 
 
-def _warn_of_probabilities(
-    fast: GivenModel, exact: GivenModel, exact_model: KernelExpansion, setting: Setting
-) -> None:
-    """Warn that the result will have no probabilities, though the exact model has."""
-    if exact_model.head.has_probability:
-        missing = missing_probability(fast.model, exact_model)
-        if missing is not None:
-            setting.warn(
-                f"the result will have no probabilities, though {exact.name} has: {fast.name}: {missing.what}"
-            )
-
-
 def joiner(given: Joining) -> CascadeJoiner | None:
-    """Return what joins models; None for regression, and for a limit that no sample can show or need show."""
+    """Make what joins models; None for regression, and for a limit that no sample can show or need show."""
     percent = given.max_percent
     # No sample can show that no label differs; and if all labels may differ, no cascade is needed.
     if given.exact.head.is_regression or not percent or percent >= 100:
@@ -112,7 +103,7 @@ class CascadeJoiner:
             self.options = {**self.options, "rows": len(given.rows)}
 
     def join(self, fast: Model) -> CascadeModel | None:
-        """Return `fast` with the exact model as fallback; None if that is not faster."""
+        """`fast` with the exact model as fallback; None if that is not faster."""
         given = self._given
         model, report = join(
             fast,

@@ -63,7 +63,7 @@ class Chosen:
 
 
 def least_rows(max_diff: float, confidence: float) -> int:
-    """Return how many rows prove a share of at most `max_diff` if none of them differs."""
+    """How many rows prove a share of at most `max_diff` if none of them differs."""
     least = trials_needed(max_diff, confidence)
     while largest_count(least, max_diff, confidence) < 0:  # the two round differently
         least += 1
@@ -106,8 +106,8 @@ def choose(
     limits = []
     for number, (inside, allowed) in enumerate(counted[::2]):
         n = int(np.count_nonzero(~deciding & (found.part == number)))
-        # Where nothing had to be left to the exact model the count itself is the evidence; of several parts
-        # only the allowed counts hold for all at once.
+        # If no row falls back, the observed count is the evidence; of several parts only the allowed counts
+        # hold for all at once.
         seen = int(np.count_nonzero(inside)) if error == 0 and found.parts == 1 else allowed
         limits.append(upper_limit(min(seen, allowed), n, confidence))
     cheaper = _cheaper(found, deciding, rates, cost_fast, cost_exact)
@@ -115,7 +115,7 @@ def choose(
 
 
 def smallest_error(margins: FloatArray, allowed: int) -> float:
-    """Return the error with which at most `allowed` of the differing rows stay the fast model's."""
+    """The error with which at most `allowed` of the differing rows stay the fast model's."""
     if len(margins) <= allowed:
         return 0.0
     return float(np.partition(margins, -1 - allowed)[-1 - allowed])
@@ -147,7 +147,7 @@ def _cheaper(
 
 
 def _beyond_rounding(found: Evaluated, error: float, counted: list[tuple[BoolArray, int]]) -> float:
-    """Return an error large enough that certified_rows, too, leaves at most the allowed number of rows.
+    """An error large enough that certified_rows, too, leaves at most the allowed number of rows.
 
     With one value per class it compares sums of rounded numbers, otherwise the numbers that were compared.
     """

@@ -35,4 +35,8 @@ METHOD = Method(
     run="svmfast.methods.compress.run:run",
     candidates="svmfast.methods.compress.run:candidates",
     color="#D55E00",
+    reports=(
+        "svmfast.methods.compress.report:CompressReport",
+        "svmfast.methods.compress.report:Nothing",
+    ),
 )
