@@ -69,15 +69,13 @@ class FrontierResult:
 
     def lines(self) -> list[str]:
         """Return the recommendation as text."""
-        from svmfast.frontiers.report import verdict
+        from svmfast.frontiers.words import verdict
 
         return verdict(self.report)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures that docs/json.md describes."""
-        from svmfast.frontiers.json_report import as_dict
-
-        return as_dict(self.report)
+        return self.report.to_dict()
 
     def model(self) -> Model:
         """Return the recommended model; raise UnsupportedError if there is none."""
@@ -344,7 +342,6 @@ def _written(
     """Write the reports and the recommended model."""
     from svmfast.frontiers import report
     from svmfast.frontiers.html import as_html
-    from svmfast.frontiers.json_report import as_dict
 
     folder, best = run.folder, found.recommended
     # Scripts rely on this name, whatever the model is; that of an earlier run is gone (Folder.open).
@@ -354,5 +351,5 @@ def _written(
         found = replace(found, copy=os.fspath(place))
     folder.write_bytes("report.html", as_html(found))
     folder.write_bytes("report.md", report.as_markdown(found).encode())
-    folder.write("report.json", document(as_dict(found)))
+    folder.write("report.json", document(found.to_dict()))
     return FrontierResult(found, os.fspath(folder.path), found.copy)

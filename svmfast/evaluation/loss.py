@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from svmfast.figures import Figures, computed, figure
 from svmfast.rows import FloatArray
 from svmfast.score import Quality, ends, percent, quality, values_differing_percent
 from svmfast.solvers.intervals import clopper_pearson, mean_ratio, paired_difference, weighted_sum
@@ -25,7 +28,7 @@ class Estimate:
     high: float
 
     def ends(self, digits: int) -> str:
-        """Return the interval of a percentage as text."""
+        """The interval of a percentage as text."""
         return ends(self.low, self.high, digits)
 
 
@@ -33,57 +36,67 @@ class Estimate:
 NOTHING = Estimate(0.0, 0.0, 0.0)
 
 
+def _value(known: Estimate | None) -> float | None:
+    return None if known is None else known.value
+
+
+def _interval(known: Estimate | None) -> list[float | None] | None:
+    return None if known is None else [known.low, known.high]
+
+
+def of_labels(found: Loss) -> bool:
+    """Whether labels were compared, not values."""
+    return found.labels_differing is not None
+
+
+def of_values(found: Loss) -> bool:
+    return found.labels_differing is None
+
+
+def _estimate(key: str, help: str, of: str, optional: Callable[[Loss], bool]) -> tuple[Any, Any]:
+    """Two figures: an estimate, and its interval."""
+    get = attrgetter(of)
+    return (
+        computed.figure(help, key=key, optional=optional, value=_value)(get),
+        computed.figure("Its 95 % interval.", key=f"{key}_interval", optional=optional, value=_interval)(get),
+    )
+
+
 @dataclass(frozen=True)
-class Loss:
-    """The loss of a model in comparison with the exact model on the same rows.
+class Loss(Figures):
+    """The loss of a model in comparison with the exact model on the same rows."""
 
-    Attributes
-    ----------
-    rows : int
-    quality : Quality
-        The model's quality.
-    labels_differing : int or None
-        Rows whose label is not the exact model's; None for regression.
-    differing : Estimate
-        Share of these rows, in percent. Regression: how much the values differ
-        (:func:`svmfast.score.values_differing_percent`).
-    lost : Estimate or None
-        Accuracy of the exact model minus that of the model, in percentage points. Regression: increase of the
-        mean squared error, in percent of the exact model's. None if the rows have no labels.
-    balanced_lost : Estimate or None
-        Balanced accuracy lost, in percentage points; None for regression and without labels.
-    """
+    rows: int = figure("Rows.")
+    quality: Quality = figure("The model's quality.", spread=True)
+    #: None for regression.
+    labels_differing: int | None = figure("Rows whose label is not the exact model's.", optional=True)
+    #: Share of these rows, in percent; regression: how much the values differ
+    #: (:func:`svmfast.score.values_differing_percent`).
+    differing: Estimate  # type: ignore[misc]  # figures look like defaults
+    #: Accuracy of the exact model minus that of the model, in percentage points; regression: increase of the
+    #: mean squared error, in percent of the exact model's. None if the rows have no labels.
+    lost: Estimate | None  # type: ignore[misc]
+    #: Balanced accuracy lost, in percentage points; None for regression and without labels.
+    balanced_lost: Estimate | None  # type: ignore[misc]
 
-    rows: int
-    quality: Quality
-    labels_differing: int | None
-    differing: Estimate
-    lost: Estimate | None
-    balanced_lost: Estimate | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, with the same names as in ``compare`` where these exist."""
-
-        def with_interval(name: str, known: Estimate | None) -> dict[str, Any]:
-            if known is None:
-                return {name: None, f"{name}_interval": None}
-            return {name: known.value, f"{name}_interval": [known.low, known.high]}
-
-        if self.labels_differing is None:
-            return {
-                "rows": self.rows,
-                **self.quality.as_dict(),
-                **with_interval("values_differing_percent", self.differing),
-                **with_interval("mse_increase_percent", self.lost),
-            }
-        return {
-            "rows": self.rows,
-            **self.quality.as_dict(),
-            "labels_differing": self.labels_differing,
-            **with_interval("labels_differing_percent", self.differing),
-            **with_interval("accuracy_lost_percent", self.lost),
-            **with_interval("balanced_accuracy_lost_percent", self.balanced_lost),
-        }
+    _share, _share_interval = _estimate(
+        "labels_differing_percent", "The same in percent.", "differing", of_labels
+    )
+    _lost, _lost_interval = _estimate(
+        "accuracy_lost_percent", "Percentage points of accuracy that are lost.", "lost", of_labels
+    )
+    _balanced, _balanced_interval = _estimate(
+        "balanced_accuracy_lost_percent", "The same of balanced accuracy.", "balanced_lost", of_labels
+    )
+    _values, _values_interval = _estimate(
+        "values_differing_percent",
+        "Root mean square difference from the exact values in percent of their standard deviation.",
+        "differing",
+        of_values,
+    )
+    _grown, _grown_interval = _estimate(
+        "mse_increase_percent", "Increase of the mean squared error, in percent.", "lost", of_values
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +115,7 @@ def _quality(predicted: FloatArray, target: FloatArray, regression: bool, rankin
 def no_loss(
     predicted: FloatArray, target: FloatArray, *, regression: bool, ranking: Ranking | None = None
 ) -> Loss:
-    """Return the loss of answers that are the exact model's, or are proven to be equal to them."""
+    """The loss of answers that are the exact model's, or are proven to be equal to them."""
     worth = _quality(predicted, target, regression, ranking)
     lost = None if _unknown(target) else NOTHING
     return Loss(len(target), worth, None if regression else 0, NOTHING, lost, None if regression else lost)
@@ -116,21 +129,13 @@ def loss(
     regression: bool,
     ranking: Ranking | None = None,
 ) -> Loss:
-    """Return the loss of `predicted` in comparison with `exact`.
+    """The loss of `predicted` in comparison with `exact`: labels or values of n > 0 rows, ``(n,)``.
 
-    Parameters
-    ----------
-    predicted, exact, target : (n,) float64
-        The model's labels or values, the exact model's, and the true ones, all nan if unknown; n > 0.
-    regression : bool
-    ranking : Ranking, optional
-        For the ROC AUC.
-
-    Notes
-    -----
-    The interval of the share of labels that differ is exact; the others are approximate
-    (:mod:`svmfast.solvers.intervals`). For regression the upper end is infinity with fewer than
-    :data:`svmfast.solvers.intervals.LEAST_FOR_MEANS` rows, and where few rows have most of the error.
+    The true ones, `target`, are all nan if unknown; `ranking` is for the ROC AUC. The interval of the share
+    of labels that differ is exact;
+    the others are approximate (:mod:`svmfast.solvers.intervals`). For regression the upper end is infinity
+    with fewer than :data:`svmfast.solvers.intervals.LEAST_FOR_MEANS` rows, and where few rows have most of
+    the error.
     """
     worth = _quality(predicted, target, regression, ranking)
     if regression:
@@ -152,7 +157,7 @@ def _unknown(target: FloatArray) -> bool:
 
 
 def _lost(worse: np.ndarray, better: np.ndarray, classes: FloatArray | None) -> Estimate:
-    """Return the loss in percentage points, over all rows, or averaged over the classes."""
+    """The loss in percentage points, over all rows, or averaged over the classes."""
     labels = [None] if classes is None else np.unique(classes)
     terms = []
     for label in labels:
@@ -172,7 +177,7 @@ def _loss_of_values(predicted: FloatArray, exact: FloatArray, target: FloatArray
 
 
 def _values_differing(predicted: FloatArray, exact: FloatArray) -> Estimate:
-    """Return :func:`svmfast.score.values_differing_percent` with its interval."""
+    """:func:`svmfast.score.values_differing_percent` with its interval."""
     value = values_differing_percent(predicted, exact)
     if not 0 < value < math.inf:
         return Estimate(value, value, value)

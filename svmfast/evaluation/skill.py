@@ -16,38 +16,22 @@ _ENOUGH_ROWS, _DEVIATIONS = 50, 2.0
 
 @dataclass(frozen=True)
 class Skill:
-    """The improvement of a model's predictions over chance.
-
-    Attributes
-    ----------
-    rows : int
-    share : float
-        Classification: Cohen's kappa, (accuracy - chance) / (1 - chance). Regression: 1 - mean squared error
-        / variance of the targets. At most 1.
-    found, chance : float
-        Accuracy, and that of chance, in percent; regression: mean squared error and variance.
-    some : bool
-        Whether the predictions are better than chance.
-    """
+    """The improvement of a model's predictions over chance."""
 
     rows: int
+    #: Cohen's kappa, (accuracy - chance) / (1 - chance); regression: 1 - mean squared error / variance of the
+    #: targets. At most 1.
     share: float
+    #: Accuracy, and that of chance, in percent; regression: mean squared error and variance.
     found: float
     chance: float
+    #: The predictions are better than chance.
     some: bool
 
 
 def skill(predicted: FloatArray, target: FloatArray, *, regression: bool) -> Skill:
-    """Return the improvement of predictions over chance.
+    """The improvement of n > 0 predictions over chance.
 
-    Parameters
-    ----------
-    predicted, target : (n,) float64
-        n > 0.
-    regression : bool
-
-    Notes
-    -----
     Chance means that the predicted labels are randomly permuted. The variance of the number of correct ones
     is that of Hoeffding's combinatorial central limit theorem (Annals of Mathematical Statistics 22, 1951).
     If all targets are of one class, chance cannot be distinguished from skill, and any correct label counts

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from svmfast.evaluation.words import faster, percent
+from svmfast.evaluation.loss import Estimate
+from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import Point
-from svmfast.frontiers.report import Frontier, figure, legend, origins, title, verdict
-from svmfast.frontiers.words import differing, differing_within, spent, why_not
+from svmfast.frontiers.report import Frontier, columns, legend, origins, title
+from svmfast.frontiers.words import differing, differing_within, spent, verdict, why_not
 from svmfast.methods.registry import methods
 from svmfast.pages.page import Cell, Row, command, page, table, text
 from svmfast.pages.scatter import Axes, Mark, efficient, scatter
@@ -17,7 +19,7 @@ _NEUTRAL = "#7a7f87"
 
 
 def as_html(found: Frontier) -> bytes:
-    """Return the report as one file that needs no other files and no network."""
+    """The report as one file that needs no other files and no network."""
     body = [f"<h1>{text(_headline(found))}</h1>", *_recommendation(found), "<h2>All models</h2>"]
     colors = _colors(found)
     body += _controls(colors)
@@ -59,7 +61,7 @@ def _recommendation(found: Frontier) -> list[str]:
 
 
 def _colors(found: Frontier) -> dict[str, str]:
-    """Return the color of every method in the report, in the registry's order."""
+    """The color of every method in the report, in the registry's order."""
     used = {point.method for point in found.points}
     known = {one.name: one.color for one in methods() if one.name in used}
     return {"exact": _NEUTRAL, **known}
@@ -172,34 +174,20 @@ def _details(point: Point) -> list[str]:
 
 
 def _table(found: Frontier) -> str:
-    scores = ("MSE", "R^2") if found.regression else ("accuracy", "balanced", "lowest recall")
-    heads = ["model", *(scores if found.labelled else ())]
-    cascades = any(point.spent_percent is not None for point in found.points)
-    heads += [
-        "differs",
-        "interval",
-        *(["of allowance"] if cascades else []),
-        "speed-up",
-        "bytes",
-        "certified",
-    ]
+    shown = columns(found, page=True)
     rows = []
     for point in found.points:
-        quality, known = point.confirming.quality, point.confirming.differing
-        figures = [quality.mse, quality.r2]
-        if not found.regression:
-            figures = [quality.accuracy, quality.balanced_accuracy, quality.lowest_recall]
-        figures = figures if found.labelled else []
         reason = why_not(point, found.points[0], found.limits, found.choice, found.class_names)
-        cells = [
-            Cell(point.name, point.name, reason),
-            *(Cell(figure(one) if found.regression else percent(one, 2), one) for one in figures),
-            Cell(percent(known.value, 3), known.value),
-            Cell(known.ends(3), known.high),
-            *([Cell(percent(point.spent_percent, 0), point.spent_percent)] if cascades else []),
-            Cell(faster(point.speed), point.speed.ratio),
-            Cell(f"{point.n_bytes:,}", point.n_bytes),
-            Cell(percent(point.certified_percent, 2), point.certified_percent),
-        ]
-        rows.append(Row(cells, point.method, point is found.recommended))
-    return table(heads, rows)
+        figures = [(one, one.value(point)) for one in shown]
+        cells = [Cell(one.words(value), _key(value)) for one, value in figures]
+        rows.append(
+            Row([Cell(point.name, point.name, reason), *cells], point.method, point is found.recommended)
+        )
+    return table(["model", *(one.head for one in shown)], rows)
+
+
+def _key(value: Any) -> float | None:
+    """The number by which a column is sorted."""
+    if isinstance(value, Estimate):
+        return value.high
+    return value.ratio if isinstance(value, Speed) else value

@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from svmfast.class_scores import LostClass
+from svmfast.class_scores import LostClass, shown_label
 from svmfast.evaluation.loss import Estimate, Loss
 from svmfast.evaluation.timing import Speed
+from svmfast.figures import Figures, computed, figure
 
 #: Speed-ups below this are not worth another model.
 GAIN = 1.5
@@ -26,65 +27,55 @@ ERROR = 0.05
 SPARES = 3
 
 
+def _labels(lost: Sequence[LostClass]) -> list[float | int]:
+    return [shown_label(label) for label in sorted({one.score.label for one in lost})]
+
+
 @dataclass(frozen=True)
-class Point:
-    """A measured model, alone or with the exact model as fallback.
+class Point(Figures):
+    """A measured model, alone or with the exact model as fallback."""
 
-    Attributes
-    ----------
-    name : str
-        Such as ``compress-125``, or ``approximate-3 + exact`` with the exact model as fallback.
-    method : str
-        ``exact``, or the name of a method.
-    choosing, confirming : Loss
-        Losses on the rows that select the model to recommend, and on those that confirm it.
-    n_bytes : int
-        Total size of the files that a prediction needs.
-    speed : Speed
-        Relative to the exact model's, from parsed rows to labels.
-    rows_per_second : float
-    linear_cost : float
-        Time divided by that of a linear model.
-    linear_cost_counted : float or None
-        Multiply-adds divided by a linear model's; None if the kind of model does not count them.
-    certified_percent : float or None
-        Confirming rows whose label is provably the exact model's.
-    skilled : bool
-        Whether the model is better than chance on the choosing rows.
-    lost_choosing, lost_confirming : tuple of LostClass
-        The classes that the model loses on these rows.
-    build_seconds : float or None
-    command, use : str or None
-        The commands that make the file and that predict with it; None for the exact model.
-    allowance_percent : float or None
-        For a cascade, the percentage of labels that may differ: the limit for which its threshold was chosen.
-        None for other models.
-    """
-
-    name: str
-    method: str
-    choosing: Loss
-    confirming: Loss
-    n_bytes: int
-    speed: Speed
-    rows_per_second: float
-    linear_cost: float
-    linear_cost_counted: float | None
-    certified_percent: float | None = None
+    #: Such as ``compress-125``, or ``approximate-3 + exact`` with the exact model as fallback.
+    name: str = figure("The model's name; the file's too.")
+    method: str = figure("The method that made it; exact: the exact model.")
+    choosing: Loss = figure("Losses on the rows that select the model to recommend.")
+    confirming: Loss = figure("Losses on the rows that confirm it.")
+    n_bytes: int = figure("Total size of the files that a prediction needs.", key="bytes")
+    speed: Speed = figure("Relative to the exact model's, from parsed rows to labels.", spread=True)
+    rows_per_second: float = figure("Rows predicted per second.")
+    linear_cost: float = figure("Time divided by that of a linear model.")
+    linear_cost_counted: float | None = figure(
+        "Multiply-adds divided by a linear model's; null if the kind of model does not count them."
+    )
+    certified_percent: float | None = figure(
+        "Percent of the confirming rows whose label is provably the exact model's.", default=None
+    )
+    #: Better than chance on the choosing rows.
     skilled: bool = True
     lost_choosing: tuple[LostClass, ...] = ()
     lost_confirming: tuple[LostClass, ...] = ()
-    build_seconds: float | None = None
-    command: str | None = None
-    use: str | None = None
-    allowance_percent: float | None = None
+    build_seconds: float | None = figure("Time to make it.", default=None)
+    command: str | None = figure("The command that makes the file.", default=None)
+    use: str | None = figure("The command that predicts with it.", default=None)
+    allowance_percent: float | None = figure(
+        "Of a cascade: percent of labels that may differ, for which its threshold was chosen; else null.",
+        default=None,
+    )
 
-    @property
+    @computed.figure("The part of its allowance, in percent, that a cascade spent on the confirming rows.")
     def spent_percent(self) -> float | None:
         """The part of its allowance, in percent, that a cascade spent on the confirming rows; else None."""
         if not self.allowance_percent:
             return None
         return 100 * self.confirming.differing.value / self.allowance_percent
+
+    @computed.figure(
+        "Labels of the classes that it loses on the choosing or the confirming rows.",
+        key="lost_classes",
+        value=_labels,
+    )
+    def _lost(self) -> tuple[LostClass, ...]:
+        return (*self.lost_choosing, *self.lost_confirming)
 
     @property
     def cost(self) -> float:
@@ -93,32 +84,34 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits on the recommended model; None means no limit.
+class Limits(Figures):
+    """Limits on the recommended model; None means no limit."""
 
-    Attributes
-    ----------
-    max_diff_percent : float or None
-        Percent of the labels that may differ from the exact model's; regression: root mean square difference
-        divided by the standard deviation of the exact model's values.
-    max_loss_percent : float or None
-        Percentage points of accuracy that may be lost; regression: percent by which the mean squared error
-        may grow.
-    max_bytes, max_operations : int or None, float or None
-    balanced : bool
-        Whether `max_loss_percent` refers to balanced accuracy, and limits on size or cost alone choose by it.
-    regression : bool
-    lost_classes : bool
-        Whether a model may be recommended that loses a class.
-    """
-
-    max_diff_percent: float | None = None
-    max_loss_percent: float | None = None
-    max_bytes: int | None = None
-    max_operations: float | None = None
+    max_diff_percent: float | None = figure(
+        "Percent of the labels that may differ from the exact model's; regression: root mean square "
+        "difference in percent of the standard deviation of the exact model's values.",
+        default=None,
+    )
+    max_loss_percent: float | None = figure(
+        "Percentage points of accuracy that may be lost; regression: percent by which the mean squared error "
+        "may grow.",
+        default=None,
+    )
+    max_bytes: int | None = figure("Most bytes.", default=None)
+    max_operations: float | None = figure(
+        "Most multiply-adds, as a multiple of a linear model's.", default=None
+    )
+    #: `max_loss_percent` refers to balanced accuracy, and limits on size or cost alone choose by it.
     balanced: bool = False
     regression: bool = False
-    lost_classes: bool = False
+    lost_classes: bool = figure(
+        "Whether a model may be recommended that loses a class.", key="lose_classes", default=False
+    )
+
+    @computed.figure("The score that is limited: accuracy, balanced-accuracy or mse.")
+    def metric(self) -> str:
+        """The score that `max_loss_percent` limits."""
+        return "mse" if self.regression else "balanced-accuracy" if self.balanced else "accuracy"
 
     @property
     def of_quality(self) -> bool:
@@ -131,16 +124,16 @@ class Limits:
         return not self.of_quality and (self.max_bytes, self.max_operations) != (None, None)
 
     def lost(self, loss: Loss) -> Estimate | None:
-        """Return the figure that `max_loss_percent` limits; None without labels."""
+        """The figure that `max_loss_percent` limits; None without labels."""
         return loss.balanced_lost if self.balanced and loss.balanced_lost is not None else loss.lost
 
     def fits(self, point: Point) -> bool:
-        """Return whether `point` is small and cheap enough."""
+        """Whether `point` is small and cheap enough."""
         pairs = ((point.n_bytes, self.max_bytes), (point.cost, self.max_operations))
         return all(limit is None or value <= limit for value, limit in pairs)
 
     def shown_by(self, loss: Loss, test: int = 1) -> bool:
-        """Return whether these rows show that the limits are met, if this is the `test`-th model tested.
+        """Whether these rows show that the limits are met, if this is the `test`-th model tested.
 
         The upper ends of the intervals must be within the limits. The probability that an upper end is too
         low is ERROR / 2 for the first test and is halved by each further one, which takes an interval that
@@ -177,7 +170,7 @@ class Limits:
 
 
 def pareto(points: Sequence[Point]) -> list[bool]:
-    """Return which points are on the Pareto front of agreement with the exact model, speed and size.
+    """Which points are on the Pareto front of agreement with the exact model, speed and size.
 
     A point is dominated by one that is at least as good in all three and better in one. Agreement is measured
     on the confirming rows.
@@ -199,13 +192,13 @@ KEYS: dict[str, Callable[[Point], float]] = {
 
 
 def keys(limits: Limits) -> list[str]:
-    """Return the names of the :data:`KEYS` that decide, the first one first."""
+    """The names of the :data:`KEYS` that decide, the first one first."""
     balanced, *others = KEYS
     return [*([balanced] if limits.balanced else []), *others]
 
 
 def unmet(point: Point, exact: Point, limits: Limits) -> str | None:
-    """Return the first requirement for a recommendation that `point` does not meet, or None.
+    """The first requirement for a recommendation that `point` does not meet, or None.
 
     The confirming rows play no part.
     """
@@ -223,26 +216,18 @@ def unmet(point: Point, exact: Point, limits: Limits) -> str | None:
 
 @dataclass(frozen=True)
 class Choice:
-    """The recommendation.
-
-    Attributes
-    ----------
-    recommended : Point or None
-        None recommends the exact model.
-    refused : tuple of (Point, str)
-        The models that were chosen before it and that the confirming rows refused: because of their
-        ``answers`` or their ``classes``.
-    undecided : tuple of Point
-        Models that are perhaps faster; timing could not decide.
-    """
+    """The recommendation; None recommends the exact model."""
 
     recommended: Point | None = None
+    #: The models that were chosen before it and that the confirming rows refused: because of their
+    #: ``answers`` or their ``classes``.
     refused: tuple[tuple[Point, str], ...] = ()
+    #: Models that are perhaps faster; timing could not decide.
     undecided: tuple[Point, ...] = ()
 
 
 def choose(points: Sequence[Point], limits: Limits) -> Choice:
-    """Return the model to recommend among `points`, of which the first is the exact model.
+    """Choose the model to recommend among `points`, of which the first is the exact model.
 
     The models that meet all requirements (:func:`unmet`) compete: those about as fast as the fastest, or all
     if only size and cost are limited. The best of them by :func:`keys` is recommended if the confirming rows
@@ -266,7 +251,7 @@ def choose(points: Sequence[Point], limits: Limits) -> Choice:
 
 
 def best_of_the_rest(points: Sequence[Point], limits: Limits) -> Point | None:
-    """Return the best model beyond the limits that is faster or smaller than the exact model, or None.
+    """The best model beyond the limits that is faster or smaller than the exact model, or None.
 
     Among the models that are small and cheap enough, this is the best by :func:`keys`, if possible one that
     loses no class; if there are none, it is the smallest.
@@ -283,12 +268,12 @@ def best_of_the_rest(points: Sequence[Point], limits: Limits) -> Point | None:
 
 
 def is_faster(point: Point) -> bool:
-    """Return whether a model is faster than the exact one, as far as its samples tell."""
+    """Whether a model is faster than the exact one, as far as its samples tell."""
     return point.speed.ratio >= GAIN and (point.speed.low > 1 or math.isinf(point.speed.high))
 
 
 def as_fast_as_the_fastest(points: Sequence[Point]) -> list[Point]:
-    """Return the points that are about as fast as the fastest, or that perhaps are."""
+    """The points that are about as fast as the fastest, or that perhaps are."""
     first = max(points, key=lambda p: (p.speed.low, p.speed.ratio, p.name))
 
     def as_fast(point: Point) -> bool:
@@ -300,13 +285,13 @@ def as_fast_as_the_fastest(points: Sequence[Point]) -> list[Point]:
 
 
 def decided(one: Point, other: Point) -> bool:
-    """Return whether timing has decided which of two models is faster, or that they are equally fast."""
+    """Whether timing has decided which of two models is faster, or that they are equally fast."""
     a, b = one.speed, other.speed
     return one is other or (a.narrow and b.narrow) or a.high < AS_FAST * b.low or b.high < AS_FAST * a.low
 
 
 def contenders(points: Sequence[Point], limits: Limits) -> list[Point]:
-    """Return the models whose speeds decide, as far as is known, and the next fastest as spares."""
+    """The models whose speeds decide, as far as is known, and the next fastest as spares."""
     exact, *others = points
     fit = [p for p in others if unmet(p, exact, limits) in (None, "speed")]
     if not fit or limits.of_size_alone:

@@ -1,17 +1,88 @@
-"""The sentences of a recommendation: gains, losses and the rule."""
+"""The recommendation in sentences: gains, losses, reasons and the rule."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from svmfast.class_scores import LostClass, class_word
-from svmfast.display import count
+from svmfast.class_scores import MAX_LINES, LostClass, class_word
+from svmfast.display import count, shell_line
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
-from svmfast.frontiers.pareto import AS_FAST, GAIN, KEYS, Choice, Limits, Point, keys, unmet
+from svmfast.frontiers.pareto import AS_FAST, GAIN, KEYS, Choice, Limits, Point, best_of_the_rest, keys, unmet
 from svmfast.score import interval_text
 from svmfast.solvers.intervals import CONFIDENCE, LEAST_FOR_MEANS, clopper_pearson, trials_needed
+
+if TYPE_CHECKING:
+    from svmfast.frontiers.report import Frontier
+
+
+def verdict(found: Frontier) -> list[str]:
+    """The lines of the recommendation: the model, its losses, and the command that makes it."""
+    exact, best, limits = found.points[0], found.recommended, found.limits
+    few = too_few_rows(found.points, limits)
+    few_lines = [] if few is None else [f"too few rows: {few}"]
+    if best is None:
+        if found.choice.refused:
+            why = f"the confirming rows show no model to be within the limits ({limits})"
+        else:
+            shown_within = "shown to be " * limits.of_quality
+            why = f"no candidate is {shown_within}within the limits ({limits})"
+            why += " and faster" * limits.fits(exact)
+        instead = "the exact model as it is" if limits.fits(exact) else "none, not the exact model either"
+        lines = [f"recommended: {instead}; {why}"]
+        lines += _refusals(found) + few_lines
+        if (rest := best_of_the_rest(found.points, limits)) is not None:
+            lines.append(f"best beyond the limits: {rest.name}, {best_beyond(rest)}")
+            lines += [f"lost class: {lost_class(one, found.class_names)}" for one in rest.lost_choosing[:1]]
+        return lines + _hidden_by_accuracy(exact, found) + _left_out(found)
+    first, *scores = losses(best, exact, limits)
+    lines = [
+        f"recommended: {best.name}, {gain(best.speed, best, exact)}{undecided(found.choice)}",
+        f"{'confirmed' if limits.of_quality else 'measured'}: {first}",
+        *(f"quality: {text}" for text in scores),
+    ]
+    if (note := timing(best.speed)) is not None:
+        lines.append(f"timing: {note}")
+    lines += few_lines + _hidden_by_accuracy(best, found) + _refusals(found) + _left_out(found)
+    lines += [f"rule: {rule(limits)}", f"made by: {best.command}"]
+    if found.copy is not None:
+        words = ["svmfast", "predict", "DATA", found.copy, "OUT", *["--unlabelled"] * found.unlabelled]
+        lines.append(f"used by: {shell_line(words)}")
+    return lines
+
+
+def _refusals(found: Frontier) -> list[str]:
+    """Lines on the models that the confirming rows refused."""
+    refused = found.choice.refused
+    lines = [
+        f"refused: {point.name}, {refusal(point, by, found.limits, found.class_names)}"
+        for point, by in refused[:MAX_LINES]
+    ]
+    return lines + [f"refused: {len(refused) - MAX_LINES:,} more"] * (len(refused) > MAX_LINES)
+
+
+def _left_out(found: Frontier) -> list[str]:
+    """A line on the candidates that the time limit left out, if any."""
+    late = sum(one.late for one in found.missing)
+    if not late:
+        return []
+    return [
+        f"not everything was tried: the time limit left out {count(late, 'candidate')}; run again to continue"
+    ]
+
+
+def _hidden_by_accuracy(point: Point, found: Frontier) -> list[str]:
+    """Lines on the classes that `point` loses, and on others with a recall far below the accuracy."""
+    lost = {one.score.label: one for one in point.lost_confirming}
+    quality = point.confirming.quality
+    rest = replace(quality, classes=tuple(one for one in quality.classes if one.label not in lost))
+    lines = [f"lost class: {lost_class(one, found.class_names)}" for one in list(lost.values())[:MAX_LINES]]
+    if len(lost) > MAX_LINES:
+        lines.append(f"lost classes: {len(lost) - MAX_LINES:,} more")
+    return lines + [f"remark: {line}" for line in rest.neglected_lines(found.class_names)]
 
 
 def gain(speed: Speed, point: Point, exact: Point) -> str:
@@ -29,7 +100,7 @@ def gain(speed: Speed, point: Point, exact: Point) -> str:
 
 
 def undecided(choice: Choice) -> str:
-    """Return what timing left open about the recommended model, to end the first line; empty if nothing."""
+    """What timing left open about the recommended model, to end the first line; empty if nothing."""
     best = choice.recommended
     if best is None:
         return ""
@@ -41,7 +112,7 @@ def undecided(choice: Choice) -> str:
 
 
 def timing(speed: Speed) -> str | None:
-    """Return a remark if a speed is uncertain."""
+    """A remark if a speed is uncertain."""
     if not math.isfinite(speed.high):
         return "too few samples for an interval; give a longer `time_limit`"
     if speed.processor:
@@ -74,7 +145,7 @@ def differing_within(loss: Loss) -> str:
 
 
 def too_few_rows(points: Sequence[Point], limits: Limits) -> str | None:
-    """Return a remark if the rows cannot show the limit even where no label differs."""
+    """A remark if the rows cannot show the limit even where no label differs."""
     exact, *others = points
     rows, limit = min(exact.choosing.rows, exact.confirming.rows), limits.max_diff_percent
     if limits.regression and limits.of_quality and rows < LEAST_FOR_MEANS:
@@ -164,7 +235,7 @@ def rule(limits: Limits) -> str:
 
 
 def _where(limits: Limits) -> str:
-    """Return where the limits on the answers must hold; empty if a proof is required."""
+    """Where the limits on the answers must hold; empty if a proof is required."""
     return " on the choosing rows, interval included" * (limits.max_diff_percent != 0)
 
 
@@ -201,7 +272,7 @@ def why_not(
     choice: Choice,
     names: Mapping[float, str] | None = None,
 ) -> str:
-    """Return why `point` is not recommended, or that it is."""
+    """Why `point` is not recommended, or that it is."""
     best = choice.recommended
     if point is best:
         return "recommended"
@@ -231,14 +302,14 @@ def why_not(
 
 
 def refusal(point: Point, by: str, limits: Limits, names: Mapping[float, str] | None = None) -> str:
-    """Return why the confirming rows refused a model."""
+    """Why the confirming rows refused a model."""
     if by == "classes":
         return f"{lost_class(point.lost_confirming[0], names)} on the confirming rows"
     return beyond(point.confirming, limits, "confirming")
 
 
 def beyond(loss: Loss, limits: Limits, rows: str) -> str:
-    """Return how far the answers are beyond the limits, or that these rows do not show that they are not."""
+    """How far the answers are beyond the limits, or that these rows do not show that they are not."""
     known, most = loss.differing, limits.max_diff_percent
     if most == 0 and known.value == 0 < known.high:
         return f"no label differs on the {rows} rows, but this is not proven for other rows"

@@ -17,7 +17,6 @@ from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
 from svmfast.evaluation.words import aligned, times
 from svmfast.frontiers.html import as_html
-from svmfast.frontiers.json_report import as_dict
 from svmfast.frontiers.pareto import Choice, Limits, Point, choose
 from svmfast.frontiers.report import (
     Frontier,
@@ -28,8 +27,8 @@ from svmfast.frontiers.report import (
     cells,
     legend,
     origins,
-    verdict,
 )
+from svmfast.frontiers.words import verdict
 from svmfast.score import Quality, quality
 
 EVEN, UNEVEN, UNKNOWN = Speed(8.0, 7.8, 8.2, 9), Speed(8.0, 2.0, 20.0, 40), Speed(8.0, 0.0, math.inf, 2)
@@ -97,7 +96,7 @@ def test_an_undecided_race_is_in_the_first_line() -> None:
     points = [*one.points, *rivals]
     one = replace(one, points=points, on_front=[True] * 6, choice=choose(points, Limits(0.5)))
     assert verdict(one)[0].endswith("; timing did not decide between it and a, b and 2 others")
-    assert as_dict(one)["undecided"] == [*"abcd"]
+    assert one.to_dict()["undecided"] == [*"abcd"]
 
 
 def test_the_confirming_rows_decide() -> None:
@@ -111,7 +110,7 @@ def test_the_confirming_rows_decide() -> None:
     for given, chosen in ((points, "next"), (points[:2], None)):
         this = replace(one, points=given, on_front=[True] * len(given), choice=choose(given, Limits(0.5)))
         assert f"refused: compress-9, {reason}the confirming rows" in verdict(this)
-        values = as_dict(this)
+        values = this.to_dict()
         assert values["refused"] == [{"name": "compress-9", "by": "answers"}]
         assert (values["recommended"] or {}).get("name") == chosen
         assert f'<div class="note">{reason}the confirming rows</div>' in as_html(this).decode()
@@ -133,7 +132,7 @@ def test_one_figure_of_speed_everywhere() -> None:
     assert ">7.77x<" in as_html(one).decode()
     assert "compress-9 is 7.77 times as fast" in as_html(one).decode()
     assert verdict(one)[0].startswith("recommended: compress-9, 7.77 times as fast")
-    assert as_dict(one)["recommended"]["speedup"] == as_dict(one)["models"][1]["speedup"] == 7.77
+    assert one.to_dict()["recommended"]["speedup"] == one.to_dict()["models"][1]["speedup"] == 7.77
 
 
 def test_the_page_states_gains_and_why_others_were_not_chosen() -> None:
@@ -304,7 +303,7 @@ def test_processor_time_is_named() -> None:
     one = found(SMALL, Limits(0.5), replace(EVEN, processor=True))
     lines = dict(line.split(": ", 1) for line in verdict(one))
     assert lines["timing"].startswith("processor time, because the wall clock's times varied too much")
-    assert as_dict(one)["recommended"]["speedup_clock"] == "processor"
+    assert one.to_dict()["recommended"]["speedup_clock"] == "processor"
     assert "processor time" in legend(one)
     assert "processor time" not in legend(found(SMALL, Limits(0.5)))
 
@@ -319,13 +318,11 @@ def test_rejected_candidates_are_named_with_their_reason() -> None:
     line = "approximate-2: rejected: 48.6% of the labels differ"
     assert f"\n{line}\n" in as_text(one)
     assert f"- {line}" in as_markdown(one)
-    assert as_dict(one)["missing"][0]["reason"] == line.split(": ", 1)[1]
+    assert one.to_dict()["missing"][0]["reason"] == line.split(": ", 1)[1]
 
 
 def test_reports_are_valid_json_without_nan_and_infinity() -> None:
-    from svmfast.figures import plain
-
-    values = json.loads(json.dumps(plain(as_dict(found(SMALL, Limits(0.5), UNKNOWN))), allow_nan=False))
+    values = json.loads(json.dumps(found(SMALL, Limits(0.5), UNKNOWN).to_dict(), allow_nan=False))
     assert values["recommended"]["speedup_interval"] == [0, None]
     assert values["row_sets"]["trained"] == {"path": "train", "rows": 300, "sampled": 200, "accuracy": 91.5}
     assert [one["name"] for one in values["models"]] == ["exact", "compress-9"]
@@ -352,7 +349,7 @@ def test_a_class_that_the_accuracy_hides_is_named() -> None:
     page = as_html(whole).decode()
     assert line in page
     assert "accuracy 99%, balanced accuracy 50%, ROC AUC 1.0000" in page
-    confirming = as_dict(whole)["models"][1]["confirming"]
+    confirming = whole.to_dict()["models"][1]["confirming"]
     assert (confirming["auc"], confirming["confusion"]["counts"]) == (1.0, [[990, 0], [10, 0]])
     assert [one["recall"] for one in confirming["classes"]] == [100.0, 0.0]
 
@@ -425,7 +422,7 @@ def test_the_marker_of_a_cascade_shows_the_spent_share_of_its_allowance() -> Non
         (-size * math.sin(angle), -size * math.cos(angle)), abs=0.11
     )
     assert y - top == pytest.approx(size, abs=0.06)
-    assert as_dict(one)["models"][1]["spent_percent"] == pytest.approx(60)
+    assert one.to_dict()["models"][1]["spent_percent"] == pytest.approx(60)
     assert "of allowance" in as_markdown(one)
     plain = as_html(found(SMALL, Limits(0.5))).decode()
     assert "allowance that it spent" not in plain

@@ -25,7 +25,7 @@ def test_figures_of_labels() -> None:
     assert found.balanced_lost is not None
     # Recall 7/8 and 2/2 before, 8/8 and 1/2 after.
     assert found.balanced_lost.value == pytest.approx(50 * ((7 / 8 - 1) + (1 - 1 / 2)))
-    values = found.as_dict()
+    values = found.to_dict()
     assert values["labels_differing_percent"] == 20
     assert values["labels_differing_percent_interval"] == [found.differing.low, found.differing.high]
     assert values["accuracy_lost_percent"] == 0
@@ -41,7 +41,7 @@ def test_figures_of_values() -> None:
     assert found.lost.value == pytest.approx(300)  # 0.04 for 0.01
     assert found.differing.value == pytest.approx(100 * 0.1 / exact.std())
     assert found.labels_differing is None
-    values = found.as_dict()
+    values = found.to_dict()
     assert set(values) == {
         "rows", "mse", "scc", "rmse", "mae", "r2", "values_differing_percent",
         "values_differing_percent_interval", "mse_increase_percent", "mse_increase_percent_interval",
