@@ -25,45 +25,45 @@ MEMORY = 2 << 30
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a command, and the keyword argument of its Python function.
+    """An option or argument of a command, and the keyword argument of its Python function."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in Python and in reports.
-    value : Value
-    default : object
-    help : str
-        One or two sentences.
-    flags : tuple of str
-        Its flags on the command line, the longest last.
-    metavar : str or None
-        Placeholder for its value in help; None uses that of `value`.
-    shown : str or None
-        The default as help shows it; None shows `default` itself.
-    """
-
+    #: Its name in Python and in reports.
     name: str
     value: Value
-    default: Any
-    help: str
-    flags: tuple[str, ...]
-    metavar: str | None
-    shown: str | None
+    default: Any = None
+    #: One or two sentences.
+    help: str = ""
+    #: Its flags on the command line, the longest last; none for an argument.
+    flags: tuple[str, ...] = ()
+    #: Placeholder for its value in help; None uses that of `value`.
+    metavar: str | None = None
+    #: The default as help shows it; None shows `default` itself.
+    shown: str | None = None
+    required: bool = False
+    #: Whether it may be given several times.
+    many: bool = False
+    #: The option without which this one is refused on the command line.
+    only_with: str | None = None
+    #: A switch of this kind is one of several that give the option `sets` its word.
+    sets: str | None = None
 
     def check(self, given: Any) -> Any:
         """Check `given`, and return it as a value of this option.
 
         Raises
         ------
-        WrongTypeError
-            `given` has a wrong type.
-        OptionError
-            `given` is not an allowed value.
+        WrongTypeError, OptionError
         """
         if given is None and self.default is None:
             return None
         return checked(f"`{self.name}`", given, self.value)
+
+    @property
+    def called(self) -> str:
+        """Its name in messages of the command line: DATA, --data."""
+        if not self.flags:
+            return (self.metavar or self.name).upper().strip("[]").removesuffix("...")
+        return max((flag.partition("/")[0] for flag in self.flags), key=len)
 
 
 def option(
@@ -73,35 +73,55 @@ def option(
     *flags: str,
     metavar: str | None = None,
     shown: str | None = None,
+    required: bool = False,
+    only_with: str | None = None,
+    sets: str | None = None,
 ) -> Any:
-    """Return a dataclass field that is an option.
+    """Return a dataclass field that is an option, with the attributes of :class:`Option`.
 
-    Parameters
-    ----------
-    default : object
-    value : Value
-    help : str
-    *flags : str
-        Such as ``-B``. If none of them is long, a name of more than one letter is made into a long flag.
-    metavar, shown : str, optional
+    If none of the flags is long, a name of more than one letter is made into a long flag.
     """
-    return dataclasses.field(default=default, metadata={_KEY: (value, help, flags, metavar, shown)})
+    about = {"value": value, "help": help, "flags": flags, "metavar": metavar, "shown": shown}
+    about |= {"required": required, "only_with": only_with, "sets": sets}
+    return dataclasses.field(default=default, metadata={_KEY: about})
 
 
-def options_of(cls: type) -> tuple[Option, ...]:
-    """Return the options of an options class in the order of its help: its own, then inherited ones."""
+def argument(
+    value: Value,
+    *,
+    default: Any = None,
+    required: bool = True,
+    many: bool = False,
+    metavar: str | None = None,
+) -> Any:
+    """Return a dataclass field that is an argument of a command."""
+    about = {"value": value, "flags": None, "required": required, "many": many, "metavar": metavar}
+    return dataclasses.field(default=default, metadata={_KEY: about})
+
+
+def options_of(*classes: type) -> tuple[Option, ...]:
+    """The options of these classes in the order of the help: of each its own, then inherited ones."""
     found = []
-    for field in dataclasses.fields(cls):
-        if _KEY not in field.metadata:
-            continue
-        value, text, flags, metavar, words = field.metadata[_KEY]
-        # A class weight has svm-train's flag only, because the label is part of it: -w1.
-        lengthens = len(field.name) > 1 and not isinstance(value, Weights)
-        if lengthens and not any(flag.startswith("--") for flag in flags):
-            flags = (*flags, "--" + field.name.rstrip("_").replace("_", "-"))
-        found.append(Option(field.name, value, field.default, text, flags, metavar, words))
-    inherited = {name for base in cls.__mro__[1:] for name in getattr(base, "__annotations__", {})}
-    return tuple(sorted(found, key=lambda one: one.name in inherited))
+    for cls in classes:
+        inherited = {name for base in cls.__mro__[1:] for name in getattr(base, "__annotations__", {})}
+        fields = (field for field in dataclasses.fields(cls) if _KEY in field.metadata)
+        found += [_option(field) for field in sorted(fields, key=lambda one: one.name in inherited)]
+    return tuple(found)
+
+
+def _option(field: dataclasses.Field[Any]) -> Option:
+    about = dict(field.metadata[_KEY])
+    flags = about.pop("flags")
+    if flags is None:
+        flags = ()
+    # A class weight has svm-train's flag only, because the label is part of it: -w1.
+    elif (
+        len(field.name) > 1
+        and not isinstance(about["value"], Weights)
+        and not any(flag.startswith("--") for flag in flags)
+    ):
+        flags = (*flags, "--" + field.name.rstrip("_").replace("_", "-"))
+    return Option(field.name, default=field.default, flags=flags, **about)
 
 
 def made(cls: type[T], given: Mapping[str, Any]) -> T:
@@ -223,14 +243,14 @@ class Reading:
     )
     features: tuple[str, ...] | None = option(
         None,
-        Names(),
+        Names(or_file=True),
         "The columns of a table that hold the features, in this order; @FILE: one name per line.",
         metavar="A,B,...|@FILE",
         shown="those named in the model, else all others",
     )
     exclude: tuple[str, ...] | None = option(
         None,
-        Names(),
+        Names(or_file=True),
         "Columns of a table that are not features, such as an identifier; @FILE: one name per line.",
         metavar="A,B,...|@FILE",
     )

@@ -18,17 +18,18 @@ import click
 from every_command import INPUTS, OUTPUTS, RUNS
 from meaning import FROZEN
 
-from svmfast.cli.files import Input, Output
+from svmfast.cli.command import Typed
 from svmfast.cli.main import program
-from svmfast.cli.units import Typed
 from svmfast.values import (
     Bytes,
     Duration,
     Grid,
+    InputFile,
     Multiple,
     Names,
     Numbered,
     OnOff,
+    OutputFile,
     Real,
     Share,
     Value,
@@ -157,7 +158,7 @@ class _Set:
             if set(option.opts) & set(FLAVOURS.values()):
                 mine = bool(self.flavour) and FLAVOURS[self.flavour] in option.opts
                 given = mine != (chance.random() < 0.03)
-            elif isinstance(option.type, Input):
+            elif isinstance(getattr(option.type, "value", None), InputFile):
                 given = option.required or chance.random() < max(often, 0.2)
             else:
                 given = option.required or chance.random() < often
@@ -191,7 +192,7 @@ class _Set:
             elif word in INPUTS and self.chance.random() < 0.85:
                 words.append(self.read(INPUTS[word]))
             elif word in INPUTS:
-                words.append(self.input(Input("data" if word in ("TRAIN", "TEST") else "model")))
+                words.append(self.input(InputFile("data" if word in ("TRAIN", "TEST") else "model")))
             else:
                 words.append(word)
         return words
@@ -215,9 +216,10 @@ class _Set:
         """Return words for a value of type `kind`."""
         if isinstance(kind, click.Tuple):
             return [word for part in kind.types for word in self.value(part, parameter)]
-        if isinstance(kind, Input):
-            return [self.input(kind)]
-        if isinstance(kind, Output):
+        value = getattr(kind, "value", None)
+        if isinstance(value, InputFile):
+            return [self.input(value)]
+        if isinstance(value, OutputFile):
             return [self.output()]
         chance = self.chance
         if isinstance(kind, click.Choice):
@@ -309,7 +311,7 @@ class _Set:
             return ["a", "a,b", "label"], ["", ",", "a,a", "a,", "\u0663"]
         raise TypeError(f"no values for the kind {type(kind).__name__} of {parameter.opts}; add them here")
 
-    def input(self, kind: Input) -> str:
+    def input(self, kind: InputFile) -> str:
         """Return the path of a file to read; most fit the others of the set."""
         chance = self.chance
         odd = chance.random()

@@ -8,6 +8,8 @@ import click
 from markdown import code, contents, escaped, linked, paragraphs, table
 
 from svmfast.cli import main
+from svmfast.command import SECTIONS
+from svmfast.commands import commands
 
 _ORIGIN = "<!-- Made by scripts/site/commands.py. -->\n\n"
 
@@ -15,18 +17,18 @@ _ORIGIN = "<!-- Made by scripts/site/commands.py. -->\n\n"
 def pages() -> dict[str, str]:
     """Return the pages by their paths below the folder of the reference."""
     found = {"commands.md": _overview()}
-    for name, (_, summary) in main.commands().items():
+    for name, (_, summary) in commands().items():
         found[f"commands/{name}.md"] = _page(name, summary)
     return found
 
 
 def _overview() -> str:
-    known = main.commands()
+    known = commands()
     parts = [
         _ORIGIN + "# Commands\n",
         "[Command line](../command-line.md) has what holds for all of them: numbers, files, exit status.\n",
     ]
-    for section, title in main.SECTIONS.items():
+    for section, title in SECTIONS.items():
         rows = [
             (f"[{name}](commands/{name}.md)", escaped(text))
             for name, (own, text) in known.items()

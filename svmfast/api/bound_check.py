@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from svmfast.api.column_order import ColumnOrder
-from svmfast.api.declared import takes
+from svmfast.api.functions import takes
 from svmfast.api.given import MODEL, check_array, check_width, is_path, open_model, rows_of, with_scaling_of
 from svmfast.api.listener import Listener
-from svmfast.api.verb_options import BoundCheckOptions
+from svmfast.commands.bound_check import BoundCheckOptions
 from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.evaluation import bound_check as checks
 from svmfast.evaluation.bound_check import BoundCheck
@@ -45,12 +45,6 @@ def bound_check(
     data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
         A file is read block by block, in bounded memory.
     {options}
-    threads : int, optional
-        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer does not
-        depend on it.
-    reading : Reading, optional
-        The format of the rows, for data given by a path.
-    listener : Listener, optional
 
     Returns
     -------

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.api.column_order import IN_MEMORY, ColumnOrder
-from svmfast.api.declared import takes
+from svmfast.api.functions import takes
 from svmfast.api.given import (
     check_array,
     check_scale,
@@ -25,7 +25,7 @@ from svmfast.api.given import (
     with_scaling_of,
 )
 from svmfast.api.listener import Listener
-from svmfast.api.verb_options import CompareOptions
+from svmfast.commands.compare import CompareOptions
 from svmfast.errors import OptionError, WrongTypeError
 from svmfast.evaluation.benchmark import ComparedModel
 from svmfast.evaluation.comparison import Comparison
@@ -69,13 +69,8 @@ def compare(
     labels : (n,) array_like, optional
         True labels or values; a Dataset has its own. Without them no accuracy or error is reported.
     {options}
-    threads : int, optional
-        Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
-    reading : Reading, optional
-        The format of the rows, for data given by a path.
     timed : bool
         Read files several times to measure the reading time.
-    listener : Listener, optional
 
     Returns
     -------

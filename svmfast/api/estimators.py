@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from svmfast.api.functions import takes
 from svmfast.api.given import is_path
 from svmfast.api.listener import Listener
-from svmfast.models.memory import MEMORY
+from svmfast.commands.import_ import ImportOptions
+from svmfast.options import made
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
 
 
-def from_sklearn(
-    estimator: Any, *, trust_pickle: bool = False, memory: int = MEMORY, listener: Listener | None = None
-) -> Model:
+@takes(ImportOptions)
+def from_sklearn(estimator: Any, *, listener: Listener | None = None, **options: Any) -> Model:
     """Return the model of a fitted scikit-learn estimator: the same labels, values and probabilities.
 
     Parameters
@@ -26,12 +27,7 @@ def from_sklearn(
         replaced by the estimator in it, a search by its best estimator. Estimators of thundersvm and cuML are
         read through the attributes that have scikit-learn's names; probabilities of cuML are not read. A path
         names a file written by ``skops.io.dump``.
-    trust_pickle : bool
-        Also load a ``pickle`` or ``joblib`` file. Loading runs any code in the file.
-    memory : int
-        Limit on the memory for a file's content, in bytes.
-    listener : Listener, optional
-        Receives the remarks of the file's reader, for example about a different version of scikit-learn.
+    {options}
 
     Returns
     -------
@@ -56,6 +52,7 @@ def from_sklearn(
     sign to LIBSVM's, and so to this model's decision values. For more classes the decision values are those
     of the pairs (``decision_function_shape="ovo"``).
     """
+    asked = made(ImportOptions, options)
     from svmfast.importers.estimators import model_of
     from svmfast.importers.files import model_of_file
 
@@ -65,10 +62,10 @@ def from_sklearn(
 
     model, remarks = model_of_file(
         estimator,
-        trust_pickle=trust_pickle,
-        memory=memory,
+        trust_pickle=asked.trust_pickle,
+        memory=asked.memory,
         # The reader of model files checks every number.
-        check=lambda found: load_model(model_bytes(found), memory=memory),
+        check=lambda found: load_model(model_bytes(found), memory=asked.memory),
     )
     for text in remarks:
         (listener or Listener()).note(f"{os.fspath(estimator)}: {text}")

@@ -15,8 +15,8 @@ import numpy as np
 
 from svmfast import __version__
 from svmfast.api.column_order import IN_MEMORY, ColumnOrder
-from svmfast.api.declared import takes
 from svmfast.api.export_report import Export, report_of
+from svmfast.api.functions import takes
 from svmfast.api.given import (
     MODEL,
     check_array,
@@ -28,7 +28,7 @@ from svmfast.api.given import (
     with_scaling_of,
 )
 from svmfast.api.listener import Listener
-from svmfast.api.verb_options import ExportOptions
+from svmfast.commands.export import ExportOptions
 from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.exports.languages import LANGUAGES, Language
 from svmfast.formats.detect import identity_of
@@ -74,7 +74,7 @@ def export(
     listener: Listener | None = None,
     **options: Any,
 ) -> Export:
-    """Convert a model to another language (docs/export.md).
+    """Convert a model to another language (docs/export.md). The `scale` of `reading` becomes part of it.
 
     Parameters
     ----------
@@ -96,10 +96,6 @@ def export(
     data : rows, as for `test`
     ranges : bool
         LIBSVM's text: also return the model's scaling as a range file for svm-scale.
-    threads : int, optional
-    reading : Reading, optional
-        The format of the rows, for data given by a path. Its `scale` becomes part of the exported model.
-    listener : Listener, optional
 
     Returns
     -------

@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.declared import takes
 from svmfast.api.frontier_inputs import ExactInput, opened_exact, read_row_sets
+from svmfast.api.functions import takes
 from svmfast.api.listener import Listener
+from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions, default_folder
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import Folder, file_hash
 from svmfast.frontiers.grid import chosen_methods
-from svmfast.frontiers.options import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions
-from svmfast.options import Reading, made
+from svmfast.options import Reading, made, options_of
 from svmfast.threads import thread_count
 from svmfast.values import percentage
 
@@ -120,10 +120,6 @@ def frontier(
     {options}
     output : path, optional
         Folder for the models and the reports. Default: NAME.frontier in the current folder.
-    threads : int, optional
-        Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
-    listener : Listener, optional
-        Receives progress, remarks and warnings.
     document : callable, optional
         Converts the figures to the content of report.json.
 
@@ -143,7 +139,7 @@ def frontier(
 
     begin = time.monotonic()
     listener, cores = listener or Listener(), thread_count(threads)
-    names = {one.name for one in _fields(Reading)}
+    names = {one.name for one in options_of(Reading)}
     reading = made(Reading, {name: value for name, value in options.items() if name in names})
     chosen = made(FrontierOptions, {name: value for name, value in options.items() if name not in names})
     _check_labels(chosen, reading, None if test is None else os.fspath(test))
@@ -182,17 +178,6 @@ def frontier(
     run = FrontierRun(request, folder, sets, measuring, origin, listener.progress)
     found = run.run()
     return _written(found, run, document)
-
-
-def default_folder(exact: str) -> str:
-    """Return the default folder of a run on `exact`."""
-    return f"{os.path.basename(exact).removesuffix('.model')}.frontier"
-
-
-def _fields(cls: type) -> Any:
-    from svmfast.options import options_of
-
-    return options_of(cls)
 
 
 def _limits(chosen: FrontierOptions, *, regression: bool, labelled: bool) -> Limits:

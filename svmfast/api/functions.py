@@ -1,26 +1,104 @@
-"""The Python function of each method, made from its declaration: signature, docstring and call."""
+"""Python functions from declarations: signatures and docstrings of verbs, and whole functions of methods."""
 
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from svmfast.api.declared import option_lines, option_parameters, wrapped
-from svmfast.methods.given import Input
-from svmfast.methods.method import Method
-from svmfast.options import Reading, options_of
+from svmfast.options import Option, Reading, options_of
 
 if TYPE_CHECKING:
     from svmfast.api.result import Result
+    from svmfast.methods.given import Input
+    from svmfast.methods.method import Method
 
+T = TypeVar("T")
+
+#: The line of a docstring that is replaced by the options.
+_LINE = "    {options}\n"
 _INDENT = 4
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_WIDTH = 110
 _DATA = "(n, d) array_like, SciPy sparse matrix, Rows, Dataset or path"
+#: Parameters of several functions: type, and what they mean.
+_USUAL = {
+    "reading": ("Reading, optional", "The format of the rows, for data given by a path."),
+    "threads": (
+        "int, optional",
+        "Default: the cores this process may use, at most ``OMP_NUM_THREADS``. "
+        "The result does not depend on it.",
+    ),
+    "listener": ("Listener, optional", "Receives progress, remarks and warnings."),
+}
+
+
+def takes(*declared: type) -> Callable[[T], T]:
+    """Return a decorator for a function or class that takes the options of these classes as ``**options``.
+
+    The function calls :func:`svmfast.options.made` with them, which checks them as on the command line. Here
+    its signature and its docstring, in place of the line ``{options}``, get every one of them; the docstring
+    also gets the usual parameters that the function has.
+    """
+
+    def decorated(target: T) -> T:
+        signature = inspect.signature(target)  # type: ignore[arg-type]
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        first = [one for one in own if one.kind is not one.KEYWORD_ONLY]
+        parameters = [*first, *option_parameters(*declared), *own[len(first) :]]
+        target.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        if target.__doc__ is not None:  # python -OO has none
+            entries = [line for one in options_of(*declared) for line in option_lines(one)]
+            entries += [
+                line for one in own if one.name in _USUAL for line in entry(one.name, *_USUAL[one.name])
+            ]
+            text = "".join(f"{' ' * _INDENT}{line}\n" for line in entries)
+            target.__doc__ = target.__doc__.replace(_LINE, text)
+        return target
+
+    return decorated
+
+
+def option_parameters(*declared: type) -> list[inspect.Parameter]:
+    """Return the keyword-only parameters for the options of these classes."""
+    bases = [base for cls in declared for base in cls.__mro__[:-1]]
+    hints = {name: hint for base in bases for name, hint in base.__annotations__.items()}
+    found = []
+    for one in options_of(*declared):
+        hint = hints[one.name]
+        if one.default is None and "None" not in hint and hint != "Any":
+            hint += " | None"  # the run sets it
+        found.append(inspect.Parameter(one.name, _KEYWORD, default=one.default, annotation=hint))
+    return found
+
+
+def option_lines(one: Option) -> list[str]:
+    """Return the entry of an option in a numpydoc docstring."""
+    default = one.shown or ("" if one.default is None else repr(one.default))
+    kind = one.value.expected() + (f" (default: {default})" if default else ", optional")
+    return entry(one.name, kind, one.help)
+
+
+def entry(name: str, kind: str, text: str = "") -> list[str]:
+    """Return the entry of a parameter in a numpydoc docstring."""
+    return [f"{name} : {kind}", *wrapped(text, _INDENT)]
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    """Return paragraphs as lines of a docstring."""
+    lines: list[str] = []
+    for paragraph in text.split("\n\n") if text else ():
+        if lines:
+            lines.append("")
+        body = " ".join(paragraph.split())
+        lines += textwrap.wrap(body, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * indent)
+    return lines
 
 
 def function_of(method: Method) -> Callable[..., Result]:
     """Return ``svmfast.NAME``."""
-    signature = _signature(method)
+    signature = signature_of(method)
     input_names = {one.name for one in method.inputs}
     option_names = {one.name for one in options_of(method.options)}
     reading_names = {one.name for one in options_of(Reading)}
@@ -56,7 +134,7 @@ def _takes_labels(method: Method) -> bool:
     return any(one.content == "rows" and one.labels != "ignored" for one in method.inputs)
 
 
-def _signature(method: Method) -> inspect.Signature:
+def signature_of(method: Method) -> inspect.Signature:
     # The first rows are positional in Python, even where the command line has a flag for them.
     rows = [one for one in method.inputs if one.content == "rows"]
     positional = [one for one in method.inputs if one.flag is None or one in rows[:1]]
@@ -83,40 +161,27 @@ def _signature(method: Method) -> inspect.Signature:
 def _docstring(method: Method) -> str:
     parts = [method.summary, "", *wrapped(method.description, 0), "", "Parameters", "----------"]
     for given in method.inputs:
-        parts += _input(given)
+        parts += entry(given.name, _kind(given), given.help)
     if _takes_labels(method):
-        parts.append("labels : (n,) array_like, optional")
-        parts += wrapped("Labels for rows without labels.", _INDENT)
-    for one in (*options_of(method.options), *options_of(Reading)):
+        parts += entry("labels", "(n,) array_like, optional", "Labels for rows without labels.")
+    for one in options_of(method.options, Reading):
         parts += option_lines(one)
     if method.scores_alone:
-        parts.append("scores_only : bool (default: False)")
-        parts += wrapped("Only report the scores, without making a model.", _INDENT)
+        parts += entry(
+            "scores_only", "bool (default: False)", "Only report the scores, without making a model."
+        )
     if method.checkpoints:
-        parts += ["checkpoint : path, optional", *wrapped(method.checkpoints, _INDENT)]
-    parts += ["threads : int, optional"]
-    parts += wrapped(
-        "Default: the cores this process may use, at most ``OMP_NUM_THREADS``. "
-        "The result does not depend on it.",
-        _INDENT,
-    )
+        parts += entry("checkpoint", "path, optional", method.checkpoints)
+    parts += entry("threads", *_USUAL["threads"])
     parts += ["", "Returns", "-------", "svmfast.Result", *wrapped("The model and its report.", _INDENT)]
-    parts += [
-        "",
-        "Raises",
-        "------",
-        "OptionError, UnsupportedError, MemoryLimitError",
-        "NegativeAnswerError",
-    ]
-    parts += wrapped("No model meets the request.", _INDENT)
-    return "\n".join(parts)
+    parts += ["", "Raises", "------", "OptionError, UnsupportedError, MemoryLimitError"]
+    return "\n".join([*parts, "NegativeAnswerError", *wrapped("No model meets the request.", _INDENT)])
 
 
-def _input(given: Input) -> list[str]:
+def _kind(given: Input) -> str:
     kind = {"model": "Model or path", "exact model": "KernelExpansion or path"}.get(given.content, _DATA)
     if given.many:
         kind += ", or a sequence of paths"
     elif given.content == "rows" and given.flag is not None and given.labels != "ignored":
         kind += ", or a pair of rows and labels"
-    head = f"{given.name} : {kind}{'' if given.required else ', optional'}"
-    return [head, *wrapped(given.help, _INDENT)] if given.help else [head]
+    return kind if given.required else f"{kind}, optional"

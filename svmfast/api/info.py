@@ -7,12 +7,12 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from svmfast.api.functions import takes
 from svmfast.api.given import open_model
 from svmfast.api.listener import Listener
 from svmfast.errors import WrongTypeError
 from svmfast.evaluation.describe import describe_data, describe_model
-from svmfast.models.memory import MEMORY
-from svmfast.options import Reading
+from svmfast.options import MemoryOfModels, Reading, made
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
@@ -55,13 +55,14 @@ class Description:
         return _lines(named, {})
 
 
+@takes(MemoryOfModels)
 def info(
     source: Any,
     *,
-    memory: int = MEMORY,
     threads: int | None = None,
     reading: Reading | None = None,
     listener: Listener | None = None,
+    **options: Any,
 ) -> Description:
     """Describe a model or data.
 
@@ -69,18 +70,13 @@ def info(
     ----------
     source : path or Model
         A LIBSVM model, an svmfast model or LIBSVM data; the kind of a file is recognized by its content.
-    memory : int
-        Limit on the memory for a model, in bytes; data are streamed.
-    threads : int, optional
-        Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
-    reading : Reading, optional
-        The format of data.
-    listener : Listener, optional
+    {options}
 
     Returns
     -------
     Description
     """
+    memory = made(MemoryOfModels, options).memory
     if hasattr(source, "decision_values"):
         return Description({"format": "model", **_of_model(source, "MODEL")})
     if not isinstance(source, str | os.PathLike):

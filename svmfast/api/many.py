@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast import __version__
 from svmfast.api.column_order import ColumnOrder
+from svmfast.api.functions import takes
 from svmfast.api.listener import Listener
-from svmfast.api.plan import SUFFIX as SUFFIX
 from svmfast.api.plan import Plan, files_in
 from svmfast.api.predictor import Predictor
+from svmfast.commands.predict import SUFFIX, ManyOptions, PredictionOptions
 from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
 from svmfast.formats.done import DoneList, stamp
 from svmfast.formats.parts import PART_BYTES, Part
 from svmfast.models.memory import MEMORY, Allowance
-from svmfast.options import Reading
+from svmfast.options import Reading, made, options_of
 from svmfast.threads import thread_count
 
 #: Bytes of a name in a list, besides its text: as bytes and as a string.
@@ -103,18 +104,15 @@ class FilesReport:
         }
 
 
+@takes(ManyOptions, PredictionOptions)
 def predict_files(
     model: Model | str | os.PathLike[str],
     data: Iterable[str | os.PathLike[str]],
     folder: str | os.PathLike[str],
     *,
-    suffix: str = SUFFIX,
-    relative_to: str | os.PathLike[str] | None = None,
-    overwrite: bool = False,
     reading: Reading | None = None,
     keep: Sequence[str] = (),
     threads: int | None = None,
-    dask: str | None = None,
     part_bytes: int = PART_BYTES,
     listener: Listener | None = None,
     on_failure: Callable[[FileResult], None] = lambda result: None,
@@ -132,32 +130,16 @@ def predict_files(
     data : iterable of path
     folder : path
         Created if it does not exist. Only one run at a time may write to it.
-    suffix : str
-        Appended to an input's name unless the name already ends with it.
-    relative_to : path, optional
-        A folder that contains all inputs; outputs keep their paths relative to it. Default: all outputs
-        are written directly to `folder`.
-    overwrite : bool
-        Write all outputs again.
-    reading : Reading, optional
-        The format of the rows.
+    {options}
     keep : sequence of str
         Columns of tables that are copied to the outputs, which must be tables too.
-    threads : int, optional
-        Threads of this process; each worker of a cluster uses its own.
-    dask : str, optional
-        The address of a Dask scheduler whose workers see the same folders under the same paths, or
-        ``local:N`` for N workers on this machine. The outputs are the same.
     part_bytes : int
         With `dask`: files of at least twice this size are divided into parts of about this size, which are
         line ranges of LIBSVM's text or row groups of Parquet.
-    listener : Listener, optional
     on_failure : callable
         Called with the result of a file as soon as the file has failed.
     on_start : callable
         Called with the Predictor before the first file.
-    **options
-        Options of :class:`Predictor`: ``probability``, ``decision_values``, ``certify``, ...
 
     Returns
     -------
@@ -172,27 +154,30 @@ def predict_files(
     ClusterError
         The cluster cannot be reached, or the connection was lost.
     """
+    of_many = {one.name for one in options_of(ManyOptions)}
+    how = made(ManyOptions, {name: value for name, value in options.items() if name in of_many})
+    options = {name: value for name, value in options.items() if name not in of_many}
     listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
     paths = [os.fspath(path) for path in data]
     if "-" in paths:
         raise OptionError("standard input has no name to derive an output's name from; give files")
     predictor = Predictor(model, listener=listener, identify=True, scale=reading.scale, **options)
     reading = replace(reading, scale=None)
-    base = None if relative_to is None else os.fspath(relative_to)
-    plan = Plan.of(paths, os.fspath(folder), suffix, base)
+    suffix = SUFFIX if how.suffix is None else how.suffix
+    plan = Plan.of(paths, os.fspath(folder), suffix, how.relative_to)
     total = predictor.report(labelled=not reading.unlabelled)
     # Before anything is read: outputs with the same extension have the same faults.
     for place in {os.path.splitext(name)[1]: name for _, name in plan.pairs}.values():
         predictor.output.check(place, keep, many=True)
     results: list[FileResult] = []
     settings = made_with(predictor, reading, keep)
-    with DoneList(plan.folder, clear=overwrite) as done:
+    with DoneList(plan.folder, clear=how.overwrite) as done:
         done.remove_unfinished(name for _, name in plan.pairs)
         on_start(predictor)
-        made = _made_here(predictor, reading, keep, cores)
-        if dask is not None:
-            made = _made_by_cluster(dask, predictor, done, settings, reading, keep, part_bytes)
-        for result in _results(plan, done, settings, made, predictor):
+        work = _made_here(predictor, reading, keep, cores)
+        if how.dask is not None:
+            work = _made_by_cluster(how.dask, predictor, done, settings, reading, keep, part_bytes)
+        for result in _results(plan, done, settings, work, predictor):
             results.append(result)
             if result.counted is not None:
                 total.merge(result.counted, earlier=result.status == "skipped")

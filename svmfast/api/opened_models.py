@@ -16,7 +16,7 @@ from svmfast.options import Reading
 
 if TYPE_CHECKING:
     from svmfast.api.listener import Listener
-    from svmfast.api.verb_options import PredictionOptions
+    from svmfast.commands.predict import PredictionOptions
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling

@@ -6,11 +6,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from svmfast.commands.predict import SUFFIX
 from svmfast.errors import OptionError
 from svmfast.formats.done import NAME
-
-#: Appended to an input's name.
-SUFFIX = ".out"
 
 
 @dataclass(frozen=True)

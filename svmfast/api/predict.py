@@ -6,10 +6,10 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.declared import takes
+from svmfast.api.functions import takes
 from svmfast.api.given import is_path
 from svmfast.api.predictor import Predictor
-from svmfast.api.verb_options import AnswerOptions
+from svmfast.commands.predict import AnswerOptions
 from svmfast.models.answer import Answer
 from svmfast.options import Reading, made
 
@@ -42,14 +42,9 @@ def predict(
         refused, further columns count as in LIBSVM and cause a warning. Sparse matrices and Rows may have any
         width, since values that they do not store are zeros.
     {options}
-    threads : int, optional
-        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer does not
-        depend on it.
     scale : Scaling or path, optional
         Scale every row first. The path is that of svm-scale's range file or of a model with a scaling. The
         scaling of `model` or `exact` is applied automatically.
-    reading : Reading, optional
-        The format of the rows, for data given by a path.
 
     Returns
     -------

@@ -13,11 +13,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from svmfast.api.column_order import IN_MEMORY, ColumnOrder
-from svmfast.api.declared import takes
+from svmfast.api.functions import takes
 from svmfast.api.given import check_array, check_width, rows_of
 from svmfast.api.listener import Listener
 from svmfast.api.opened_models import opened_models
-from svmfast.api.verb_options import PredictionOptions
+from svmfast.commands.predict import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
 from svmfast.formats.answers import OutputColumns
 from svmfast.models.answer import Answer, answer, in_blocks
@@ -48,8 +48,6 @@ class Predictor:
     model : Model or path
         A model of any kind.
     {options}
-    listener : Listener, optional
-        Receives remarks and warnings.
     scale : Scaling or path, optional
         Scale every row first. The path is that of svm-scale's range file or of a model with a scaling. The
         scaling of `model` or `exact` is applied automatically.

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from svmfast.api.functions import takes
 from svmfast.api.listener import Listener
+from svmfast.commands.scale import ScaleOptions
 from svmfast.display import named_labels
 from svmfast.errors import DataFormatError, NotFiniteError, OptionError
 from svmfast.formats.classes import TrainingClasses
@@ -18,9 +20,8 @@ from svmfast.formats.data import ReplayableInput, read_through
 from svmfast.formats.ranges import ranges_bytes, read_ranges
 from svmfast.formats.svmlight import Dataset
 from svmfast.formats.target import write_atomic
-from svmfast.models.memory import MEMORY
 from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
-from svmfast.options import Reading
+from svmfast.options import Reading, made
 from svmfast.prefetch import prefetch
 from svmfast.rows import Rows
 from svmfast.solvers.column_extremes import ColumnExtremes
@@ -84,19 +85,15 @@ class ScaleReport:
         }
 
 
+@takes(ScaleOptions)
 def scale(
     data: str | os.PathLike[str],
     output: str | os.PathLike[str] = "-",
     *,
-    lower: float = -1.0,
-    upper: float = 1.0,
-    labels: tuple[float, float] | None = None,
-    save: str | os.PathLike[str] | None = None,
-    restore: str | os.PathLike[str] | None = None,
     reading: Reading | None = None,
     threads: int | None = None,
-    memory: int = MEMORY,
     listener: Listener | None = None,
+    **options: Any,
 ) -> ScaleReport:
     """Scale the columns of a file as svm-scale does, with the same bytes as output, in bounded memory.
 
@@ -105,21 +102,7 @@ def scale(
     data, output : path
         ``-`` stands for standard input and standard output. Without `restore` the data are read twice; data
         from a pipe are kept in a temporary file.
-    lower, upper : float
-        A column's smallest value becomes `lower`, its largest `upper`; a constant column is dropped.
-    labels : pair of float, optional
-        Also scale the labels to this interval (``svm-scale -y``).
-    save : path, optional
-        Write the ranges to this file.
-    restore : path, optional
-        Use the ranges and limits in this file instead of the data's ranges, `lower` and `upper`.
-    reading : Reading, optional
-    threads : int, optional
-        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The output does not
-        depend on it.
-    memory : int
-        Limit on the memory for the columns' ranges, in bytes.
-    listener : Listener, optional
+    {options}
 
     Returns
     -------
@@ -130,6 +113,9 @@ def scale(
     ------
     OptionError, DataFormatError, MemoryLimitError
     """
+    asked = made(ScaleOptions, options)
+    lower, upper, labels, save, restore = asked.lower, asked.upper, asked.labels, asked.save, asked.restore
+    memory = asked.memory
     if not lower < upper:
         raise OptionError(f"`lower` is {lower:g} and `upper` {upper:g}; expected the lower one first")
     if labels is not None and not labels[0] < labels[1]:

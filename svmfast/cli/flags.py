@@ -6,16 +6,16 @@ Only this module converts such a name to the flag that a user types.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-import click
+from svmfast.options import Option
 
 #: Parameters with another name on the command line.
 _OTHER_NAMES = {"threads": "jobs"}
 #: Parameters that users of LIBSVM know by a flag with a value, in every command.
 _WITH_VALUE = {"probability": "-b 1"}
-#: Parameters of the last command: its errors are described after it has ended.
-_RUNNING: list[click.Parameter] = []
+#: Options of the last command: its errors are described after it has ended.
+_RUNNING: list[Option] = []
 _NAME = re.compile(r"`([A-Za-z][A-Za-z0-9_]*)`")
 #: Advice that names a parameter which not every command has.
 _IF_IT_HAS = re.compile(r"; ([^;`]*)`(\w+)`, if the command has it")
@@ -25,24 +25,18 @@ _INSTEAD = {
 }
 
 
-def remember(command: click.Command) -> None:
-    """Remember `command` as the running one."""
-    _RUNNING[:] = command.params
+def remember(options: Sequence[Option]) -> None:
+    """Remember the options of the running command."""
+    _RUNNING[:] = options
 
 
-def with_flags(text: str, params: Iterable[click.Parameter] | None = None) -> str:
-    """Replace every name in backquotes by the command's flag or argument.
+def with_flags(text: str, options: Sequence[Option] | None = None) -> str:
+    """Replace every name in backquotes by the flag or argument of a command, by default the running one.
 
-    Parameters
-    ----------
-    text : str
-    params : iterable of Parameter, optional
-        By default those of the running command. A name that is not among them becomes ``--name``; but
-        advice that ends in "if the command has it" is left out, or replaced by other advice.
+    A name that it does not have becomes ``--name``; but advice that ends in "if the command has it" is left
+    out, or replaced by other advice.
     """
-    if params is None:
-        params = _RUNNING
-    known = {one.name: one for one in params}
+    known = {one.name: one for one in (_RUNNING if options is None else options)}
 
     def advice(found: re.Match[str]) -> str:
         if found[2] in known:
@@ -52,11 +46,7 @@ def with_flags(text: str, params: Iterable[click.Parameter] | None = None) -> st
     def shown(found: re.Match[str]) -> str:
         if found[1] in _WITH_VALUE:
             return _WITH_VALUE[found[1]]
-        param = known.get(_OTHER_NAMES.get(found[1], found[1]))
-        if isinstance(param, click.Argument):
-            return (param.metavar or str(param.name)).upper()
-        if param is not None:
-            return max(param.opts, key=len)
-        return "--" + found[1].rstrip("_").replace("_", "-")
+        one = known.get(_OTHER_NAMES.get(found[1], found[1]))
+        return "--" + found[1].rstrip("_").replace("_", "-") if one is None else one.called
 
     return _NAME.sub(shown, _IF_IT_HAS.sub(advice, text))

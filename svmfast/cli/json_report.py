@@ -1,4 +1,4 @@
-"""The JSON report of every command: a common header, then the command's own figures.
+"""The JSON report of every command: a common head, then the command's own figures.
 
 docs/json.md explains the keys; scripts/report_schema.py prints their schema.
 """
@@ -7,38 +7,20 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import click
-
 from svmfast import __version__
 from svmfast.cli import messages
-from svmfast.cli.files import RUN, Input, Output, Run
-from svmfast.cli.units import Typed
 from svmfast.figures import Figures, figure, plain
+from svmfast.options import Option
+from svmfast.values import InputFile, OutputFile
 
 #: Version of the schema: increased when a key changes its name or meaning, not when one is added.
 VERSION = 1
-#: Parameters that only change what is printed.
-_OF_PRINTING = {"as_json", "form", "wide", "quiet", "verbose", "debug", "progress"}
-_SHOWN = "svmfast.json"
-
-
-def show(values: Mapping[str, Any], *, written: bool = True) -> None:
-    """Print the report when the command ends; `written` says whether the outputs were written."""
-    click.get_current_context().meta[_SHOWN] = (values, written)
-
-
-def print_shown(context: click.Context) -> None:
-    """Print the report that was passed to :func:`show`, with all remarks so far."""
-    if _SHOWN in context.meta:
-        import json  # not at the top: predict without --json does not need it
-
-        values, written = context.meta[_SHOWN]
-        text = json.dumps(document(values, written=written), indent=2, allow_nan=False)
-        messages.raw(text + "\n")
+#: Options that only change what is printed.
+_OF_PRINTING = {"as_json", "wide", "quiet", "verbose"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,52 +58,47 @@ class Head(Figures):
     notes: list[str] = figure("Remarks on stderr, also those that were kept from being printed.")
 
 
-def document(values: Mapping[str, Any], *, written: bool = True) -> dict[str, Any]:
-    """The report in JSON's plain types: the head, then `values`, whose keys must all differ."""
-    head = _head(click.get_current_context(), written).to_dict()
-    alike = head.keys() & values.keys()
-    assert not alike, f"keys of the head: {alike}"
-    report: dict[str, Any] = plain({**head, **values})
-    return report
-
-
-def _head(context: click.Context, written: bool) -> Head:
-    run: Run = context.meta[RUN]
+def document(
+    command: str,
+    options: Sequence[Option],
+    given: Mapping[str, Any],
+    seconds: float,
+    figures: Mapping[str, Any],
+    *,
+    written: bool,
+) -> dict[str, Any]:
+    """The report in JSON's plain types: the head, then the figures, whose keys must all differ."""
     inputs: dict[str, Any] = {}
     outputs: dict[str, Written | None] = {}
-    options: dict[str, Any] = {}
-    for param in context.command.params:
-        value = run.given.get(param.name or "")
-        if isinstance(param.type, Input):
+    others: dict[str, Any] = {}
+    for one in options:
+        value, kind = given.get(one.name), one.value
+        if isinstance(kind, InputFile):
             if value is not None:
-                role = param.type.role or str(param.name)
+                role = kind.role or one.name
                 # Some commands accept several data files, so reports always have a list.
                 inputs[role] = [value] if role == "data" and isinstance(value, str) else value
-        elif isinstance(param.type, Output):
+        elif isinstance(kind, OutputFile):
             if value is not None:
-                outputs[param.type.role or str(param.name)] = _written(value) if written else None
-        elif param.name not in _OF_PRINTING and param.name in run.given:
-            if value is not None and isinstance(param.type, Typed):
-                value = param.type.value.reported(value)
-            options[_key(param)] = value
-    return Head(
+                outputs[kind.role or one.name] = _written(value) if written else None
+        elif one.name not in _OF_PRINTING and not one.sets:
+            key = "threads" if one.name == "jobs" else one.called.lstrip("-").replace("-", "_")
+            others[key] = None if value is None else kind.reported(value)
+    head = Head(
         svmfast_report=VERSION,
-        command=str(context.info_name),
+        command=command,
         version=__version__,
         inputs=inputs,
         outputs=outputs,
-        options=options,
-        seconds=run.seconds,
+        options=others,
+        seconds=seconds,
         warnings=list(messages.WARNINGS),
         notes=list(messages.REMARKS),
-    )
-
-
-def _key(param: click.Parameter) -> str:
-    """Return the longest name of an option, with underscores: ``max_diff`` for ``--max-diff``."""
-    if param.name == "jobs":
-        return "threads"  # the name in reports with measurements
-    return max(param.opts, key=len).lstrip("-").replace("-", "_")
+    ).to_dict()
+    alike = head.keys() & figures.keys()
+    assert not alike, f"keys of the head: {alike}"
+    report: dict[str, Any] = plain({**head, **figures})
+    return report
 
 
 def _written(path: str) -> Written:

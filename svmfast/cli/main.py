@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import importlib
 import io
 import os
 import re
@@ -21,47 +20,11 @@ import click
 
 from svmfast import __version__
 from svmfast.cli import messages, signals
-from svmfast.cli.repeats import refuse_repeats
+from svmfast.cli.parsing import program_options, refuse_repeats
+from svmfast.command import SECTIONS
+from svmfast.commands import command, commands
 from svmfast.display import shown
 from svmfast.errors import InputError, SvmfastError
-
-#: Sections of ``svmfast --help``.
-SECTIONS = {
-    "start": "Start here",
-    "convert": "Convert a model",
-    "use": "Use models",
-    "train": "Train",
-}
-#: Commands that are not methods: name -> (section, location of the click command, one-line help).
-OTHERS: dict[str, tuple[str, str, str]] = {
-    "frontier": ("start", "svmfast.cli.frontier:command", "Try every method on a model and recommend one."),
-    "info": ("start", "svmfast.cli.info:command", "Describe a model or data file."),
-    "import": (
-        "convert",
-        "svmfast.cli.import_estimator:command",
-        "Convert a fitted scikit-learn estimator to a model.",
-    ),
-    "scale": ("use", "svmfast.cli.scale:command", "Scale the features of DATA, as svm-scale does."),
-    "predict": ("use", "svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),
-    "compare": ("use", "svmfast.cli.compare:command", "Compare models with the exact one on the same rows."),
-    "bound-check": (
-        "use",
-        "svmfast.cli.bound_check:command",
-        "Check whether the validity bound holds on DATA.",
-    ),
-    "export": ("use", "svmfast.cli.export:command", "Write MODEL as C, ONNX or JSON, for other programs."),
-}
-
-
-def commands() -> dict[str, tuple[str, str]]:
-    """Return every command's section and one-line help, in the order of the help."""
-    from svmfast.methods.registry import methods
-
-    found = {name: (section, text) for name, (section, _, text) in OTHERS.items()}
-    found |= {one.name: (one.group, one.summary) for one in methods()}
-    places = list(SECTIONS)
-    return dict(sorted(found.items(), key=lambda item: places.index(item[1][0])))
-
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERNAL = 3
@@ -82,44 +45,6 @@ class Settings:
     verbose: bool = False
 
 
-def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if value:
-        ctx.find_object(Settings).debug = True  # type: ignore[union-attr]
-
-
-def _debug_option() -> click.Option:
-    return click.Option(
-        ["--debug"],
-        is_flag=True,
-        expose_value=False,
-        is_eager=True,
-        callback=_set_debug,
-        help="Show the Python traceback of an error.",
-    )
-
-
-def _set_progress(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
-    if value is None:
-        return
-    settings = ctx.find_object(Settings)
-    assert settings is not None
-    if settings.progress is not None:
-        raise click.UsageError("'--progress' is given more than once; give it once", ctx)
-    settings.progress = value
-
-
-def _progress_option() -> click.Option:
-    return click.Option(
-        ["--progress"],
-        type=click.Choice(["auto", "plain", "none"]),
-        expose_value=False,
-        is_eager=True,
-        callback=_set_progress,
-        help="auto (the default): progress bars if stderr is a terminal. plain: a line of text every few "
-        "seconds, for logs.",
-    )
-
-
 def _set_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ctx.ensure_object(Settings).verbose = value
 
@@ -136,42 +61,6 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     ctx.exit()
 
 
-def _command(name: str) -> click.Command | None:
-    found: click.Command
-    if name in OTHERS:
-        module, attribute = OTHERS[name][1].split(":")
-        found = getattr(importlib.import_module(module), attribute)
-        return found
-    from svmfast.methods.registry import method
-
-    try:
-        one = method(name)
-    except KeyError:
-        return None
-    if one.name != name:
-        return None
-    from svmfast.cli.method_command import command_of
-
-    return command_of(one)
-
-
-def _prepare(command: click.Command) -> None:
-    """Add what all commands share: --progress, --debug, checks of options and files, defaults in the help."""
-    if not any(param.name == "debug" for param in command.params):
-        command.params += [_progress_option(), _debug_option()]
-    from svmfast.cli.files import Guarded
-    from svmfast.cli.json_report import print_shown
-
-    refuse_repeats(command)
-    if command.callback is not None and not isinstance(command.callback, Guarded):
-        command.callback = Guarded(command.callback, print_shown)
-    for param in command.params:
-        if isinstance(param, click.Option) and isinstance(param.show_default, str):
-            # click would put the text of a default in parentheses inside the brackets.
-            param.help = f"{param.help}  [default: {param.show_default}]"
-            param.show_default = False
-
-
 class LazyGroup(click.Group):
     """A group that imports a command's module only when that command runs."""
 
@@ -179,12 +68,12 @@ class LazyGroup(click.Group):
         return list(commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        command = _command(cmd_name)
-        if command is None:
+        found = command(cmd_name)
+        if found is None:
             return None
-        for form in (command, *getattr(command, "forms", ())):
-            _prepare(form)
-        return command
+        from svmfast.cli.command import click_command
+
+        return click_command(found)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = commands()
@@ -198,12 +87,10 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name in OTHERS:
-            return super().resolve_command(ctx, args)
-        known = list(commands())
-        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
+        if not name.startswith("-") and not ctx.resilient_parsing and command(name) is None:
             from difflib import get_close_matches
 
+            known = list(commands())
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(known)}"
             raise click.UsageError(f"no command '{name}'; {hint}", ctx)
@@ -243,7 +130,7 @@ def program(ctx: click.Context) -> None:
         ctx.exit(EXIT_BAD_INPUT)
 
 
-program.params += [_progress_option(), _debug_option()]
+program.params += program_options()
 refuse_repeats(program)
 
 

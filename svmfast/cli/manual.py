@@ -8,6 +8,7 @@ import click
 
 from svmfast import __version__
 from svmfast.cli import main
+from svmfast.commands import commands
 
 
 def pages() -> dict[str, str]:
@@ -15,7 +16,7 @@ def pages() -> dict[str, str]:
     # Use the program's settings, since click caches the first help option that it creates.
     root = click.Context(main.program, info_name="svmfast", **main.program.context_settings)
     found = {"svmfast.1": _page(main.program, root)}
-    for name in main.commands():
+    for name in commands():
         command = main.program.get_command(root, name)
         assert command is not None
         found[f"svmfast-{name}.1"] = _page(command, click.Context(command, info_name=name, parent=root))
@@ -43,7 +44,7 @@ def _page(command: click.Command, ctx: click.Context) -> str:
             parts += [".TP", f"\\fB{_roff(record[0])}\\fR", _roff(" ".join(record[1].split()))]
     if isinstance(command, click.Group):
         parts.append(".SH COMMANDS")
-        for name, (_, text) in main.commands().items():
+        for name, (_, text) in commands().items():
             parts += [".TP", f"\\fBsvmfast\\-{_roff(name)}\\fR(1)", _roff(text)]
     else:
         parts += [".SH SEE ALSO", ".BR svmfast (1)"]

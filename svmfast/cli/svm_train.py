@@ -38,7 +38,8 @@ class WeightsCommand(click.Command):
         super().__init__(*args, **kwargs)
         for param in self.params:
             if isinstance(param, click.Option) and "-h" in param.opts:
-                param.help = f"{param.help} As the last word, -h shows this help."
+                text, default, words = str(param.help).partition("  [default: ")
+                param.help = f"{text} As the last word, -h shows this help.{default}{words}"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = [p for p in self.params if isinstance(p, click.Option)]

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from svmfast.options import Option
 from svmfast.progress import Progress, silent
+from svmfast.values import InputFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,6 +66,16 @@ class Input:
     spooled: bool = False
     copies: float = 1
     role: str | None = None
+
+    @property
+    def option(self) -> Option:
+        """The command's argument or option for it."""
+        kind = InputFile("data" if self.content == "rows" else "model", role=self.role or self.name)
+        if self.flag is None:
+            return Option(self.name, kind, required=self.required)
+        text = self.help + (" May be given several times." if self.many else "")
+        flags = (self.flag,)
+        return Option(self.name, kind, None, text, flags, "FILE", required=self.required, many=self.many)
 
 
 @dataclass(frozen=True, eq=False)

@@ -255,3 +255,20 @@ class Grid(Value):
         numbers = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
         found = [Real(0, above=True).accept(number) for number in numbers]
         return None if not found or None in found else tuple(number for number in found if number is not None)
+
+
+class Pair(Value):
+    """Two finite numbers, the limits of an interval; on the command line two words."""
+
+    name = "LOWER UPPER"
+    type_expected = "a pair of numbers"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, Sequence) and not isinstance(value, str)
+
+    def read(self, text: str) -> tuple[float, ...] | None:
+        return self.accept([read_decimal(word) for word in text.split()])
+
+    def accept(self, value: Any) -> tuple[float, ...] | None:
+        found = tuple(number for one in value if (number := Real().accept(one)) is not None)
+        return found if len(found) == len(value) == 2 else None

@@ -1,4 +1,4 @@
-"""Option values that are words: switches, choices, class weights, names and files."""
+"""Option values that are words: switches, choices, class weights and names."""
 
 from __future__ import annotations
 
@@ -172,43 +172,29 @@ class Weights(Value):
 
 
 class Text(Worded):
-    """Any text."""
+    """Any text; `path`: also an object that stands for a path."""
 
     name = "TEXT"
     type_expected = "text"
 
-
-class ScalingFile(Worded):
-    """The path of a file from which a scaling is read; in Python also the scaling itself."""
-
-    name = "RANGES"
-    type_expected = "a path, or a Scaling"
+    def __init__(self, *, path: bool = False) -> None:
+        self.path = path
 
     def has_type(self, value: Any) -> bool:
-        return isinstance(value, str | os.PathLike) or hasattr(value, "apply_labels")
+        return isinstance(value, str) or (self.path and isinstance(value, os.PathLike))
 
     def accept(self, value: Any) -> Any:
-        return os.fspath(value) if isinstance(value, os.PathLike) else value
-
-
-class ModelFile(Worded):
-    """The path of a model; in Python also the model itself."""
-
-    name = "MODEL"
-    type_expected = "a model, or the path of one"
-
-    def has_type(self, value: Any) -> bool:
-        return isinstance(value, str | os.PathLike) or hasattr(value, "decision_values")
-
-    def accept(self, value: Any) -> Any:
-        return value
+        return os.fspath(value) if isinstance(value, os.PathLike) else self.read(value)
 
 
 class Names(Value):
-    """A tuple of one or more names, separated by commas."""
+    """A tuple of one or more names, separated by commas; `or_file`: or ``@FILE``, with a name per line."""
 
     name = "NAME[,NAME...]"
     type_expected = "a sequence of names"
+
+    def __init__(self, *, or_file: bool = False) -> None:
+        self.or_file = or_file
 
     def has_type(self, value: Any) -> bool:
         return isinstance(value, Sequence)

@@ -13,11 +13,11 @@ from read_fixtures import exact, rows
 
 from svmfast.cli.main import program
 from svmfast.cli.messages import rounded_up
-from svmfast.cli.method_command import default_output
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
+from svmfast.methods.registry import method
 from svmfast.models.cascade import CascadeModel
 
 
@@ -182,9 +182,9 @@ def test_an_impossible_size_is_a_negative_answer(tmp_path: Path) -> None:
 
 
 def test_default_output() -> None:
-    assert default_output("compress")("a/b.model") == "b.compress.model"
-    assert default_output("compress")("a/b.model.xz") == "b.compress.model"
-    assert default_output("compress")("a/b.txt") == "b.compress.model"
+    assert method("compress").default_output("a/b.model") == "b.compress.model"
+    assert method("compress").default_output("a/b.model.xz") == "b.compress.model"
+    assert method("compress").default_output("a/b.txt") == "b.compress.model"
 
 
 def test_assumed_error_sends_uncertain_rows_to_the_exact_model(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ BELOW = {
     "libsvm_names": set[str](),
     "pages": {"display"},
     "options": {"arguments", "display", "errors", "values"},
+    "command": {"options", "values"},
     "class_scores": {"display", "figures"},
     "foreign": {"errors"},
     "sparse": {"errors"},
@@ -45,6 +46,7 @@ for upper in ("formats", "methods", "evaluation", "exports"):
     BELOW[upper] = {*BELOW} - {"formats", "methods", "evaluation", "exports"}
 BELOW["importers"] = {*BELOW["models"], "models"}
 BELOW["frontiers"] = {*BELOW}
+BELOW["commands"] = {*BELOW}
 BELOW["api"] = {*BELOW}
 BELOW["dask"] = {*BELOW}
 BELOW["cli"] = {*BELOW}
@@ -99,10 +101,8 @@ SEEN_BY_COMMANDS = {
     "svmfast.methods.registry",
     "svmfast.methods.method",
     "svmfast.methods.given",
-    "svmfast.frontiers.options",
     "svmfast.formats.target",
     "svmfast.formats.detect",
-    "svmfast.exports.languages",
 }
 
 #: what only the command line knows

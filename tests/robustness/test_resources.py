@@ -24,7 +24,7 @@ from svmfast.api import many
 from svmfast.api.plan import Plan
 from svmfast.api.predictor import Predictor
 from svmfast.api.scale import scale
-from svmfast.cli import main
+from svmfast.commands import command
 from svmfast.errors import CompressedDataError, MemoryLimitError, SvmfastError
 from svmfast.formats.answers import OutputColumns
 from svmfast.formats.classes import TrainingClasses
@@ -138,7 +138,7 @@ def filling(name: str, folder: Path, memory: int, count: int) -> tuple[Completed
         paths[word].write_text("".join(f"{1 + i % 3} 1:{i + more:g}\n" for i in range(count)))
     paths["NAMES"].write_text("".join(f"{column}\n" for column in range(784)))
     paths["RANGES"].write_text("x\n-1 1\n" + "".join(f"{column} 1 3\n" for column in range(1, 785)))
-    known = {flag for param in main._command(COMMAND_OF[name]).params for flag in param.opts}
+    known = {flag for param in command(COMMAND_OF[name]).params for flag in param.flags}
     given = [*words(name, paths), *QUICK.get(COMMAND_OF[name], [])]
     given += ["--memory", f"{memory}M"] if "--memory" in known else []
     given += ["--scale", str(paths["RANGES"])] if "--scale" in known - set(given) else []

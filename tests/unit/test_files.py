@@ -9,13 +9,14 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import click
 import pytest
 from every_command import COMMAND_OF, INPUTS, RUNS, inputs, outputs, words
 from program import PROGRAM, svmfast
 
-from svmfast.cli.files import Input, Output
-from svmfast.cli.main import commands, program, run
+from svmfast.cli.main import commands, run
+from svmfast.commands import command as declared
+from svmfast.values import Text
+from svmfast.values.files import File
 
 #: Other names of a file.
 NAMES: dict[str, Callable[[Path], Path]] = {
@@ -155,16 +156,16 @@ def test_every_command_has_a_quick_run() -> None:
 
 @pytest.mark.parametrize("name", commands())
 def test_every_path_is_declared_as_read_or_written(name: str) -> None:
-    command = program.get_command(click.Context(program), name)
+    command = declared(name)
     assert command is not None
     used = {word for run_name in RUNS if COMMAND_OF[run_name] == name for word in RUNS[run_name]}
     for param in command.params:
-        if param.type is click.STRING and not getattr(param, "is_flag", False):
-            assert param.name in WORDS, f"{param.name}: Input or Output of svmfast.cli.files; or a word?"
+        if isinstance(param.value, Text):
+            assert param.name in WORDS, f"{param.name}: a file or a word?"
         elif param.name in ("out_dir", "files_from"):
             pass  # tests/cli/test_predict_many.py: a bad input among many does not end the run
-        elif isinstance(param.type, Input | Output) and isinstance(param, click.Option):
-            assert used & set(param.opts), f"no run in every_command.py has {param.opts}"
+        elif isinstance(param.value, File) and param.flags:
+            assert used & set(param.flags), f"no run in every_command.py has {param.flags}"
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if not name.startswith(("info", "import"))])

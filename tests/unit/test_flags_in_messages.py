@@ -9,6 +9,7 @@ import pytest
 from every_command import COMMAND_OF, RUNS, words
 
 from svmfast.cli import main
+from svmfast.commands import command as declared
 
 #: Rows that are refused, by what is wrong with them: the file's name and its text.
 BAD = {
@@ -36,9 +37,9 @@ def test_a_message_names_only_options_of_its_command(
         # Other commands' options follow their names: "(svmfast predict --unlabelled)".
         said = re.sub(r"svmfast [a-z-]+ [^;)]*", "", capfd.readouterr().err.removeprefix("svmfast"))
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", said))
-        command = main._command(COMMAND_OF[one])
+        command = declared(COMMAND_OF[one])
         assert command is not None
-        known = {flag for param in command.params for flag in (*param.opts, *param.secondary_opts)}
+        known = {flag for one in command.params for flags in one.flags for flag in flags.split("/")}
         assert named <= known, (one, said)
     assert refused >= len(READ) - 5
 

@@ -9,8 +9,9 @@ import pytest
 from program import data, svmfast
 
 from svmfast.cli import main
-from svmfast.cli.units import Typed
+from svmfast.cli.command import Typed
 from svmfast.values import Names
+from svmfast.values.files import File
 
 #: Options that take words or paths.
 WORDS = {
@@ -45,12 +46,14 @@ def commands() -> list[tuple[str, click.Command]]:
 
 
 def options(of: type) -> list[tuple[str, click.Command, click.Option]]:
+    """Return the options that are no files and have such a type."""
     return [
         (name, command, param)
         for name, command in commands()
         for param in command.params
         if isinstance(param, click.Option)
         and not param.is_flag
+        and not isinstance(getattr(param.type, "value", None), File)
         and any(isinstance(part, of) for part in getattr(param.type, "types", [param.type]))
     ]
 

@@ -1,4 +1,6 @@
-"""An option that is given twice is an error, in every command: nothing that a user types is dropped silently.
+"""Options of all commands, and the rule that an option that is given twice is an error.
+
+Nothing that a user types is dropped silently.
 
 LIBSVM's own options in the commands that stand in for its programs keep LIBSVM's rule: the last value counts.
 """
@@ -72,3 +74,40 @@ def _as_libsvm(param: click.Option, words: Sequence[str], ctx: click.Context) ->
 
 def _called(option: click.Option) -> str:
     return max(option.opts, key=len)
+
+
+def program_options() -> list[click.Option]:
+    """Return ``--progress`` and ``--debug``, which the program and all commands have."""
+    return [
+        click.Option(
+            ["--progress"],
+            type=click.Choice(["auto", "plain", "none"]),
+            expose_value=False,
+            is_eager=True,
+            callback=_set_progress,
+            help="auto (the default): progress bars if stderr is a terminal. plain: a line of text every few "
+            "seconds, for logs.",
+        ),
+        click.Option(
+            ["--debug"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_set_debug,
+            help="Show the Python traceback of an error.",
+        ),
+    ]
+
+
+def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.find_root().obj.debug = True
+
+
+def _set_progress(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value is None:
+        return
+    settings = ctx.find_root().obj
+    if settings.progress is not None:
+        raise click.UsageError("'--progress' is given more than once; give it once", ctx)
+    settings.progress = value

@@ -1,0 +1,169 @@
+"""The click command of a declaration (:mod:`svmfast.command`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from svmfast.cli.flags import with_flags
+from svmfast.cli.front import Front
+from svmfast.cli.parsing import program_options, refuse_repeats
+from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand, WeightsCommand, joined
+from svmfast.command import Command
+from svmfast.display import shown
+from svmfast.options import Option
+from svmfast.values import BALANCED, Choice, Names, OnOff, Pair, Real, Switch, Text, Value, Weights
+from svmfast.values.files import File
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    _ParamType = click.ParamType[Any]
+else:
+    _ParamType = click.ParamType  # not generic in older click
+
+
+class Typed(_ParamType):
+    """A value of some kind, read from text."""
+
+    def __init__(self, value: Value) -> None:
+        self.value, self.name = value, value.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str) or isinstance(self.value, File):
+            return value  # a default, or a path as it is
+        if isinstance(self.value, Names) and self.value.or_file and value.startswith("@"):
+            if value in ("@", "@-"):
+                self.fail(f"'{value}' names no file; expected @FILE, a file with a name per line", param, ctx)
+            from svmfast.api.names import read_names
+
+            return read_names(value[1:], distinct=True)
+        found = self.value.of_text(value)
+        if found is None:
+            text = self.value.hint(value) or f"'{shown(value, 60)}' is not {self.value.expected()}"
+            self.fail(text, param, ctx)
+        return found
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        if not isinstance(self.value, File):
+            return super().shell_complete(ctx, param, incomplete)
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+
+class WeightOfClass(Typed):
+    """``LABEL:NUMBER``, into which the command line's ``-wLABEL NUMBER`` is turned, or ``balanced``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        assert isinstance(self.value, Weights)
+        if not isinstance(value, str) or value == BALANCED:
+            return value
+        word, _, weight = value.rpartition(":")
+        label = self.value.read_label(word)
+        if label is None:
+            self.fail(f"'{shown(word, 60)}' is not a label of LIBSVM, a 32-bit integer", param, ctx)
+        return label, Typed(self.value.weight).convert(weight, param, ctx)
+
+
+def _kind(value: Value) -> Any:
+    if isinstance(value, Choice):
+        return click.Choice(value.words)
+    if isinstance(value, Text):
+        return str
+    return (Typed(Real()), Typed(Real())) if isinstance(value, Pair) else Typed(value)
+
+
+def _param(one: Option, options: tuple[Option, ...]) -> click.Parameter:
+    """Return the click parameter of a declared option."""
+    names, default, words = [*one.flags, one.name], one.default, one.shown
+    switch = isinstance(one.value, Switch) and not isinstance(one.value, OnOff)
+    if isinstance(default, str):
+        default = one.value.text(default)  # parsed like a word that the user typed
+    if words is None and default is not None and not switch:
+        words = one.value.text(one.default)
+    usual: dict[str, Any] = {} if default is None else {"default": default}  # click takes None for a value
+    if not one.flags:
+        return click.Argument(
+            names,
+            type=_kind(one.value),
+            **usual,
+            required=one.required,
+            nargs=-1 if one.many else 1,
+            metavar=one.metavar,
+        )
+    text = one.help
+    if one.only_with:
+        text = f"With `{one.only_with}`: {text[0].lower()}{text[1:]}"
+    text = with_flags(text, options)
+    if isinstance(one.value, Weights):
+        return ClassWeight(names, type=WeightOfClass(one.value), multiple=True, callback=joined, help=text)
+    if words is not None:
+        text += f"  [default: {words}]"
+    if one.sets:
+        return click.Option([*one.flags, one.sets], flag_value=one.name, help=text)
+    if switch:
+        return click.Option(names, is_flag=True, default=default, help=text)
+    return click.Option(
+        names,
+        type=_kind(one.value),
+        **usual,
+        metavar=one.metavar or (None if isinstance(one.value, Choice) else one.value.name),
+        help=text,
+        required=one.required,
+        multiple=one.many,
+    )
+
+
+class _Predict(click.Command):
+    """The two forms of predict: for one file, or for many with ``--out-dir``."""
+
+    forms: tuple[click.Command, ...] = ()
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the arguments by the form that they select."""
+        words = args[: args.index("--")] if "--" in args else args
+        if any(word == "--out-dir" or word.startswith("--out-dir=") for word in words):
+            return self.forms[0].make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show both forms."""
+        super().format_usage(ctx, formatter)
+        formatter.write_usage(ctx.command_path, "[OPTIONS] --out-dir OUT MODEL DATA...", prefix="       ")
+
+
+def click_command(command: Command) -> click.Command:
+    """Return the click command of a declaration."""
+    if command.name != "predict":
+        return _made(command)
+    from svmfast.commands.predict import MANY
+
+    made = _made(command, _Predict)
+    made.forms = (_made(MANY),)  # type: ignore[attr-defined]
+    return made
+
+
+def _made(command: Command, kind: type[click.Command] = click.Command) -> click.Command:
+    options = command.params
+    params = [_param(one, options) for one in options]
+    if any(isinstance(param, ClassWeight) for param in params):
+        kind = SvmTrainCommand if getattr(command, "svm_train_output", False) else WeightsCommand
+
+    def callback(**given: Any) -> int | None:
+        return Front(command, options, given, click.get_current_context()).run()
+
+    made = kind(
+        command.name,
+        params=[*params, *program_options()],
+        callback=callback,
+        short_help=command.summary,
+        help=with_flags(command.description, options),
+    )
+    refuse_repeats(made)
+    return made

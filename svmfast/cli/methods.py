@@ -1,0 +1,122 @@
+"""The run of every method's command: one call of the API, then the report."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from svmfast.cli.flags import with_flags
+from svmfast.cli.front import NEGATIVE, Front
+from svmfast.cli.messages import raw, remark, warning
+from svmfast.cli.signals import ending_softly
+from svmfast.display import rounded_up, shell_line
+from svmfast.errors import OptionError
+from svmfast.methods.given import NOTHING_WRITTEN
+from svmfast.methods.method import LAST, Method
+from svmfast.options import options_of
+
+if TYPE_CHECKING:
+    from svmfast.api.listener import Listener
+    from svmfast.api.result import Result
+
+
+def run(front: Front, output: str | None, **given: Any) -> int:
+    """Run the method, write its model and print its report."""
+    from svmfast.api.run import run_method
+
+    method, begin = front.command, time.perf_counter()
+    assert isinstance(method, Method)
+    last = given.pop(LAST, None)
+    if output is not None and last is not None:
+        raise OptionError("the model has two names: `output` and the last argument; give one of them")
+    output = output or last
+    logs, checkpoint = method.stands_in_for_svm_train, given.get("checkpoint")
+    with ExitStack() as stack:
+        listener = stack.enter_context(front.listening(silent=logs))
+        if logs and not front.quiet:
+            listener.log = lambda text: raw(text, err=front.as_json or output == "-")
+        _show_status(listener, given.get("verbose", False))
+        if checkpoint:
+
+            def interrupted() -> None:
+                remark(with_flags(f"interrupted; the state is in {checkpoint}, continue with `resume`"))
+
+            listener.should_stop = stack.enter_context(ending_softly(interrupted))
+        result = run_method(
+            method,
+            {one.name: given[one.name] for one in method.inputs},
+            {one.name: given[one.name] for one in options_of(method.options)},
+            reading=front.reading_given,
+            threads=front.threads,
+            listener=listener,
+            output=output,
+            writes=output is not None,
+            timed=front.as_json or not front.quiet,
+            checkpoint=checkpoint,
+        )
+    size = None
+    if result.model is not None and output is not None:
+        size = result.save(output)
+    for text in result.warnings[len(listener.warnings) :]:
+        warning(with_flags(text))
+    _print(front, result, output, size, time.perf_counter() - begin, prints=not (front.quiet or logs))
+    if result.refusal is None:
+        return 0
+    remark(f"{with_flags(result.refusal)}{NOTHING_WRITTEN}")
+    if result.advice is not None:
+        remark(with_flags(result.advice))
+    return NEGATIVE
+
+
+def _show_status(listener: Listener, verbose: bool) -> None:
+    """Show the status of steps next to their bars and, if `verbose`, on lines."""
+    progress: Any = listener.progress
+
+    def status(step: str, text: str) -> None:
+        progress.note(step, text)
+        if verbose:
+            progress.line(text)
+
+    if verbose or progress.shown:
+        listener.on_status = status
+
+
+def _print(
+    front: Front, result: Result, output: str | None, size: int | None, seconds: float, *, prints: bool
+) -> None:
+    """Print the report of a run and, if a file was written, its `size` in bytes.
+
+    `prints`: whether to print the report of a run that writes a model as text. The report of a run that only
+    scores is always printed.
+    """
+    before: int | None = getattr(result.report, "bytes_exact", None)
+    scored = output is None
+    if front.as_json:
+        figures: dict[str, Any] = {} if scored else {"bytes": size}
+        for key, value in result.report.to_dict().items():
+            figures[key] = with_flags(value) if isinstance(value, str) else value
+        front.show(figures, written=size is not None)
+    if (scored and not front.as_json) or (not scored and prints):
+        front.lines(result.report.lines(), err=not scored)
+    if size is not None and prints:
+        factor = "" if before is None else f" ({_factor(before, size)})"
+        front.lines([f"written      {output}, {size:,} bytes{factor}, {seconds:.1f} s"], err=True)
+        front.lines(_fallback(front, result, output), err=True)
+    if size is not None and before is not None and size >= before:
+        front.remark(f"the file grew from {before:,} to {size:,} bytes")
+
+
+def _fallback(front: Front, result: Result, output: str | None) -> list[str]:
+    """Return the predict command in which the exact model answers the rows close to a boundary."""
+    exact = front.given.get("exact") or front.given.get("model")
+    if result.fallback_error is None or not exact or output is None or "-" in (exact, output):
+        return []
+    error = rounded_up(result.fallback_error)
+    words = ("svmfast", "predict", "DATA", output, "--exact", exact, "--assume-error", error)
+    return [f"fallback     {shell_line(words)} (statistical)"]
+
+
+def _factor(before: int, after: int) -> str:
+    """Return a clause that compares a file's size with that of the exact model."""
+    return f"{before / after:.1f}x smaller" if after < before else f"{after / before:.1f}x LARGER"

@@ -1,0 +1,128 @@
+"""``svmfast frontier``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from svmfast.command import Verb
+from svmfast.commands import listed
+from svmfast.options import Bounded, Seeded, argument, option
+from svmfast.values import Bytes, Choice, Duration, InputFile, Multiple, OutputFile, Share, Switch, Text
+
+#: Default limits: the share of labels that may differ and, for regression, by which the error may grow.
+DEFAULT_DIFFERENCE, DEFAULT_LOSS = 0.005, 0.01
+
+
+def default_folder(exact: str) -> str:
+    """The default folder of a run on `exact`."""
+    return f"{os.path.basename(exact).removesuffix('.model')}.frontier"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """What is read and written."""
+
+    exact: str = argument(InputFile("model", repeated=True))
+    data: str | None = option(
+        None,
+        InputFile("data", role="data", repeated=True),
+        "The data that EXACT was trained on.",
+        metavar="TRAIN",
+        required=True,
+    )
+    test: str | None = option(
+        None,
+        InputFile("data", repeated=True),
+        "Rows that EXACT has not seen; half choose, the others confirm (default: parts of TRAIN).",
+        metavar="TEST",
+    )
+    output: str | None = option(
+        None,
+        OutputFile(role="folder", after="exact", named=default_folder, folder=True),
+        "Folder for models and reports (default: name.frontier).",
+        "-o",
+        metavar="DIR",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontierOptions(Seeded, Bounded):
+    """Options of ``frontier``."""
+
+    max_diff: float | None = option(
+        None,
+        Share(zero=True, whole=True),
+        "Recommend only models that differ from EXACT on at most this share of the rows (regression: root "
+        "mean square difference relative to the spread of the values). 0%: only models with a proof that no "
+        "label differs; others are not tried.",
+        shown=f"{DEFAULT_DIFFERENCE:.1%} of the labels, unless another limit is given",
+    )
+    max_loss: float | None = option(
+        None,
+        Share(zero=True, whole=True),
+        "Recommend only models that lose at most this many percentage points of accuracy (regression: whose "
+        "mean squared error grows by at most this share).",
+        shown=f"{DEFAULT_LOSS:.0%} for regression, unless another limit is given",
+    )
+    metric: str = option(
+        "accuracy",
+        Choice("accuracy", "balanced-accuracy"),
+        "The score that `max_loss` limits. Balanced accuracy is the mean recall of the classes, which does "
+        "not hide rare ones. With only `max_bytes` or `max_operations`, it also chooses the model.",
+    )
+    max_bytes: int | None = option(
+        None, Bytes(), "Recommend only models whose files are at most this large.", metavar="32k"
+    )
+    max_operations: float | None = option(
+        None,
+        Multiple(),
+        "Recommend only models that take at most this multiple of a linear model's multiply-adds (counted).",
+        metavar="20x",
+    )
+    lose_classes: bool = option(
+        False,
+        Switch(),
+        "Allow models that lose a class: they recognize less than half of its rows that EXACT recognizes.",
+    )
+    methods: str | None = option(None, Text(), "Methods to try.", metavar="A,B", shown="all")
+    time_limit: float = option(
+        600.0,
+        Duration(),
+        "Limit on the whole run; the last part is reserved for timing, where each model predicts several "
+        "times.",
+        shown="10m",
+    )
+    overwrite: bool = option(
+        False,
+        Switch(),
+        "If `output` holds a run with other inputs or another version, start over instead of refusing.",
+    )
+
+
+COMMAND = Verb(
+    **listed("frontier"),
+    description="""
+        Try every method on EXACT, measure all on the same rows, and recommend one.
+
+        Three sets of rows are kept apart: those that EXACT was trained on (TRAIN), those that choose a
+        model, and those that confirm it. The figures of the answers (accuracy, labels that differ, certified
+        rows) are those of the confirming rows, except in the column 'choosing'. Models are timed and
+        multiply-adds counted on the choosing rows. With a limit on the answers (`max_diff`, `max_loss`), the
+        models compete on speed whose whole 95% interval on the choosing rows is within the limit, and that
+        lose no class: of those within 10% of the fastest, the one closest to EXACT is recommended if the
+        confirming rows show the same of it, otherwise the next one. With `max_bytes` or `max_operations`
+        alone, the closest model that fits is recommended. Rows without labels (`unlabelled`, with TEST)
+        suffice for all limits but `max_loss`.
+
+        Each candidate is a separate svmfast command. The recommended command is printed; run again, it
+        writes the same bytes on the same instruction set. DIR holds the models, the report (report.html,
+        report.md, report.json) and 'recommended', a copy of the recommended model. The copy contains EXACT
+        if EXACT is needed for the rows that are not certified. Cheap candidates come first, with `max_bytes`
+        after one of each method that just fits, and no larger ones. All methods share the time limit. Run
+        again, the same command continues where it stopped. Exit status 1: no model that is faster than EXACT
+        is shown to be within the limits by the choosing and the confirming rows.
+        """,
+    takes=(Files, FrontierOptions),
+    quiet="Print only the recommendation, or the report of `as_json`.",
+)

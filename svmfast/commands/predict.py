@@ -1,0 +1,221 @@
+"""``svmfast predict``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from svmfast.command import Verb
+from svmfast.commands import listed
+from svmfast.options import MemoryOfModels, argument, option
+from svmfast.values import Choice, InputFile, ModelFile, Names, OnOff, OutputFile, Real, Switch, Text
+
+if TYPE_CHECKING:
+    from svmfast.models.requirements import Columns
+
+#: Appended to an input's name.
+SUFFIX = ".out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerOptions(MemoryOfModels):
+    """Options of a prediction of rows in memory."""
+
+    probability: bool = option(
+        False,
+        OnOff(),
+        "1: compute probabilities, if the model has them; the label is then the most probable one.",
+        "-b",
+    )
+    bound: bool = option(False, Switch(), "Add a column: 'inside' or 'outside' the model's validity bound.")
+    certify: bool = option(
+        False,
+        Switch(),
+        "Add two columns, and a first line with their names: whether the label is provably the exact "
+        "model's (regression: the value within `tolerance` of it), and a bound on the error of the decision "
+        "values (for a LIBSVM model, on their rounding error).",
+    )
+    exact: Any = option(
+        None,
+        ModelFile(),
+        "The exact model that was approximated; it answers the rows that are not certified.",
+    )
+    fallback: bool | None = option(
+        None,
+        Switch(),
+        "Use the exact model embedded in MODEL in the same way (default: if there is one).",
+        "--fallback/--no-fallback",
+    )
+    tolerance: float | None = option(
+        None,
+        Real(0),
+        "A row is certified only if its error bound is at most this; regression needs it for `exact`. Values "
+        "of a LIBSVM regression model may have this error, which is faster (default: no error).",
+        metavar="ERROR",
+    )
+    assume_error: float | None = option(
+        None,
+        Real(0),
+        "With `exact`: use ERROR as the error bound of MODEL's values, instead of its certificate if it has "
+        "one. Statistical, not proven; compress and dcpred report such quantiles.",
+        metavar="ERROR",
+    )
+    precision: Literal["auto", "double"] = option(
+        "auto",
+        Choice("auto", "double"),
+        "auto: compute a label in single precision if its error bound proves the label. double: never. The "
+        "output is the same.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionOptions(AnswerOptions):
+    """Options of a prediction: also what a file contains; an Answer has it anyway."""
+
+    decision_values: bool = option(
+        False,
+        Switch(),
+        "Add the decision values, in LIBSVM's pair order. An Answer in Python always has them.",
+    )
+    names: bool | None = option(
+        None,
+        Switch(),
+        "Write the names of the classes in place of their labels, or never (default: in tables, if the model "
+        "has names).",
+        "--names/--no-names",
+    )
+
+    @property
+    def columns(self) -> Columns:
+        """What is asked of every answer."""
+        from svmfast.models.requirements import Columns
+
+        return Columns(self.probability, self.decision_values, self.bound, self.certify)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """What is read and written."""
+
+    data: str = argument(InputFile("data"))
+    model: str = argument(InputFile("model"))
+    output: str = argument(OutputFile(role="predictions"), default="-", required=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyFiles:
+    """The arguments of the other form, for many files."""
+
+    model: str = argument(InputFile("model"))
+    data: tuple[str, ...] = argument(InputFile("data"), many=True, required=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keeping:
+    """Options of outputs that are tables."""
+
+    keep: tuple[str, ...] | None = option(
+        None,
+        Names(),
+        "Copy these columns of DATA to OUTPUT; both must be tables.",
+        metavar="A,B,...",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """What is read and written in the other form."""
+
+    out_dir: str | None = option(
+        None,
+        OutputFile(role="folder", folder=True, shared=True),
+        "Predict many files, each to a file in the folder OUT; the arguments are then MODEL DATA...",
+        metavar="OUT",
+    )
+    files_from: str | None = option(
+        None,
+        InputFile(),
+        "Read more names of DATA from LIST, one per line or each followed by a NUL byte; '-' is standard "
+        "input.",
+        metavar="LIST",
+        only_with="out_dir",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyOptions:
+    """Options of a prediction of many files."""
+
+    suffix: str | None = option(
+        None,
+        Text(),
+        f"Append this to a file's name, unless it already ends with it (default: {SUFFIX}). A suffix such as "
+        f"{SUFFIX}.gz compresses the outputs.",
+        metavar="END",
+        only_with="out_dir",
+    )
+    relative_to: str | None = option(
+        None,
+        Text(path=True),
+        "A folder that contains all DATA; outputs keep their relative paths.",
+        metavar="FOLDER",
+        only_with="out_dir",
+    )
+    dask: str | None = option(
+        None,
+        Text(),
+        "Predict on the workers of this Dask scheduler, or on N local ones (local:N).",
+        metavar="ADDRESS",
+        only_with="out_dir",
+    )
+    overwrite: bool = option(
+        False,
+        Switch(),
+        "Also predict the files that an earlier run has finished.",
+        only_with="out_dir",
+    )
+
+
+_SHARED = (PredictionOptions, Keeping, Folder, ManyOptions)
+COMMAND = Verb(
+    **listed("predict"),
+    description="""
+        Predict the rows of DATA with a MODEL of any kind and write OUTPUT (default: '-', standard output).
+
+        Arguments, options, output and messages are those of svm-predict. The accuracy is printed on stdout
+        if the predictions go to a file, else on stderr; `unlabelled` prints none, and `as_json` prints a
+        report instead. Rows are predicted while the input is being read, in bounded memory. An output file
+        appears complete or not at all.
+
+        With `decision_values`, `bound` or `certify` the first line names the columns: 'label', then for each
+        pair of labels, in the order of the model's labels (1,2), (1,3), .., (2,3), .., a name like '1/-1': a
+        positive value votes for the label before the slash. One-vs-rest models have a column for each label,
+        '1/rest'; regression and one-class models have one, 'decision'. The bound's column is 'bound'. With
+        `probability` they follow the probabilities. `certify` adds 'certified' (yes, no; for regression
+        without `tolerance` '-') and 'error_bound', the largest over the row's decision values. With a LIBSVM
+        model every label is certified, and the bound is that of the arithmetic that proved it, 0 if LIBSVM's
+        own operations did.
+
+        With `exact` (or an embedded exact model) every label is the exact model's: proven by the
+        certificate, or computed by the exact model. Values and probabilities of a certified row are the
+        approximation's, those of the other rows the exact model's. A model made by cascade has its own
+        fallback for rows close to a boundary: a statistical guarantee, not a proof.
+
+        The label that is certified is the one that is printed: with `probability` the most probable one,
+        otherwise the winner of the vote. Probabilities are never certified (docs/certificate.md).
+
+        DATA may be a table: Parquet, Arrow or CSV (docs/tables.md). An OUTPUT that ends in .parquet, .arrow,
+        .feather, .csv or .tsv is a table too: 'label', then the columns above, then those of `keep`.
+
+        A model imported from scikit-learn may have names of its classes: `names` writes them in place of
+        LIBSVM's integer labels, in names of columns too. A table has them unless `no_names` is given.
+
+        With `out_dir` the model is read once for all files. Each output, OUT/NAME.out, is complete or
+        absent. Run again, even after it was killed, the command writes only outputs that are missing, or
+        whose input (by size and modification time), model or options have changed. If files fail, they are
+        named, the others are finished, and the exit status is 2.
+        """,
+    takes=(Files, *_SHARED),
+)
+#: The form of the command with the option `out_dir`.
+MANY = replace(COMMAND, takes=(ManyFiles, *_SHARED))

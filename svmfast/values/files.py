@@ -1,0 +1,109 @@
+"""Files that a command reads and writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from svmfast.values.base import Worded
+
+#: The content of a file: its place among a command's arguments can be taken by mistake for another's.
+Content = Literal["model", "data"]
+
+
+class File(Worded):
+    """The path of a file; on the command line ``-`` is standard input or output.
+
+    `role` is the file's key in JSON reports, by default the option's name.
+    """
+
+    name = "FILE"
+    type_expected = "a path"
+
+    def __init__(self, content: Content | None = None, *, role: str | None = None) -> None:
+        self.content, self.role = content, role
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str | os.PathLike)
+
+    def accept(self, value: Any) -> Any:
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+class InputFile(File):
+    """A file that is read; `repeated`: more than once, so that it cannot be standard input."""
+
+    def __init__(
+        self, content: Content | None = None, *, role: str | None = None, repeated: bool = False
+    ) -> None:
+        super().__init__(content, role=role)
+        self.repeated = repeated
+
+
+class ScalingFile(InputFile):
+    """A file from which a scaling is read; in Python also the scaling itself."""
+
+    name = "RANGES"
+    type_expected = "a path, or a Scaling"
+
+    def __init__(self) -> None:
+        super().__init__(role="ranges")
+
+    def has_type(self, value: Any) -> bool:
+        return super().has_type(value) or hasattr(value, "apply_labels")
+
+
+class ModelFile(InputFile):
+    """A model; in Python also the model itself."""
+
+    name = "MODEL"
+    type_expected = "a model, or the path of one"
+
+    def __init__(self) -> None:
+        super().__init__("model")
+
+    def has_type(self, value: Any) -> bool:
+        return super().has_type(value) or hasattr(value, "decision_values")
+
+    def accept(self, value: Any) -> Any:
+        return value
+
+
+class OutputFile(File):
+    """A file that is written.
+
+    Parameters
+    ----------
+    after, named : str and callable, optional
+        The option from which the default name is derived, and the function that derives it.
+    unless : callable, optional
+        Of all values; if it is true, there is no default name.
+    folder : bool
+        The output is a folder of many files.
+    shared : bool
+        Other files in that folder are kept, so an input may be one of them.
+    packed : bool
+        The file is compressed if its name ends in .gz, .bz2, .xz or .zst.
+    """
+
+    def __init__(
+        self,
+        content: Content | None = None,
+        *,
+        role: str | None = None,
+        after: str = "",
+        named: Callable[[str], str] | None = None,
+        unless: Callable[[Mapping[str, Any]], bool] = lambda given: False,
+        folder: bool = False,
+        shared: bool = False,
+        packed: bool = True,
+    ) -> None:
+        super().__init__(content, role=role)
+        self.after, self.named, self.unless = after, named, unless
+        self.folder, self.shared, self.packed = folder, shared, packed
+
+
+def in_this_folder(ending: str) -> Callable[[str], str]:
+    """Maps ``folder/data`` to ``data.ending``, for :class:`OutputFile`."""
+    return lambda path: f"{os.path.basename(path)}.{ending}"
