@@ -37,58 +37,6 @@ _UNPACKED_BYTES, _UNPACKED_RATIO = 64 << 20, 100
 _PLAIN_OR_PACKED = "expected plain text, gzip, bzip2 or xz"
 
 
-class _Raw:
-    """The stored bytes of an input, of which those that are available can be read without waiting."""
-
-    def __init__(self, file: Any, name: str, owned: bool) -> None:
-        self.file, self.name, self.owned = file, name, owned
-        self.size: int | None = None
-        self.consumed = 0
-        self._read = _reader_of(file, name)
-        self._descriptor: int | None = None  # set if reading may block and select() can be used
-        self.never_waits = isinstance(file, io.BytesIO)
-        if isinstance(file, io.BytesIO):
-            self.size = file.getbuffer().nbytes
-        with contextlib.suppress(OSError, AttributeError, ValueError):
-            descriptor = file.fileno()
-            status = os.fstat(descriptor)
-            if stat.S_ISREG(status.st_mode):
-                self.never_waits, self.size = True, status.st_size
-            else:
-                self._descriptor = descriptor
-                if stat.S_ISFIFO(status.st_mode):
-                    _widen_pipe(descriptor)
-
-    def readinto(self, view: memoryview, wait: bool) -> int | None:
-        """Read available bytes; return their number, 0 at the end, None if it would have to wait."""
-        while True:
-            if not wait and not self._ready(0):
-                return None
-            try:
-                count = self._read(view)
-            except OSError as error:
-                what = f"cannot be read: {error.strerror or error}"
-                raise FileAccessError(self.name, None, what) from error
-            if count is not None:
-                self.consumed += count
-                return count
-            self._ready(None)  # a non-blocking descriptor without data: wait until it has some
-
-    def _ready(self, timeout: float | None) -> bool:
-        if self.never_waits:
-            return True
-        if self._descriptor is None:
-            return False
-        try:
-            return bool(select.select([self._descriptor], [], [], timeout)[0])
-        except (OSError, ValueError):  # not a socket on Windows; a descriptor beyond FD_SETSIZE
-            return False
-
-    def close(self) -> None:
-        if self.owned:
-            self.file.close()
-
-
 def _reader_of(file: Any, name: str) -> Callable[[memoryview], int | None]:
     if isinstance(file, io.BufferedReader):
         # readinto1 into a large view waits for more data even if its buffer has some; peek does not.
@@ -136,25 +84,65 @@ class Closing:
 class Source(Closing):
     """An opened input, whose decompressed bytes are read once, in order. A context manager.
 
-    `name` is that in messages: the path as given, ``-``, ``<bytes>`` or the file object's name.
+    `name` is that in messages: the path as given, ``-``, ``<bytes>`` or the file object's name. `owned`: the
+    file is closed with the source.
     """
 
     def __init__(self, file: Any, name: str, owned: bool) -> None:
-        self.name = name
+        self.name, self._file, self._owned = name, file, owned
         #: The path that was opened, except ``-``.
         self.path: str | None = None
-        self._raw = _Raw(file, name, owned)
-        #: Number of stored (compressed) bytes if it is known in advance.
-        self.size = self._raw.size
+        #: Number of stored (compressed) bytes, if it is known in advance, and that of those read so far.
+        self.size: int | None = None
+        self.consumed = 0
+        self._read = _reader_of(file, name)
+        self._never_waits = isinstance(file, io.BytesIO)
+        self._descriptor: int | None = None  # set if reading may block and select() can be used
         self._packing: str | None = None
         self._decoder: Any = None
         self._head: bytes | None = None  # not read yet: opening a pipe must not wait for its data
         self._ahead = bytearray()  # decompressed and inspected, but not consumed yet
+        if isinstance(file, io.BytesIO):
+            self.size = file.getbuffer().nbytes
+        with contextlib.suppress(OSError, AttributeError, ValueError):
+            descriptor = file.fileno()
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode):
+                self._never_waits, self.size = True, status.st_size
+            else:
+                self._descriptor = descriptor
+                if stat.S_ISFIFO(status.st_mode):
+                    _widen_pipe(descriptor)
+
+    def _read_stored(self, view: memoryview) -> int:
+        """Read available stored bytes, at least one; return their number, 0 at the end."""
+        while True:
+            try:
+                count = self._read(view)
+            except OSError as error:
+                what = f"cannot be read: {error.strerror or error}"
+                raise FileAccessError(self.name, None, what) from error
+            if count is not None:
+                self.consumed += count
+                return count
+            self._wait(None)  # a non-blocking descriptor without data: wait until it has some
+
+    def _wait(self, timeout: float | None) -> bool:
+        if self._descriptor is None:
+            return False
+        try:
+            return bool(select.select([self._descriptor], [], [], timeout)[0])
+        except (OSError, ValueError):  # not a socket on Windows; a descriptor beyond FD_SETSIZE
+            return False
 
     @property
-    def consumed(self) -> int:
-        """Number of stored (compressed) bytes read so far."""
-        return self._raw.consumed
+    def ready(self) -> bool:
+        """Whether more bytes can be read without waiting for whoever writes them."""
+        if self._ahead or self._never_waits:
+            return True
+        if self._decoder is None:  # plain: read until a byte has shown it
+            return bool(self._head) or (self._head is not None and self._wait(0))
+        return not (self._decoder.eof or self._decoder.needs_input)
 
     @property
     def packing(self) -> str | None:
@@ -174,7 +162,7 @@ class Source(Closing):
         head, magics = b"", (*MAGIC.values(), *FOREIGN_MAGIC.values())
         while not head or any(len(head) < len(m) and m.startswith(head) for m in magics):
             buffer = bytearray(16)
-            count = self._raw.readinto(memoryview(buffer), wait=True)
+            count = self._read_stored(memoryview(buffer))
             if not count:
                 break
             head += buffer[:count]
@@ -196,29 +184,23 @@ class Source(Closing):
             raise self._damaged(f"packed with {self._packing}", expected)
         return decoder
 
-    def readinto(self, view: memoryview, wait: bool = True) -> int | None:
-        """Copy the bytes that are available, at least one, and return their number.
-
-        It is 0 at the end of the input, and None if `wait` is false and no byte is available.
-        """
+    def readinto(self, view: memoryview) -> int:
+        """Copy the bytes that are available, at least one; return their number, 0 at the end of the input."""
         if self._ahead:
             count = min(len(self._ahead), len(view))
             view[:count] = self._ahead[:count]
             del self._ahead[:count]
             return count
-        return self._next(view, wait)
+        return self._next(view)
 
-    def _next(self, view: memoryview, wait: bool) -> int | None:
+    def _next(self, view: memoryview) -> int:
         head = self._start()
-        if self._decoder is None:
-            if head:
-                count = min(len(head), len(view))
-                view[:count], self._head = head[:count], head[count:]
-                return count
-            return self._raw.readinto(view, wait)
-        data = self._unpack(len(view), wait)
-        if data is None:
-            return None
+        if self._decoder is not None:
+            data = self._unpack(len(view))
+        elif head:
+            data, self._head = head[: len(view)], head[len(view) :]
+        else:
+            return self._read_stored(view)
         view[: len(data)] = data
         return len(data)
 
@@ -257,35 +239,32 @@ class Source(Closing):
     def rewind(self) -> None:
         """Go back to the start of a plain file: reads that begin at a whole page are faster."""
         if self.path is not None and self.size is not None and not self.packing:
-            self._raw.file.seek(0)
-            self._raw.consumed, self._head, self._ahead = 0, b"", bytearray()
+            self._file.seek(0)
+            self.consumed, self._head, self._ahead = 0, b"", bytearray()
 
     def _look(self, room: int) -> int:
         """Read at most `room` bytes that are not consumed, and return their number."""
         buffer = bytearray(room)
-        count = self._next(memoryview(buffer), wait=True) or 0
+        count = self._next(memoryview(buffer))
         self._ahead += buffer[:count]
         return count
 
-    def _packed(self, wait: bool) -> bytes | None:
+    def _packed(self) -> bytes:
         if self._head:
             head, self._head = self._head, b""
             return head
         buffer = bytearray(_PACKED_BYTES)
-        count = self._raw.readinto(memoryview(buffer), wait)
-        return None if count is None else bytes(buffer[:count])
+        return bytes(buffer[: self._read_stored(memoryview(buffer))])
 
-    def _unpack(self, room: int, wait: bool) -> bytes | None:
+    def _unpack(self, room: int) -> bytes:
         while True:
-            data: bytes | None = b""
+            data = b""
             if self._decoder.eof:
-                data = self._next_member(wait)
+                data = self._next_member()
                 if not data:
                     return data
             elif self._decoder.needs_input:
-                data = self._packed(wait)
-                if data is None:
-                    return None
+                data = self._packed()
                 if not data:
                     raise self._damaged(f"the {self._packing} data ends early")
             try:
@@ -299,13 +278,11 @@ class Source(Closing):
             if out:
                 return out
 
-    def _next_member(self, wait: bool) -> bytes | None:
-        """The start of the next member, after zero padding; b"" at the end, None if it might have to wait."""
-        if not wait and not self._raw.never_waits:
-            return None
+    def _next_member(self) -> bytes:
+        """The start of the next member, after zero padding; b"" at the end."""
         magic = MAGIC[str(self._packing)]
         rest: bytes = self._decoder.unused_data.lstrip(b"\0")
-        while len(rest) < len(magic) and (more := self._packed(wait=True)):
+        while len(rest) < len(magic) and (more := self._packed()):
             rest = (rest + more).lstrip(b"\0")
         if rest and not rest.startswith(magic):
             raise self._damaged(f"other bytes after the {self._packing} data", "expected nothing there")
@@ -359,7 +336,8 @@ class Source(Closing):
 
     def close(self) -> None:
         """Close the file if it was opened here; a file object given by the caller stays open."""
-        self._raw.close()
+        if self._owned:
+            self._file.close()
 
 
 def open_source(source: SourceLike) -> Source:

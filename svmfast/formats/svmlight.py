@@ -57,7 +57,7 @@ class Lines:
         self.buffer[:rest] = self.buffer[self.end : self.filled]
         self.begin = self.end = 0
         self.filled = rest
-        while True:
+        while not self.end or self.source.ready:
             capacity = len(self.buffer) - _BEHIND
             if self.filled == capacity:
                 if self.end:
@@ -67,15 +67,15 @@ class Lines:
                 self.buffer.extend(bytes(min(capacity, MAX_LINE_BYTES)))
                 continue
             with memoryview(self.buffer) as view, view[self.filled : capacity] as room:
-                count = self.source.readinto(room, wait=not self.end)
-            if count is None:
-                return True
+                count = self.source.readinto(room)
             if count == 0:
                 break
             newline = self.buffer.rfind(b"\n", self.filled, self.filled + count)
             self.filled += count
             if newline >= 0:
                 self.end = newline + 1
+        else:  # what follows has not arrived yet
+            return True
         self.ended = True
         self.end = self.filled
         if self.filled and self.buffer[self.filled - 1] != 0x0A:

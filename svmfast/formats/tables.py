@@ -271,7 +271,7 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, view: Any) -> int:
-        return self._from.readinto(memoryview(view).cast("B")) or 0
+        return self._from.readinto(memoryview(view).cast("B"))
 
 
 _IN_MEMORY = "the data"

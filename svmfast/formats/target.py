@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import os
 import re
 import stat
@@ -39,8 +38,8 @@ class Writer(Protocol):
 class Output:
     """The file that :func:`write_atomic` yields: accepts bytes, and reports every failure as WriteError."""
 
-    def __init__(self, file: Writer, packer: Packer | None) -> None:
-        self._file, self._packer = file, packer
+    def __init__(self, file: Writer, shown: str, packer: Packer | None) -> None:
+        self._file, self._shown, self._packer = file, shown, packer
         #: Bytes written to the file; if it is compressed, complete only after the ``with`` block.
         self.stored = 0
 
@@ -51,46 +50,19 @@ class Output:
 
     def flush(self) -> None:
         """Pass everything to the operating system; compressed output is only complete at its end."""
-        self._file.flush()
+        with _reported(self._shown):
+            self._file.flush()
 
     def finish(self) -> None:
         """Compress and write the remaining text."""
         if self._packer is not None:
             self._store(self._packer.finish())
+        self.flush()
 
     def _store(self, data: Any) -> None:
-        self._file.write(data)
-        self.stored += memoryview(data).nbytes
-
-
-class _Reporting(io.FileIO):
-    """A file whose write errors name the output."""
-
-    def __init__(self, file: int | str, shown: str) -> None:
-        super().__init__(file, "wb")
-        self.shown = shown
-
-    def write(self, data: Any, /) -> int:
-        with _reported(self.shown):
-            return super().write(data)
-
-
-class _StandardOutput:
-    """``sys.stdout.buffer`` with the errors of :class:`_Reporting`."""
-
-    def __init__(self) -> None:
-        if sys.stdout is None:
-            raise WriteError("-", "standard output is closed")
-        self._file: Any = getattr(sys.stdout, "buffer", sys.stdout)
-
-    def write(self, data: Any, /) -> int:
-        with _reported("-"):
+        with _reported(self._shown):
             self._file.write(data)
-        return len(data)
-
-    def flush(self) -> None:
-        with _reported("-"):
-            self._file.flush()
+        self.stored += memoryview(data).nbytes
 
 
 @contextlib.contextmanager
@@ -121,7 +93,7 @@ def write_atomic(path: str | os.PathLike[str], *, pack: bool = True) -> Iterator
     shown = os.fspath(path)
     packer = _packer(shown, pack)
     with _opened(shown) as file:
-        output = Output(file, packer)
+        output = Output(file, shown, packer)
         yield output
         output.finish()
 
@@ -167,9 +139,9 @@ def _descriptor(shown: str) -> int | None:
 @contextlib.contextmanager
 def _opened(shown: str) -> Iterator[Writer]:
     if shown == "-":
-        output = _StandardOutput()
-        yield output
-        output.flush()
+        if sys.stdout is None:
+            raise WriteError("-", "standard output is closed")
+        yield getattr(sys.stdout, "buffer", sys.stdout)
         return
     file: int | str | None = _descriptor(shown)
     mode: int | None = stat.S_IFCHR
@@ -221,15 +193,14 @@ def _place_of(path: str) -> str:
 @contextlib.contextmanager
 def _buffered(file: int | str, shown: str) -> Iterator[Writer]:
     with _reported(shown):
-        raw = _Reporting(file, shown)
-    writer = io.BufferedWriter(raw, 1 << 16)
+        writer = open(file, "wb", buffering=1 << 16)  # noqa: SIM115 (closed below)
     try:
         yield writer
         with _reported(shown):
             writer.close()
     except BaseException:
         # The exception that is being raised matters more than an error while closing.
-        with contextlib.suppress(OSError, WriteError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
             writer.close()
         raise
 

@@ -184,7 +184,7 @@ def test_handed_in_files_stay_open_and_ours_are_closed(tmp_path: Path) -> None:
     path.write_bytes(TEXT)
     with stream_svmlight(path, chunk_bytes=100) as stream:
         next(stream)
-        inner = stream._source._raw.file
+        inner = stream._source._file
         assert not inner.closed
     assert inner.closed
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import subprocess
@@ -96,19 +95,17 @@ def test_full_disk_is_reported(size: int) -> None:
     assert str(caught.value) == "/dev/full: cannot be written: No space left on device"
 
 
-def test_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from svmfast.formats import target
-
+def test_full_disk_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")
-
-    class Full(target._Reporting):
-        def write(self, data: Any, /) -> int:
-            raise WriteError(self.shown, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(target, "_Reporting", Full)
-    with pytest.raises(WriteError, match="No space left"), write_atomic(path) as out:
-        out.write(b"x" * 10)
+    code = (
+        "import resource, signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))\n"
+        f"with write_atomic({str(path)!r}) as out:\n"
+        "    out.write(b'x' * 10001)\n"
+    )
+    assert f"WriteError: {path}: cannot be written: File too large" in run(code).stderr.decode()
     assert path.read_bytes() == b"old"
     assert listing(tmp_path) == {"out"}
 
