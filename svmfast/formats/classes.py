@@ -29,7 +29,7 @@ class ClassLabels:
 
     def __init__(self, names: Mapping[float, str]) -> None:
         self._labels = {name: label for label, name in names.items()}
-        numbers = [_number_of(name) for name in self._labels]
+        numbers = [number_of(name) for name in self._labels]
         self._numbers: dict[float | None, float] = {}
         if None not in numbers:
             self._numbers = dict(zip(numbers, names, strict=True))
@@ -43,7 +43,7 @@ class ClassLabels:
         return np.array(found, dtype=np.float64)[places]
 
     def _label(self, word: str) -> float | None:
-        number = _number_of(word)
+        number = number_of(word)
         return self._labels.get(word, None if number is None else self._numbers.get(number, number))
 
     def of_words(self, words: Sequence[str], places: NDArray[np.int64]) -> tuple[FloatArray, int | None]:
@@ -107,7 +107,7 @@ class TrainingClasses:
         return self._provisional(words.tolist(), places)
 
     def _provisional(self, words: list[str], places: NDArray[Any]) -> tuple[FloatArray, int | None]:
-        values = [_number_of(word) for word in words]
+        values = [number_of(word) for word in words]
         is_number = np.array([one is not None for one in values], dtype=np.bool_)[places]
         numbers = self._numbers or (not self._found and bool(is_number[0]))
         odd = is_number != numbers
@@ -151,7 +151,8 @@ class TrainingClasses:
         return places.astype(np.float64)[labels.astype(np.int64)]
 
 
-def _number_of(word: str) -> float | None:
+def number_of(word: str) -> float | None:
+    """The number that a word is, or None."""
     try:
         return float(word)
     except ValueError:

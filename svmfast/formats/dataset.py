@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -109,6 +109,13 @@ class Dataset:
             yield one if part.start == 0 else replace(one, first_line=0, notes=Notes())
 
 
+def joined(blocks: Sequence[Dataset]) -> Dataset:
+    """All rows as one dataset, without columns to keep."""
+    rows = Rows.concatenate([block.rows for block in blocks])
+    labels = np.concatenate([block.labels for block in blocks])
+    return replace(blocks[0], rows=rows, labels=labels, kept=None)
+
+
 def with_scaling(reading: Reading, memory: int = MEMORY) -> Reading:
     """The same with the scaling itself, if `reading` has the path of one."""
     if not isinstance(reading.scale, str | os.PathLike):
@@ -166,9 +173,7 @@ class RowStream(Closing, Iterator[Dataset]):
         with suppress(StopIteration):
             while True:
                 blocks.append(self._next())
-        rows = Rows.concatenate([block.rows for block in blocks])
-        labels = np.concatenate([block.labels for block in blocks])
-        return replace(blocks[0], rows=rows, labels=labels, kept=None)
+        return joined(blocks)
 
     def close(self) -> None:
         """Close the input, unless it is a file object of the caller."""

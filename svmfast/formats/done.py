@@ -14,9 +14,9 @@ import stat
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from svmfast.errors import OptionError, WriteError
+from svmfast.errors import OptionError
 from svmfast.formats.source import Closing
-from svmfast.formats.target import unfinished
+from svmfast.formats.target import reported, unfinished
 
 #: The list's name in the folder.
 NAME = ".svmfast-done.jsonl"
@@ -40,11 +40,9 @@ class DoneList(Closing):
     def __init__(self, folder: str, *, clear: bool = False) -> None:
         self.folder = folder
         self._place = os.path.join(folder, NAME)
-        try:
+        with reported(folder):
             os.makedirs(folder, exist_ok=True)
             self._file = os.open(self._place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        except OSError as error:
-            raise WriteError(folder, error.strerror or str(error)) from error
         try:
             if not stat.S_ISREG(os.fstat(self._file).st_mode):  # reading a pipe would not end
                 raise OptionError(f"'{self._place}' is not a regular file; remove it, or use another folder")
@@ -113,10 +111,8 @@ class DoneList(Closing):
         self._write(entry)
 
     def _write(self, entry: Mapping[str, Any]) -> None:
-        try:
+        with reported(self._place):
             os.write(self._file, (json.dumps(entry) + "\n").encode())
-        except OSError as error:
-            raise WriteError(self._place, error.strerror or str(error)) from error
 
     def columns(self, settings: str, ignored: Iterable[str]) -> tuple[list[str], str] | None:
         """The column order in which tables were read, and the first table, which set it.

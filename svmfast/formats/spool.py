@@ -17,8 +17,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import OptionError, WriteError
+from svmfast.errors import OptionError
 from svmfast.formats.source import Closing
+from svmfast.formats.target import reported
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact, occurring, random_order
 
@@ -163,13 +164,11 @@ class Spool(Closing):
         assert self._file is not None
         first, last = int(rows.indptr[0]), int(rows.indptr[-1])
         arrays = (labels, rows.indptr - first, rows.values[first:last], rows.indices[first:last])
-        try:
-            done = self._parts[-1].first + self._parts[-1].rows if self._parts else 0
+        done = self._parts[-1].first + self._parts[-1].rows if self._parts else 0
+        with reported("temporary file"):
             self._parts.append(_Part(self._file.tell(), len(rows), last - first, done))
             for array in arrays:
                 self._file.write(np.ascontiguousarray(array).data)
-        except OSError as error:
-            raise WriteError("temporary file", error.strerror or str(error)) from error
 
     def _read(self, parts: list[_Part]) -> WorkingSet:
         assert self._file is not None

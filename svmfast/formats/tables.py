@@ -11,7 +11,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -19,14 +19,12 @@ from svmfast.display import count
 from svmfast.errors import DataFormatError, EmptyDataError, TableError, WrongTypeError
 from svmfast.foreign import foreign
 from svmfast.formats._arrow import checked, pyarrow
-from svmfast.formats.dataset import Dataset, Notes, RowStream
+from svmfast.formats.classes import TrainingClasses, number_of
+from svmfast.formats.dataset import Dataset, Notes, RowStream, joined
 from svmfast.formats.source import Source, SourceLike
 from svmfast.formats.table_columns import TableColumns, label_of, pandas_index
 from svmfast.options import Reading
 from svmfast.rows import Rows
-
-if TYPE_CHECKING:
-    from svmfast.formats.classes import TrainingClasses
 
 #: Limits on the numbers and rows that are decoded at a time, and rows of a block: they fit in the cache.
 _CELLS = 1 << 20
@@ -163,7 +161,7 @@ class TableStream(RowStream):
             raise EmptyDataError(self.path, None, "there are no rows", None, "expected column names")
         separator = max("\t,;", key=first.count)
         fields = [field.strip() for field in next(csv.reader([first], delimiter=separator))]
-        if all(_is_number(field) or not field for field in fields):
+        if all(number_of(field) is not None or not field for field in fields):
             return [str(number) for number in range(1, len(fields) + 1)], separator, False, set()
         values = next(csv.reader([second], delimiter=separator), [])
         pairs = zip(fields, values, strict=False)
@@ -240,13 +238,12 @@ class TableStream(RowStream):
             try:
                 yield
             except self._pa.ArrowInvalid as error:
-                text = " ".join(
-                    str(error).split()
-                )  # of a CSV file: it quotes the file, but after its own words
+                # About a CSV file, it quotes the file, but after its own words.
+                text = " ".join(str(error).split())
                 if cell := _CSV_CELL.match(text):
                     what = f"column '{self._all[int(cell[1])]}': not a number"
                     wanted = "expected a finite number"
-                    if cell[3].count(",") == 1 and _is_number(cell[3].replace(",", ".")):
+                    if cell[3].count(",") == 1 and number_of(cell[3].replace(",", ".")) is not None:
                         wanted += " with a decimal point, not a comma"
                     raise DataFormatError(self.path, int(cell[2]), what, cell[3], wanted) from error
                 if width := _CSV_WIDTH.match(text):
@@ -307,25 +304,8 @@ def opened_object(data: Any, reading: Reading) -> tuple[TableColumns, Iterator[A
 def from_object(data: Any, reading: Reading) -> Dataset:
     """The rows of an object with Arrow's C interface; numeric columns are not copied in between."""
     columns, batches = opened_object(data, reading)
-    rows, labels, read = [], [], 0
+    nothing = Rows.empty(len(columns.features))
+    blocks = [Dataset(nothing, np.zeros(0), _IN_MEMORY, 0, Notes(), columns=columns.features)]
     for batch in batches:
-        found = columns.dataset(batch, read)
-        read += len(found)
-        rows.append(found.rows)
-        labels.append(found.labels)
-    return Dataset(
-        Rows.concatenate(rows) if rows else Rows.empty(len(columns.features)),
-        np.concatenate(labels) if labels else np.zeros(0),
-        _IN_MEMORY,
-        0,
-        Notes(),
-        columns=columns.features,
-    )
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
+        blocks.append(columns.dataset(batch, sum(map(len, blocks))))
+    return joined(blocks)

@@ -50,7 +50,7 @@ class Output:
 
     def flush(self) -> None:
         """Pass everything to the operating system; compressed output is only complete at its end."""
-        with _reported(self._shown):
+        with reported(self._shown):
             self._file.flush()
 
     def finish(self) -> None:
@@ -60,13 +60,14 @@ class Output:
         self.flush()
 
     def _store(self, data: Any) -> None:
-        with _reported(self._shown):
+        with reported(self._shown):
             self._file.write(data)
         self.stored += memoryview(data).nbytes
 
 
 @contextlib.contextmanager
-def _reported(shown: str) -> Iterator[None]:
+def reported(shown: str) -> Iterator[None]:
+    """Turn the operating system's error about an output into a WriteError."""
     try:
         yield
     except OSError as error:
@@ -149,7 +150,7 @@ def _opened(shown: str) -> Iterator[Writer]:
         # Opening /dev/stdout again would start at offset 0 of a redirected file; its descriptor does not.
         if sys.stdout is not None:
             sys.stdout.flush()
-        with _reported(shown):
+        with reported(shown):
             file = os.dup(file)
     else:
         file, mode = _checked_place(shown)
@@ -161,7 +162,7 @@ def _opened(shown: str) -> Iterator[Writer]:
 def _checked_place(shown: str) -> tuple[str, int | None]:
     """The path of the file to which any links lead, and its mode, or None if there is no file yet."""
     mode = None
-    with _reported(shown):
+    with reported(shown):
         place = _place_of(shown)
         with contextlib.suppress(FileNotFoundError):
             mode = os.stat(place).st_mode
@@ -192,11 +193,11 @@ def _place_of(path: str) -> str:
 
 @contextlib.contextmanager
 def _buffered(file: int | str, shown: str) -> Iterator[Writer]:
-    with _reported(shown):
+    with reported(shown):
         writer = open(file, "wb", buffering=1 << 16)  # noqa: SIM115 (closed below)
     try:
         yield writer
-        with _reported(shown):
+        with reported(shown):
             writer.close()
     except BaseException:
         # The exception that is being raised matters more than an error while closing.
@@ -213,11 +214,11 @@ def _replacing(place: str, shown: str, mode: int | None) -> Iterator[Writer]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
     try:
         # Inside the try block, so that the file is removed even if a signal arrives right after opening it.
-        with _reported(shown):
+        with reported(shown):
             descriptor = os.open(temporary, flags, 0o666)
         with _buffered(descriptor, shown) as writer:
             yield writer
-        with _reported(shown):
+        with reported(shown):
             if mode is not None:
                 os.chmod(temporary, mode & 0o777)  # set-user-ID is not for new content
             os.replace(temporary, place)

@@ -65,10 +65,9 @@ def to_sklearn(model: Model) -> Any:
 
     d = expansion.n_features
     if scaling.missing is not None:
-        return _behind_imputer(
-            scaling.missing, to_sklearn(replace(model, scaling=_without(scaling))), scaling
-        )
-    if not scaling.factor.size or (scaling.ranges is None and _does_nothing(scaling)):
+        filled = replace(model, scaling=replace(scaling, missing=None, feature_names=None))
+        return _behind_imputer(scaling.missing, to_sklearn(filled), scaling)
+    if not scaling.factor.size or (scaling.is_identity and scaling.target is None):
         if scaling.feature_names is not None:
             machine.feature_names_in_ = np.array(scaling.feature_names, dtype=object)
         return machine
@@ -78,10 +77,6 @@ def to_sklearn(model: Model) -> Any:
             "in scikit-learn every step has the same number of features",
         )
     return make_pipeline(_scaler(scaling), machine)
-
-
-def _without(scaling: Scaling) -> Scaling:
-    return replace(scaling, missing=None, feature_names=None)
 
 
 def _behind_imputer(missing: FloatArray, made: Any, scaling: Scaling) -> Any:
@@ -99,11 +94,6 @@ def _behind_imputer(missing: FloatArray, made: Any, scaling: Scaling) -> Any:
     if scaling.feature_names is not None:
         imputer.feature_names_in_ = np.array(scaling.feature_names, dtype=object)
     return make_pipeline(imputer, *steps)
-
-
-def _does_nothing(scaling: Scaling) -> bool:
-    plain = not scaling.offset.any() and bool((scaling.factor == 1).all())
-    return plain and scaling.clip is None and scaling.digits is None and scaling.target is None
 
 
 def _machine(model: KernelExpansion, names: tuple[str, ...] | None) -> Any:
@@ -151,7 +141,7 @@ def _machine(model: KernelExpansion, names: tuple[str, ...] | None) -> Any:
 
 
 def _all_stored(coef: Any) -> Any:
-    """Return a sparse matrix that also stores zeros, because scikit-learn passes its values to LIBSVM."""
+    """A sparse matrix that also stores zeros, because scikit-learn passes its values to LIBSVM."""
     from scipy.sparse import csr_matrix
 
     rows, n = coef.shape
