@@ -13,8 +13,7 @@ from svmfast.exports.onnx_graph import OPSET, Graph
 from svmfast.sklearn.fast import FastSVC, FastSVR
 from svmfast.sklearn.trained import BudgetSVC, DCPredRidge, DCPredSVC, MekaRidge, MekaSVC
 
-CLASSIFIERS = (FastSVC, BudgetSVC, MekaSVC, DCPredSVC)
-REGRESSORS = (FastSVR, MekaRidge, DCPredRidge)
+_ESTIMATORS = (FastSVC, FastSVR, BudgetSVC, MekaSVC, MekaRidge, DCPredSVC, DCPredRidge)
 
 
 def register_onnx() -> None:
@@ -32,7 +31,7 @@ def register_onnx() -> None:
         from skl2onnx import update_registered_converter
     except ImportError as error:
         raise UnsupportedError("skl2onnx is not installed", "pip install 'svmfast[onnx]'") from error
-    for one in (*CLASSIFIERS, *REGRESSORS):
+    for one in _ESTIMATORS:
         update_registered_converter(one, f"Svmfast{one.__name__}", _shapes, _convert, parser=_outputs)
 
 
