@@ -35,7 +35,8 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import Dataset, read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.dcpred.fit import fit_exact, fit_ridge, fit_svc
+from svmfast.methods.dcpred.fit import fit as fit_labels
+from svmfast.methods.dcpred.fit import fit_exact
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import DcpredReport
 from svmfast.methods.given import Setting
@@ -101,15 +102,17 @@ def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dic
 
 
 def fit_head(data: Dataset) -> Any:
-    from svmfast.methods.common.problem import svc_targets
+    from svmfast.methods.common.problem import numbered_classes
 
-    return svc_targets(data.labels, pairs=False)[0]
+    return numbered_classes(data.labels, pairs=False)[0]
 
 
 def trained(case: Case, data: Dataset, test: Dataset) -> tuple[dict[str, Any], DcpredReport]:
     """Train a case; return its accuracy, training time and costs, and the report."""
     begin = time.perf_counter()
-    model, report = fit_svc(data.rows, data.labels, options_of(case), Setting(THREADS))
+    model, report = fit_labels(
+        data.rows, data.labels, replace(options_of(case), task="svc"), Setting(THREADS)
+    )
     seconds = time.perf_counter() - begin
     return {"accuracy": accuracy(model, test), "seconds": seconds, **costs(model, test)}, report
 
@@ -193,7 +196,7 @@ def chosen_part(folder: Path, only: list[str]) -> dict[str, Any]:
         data, test = read(folder, case.train), read(folder, case.test)
         begin = time.perf_counter()
         limited = options_of(replace(case, shape={}), max_operations=asked)
-        model, report = fit_svc(data.rows, data.labels, limited, Setting(THREADS))
+        model, report = fit_labels(data.rows, data.labels, replace(limited, task="svc"), Setting(THREADS))
         seconds = time.perf_counter() - begin
         out[name] = {
             "asked": asked, "accuracy": accuracy(model, test), "seconds": seconds,
@@ -234,7 +237,9 @@ def curves_part(folder: Path, only: list[str]) -> dict[str, Any]:
                 chosen = options_of(case, clusters=clusters, landmarks=landmarks, **{
                     **given, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0})  # fmt: skip
                 begin = time.perf_counter()
-                model, report = fit_svc(data.rows, data.labels, chosen, Setting(THREADS))
+                model, report = fit_labels(
+                    data.rows, data.labels, replace(chosen, task="svc"), Setting(THREADS)
+                )
                 points.append({
                     "variant": variant, "landmarks": landmarks, "accuracy": accuracy(model, test),
                     "counted": report.multiply_adds / report.linear_multiply_adds,
@@ -267,7 +272,7 @@ def ridge_part(folder: Path, only: list[str]) -> dict[str, Any]:
                     gamma=(gamma,), lambda_=(regularization,), clusters=8, landmarks=landmarks,
                     **{**changes, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0},
                 )  # fmt: skip
-                model, report = fit_ridge(data.rows, y, chosen, Setting(THREADS))
+                model, report = fit_labels(data.rows, y, replace(chosen, task="ridge"), Setting(THREADS))
                 points.append({
                     "variant": variant, "landmarks": landmarks,
                     "rmse": rmse(model.decision_values(test.rows, threads=THREADS)[:, 0]),

@@ -166,8 +166,8 @@ def convert(results: dict[str, Any]) -> list[str]:
         for fit, e in entry["fits"].items():
             shape = ", ".join(f"{key} {value}" for key, value in entry["shape"].items())
             held = f"{e['held_out']['label_agreement']:.2%}"
-            if "quantile_99" in e["held_out"]:
-                held += f", {e['held_out']['quantile_99']:.3g}"
+            if "abs_error_99" in e["held_out"]:
+                held += f", {e['held_out']['abs_error_99']:.3g}"
             share = e["labels_differing"] / e["rows"]
             out.append(
                 f"| {name}, {entry['vectors']:,} vectors; {shape} | {fit} "

@@ -33,7 +33,7 @@ from svmfast.formats.detect import load_model
 from svmfast.kernels import Kernel
 from svmfast.methods.given import Setting
 from svmfast.methods.meka.error import kernel_error
-from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_svc
+from svmfast.methods.meka.fit import fit, fit_exact
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
@@ -141,7 +141,7 @@ def bka_part(folder: Path) -> dict[str, Any]:
     def local(seed: int) -> None:
         settings = MekaOptions(gamma=(2.0,), C=(32.0,), clusters=64, block_only=True, seed=seed)
         begin = time.perf_counter()
-        model, _ = fit_svc(rows, y, settings, WORK)
+        model, _ = fit(rows, y, replace(settings, task="svc"), WORK)
         seconds = time.perf_counter() - begin
         runs.append({"seed": seed, "seconds": seconds, "accuracy": percent(model, test, truth)})
 
@@ -178,7 +178,7 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
             task="svc", gamma=gammas, C=costs, clusters=5, rank=landmarks, landmarks=landmarks, folds=3
         )
         begin = time.perf_counter()
-        scores = cross_validate_meka(rows.take(some), y[some], settings, WORK)
+        scores = fit(rows.take(some), y[some], settings, replace(WORK, writes=False))[1].cross_validation
         choosing = time.perf_counter() - begin
         best = max(scores, key=lambda s: s.score)
         settings = MekaOptions(
@@ -189,7 +189,7 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
             landmarks=landmarks,
         )
         begin = time.perf_counter()
-        model, report = fit_svc(rows, y, settings, WORK)
+        model, report = fit(rows, y, replace(settings, task="svc"), WORK)
         seconds = time.perf_counter() - begin
         begin = time.perf_counter()
         accuracy = percent(model, other, truth)

@@ -14,7 +14,7 @@ from kernel_features import BASELINES, equal_memory_rank
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.given import Setting
-from svmfast.methods.meka.fit import fit_ridge
+from svmfast.methods.meka.fit import fit
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.rows import Rows
 from svmfast.threads import one_blas_thread
@@ -56,7 +56,7 @@ def ridge_part(folder: Path) -> dict[str, Any]:
             if "meka" in chosen:
                 gamma, regularization = chosen["meka"]
                 settings = replace(settings, gamma=(gamma,), lambda_=(regularization,), folds=None)
-            model, report = fit_ridge(inside, a, settings, Setting(THREADS))
+            model, report = fit(inside, a, replace(settings, task="ridge"), Setting(THREADS))
             chosen["meka"] = (report.gamma, report.regularization)
             predicted = model.decision_values(outside, threads=THREADS)[:, 0]
             scores.setdefault("meka", []).append(float(np.sqrt(np.mean((predicted - b) ** 2))))

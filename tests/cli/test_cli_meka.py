@@ -19,7 +19,7 @@ from svmfast.errors import MemoryLimitError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.meka.error import kernel_error
-from svmfast.methods.meka.fit import fit_ridge
+from svmfast.methods.meka.fit import fit
 from svmfast.methods.meka.plan import plan_bytes
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import Rows
@@ -178,10 +178,10 @@ def test_memory_is_checked_again_for_the_actual_cluster_sizes() -> None:
     assert plan_bytes(rows, wanted, "ridge", 1, largest=999) > equal
     for task in ("ridge", "error"):
         wanted = replace(wanted, memory=plan_bytes(rows, wanted, task, 1))
-        fit = fit_ridge if task == "ridge" else kernel_error
         targets = (x[:, 0],) if task == "ridge" else ()
+        work = fit if task == "ridge" else kernel_error
         with pytest.raises(MemoryLimitError, match="raise `memory`"):
-            fit(rows, *targets, wanted)
+            work(rows, *targets, replace(wanted, task=task))
 
 
 @pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")

@@ -24,7 +24,7 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.frontiers import run
 from svmfast.frontiers.child import Failed
 from svmfast.methods import registry
-from svmfast.methods.common.problem import svc_targets
+from svmfast.methods.common.problem import numbered_classes
 from svmfast.methods.given import Input, Inputs, Outcome, Setting
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Method
@@ -58,7 +58,7 @@ def run_toy(inputs: Inputs, options: ToyOptions, setting: Setting) -> Outcome:
     """Make a model that predicts the class of the nearest centroid: the largest of 2 c.x - |c|^2."""
     given = inputs.rows("data")
     assert given.labels is not None
-    head, _ = svc_targets(given.labels, pairs=False)
+    head, _ = numbered_classes(given.labels, pairs=False)
     x = given.rows.to_dense()
     classes = np.array([x[given.labels == label].mean(axis=0) for label in head.labels])
     classes += options.shrink * (x.mean(axis=0) - classes)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from landmark_fits import tasks
 from program import data as data_path
 from program import model as model_path
 from program import svmfast as run_program
@@ -18,11 +19,13 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
-from svmfast.methods.dcpred.fit import fit_exact, fit_svc
+from svmfast.methods.dcpred.fit import fit, fit_exact
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.given import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.expansion import KernelExpansion
+
+fit_svc, _, _ = tasks(fit)
 
 MINE = DcpredOptions(gamma=(0.01,), C=(10.0,), clusters=1, landmarks=40, iterations=60, fit="pairs")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from landmark_fits import tasks
 from program import data as data_path
 from program import model as model_path
 from program import svmfast as run_program
@@ -19,10 +20,11 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.equal_rows import row_keys
 from svmfast.methods.common.hold_out import rows_aside
 from svmfast.methods.common.problem import Problem
-from svmfast.methods.dcpred.fit import fit_ridge, fit_svc
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.search import choose
 from svmfast.rows import FloatArray, Rows
+
+fit_svc, fit_ridge, _ = tasks(fits.fit)
 
 
 def test_held_out_rows_are_distinct_and_include_their_copies() -> None:
@@ -56,18 +58,18 @@ def test_no_copy_of_a_held_out_row_is_fitted(fit: str, monkeypatch: pytest.Monke
     once = read_svmlight(data_path("breast.train")).rows
     rows = Rows.concatenate([once, once])
     seen: dict[str, Rows] = {}
-    real_fit, real_error = fits.fit_tree, fits.held_out
+    real_fit, real_error = fits._fit_model, fits.held_out
 
-    def fitting(task: str, problem: Problem, *rest: Any) -> Any:
+    def fitting(problem: Problem, *rest: Any) -> Any:
         assert problem.vectors is not None
         seen["fitted"] = Rows.concatenate([problem.rows, problem.vectors[0]])
-        return real_fit(task, problem, *rest)
+        return real_fit(problem, *rest)
 
     def error(exact: Any, model: Any, rows: Rows, aside: Any, **rest: Any) -> Any:
         seen["aside"] = rows.take(aside.rows)
         return real_error(exact, model, rows, aside, **rest)
 
-    monkeypatch.setattr(fits, "fit_tree", fitting)
+    monkeypatch.setattr(fits, "_fit_model", fitting)
     monkeypatch.setattr(fits, "held_out", error)
     mine = DcpredOptions(gamma=(0.05,), clusters=1, landmarks=5, iterations=5, fit=fit)
     told = fits.fit_exact(rows, exact, mine)[1].held_out

@@ -14,7 +14,7 @@ from svmfast.kernels import Kernel
 from svmfast.methods.meka.approximation import Meka, approximate_kernel
 from svmfast.methods.meka.error import relative_error, sample_rows
 from svmfast.methods.meka.options import MekaOptions
-from svmfast.methods.meka.solve import positive_spectrum, ridge_by_cg, smallest_eigenvalue
+from svmfast.methods.meka.solve import meka_ridge, positive_spectrum
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, partition
 from svmfast.solvers.nystrom import kernel_features
@@ -144,28 +144,28 @@ def test_clipping_cannot_raise_the_error() -> None:
         assert error(clipped, exact) <= error(dense(meka), exact) * (1 + 1e-9)
 
 
-def test_smallest_eigenvalue_by_lanczos(monkeypatch: pytest.MonkeyPatch) -> None:
-    meka = approximate_kernel(GAUSS, parted(blobs(250), 8), MekaOptions(rank=8, oversampling=0.0))
-    exact = np.linalg.eigvalsh(meka.link_matrix())[0]
-    assert exact < -1e-3
-    assert smallest_eigenvalue(meka) == exact
-    monkeypatch.setattr("svmfast.methods.meka.solve.DENSE_SIZE", 10)
-    assert smallest_eigenvalue(meka) == pytest.approx(exact, abs=1e-4)
-
-
-def test_conjugate_gradients_solve_the_whole_system() -> None:
+@pytest.mark.parametrize("psd", ["clip", "shift", "none"])
+def test_ridge_solves_the_whole_system(psd: str) -> None:
+    """(G + lambda I) alpha = y - mean, where clip and shift change G first; the features give G alpha."""
     part = parted(blobs())
     meka = approximate_kernel(GAUSS, part, MekaOptions(rank=40))
     y = np.random.default_rng(0).normal(size=(400, 2))
-    alpha = np.linalg.solve(dense(meka) + 0.5 * np.eye(400), y)
-    np.testing.assert_allclose(meka.forward(ridge_by_cg(meka, y, 0.5)), dense(meka) @ alpha, atol=1e-6)
+    whole = dense(meka)
+    values, vectors = np.linalg.eigh(whole)
+    if psd == "clip":
+        whole = (vectors * np.maximum(values, 0)) @ vectors.T
+    shift = max(0.0, -values[0]) if psd == "shift" else 0.0
+    alpha = np.linalg.solve(whole + (0.5 + shift) * np.eye(400), y - y.mean(axis=0))
+    ((inner, rho),) = meka_ridge(meka, y, [0.5], psd)
+    np.testing.assert_allclose(meka.forward(inner), whole @ alpha, atol=1e-8)
+    np.testing.assert_allclose(rho, -y.mean(axis=0))
 
 
-def test_conjugate_gradients_refuse_an_indefinite_system() -> None:
+def test_ridge_refuses_an_indefinite_system() -> None:
     meka = approximate_kernel(GAUSS, parted(blobs(250), 8), MekaOptions(rank=8, oversampling=0.0))
-    assert smallest_eigenvalue(meka) < -1e-3
+    assert positive_spectrum(meka, "none").smallest < -1e-3
     with pytest.raises(UnsupportedError, match=r"plus lambda 1e-06 is not positive; use `psd` clip or shift"):
-        ridge_by_cg(meka, np.ones((250, 1)), 1e-6)
+        list(meka_ridge(meka, np.ones((250, 1)), [1e-6], "none"))
 
 
 def test_clusters_of_few_distinct_rows() -> None:

@@ -3,70 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from svmfast.figures import Figures, computed, figure
 from svmfast.methods.common.cross_validation import CrossValidation, score_lines
-from svmfast.methods.common.error_statement import held_out
+from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.probability_lines import probability_lines
-from svmfast.methods.given import PredictionTime
+from svmfast.methods.common.problem import CLASSES
+from svmfast.methods.given import Outcome, PredictionTime, Setting
+from svmfast.models.base import Model
 from svmfast.models.head import Head
+from svmfast.rows import Rows
 from svmfast.score import Quality
 
 
 @dataclass(frozen=True, kw_only=True)
-class LandmarkReport:
+class LandmarkReport(Figures):
     """The result of a fit."""
 
-    task: str
-    rows: int
-    features: int
-    clusters: int
-    #: In all clusters together.
-    landmarks: int
-    #: As given or chosen.
-    gamma: float
-    #: C or lambda, as given or chosen; None if the fit used neither.
-    regularization: float | None
-    #: For a prediction, on average over the rows; and those of a linear model.
-    multiply_adds: float
-    linear_multiply_adds: float
-    #: On at most 20,000 training rows, the first ones, compared with the labels or values that were fitted.
-    training: Quality
-    cross_validation: tuple[CrossValidation, ...] = ()
-    folds: int | None
-    #: For a conversion: its error on held-out rows.
-    held_out: Mapping[str, float] | None = None
-    #: By phase.
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    #: What became of the exact model's probabilities: ``none`` (it had none), ``kept``, or ``dropped``.
-    probabilities: str = "none"
+    task: str = figure("What was trained; of a conversion, what was fitted.")
+    rows: int = figure("Rows that were trained on.")
+    features: int = figure("Features: the largest index.")
+    clusters: int = figure("Clusters.")
+    landmarks: int = figure("Landmarks of the model, in all clusters together.")
+    gamma: float = figure("Gamma of the kernel, as given or chosen.")
+    regularization: float | None = figure(
+        "C (svc, labels, pairs) or lambda (ridge, values), given or chosen, or null."
+    )
+    multiply_adds: float = figure("Counted multiply-adds of a prediction, on average over the rows.")
+    linear_multiply_adds: float = figure("Counted multiply-adds of a linear model.")
+    training: Quality = figure(
+        "Figures of the model on rows that it was trained on (20,000 at most), against the labels or values "
+        "that it was fitted to: accuracy, balanced_accuracy, auc, auc_error, classes, confusion, or mse, "
+        "scc, rmse, mae, r2.",
+        value=Quality.as_dict,
+    )
+    cross_validation: tuple[CrossValidation, ...] = figure(
+        "For every pair of parameters: gamma, regularization, score (percent of right labels, or root mean "
+        "square error), and the figures of `training` on the rows left out.",
+        default=(),
+    )
+    folds: int | None = figure("Folds of the cross-validation.")
+    held_out: Mapping[str, float] | None = figure(
+        "Of a conversion: differences from the exact model on held-out rows; null if there are none.",
+        default=None,
+    )
+    seconds: Mapping[str, float] = figure("Seconds of each phase.", key="phase_seconds", default_factory=dict)
+    probabilities: str = figure(
+        "What became of the exact model's probabilities: none (it had none), kept, or dropped.",
+        default="none",
+    )
     #: None if it was not measured.
     prediction: PredictionTime | None = None
 
-    @property
-    def classes(self) -> bool:
-        """Whether a classifier was trained (with C) rather than a regression (with lambda)."""
-        return self.task in ("svc", "labels", "pairs")
+    @computed.figure("The measured cost of a prediction; absent if it was not measured.", key="prediction")
+    def cost(self) -> dict[str, float] | None:
+        """The measured time, and the counted multiply-adds as a multiple of a linear model's."""
+        one = self.prediction
+        if one is None:
+            return None
+        return {**asdict(one), "linear_cost": one.linear_cost, "counted_cost": self._linear_multiples}
 
     @property
     def _linear_multiples(self) -> float:
-        """The multiply-adds of a prediction as a multiple of a linear model's."""
         return self.multiply_adds / max(1.0, self.linear_multiply_adds)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        values = asdict(self)
-        values["training"] = self.training.as_dict()
-        values["cross_validation"] = [one.to_dict() for one in self.cross_validation]
-        values["phase_seconds"] = values.pop("seconds")
-        values["held_out"] = held_out(self.held_out)
-        measured = values.pop("prediction")
-        if self.prediction is not None:
-            measured["linear_cost"] = self.prediction.linear_cost
-            measured["counted_cost"] = self._linear_multiples
-            values["prediction"] = measured
-        return values
+        """The figures, without a prediction that was not measured."""
+        found = super().to_dict()
+        return {key: value for key, value in found.items() if key != "prediction" or value is not None}
 
     def text(
         self,
@@ -78,11 +84,12 @@ class LandmarkReport:
         fitted: str = "",
         pseudo: str = "",
     ) -> list[str]:
-        """Return the lines, of which the arguments are the ends; `own` follow the line of the kernel."""
+        """Put the lines together; the arguments are their ends, and `own` follow the line of the kernel."""
+        classes = self.task in CLASSES
         if self.regularization is not None:
-            kernel += f", {'C' if self.classes else 'lambda'} {self.regularization:.6g}"
+            kernel += f", {'C' if classes else 'lambda'} {self.regularization:.6g}"
         lines = [
-            *score_lines(self.cross_validation, classes=self.classes),
+            *score_lines(self.cross_validation, classes=classes),
             f"data         {self.rows:,} rows, {self.features:,} features{data}",
             f"kernel       {kernel}",
             *own,
@@ -100,6 +107,18 @@ class LandmarkReport:
         return [*lines, "time         " + ", ".join(spent)]
 
 
+def outcome(made: tuple[Model | None, Any], rows: Rows, setting: Setting, *, converted: bool) -> Outcome:
+    """Time the prediction of a model and, unless it was `converted`, remark on classes that it neglects."""
+    model, report = made
+    if not converted:
+        remark_on_classes(report.training, setting)
+    if model is None:
+        return Outcome(None, report)
+    error = (report.held_out or {}).get("fallback_error")
+    timed = replace(report, prediction=setting.prediction_time(model, rows))
+    return Outcome(model, timed, fallback_error=error)
+
+
 def linear_functions(head: Head) -> int:
-    """Return how many weight vectors a linear model needs: one per class (one-vs-rest), as in the papers."""
+    """Count the weight vectors of a linear model: one per class (one-vs-rest), as in the papers."""
     return head.n_classes if head.is_classifier and head.n_classes > 2 else 1

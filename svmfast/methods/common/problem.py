@@ -16,6 +16,8 @@ from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality
 
 IntArray = NDArray[np.int64]
+#: Tasks whose targets are classes, for the squared hinge loss; all others fit values by least squares.
+CLASSES = ("svc", "labels", "pairs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +29,8 @@ class Problem:
     targets: FloatArray
     #: The head of the model.
     head: Head
-    #: ``squared_hinge``, for classes, or ``squares``.
-    loss: str
+    #: ``svc`` or ``ridge``; of a conversion, what is fitted.
+    task: str
     #: (n,) weights of the rows' classes, by which C is multiplied.
     weights: FloatArray | None = None
     #: Vectors of an exact model and their squared coefficients, the weights for k-means.
@@ -44,19 +46,20 @@ class Problem:
         *,
         pairs: bool = False,
     ) -> Problem:
-        """Return the problem of ``svc``, integer labels, or of regression; with `pairs` the model votes."""
+        """Set up ``svc``, integer labels, or regression; with `pairs` the model votes."""
         if task != "svc":
-            return cls(rows, np.ascontiguousarray(labels[:, None]), Head("epsilon_svr"), "squares")
-        head, targets = svc_targets(labels, pairs=pairs)
-        return cls(rows, targets, head, "squared_hinge", row_weights(weights, labels))
+            return cls(rows, np.ascontiguousarray(labels[:, None]), Head("epsilon_svr"), "ridge")
+        head, which = numbered_classes(labels, pairs=pairs)
+        targets = targets_of(which, range(1 if head.n_classes == 2 else head.n_classes))
+        return cls(rows, targets, head, "svc", row_weights(weights, labels))
 
     @property
     def hinge(self) -> bool:
         """Whether the targets are classes."""
-        return self.loss == "squared_hinge"
+        return self.task in CLASSES
 
     def only(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Problem:
-        """Return the problem with only some of the rows."""
+        """Keep only some of the rows."""
         weights = None if self.weights is None else self.weights[chosen]
         return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen], weights=weights)
 
@@ -84,14 +87,8 @@ class Problem:
         return value_quality(decisions, self.targets[:n])
 
 
-def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
-    """Return the head and the +1/-1 targets: one column for two classes, otherwise one for each class."""
-    head, which = numbered_classes(labels, pairs=pairs)
-    return head, targets_of(which, range(1 if head.n_classes == 2 else head.n_classes))
-
-
 def targets_of(which: IntArray, classes: range) -> FloatArray:
-    """Return the +1/-1 targets of some classes, ``(n, len(classes))``, for the number of each row's class."""
+    """Make the +1/-1 targets of some classes, ``(n, len(classes))``, from the number of each row's class."""
     targets = np.full((len(which), len(classes)), -1.0)
     rows = np.flatnonzero((which >= classes.start) & (which < classes.stop))
     targets[rows, which[rows] - classes.start] = 1
@@ -99,7 +96,7 @@ def targets_of(which: IntArray, classes: range) -> FloatArray:
 
 
 def numbered_classes(labels: FloatArray, *, pairs: bool) -> tuple[Head, IntArray]:
-    """Return the head, and the number of each row's class among its labels, ``(n,)``.
+    """Make the head, and number each row's class among its labels, ``(n,)``.
 
     Labels are in the order in which they first occur, but +1 comes before -1 if these are the only two, as
     in LIBSVM.

@@ -6,7 +6,7 @@
 The loss is the squared hinge or the squared residual. This is the second stage of compress (Xu et al.,
 Compressed Support Vector Machines, equation 10) in a cell of a routed model, but with the training loss in
 place of the distance from an exact model; the DC-Pred++ paper stops at k-means centroids. Sums over rows are
-native and do not depend on the number of threads; the minimizer is L-BFGS.
+native and do not depend on the number of threads; the minimizer is SciPy's L-BFGS-B.
 """
 
 from __future__ import annotations
@@ -17,12 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast import _core
-from svmfast.methods.dcpred.lbfgs import minimize
 from svmfast.rows import FloatArray
 
 IntArray = NDArray[np.int64]
-
-LOSSES = {"squares": 0, "squared_hinge": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,20 +45,16 @@ class CellExpansion:
 
 
 class CellProblem:
-    """The n rows of one cell with ``(n, p)`` targets, weights >= 0 and a loss, a key of :data:`LOSSES`."""
+    """The n rows of one cell with ``(n, p)`` targets and weights >= 0; squared hinge loss, or squares."""
 
-    def __init__(self, x: FloatArray, targets: FloatArray, weights: FloatArray, loss: str) -> None:
-        self._native = _core.CellFit(
-            np.ascontiguousarray(x),
-            np.ascontiguousarray(targets),
-            np.ascontiguousarray(weights),
-            LOSSES[loss],
-        )
+    def __init__(self, x: FloatArray, targets: FloatArray, weights: FloatArray, hinge: bool) -> None:
+        x, targets, weights = (np.ascontiguousarray(one) for one in (x, targets, weights))
+        self._native = _core.CellFit(x, targets, weights, int(hinge))
 
     def objective(
         self, at: CellExpansion, cost: float, threads: int = 1
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, float]:
-        """Return E and its gradients with respect to vectors, coefficients, offsets and gamma."""
+        """Compute E and its gradients with respect to vectors, coefficients, offsets and gamma."""
         value, by_vectors, by_coef, by_rho, by_gamma = self._native.evaluate(
             at.vectors, at.coef, at.rho, at.gamma, at.pairs, threads
         )
@@ -90,7 +83,7 @@ _FLOOR = 1e-6
 
 
 def _whitening(at: CellExpansion) -> tuple[FloatArray, FloatArray]:
-    """Return the symmetric square root of the inverse of K(U, U), and the inverse of that root."""
+    """Compute the symmetric square root of the inverse of K(U, U), and the inverse of that root."""
     squares = (at.vectors**2).sum(axis=1)
     distance = np.maximum(squares[:, None] + squares - 2 * at.vectors @ at.vectors.T, 0)
     values, vectors = np.linalg.eigh(np.exp(-at.gamma * distance))
@@ -101,10 +94,12 @@ def _whitening(at: CellExpansion) -> tuple[FloatArray, FloatArray]:
 def move_landmarks(
     problem: CellProblem, start: CellExpansion, cost: float, iterations: int, *, threads: int = 1
 ) -> CellExpansion:
-    """Return the cell after at most `iterations` steps of L-BFGS on all its parameters.
+    """Optimize all parameters of the cell by at most `iterations` steps of L-BFGS.
 
     `start` has no `distances`: a bound by the triangle inequality has no useful gradient.
     """
+    from scipy.optimize import minimize
+
     m, d = start.vectors.shape
     p, width = start.coef.shape
     if iterations <= 0 or m * d == 0:  # without features all rows equal the landmark
@@ -130,18 +125,28 @@ def move_landmarks(
             rho=z[ends[1] : -1],
         )
 
+    unit_of_value = 0.0  # the first value: L-BFGS-B's tolerance is absolute below 1
+
     def fun(z: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal unit_of_value
         at = unpack(z)
         value, by_vectors, by_coef, by_rho, by_gamma = problem.objective(at, cost, threads)
+        unit_of_value = unit_of_value or value or 1.0
         by_vectors *= unit
         by_weights = mixed(by_coef, root)
         by_width = slow * by_gamma * at.gamma * (1 - np.tanh(slow * z[-1] / _FARTHEST) ** 2)
-        return value, np.concatenate([by_vectors.ravel(), by_weights.ravel(), by_rho, [by_width]])
+        by = np.concatenate([by_vectors.ravel(), by_weights.ravel(), by_rho, [by_width]])
+        return value / unit_of_value, by / unit_of_value
 
     weights = mixed(start.coef, inverse)
     z0 = np.concatenate([start.vectors.ravel() / unit, weights.ravel(), start.rho, [0.0]])
+    limits = {"maxiter": iterations, "maxfun": 3 * iterations + 20}
     with np.errstate(over="ignore", invalid="ignore"):  # the line search shortens the step
-        result = minimize(fun, z0, iterations)
+        result = minimize(
+            fun, z0, jac=True, method="L-BFGS-B", options={"maxcor": 20, "ftol": 1e-9, "gtol": 0.0, **limits}
+        )
+    if not result.fun < 1:  # no step helps
+        return start
     moved = unpack(result.x)
     # Not parts of the minimizer's array.
     return replace(moved, vectors=moved.vectors.copy(), coef=moved.coef.copy(), rho=moved.rho.copy())

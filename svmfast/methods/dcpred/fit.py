@@ -16,20 +16,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
-from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds, cross_validate
+from svmfast.methods.common.cross_validation import (
+    CrossValidation,
+    ScoresReport,
+    best_of,
+    check_folds,
+    cross_validate,
+)
 from svmfast.methods.common.equal_rows import row_keys
 from svmfast.methods.common.head_score import MOST_SCORED
 from svmfast.methods.common.hold_out import rows_aside
 from svmfast.methods.common.landmark_report import linear_functions
-from svmfast.methods.common.problem import Problem
+from svmfast.methods.common.problem import CLASSES, Problem
 from svmfast.methods.common.refit_probabilities import probabilities_after
 from svmfast.methods.common.stopwatch import Stopwatch
-from svmfast.methods.dcpred.held_out import as_held_out, held_out
 from svmfast.methods.dcpred.options import DcpredOptions
-from svmfast.methods.dcpred.pairs import affordable, check_pairs, fit_pairs
-from svmfast.methods.dcpred.report import DcpredReport, Trial
+from svmfast.methods.dcpred.pairs import check_pairs, fit_pairs
+from svmfast.methods.dcpred.report import DcpredReport, Trial, held_out
 from svmfast.methods.dcpred.search import choose
-from svmfast.methods.dcpred.tree_training import build_tree, train_tree
+from svmfast.methods.dcpred.tree import build_tree, train_tree
 from svmfast.methods.given import ALONE, Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.base import Model
@@ -44,22 +49,25 @@ from svmfast.threads import one_blas_thread
 #: LIBSVM's kernel cache for training the exact model whose pairs are fitted.
 CACHE_MEGABYTES = 400.0
 
+Fitted = tuple[RoutedModel, DcpredReport]
 
-def fit_svc(
+
+def fit(
     rows: Rows, labels: FloatArray, options: DcpredOptions, setting: Setting = ALONE
-) -> tuple[RoutedModel, DcpredReport]:
-    """Train a classifier with the squared hinge loss; three or more classes are trained one-vs-rest.
+) -> Fitted | tuple[None, ScoresReport]:
+    """Train a classifier with the squared hinge loss, three or more classes one-vs-rest, or ridge regression.
 
-    With several `gamma` or `C`, `folds` must be set, and the best pair is used. With `fit` pairs, for three
-    or more classes, LIBSVM trains on all rows, and its decision values are fitted in one cluster as by
-    compress; `max_operations` then limits the number of landmarks.
+    Ridge minimizes sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf. With several `gamma`, `C` or
+    `lambda_`, `folds` must be set, and the best pair is used; if no model is to be written, the scores are
+    the result. With `fit` pairs, for three or more classes, LIBSVM trains on all rows, and its decision
+    values are fitted in one cluster as by compress; `max_operations` then limits the number of landmarks.
     """
-    problem = Problem.of_task("svc", rows, labels, options.weights)
+    problem = Problem.of_task(options.task, rows, labels, options.weights)
     options = options.resolved(rows)
     if options.fit == "values":
         raise OptionError("`fit` values needs `exact`")
     if options.fit != "pairs":
-        return fit_tree("svc", problem, options, setting)
+        return _fit_tree(problem, options, setting)
     check_pairs(options)
     seconds, cost = Stopwatch(), options.C[0]
     trained = TrainOptions(
@@ -67,26 +75,77 @@ def fit_svc(
     )
     exact = train(rows, labels, trained, threads=setting.threads)
     seconds.lap("exact model")
-    return _pairs(problem, exact, options, cost, setting, seconds)
+    return _fit_pairs(replace(problem, task="pairs"), exact, options, cost, setting, seconds)
 
 
-def fit_ridge(
-    rows: Rows, targets: FloatArray, options: DcpredOptions, setting: Setting = ALONE
-) -> tuple[RoutedModel, DcpredReport]:
-    """Fit kernel ridge regression: minimize sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf."""
-    return fit_tree("ridge", Problem.of_task("ridge", rows, targets), options.resolved(rows), setting)
+def fit_exact(
+    rows: Rows, exact: Model, options: DcpredOptions, setting: Setting = ALONE, source: str | None = None
+) -> Fitted:
+    """Convert a model of any svm_type, on rows like those to be predicted, which need no labels.
+
+    A LIBSVM model's support vectors are added to the rows. `fit` values fits the exact decision values of all
+    functions with one `lambda_`, and keeps the exact head with its probabilities (LIBSVM's coupling of the
+    pairs, with the same probA and probB). labels fits the exact model's labels with one `C` and one function
+    per class, without probabilities. auto means labels for three or more classes, whose many pairs would have
+    to share each leaf's landmarks, and otherwise values. pairs fits the values in one cluster, where each
+    landmark is only used for the pairs of its class.
+    """
+    options = options.resolved(rows, exact)
+    task, head, threads = what_is_fitted(exact.head, options.fit), exact.head, setting.threads
+    if len(options.gamma) * len(options.C) * len(options.lambda_) != 1 or options.folds:
+        raise OptionError(
+            "`exact` takes one `gamma` and one `C` or `lambda_`, and no cross-validation (`folds`)"
+        )
+    if not head.n_functions:
+        raise UnsupportedError(
+            "the model has a single class and no decision function", "it needs no conversion"
+        )
+    if task in CLASSES and not head.is_classifier:
+        raise OptionError(f"`fit` {task} is for classifiers; this is a {head.svm_type} model")
+    if task == "pairs":
+        check_pairs(options)
+        setting.progress(0, None, "exact model on the rows")
+        problem = _labelled(task, rows, head, exact.decision_values(rows, threads=threads))
+        model, report = _fit_pairs(problem, exact, options, None, setting, Stopwatch(), source)
+    else:
+        setting.progress(0, None, "exact model on the rows")
+        keys = row_keys(rows)
+        aside = rows_aside(keys, None, (options.seed, 13), copies_agree=True)
+        inside, vectors, trained_on = rows.take(aside.fitted), None, False
+        if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
+            inside, vectors, trained_on = _with_vectors(inside, exact, keys, {keys[i] for i in aside.held})
+        values = exact.decision_values(inside, threads=threads)
+        if task == "values":
+            problem = Problem(inside, values, head, task)
+        else:
+            problem = _labelled(task, inside, head, values)
+        model, report = _fit_model(replace(problem, vectors=vectors), options, setting, source)
+        setting.progress(0, None, "error on held-out rows")
+        found = held_out(exact, model, rows, aside, values_fitted=task == "values", threads=threads)
+        if found is not None and trained_on:
+            found["trained_on"] = 1.0
+        report = replace(report, held_out=found)
+    return model, replace(report, probabilities=probabilities_after(head, model.head))
 
 
-def cross_validate_dcpred(
-    rows: Rows, targets: FloatArray, options: DcpredOptions, setting: Setting = ALONE
-) -> tuple[CrossValidation, ...]:
-    """Return the score of each pair of gamma and regularization, without training a model on all rows."""
-    problem = Problem.of_task(options.task, rows, targets, options.weights)
-    options = options.resolved(rows)
-    check_folds(options.folds, 1, len(rows))
-    _check_width(rows, options)
-    with one_blas_thread():
-        return _scores(problem, options, setting)
+def what_is_fitted(head: Head, fit: str) -> str:
+    """Replace ``auto`` by its meaning for a model with this head."""
+    if fit != "auto":
+        return fit
+    return "labels" if head.is_classifier and head.n_classes > 2 else "values"
+
+
+def _fit_tree(
+    problem: Problem, options: DcpredOptions, setting: Setting
+) -> Fitted | tuple[None, ScoresReport]:
+    """Train the tree, or only score the grid if no model is wanted; `options` are resolved."""
+    regularizations = options.regularizations(problem.hinge)
+    check_folds(options.folds, len(options.gamma) * len(regularizations), len(problem.rows))
+    if not setting.writes and options.folds:
+        _check_width(problem.rows, options)
+        with one_blas_thread():
+            return None, ScoresReport(problem.task, options.folds, _scores(problem, options, setting))
+    return _fit_model(problem, options, setting)
 
 
 def _scores(problem: Problem, options: DcpredOptions, setting: Setting) -> tuple[CrossValidation, ...]:
@@ -94,26 +153,23 @@ def _scores(problem: Problem, options: DcpredOptions, setting: Setting) -> tuple
 
     def models(inside: Problem) -> Iterator[RoutedModel]:
         tree = build_tree(inside.rows, options, setting.threads)
-        for pair in itertools.product(options.gamma, options.regularizations(problem.loss)):
+        for pair in itertools.product(options.gamma, options.regularizations(problem.hinge)):
             yield train_tree(inside, tree, options, *pair, Setting(setting.threads))
 
     return cross_validate(problem, options, setting, models)
 
 
-def fit_tree(
-    task: str, problem: Problem, options: DcpredOptions, setting: Setting, source: str | None = None
-) -> tuple[RoutedModel, DcpredReport]:
-    """Train the tree for a problem; `options` must be resolved."""
+def _fit_model(
+    problem: Problem, options: DcpredOptions, setting: Setting, source: str | None = None
+) -> Fitted:
     if not len(problem.rows):
         raise OptionError("no rows to train on")
-    regularizations = options.regularizations(problem.loss)
-    check_folds(options.folds, len(options.gamma) * len(regularizations), len(problem.rows))
     _check_width(problem.rows, options)
     load_kmeans()
     seconds = Stopwatch()
     scores: tuple[CrossValidation, ...] = ()
     trials: tuple[Trial, ...] = ()
-    gamma, regularization = options.gamma[0], regularizations[0]
+    gamma, regularization = options.gamma[0], options.regularizations(problem.hinge)[0]
     with one_blas_thread():
         tree = None
         if options.max_operations is not None:
@@ -130,13 +186,12 @@ def fit_tree(
             seconds.lap("clusters")
         made = train_tree(problem, tree, options, gamma, regularization, setting)
         seconds.lap("leaves")
-    model, report = _reported(
-        task, problem, made, options, (gamma, regularization), np.bincount(tree.leaf), setting, source
-    )
+    sizes = np.bincount(tree.leaf)
+    model, report = _reported(problem, made, options, (gamma, regularization), sizes, setting, source)
     return model, replace(report, cross_validation=scores, candidates=trials, seconds=seconds.laps)
 
 
-def _pairs(
+def _fit_pairs(
     problem: Problem,
     exact: Model,
     options: DcpredOptions,
@@ -144,19 +199,16 @@ def _pairs(
     setting: Setting,
     seconds: Stopwatch,
     source: str | None = None,
-) -> tuple[RoutedModel, DcpredReport]:
-    """Return a model of one cluster and its report; `cost` is None if the exact model was given."""
-    options = affordable(exact, problem.rows, options)
-    made, statement = fit_pairs(exact, problem.rows, options, setting)
+) -> Fitted:
+    """Fit the pairs' values in one cluster; `cost` is None if the exact model was given."""
+    options, made, found = fit_pairs(exact, problem.rows, options, setting)
     seconds.lap("landmarks")
     sizes, pair = np.array([len(problem.rows)]), (float(made.gamma[0]), cost)
-    model, report = _reported("pairs", problem, made, options, pair, sizes, setting, source)
-    found = None if statement is None or cost is not None else as_held_out(statement)
-    return model, replace(report, held_out=found, seconds=seconds.laps)
+    model, report = _reported(problem, made, options, pair, sizes, setting, source)
+    return model, replace(report, held_out=found if cost is None else None, seconds=seconds.laps)
 
 
 def _reported(
-    task: str,
     problem: Problem,
     made: RoutedModel,
     options: DcpredOptions,
@@ -164,10 +216,11 @@ def _reported(
     sizes: NDArray[np.int64],
     setting: Setting,
     source: str | None,
-) -> tuple[RoutedModel, DcpredReport]:
-    """Return the model with its provenance, and the report without choices, held-out rows and times."""
-    origin = provenance("dcpred", options.parameters(task, *pair), options.seed, source)
-    model, rows = replace(made, provenance=origin, fits_labels=task == "labels"), problem.rows
+) -> Fitted:
+    """Give the model its provenance, and report without choices, held-out rows and times."""
+    rows, task = problem.rows, problem.task
+    origin = provenance("dcpred", options.parameters(problem.hinge, task, *pair), options.seed, source)
+    model = replace(made, provenance=origin, fits_labels=task == "labels")
     decisions = model.decision_values(rows[: min(len(rows), MOST_SCORED)], threads=setting.threads)
     return model, DcpredReport(
         task=task,
@@ -193,69 +246,9 @@ def _check_width(rows: Rows, options: DcpredOptions) -> None:
     vectors = min(options.clusters * (2 + options.landmarks), 2 * len(rows))
     needed = 8 * 3 * vectors * rows.n_columns
     if needed > options.memory:
-        raise MemoryLimitError(
-            f"centers and landmarks of {rows.n_columns:,} columns",
-            needed,
-            options.memory,
-            "raise `memory`, or use fewer `clusters` and `landmarks`",
-        )
-
-
-def fit_exact(
-    rows: Rows, exact: Model, options: DcpredOptions, setting: Setting = ALONE, source: str | None = None
-) -> tuple[RoutedModel, DcpredReport]:
-    """Convert a model of any svm_type, on rows like those to be predicted, which need no labels.
-
-    A LIBSVM model's support vectors are added to the rows. `fit` values fits the exact decision values of all
-    functions with one `lambda_`, and keeps the exact head with its probabilities (LIBSVM's coupling of the
-    pairs, with the same probA and probB). labels fits the exact model's labels with one `C` and one function
-    per class, without probabilities. auto means labels for three or more classes, whose many pairs would have
-    to share each leaf's landmarks, and otherwise values. pairs fits the values in one cluster, where each
-    landmark is only used for the pairs of its class.
-    """
-    options = options.resolved(rows, exact)
-    fit = what_is_fitted(exact.head, options.fit)
-    if len(options.gamma) * len(options.C) * len(options.lambda_) != 1 or options.folds:
-        raise OptionError(
-            "`exact` takes one `gamma` and one `C` or `lambda_`, and no cross-validation (`folds`)"
-        )
-    if not exact.head.n_functions:
-        raise UnsupportedError(
-            "the model has a single class and no decision function", "it needs no conversion"
-        )
-    if fit in ("labels", "pairs") and not exact.head.is_classifier:
-        raise OptionError(f"`fit` {fit} is for classifiers; this is a {exact.head.svm_type} model")
-    if fit == "pairs":
-        check_pairs(options)
-    setting.progress(0, None, "exact model on the rows")
-    if fit == "pairs":
-        problem = _labelled(rows, exact.head, exact.decision_values(rows, threads=setting.threads))
-        model, report = _pairs(problem, exact, options, None, setting, Stopwatch(), source)
-        found = report.held_out
-    else:
-        keys = row_keys(rows)
-        aside = rows_aside(keys, None, (options.seed, 13), copies_agree=True)
-        inside, vectors, trained_on = rows.take(aside.fitted), None, False
-        if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
-            inside, vectors, trained_on = _with_vectors(inside, exact, keys, {keys[i] for i in aside.held})
-        values = exact.decision_values(inside, threads=setting.threads)
-        if fit == "values":
-            problem = Problem(inside, values, exact.head, "squares")
-        else:
-            problem = _labelled(inside, exact.head, values)
-        model, report = fit_tree(fit, replace(problem, vectors=vectors), options, setting, source)
-        setting.progress(0, None, "error on held-out rows")
-        found = held_out(exact, model, rows, aside, values_fitted=fit == "values", threads=setting.threads)
-        if found is not None and trained_on:
-            found["trained_on"] = 1.0
-    return model, replace(report, held_out=found, probabilities=probabilities_after(exact.head, model.head))
-
-
-def what_is_fitted(head: Head, fit: str) -> str:
-    """Return `fit`, with ``auto`` replaced by its meaning for a model with this head."""
-    if fit != "auto":
-        return fit
-    return "labels" if head.is_classifier and head.n_classes > 2 else "values"
+        what = f"centers and landmarks of {rows.n_columns:,} columns"
+        advice = "raise `memory`, or use fewer `clusters` and `landmarks`"
+        raise MemoryLimitError(what, needed, options.memory, advice)
 
 
 def _with_vectors(
@@ -277,8 +270,8 @@ def _with_vectors(
     return Rows.concatenate([inside.renumbered(inside.indices, width), sv]), (sv, squares), trained_on
 
 
-def _labelled(rows: Rows, exact: Head, values: FloatArray) -> Problem:
-    """Return the problem whose targets are the exact model's labels, with its order of classes."""
+def _labelled(task: str, rows: Rows, exact: Head, values: FloatArray) -> Problem:
+    """Make a problem whose targets are the exact model's labels, with its order of classes."""
     assert exact.labels is not None
     labels = exact.predict(values)
     targets = np.where(labels[:, None] == exact.labels, 1.0, -1.0)
@@ -288,4 +281,4 @@ def _labelled(rows: Rows, exact: Head, values: FloatArray) -> Problem:
     head = Head(exact.svm_type, exact.labels, one_vs_rest=len(exact.labels) > 2)
     if not head.one_vs_rest:
         targets = np.ascontiguousarray(targets[:, :1])
-    return Problem(rows, targets, head, "squared_hinge")
+    return Problem(rows, targets, head, task)

@@ -1,29 +1,41 @@
-"""Training of a leaf of DC-Pred++: local model, landmarks, linear model, and their optimization."""
+"""Training of a leaf of DC-Pred++: local model, landmarks and pseudo landmarks, linear model, optimization.
+
+Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines", section 4. With c(x) the kernel
+values of the landmarks and the pseudo landmarks, G ~ C W C^T. For a sampled block I of rows,
+
+    W = pinv(C_I) G_II pinv(C_I)^T,
+
+clipped to be positive semidefinite. Training with that kernel means training a linear model on c(x) W^(1/2).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.kernels import Kernel
 from svmfast.methods.common.class_weights import class_weights_of
 from svmfast.methods.dcpred.cell_fit import CellExpansion, CellProblem, move_landmarks
-from svmfast.methods.dcpred.kmeans_tree import weighted_centroids
 from svmfast.methods.dcpred.options import DcpredOptions
-from svmfast.methods.dcpred.pseudo_nystrom import (
-    cell_features,
-    feature_root,
-    penalty_root,
-    sample_pairs,
-    solve_linear,
-)
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.k_means import k_means
+from svmfast.solvers.nystrom import EIGENVALUE_CUTOFF
+from svmfast.solvers.squared_hinge import solve_squared_hinge
+
+IntArray = NDArray[np.int64]
 
 #: The most rows for training the local model, which only gives weights for k-means.
 LOCAL_ROWS = 2000
 _CACHE_MEGABYTES = 40.0
+#: Number of rows on which W is estimated, in addition to four per landmark.
+BLOCK_ROWS = 400
+#: Singular values below this share of the largest count as zero in pinv, since the block is only a sample.
+_PINV_CUTOFF = 1e-6
+#: The smallest weight, relative to the largest: points of weight 0 would not count for k-means.
+_LEAST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +45,8 @@ class LeafRows:
     x: FloatArray
     #: (n, p) targets of the functions that are not constant in the leaf.
     targets: FloatArray
-    #: ``squared_hinge`` or ``squares``.
-    loss: str
+    #: Whether the targets are classes.
+    hinge: bool
     #: (n,) weight of each row in this leaf.
     nearness: FloatArray
     #: (n,) weights of the rows' classes.
@@ -53,7 +65,7 @@ class LeafRows:
 def train_leaf(
     rows: LeafRows, options: DcpredOptions, gamma: float, cost: float, seed: tuple[int, int], threads: int
 ) -> CellExpansion:
-    """Return the leaf's expansion: algorithm 1 of the paper, then L-BFGS on the landmarks.
+    """Fit the leaf's expansion: algorithm 1 of the paper, then L-BFGS on the landmarks.
 
     Poly pseudo landmarks change with their landmarks. Triangle pseudo landmarks have no useful gradient, so
     they are added after the landmarks have been optimized.
@@ -71,7 +83,7 @@ def train_leaf(
     cell = CellExpansion(vectors, width, coef, np.zeros(p), pairs, none)
     cell = _with_coefficients(cell, rows, cost, iterations, rng)
     if iterations:
-        problem = CellProblem(rows.x, rows.targets, rows.weights, rows.loss)
+        problem = CellProblem(rows.x, rows.targets, rows.weights, rows.hinge)
         cell = move_landmarks(problem, cell, cost, iterations, threads=threads)
     if options.pseudo == "triangle":
         chosen = points[rng.permutation(len(points))[: options.pseudo_count]]
@@ -82,7 +94,7 @@ def train_leaf(
 
 
 def _wide_enough(x: FloatArray, vectors: FloatArray, gamma: float) -> float:
-    """Return gamma, or a smaller value if the landmarks are far from the rows.
+    """Keep gamma, or choose a smaller value if the landmarks are far from the rows.
 
     Rows whose kernel values are all nearly zero have no gradient, and the width would diverge. With the
     returned gamma, the kernel value at the mean squared distance from the nearest landmark is at least 1/e.
@@ -104,14 +116,14 @@ def _with_coefficients(
         root = penalty_root(cell)
     else:
         root = feature_root(rows.x, features, cell.gamma, rng)
-    coef, rho = solve_linear(features, root, rows.targets, rows.weights, cost, rows.loss)
+    coef, rho = solve_linear(features, root, rows.targets, rows.weights, cost, rows.hinge)
     return replace(cell, coef=coef, rho=rho)
 
 
 def _candidates(
     rows: LeafRows, options: DcpredOptions, gamma: float, cost: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return the points from which k-means computes landmarks, and their weights."""
+    """Choose the points from which k-means computes landmarks, and their weights."""
     x = rows.x
     if options.kmeans == "plain":
         return x, None
@@ -121,7 +133,7 @@ def _candidates(
     if len(x) > LOCAL_ROWS:
         chosen = np.sort(rng.choice(len(x), LOCAL_ROWS, replace=False))
     x, targets = x[chosen], rows.targets[chosen]
-    if rows.loss == "squares":
+    if not rows.hinge:
         gram = Kernel("rbf", gamma).matrix(x, x)
         gram[np.diag_indices_from(gram)] += 1 / (2 * cost)
         alpha = np.linalg.solve(gram, targets - targets.mean(axis=0))
@@ -136,3 +148,108 @@ def _candidates(
     if len(vectors) >= 2 * options.landmarks:
         return vectors, worth
     return np.vstack([vectors, x]), np.concatenate([worth, np.zeros(len(x))])
+
+
+def weighted_centroids(x: FloatArray, count: int, weights: FloatArray | None, seed: int) -> FloatArray:
+    """Compute up to `count` landmarks, the k-means centroids of rows with weights >= 0; None: all equal.
+
+    Theorem 3 of Hsieh, Si and Dhillon: if the weights are the squared coefficients of the model, the k-means
+    objective bounds the distance of the Nystrom approximation's solution from the exact one.
+    """
+    if count >= len(x):
+        return np.array(x)
+    if count == 0:
+        return np.zeros((0, x.shape[1]))
+    if weights is not None:
+        top = float(weights.max())
+        weights = np.maximum(weights, _LEAST_WEIGHT * top) if top > 0 else None
+    return k_means(x, count, seed=seed, max_iterations=20, weights=weights)
+
+
+def sample_pairs(vectors: FloatArray, gamma: float, count: int, rng: np.random.Generator) -> IntArray:
+    """Draw up to `count` distinct degree-2 monomials c_i c_j, i <= j, ``(q, 2)``.
+
+    c_i c_j = K(u_i, u_j)^(1/2) exp(-2 gamma ||x - (u_i + u_j)/2||^2). A product is a narrower kernel centered
+    between two landmarks, and its height decreases with their distance. Pairs are drawn with probabilities
+    proportional to the height.
+    """
+    m = len(vectors)
+    i, j = np.triu_indices(m)
+    if count <= 0 or m == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    height = 0.5 * np.log(np.maximum(Kernel("rbf", gamma).matrix(vectors, vectors)[i, j], 1e-300))
+    # Taking the largest log-weights plus Gumbel noise draws without replacement.
+    drawn = np.argsort(-(height + rng.gumbel(size=len(height))), kind="stable")[:count]
+    drawn.sort()
+    return np.ascontiguousarray(np.stack([i[drawn], j[drawn]], axis=1).astype(np.int64))
+
+
+def cell_features(x: FloatArray, at: CellExpansion) -> FloatArray:
+    """Compute c(x), ``(n, m + q)``, for training."""
+    values = Kernel("rbf", at.gamma).matrix(x, at.vectors)
+    if len(at.pairs):
+        return np.hstack([values, values[:, at.pairs[:, 0]] * values[:, at.pairs[:, 1]]])
+    if len(at.distances):
+        r = np.sqrt(-np.log(np.maximum(values, 1e-300)) / at.gamma)
+        bound = np.stack([np.abs(r - v).max(axis=1) for v in at.distances], axis=1)
+        return np.hstack([values, np.exp(-at.gamma * bound * bound)])
+    return values
+
+
+def feature_root(x: FloatArray, features: FloatArray, gamma: float, rng: np.random.Generator) -> FloatArray:
+    """Estimate R with W = R R^T, ``(m + q, r)``, from a block of the rows."""
+    n, width = features.shape
+    size = min(n, BLOCK_ROWS + 4 * width)
+    block = np.sort(rng.choice(n, size, replace=False)) if size < n else np.arange(n)
+    inverse = np.linalg.pinv(features[block], rcond=_PINV_CUTOFF)
+    middle = inverse @ Kernel("rbf", gamma).matrix(x[block], x[block]) @ inverse.T
+    values, vectors = np.linalg.eigh((middle + middle.T) / 2)
+    kept = values > EIGENVALUE_CUTOFF * max(float(values[-1]), 0.0)
+    root: FloatArray = vectors[:, kept] * np.sqrt(values[kept])
+    return root
+
+
+def penalty_root(at: CellExpansion) -> FloatArray:
+    """Compute R, ``(m + q, r)``, with R R^T the inverse of the penalty in ``cell_fit``.
+
+    It is used for landmarks that are optimized together with their products: where that penalty is large, the
+    initial coefficients must be small.
+    """
+    m, q = at.landmarks, len(at.pairs)
+    values, vectors = np.linalg.eigh(Kernel("rbf", at.gamma).matrix(at.vectors, at.vectors))
+    kept = values > EIGENVALUE_CUTOFF * max(float(values[-1]), 0.0)
+    root = np.zeros((m + q, int(kept.sum()) + q))
+    root[:m, : root.shape[1] - q] = vectors[:, kept] / np.sqrt(values[kept])
+    root[m:, root.shape[1] - q :] = np.eye(q)
+    return root
+
+
+def solve_linear(
+    features: FloatArray, root: FloatArray, targets: FloatArray, weights: FloatArray, cost: float, hinge: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Train a linear model on `features` times `root`; return the features' coefficients and the offsets.
+
+        min 1/2 ||w||^2 + C sum_i weights_i loss(y_i, phi_i . w - rho),   coef = root w
+
+    `features` are ``(n, m + q)``, `root` ``(m + q, r)``, the coefficients ``(p, m + q)``.
+    """
+    phi = features @ root
+    if not hinge:
+        mean = weights @ targets / weights.sum()
+        center = weights @ phi / weights.sum()
+        left = (phi - center) * weights[:, None]
+        system = left.T @ (phi - center)
+        system[np.diag_indices_from(system)] += 1 / (2 * cost)
+        w = np.linalg.solve(system, left.T @ (targets - mean))
+        return np.ascontiguousarray((root @ w).T), center @ w - mean
+    phi = np.hstack([phi, np.ones((len(phi), 1))])
+    found = solve_squared_hinge(
+        lambda w: np.asarray(phi @ w),
+        lambda v: np.asarray(phi.T @ v),
+        targets,
+        cost,
+        np.einsum("i,ij,ij->j", weights, phi, phi),
+        weights=weights,
+        tolerance=1e-2,
+    )
+    return np.ascontiguousarray((root @ found[:-1]).T), -found[-1]

@@ -136,7 +136,7 @@ class DcpredOptions(Seeded, Bounded, Tasked):
             raise OptionError("`pseudo_landmarks` needs `pseudo` poly or triangle")
 
     def resolved(self, rows: Rows, exact: Model | None = None) -> DcpredOptions:
-        """Return the options with all defaults, for the rows to train on and the model to convert."""
+        """Fill in all defaults, for the rows to train on and the model to convert."""
         from svmfast.methods.common.kernel_width import kernel_width
 
         pairs = self.fit == "pairs"
@@ -153,21 +153,20 @@ class DcpredOptions(Seeded, Bounded, Tasked):
         }
         return with_defaults(self, usual)
 
-    def regularizations(self, loss: str) -> tuple[float, ...]:
-        """Return C for the squared hinge loss, or lambda for squares."""
-        return self.C if loss == "squared_hinge" else self.lambda_
+    def regularizations(self, hinge: bool) -> tuple[float, ...]:
+        """C for the squared hinge loss, otherwise lambda."""
+        return self.C if hinge else self.lambda_
 
     @property
     def pseudo_count(self) -> int:
         """Number of pseudo landmarks of each leaf."""
         return 0 if self.pseudo == "none" else self.pseudo_landmarks or self.landmarks
 
-    def parameters(self, task: str, gamma: float, regularization: float | None) -> str:
-        """Return the parameters that a model's file records; `regularization` is None if none was used."""
-        name = "C" if task in ("svc", "labels", "pairs") else "lambda"
+    def parameters(self, hinge: bool, task: str, gamma: float, regularization: float | None) -> str:
+        """List what a model's file records; `regularization` is None if none was used."""
         parts = [f"task {task}", f"gamma {gamma!r}"]
         if regularization is not None:
-            parts.append(f"{name} {regularization!r}")
+            parts.append(f"{'C' if hinge else 'lambda'} {regularization!r}")
         parts += [f"w{label} {weight!r}" for label, weight in self.weights]
         if self.max_operations is not None:
             parts.append(f"max-operations {self.max_operations!r}x")

@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from svmfast.errors import NothingFitsError, OptionError
-from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.dcpred.report import of_statement
 from svmfast.methods.given import Setting
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -38,49 +38,47 @@ def check_pairs(options: DcpredOptions) -> None:
             raise OptionError(f"`fit` pairs: {name} {rule}")
 
 
-def affordable(exact: Model, rows: Rows, options: DcpredOptions) -> DcpredOptions:
-    """Return the options with as many landmarks as ``options.max_operations`` allows, if that is set.
-
-    A landmark takes one multiply-add for each feature and for each pair of its class.
-    """
-    if options.max_operations is None:
-        return options
-    classes = exact.head.n_classes
-    each = max(rows.n_columns, exact.n_features) + classes - 1
-    count = int(options.max_operations * rows.n_columns * linear_functions(exact.head) / each)
-    if count < classes:
-        raise NothingFitsError(
-            f"`max_operations` {options.max_operations:g}x allows {count} landmarks for {classes} classes",
-            "allow more",
-        )
-    return replace(options, landmarks=count)
-
-
 def fit_pairs(
     exact: Model, rows: Rows, options: DcpredOptions, setting: Setting
-) -> tuple[RoutedModel, ErrorStatement | None]:
-    """Convert `exact` to a model of one cell with ``options.landmarks`` landmarks.
+) -> tuple[DcpredOptions, RoutedModel, dict[str, float] | None]:
+    """Convert `exact` to a model of one cell with `landmarks` landmarks, or as `max_operations` allows.
 
-    `rows` are like those to be predicted; a tenth of them decides when to stop, and gives the error statement
-    of compress. There is none if nothing was fitted.
+    `rows` are like those to be predicted; a tenth of them decides when to stop, and gives the error on
+    held-out rows as compress measures it. There is none if nothing was fitted.
     """
+    if options.max_operations is not None:
+        options = replace(options, landmarks=_affordable(exact, rows, options.max_operations))
     if not isinstance(exact, KernelExpansion) or exact.nr_sv is None or exact.kernel.kind != "rbf":
         raise OptionError("`fit` pairs is for LIBSVM models with the rbf kernel")
     if exact.head.n_classes < 3:
         raise OptionError("`fit` pairs is for three or more classes; for two, use `fit` values")
     made: KernelExpansion = exact
-    statement: ErrorStatement | None = None
+    held = None
     if options.landmarks < len(exact.sv):
         how = CompressOptions(
             start="kmeans", iterations=options.iterations, seed=options.seed, memory=options.memory
         )
         prepared = prepare(exact, rows, options=how, threads=setting.threads, progress=setting.progress)
         made, report = prepared.compress(options.landmarks, progress=setting.progress)
-        statement = report.statement
+        held = of_statement(report.statement)
     assert made.nr_sv is not None
     centers = np.zeros((1, max(made.sv.n_columns, rows.n_columns)))
     nr_sv = np.ascontiguousarray(made.nr_sv[None].astype(np.int64))
     model = RoutedModel.flat(
         made.head, made.kernel, centers, [made.sv], [made.sv_coef], made.rho[None], nr_sv
     )
-    return model, statement
+    return options, model, held
+
+
+def _affordable(exact: Model, rows: Rows, most: float) -> int:
+    """Count the landmarks that `most` times a linear model's multiply-adds allow.
+
+    A landmark takes one multiply-add for each feature and for each pair of its class.
+    """
+    classes = exact.head.n_classes
+    each = max(rows.n_columns, exact.n_features) + classes - 1
+    count = int(most * rows.n_columns * linear_functions(exact.head) / each)
+    if count < classes:
+        what = f"`max_operations` {most:g}x allows {count} landmarks for {classes} classes"
+        raise NothingFitsError(what, "allow more")
+    return count

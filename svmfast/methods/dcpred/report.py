@@ -1,26 +1,34 @@
-"""The report of ``dcpred``."""
+"""The report of ``dcpred``, and the error of a converted model on held-out rows, measured as in compress."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svmfast.methods.common.equal_rows import FREQUENT
-from svmfast.methods.common.error_statement import labels_line
+import numpy as np
+
+from svmfast.figures import Figures, figure
+from svmfast.methods.common.equal_rows import FREQUENT, quantiles
+from svmfast.methods.common.error_statement import ErrorStatement, labels_differing, labels_line
+from svmfast.methods.common.hold_out import Aside
 from svmfast.methods.common.landmark_report import LandmarkReport
+from svmfast.methods.common.refit_probabilities import probability_error
+from svmfast.models.base import Model
+from svmfast.models.certified import label_margins
+from svmfast.rows import Rows
+from svmfast.score import values_differing_percent
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Figures):
     """A candidate within `max_operations`, and its score on held-out rows."""
 
-    clusters: int
-    levels: int
-    landmarks: int
-    pseudo: str
-    pseudo_landmarks: int
-    #: Multiply-adds of a prediction divided by those of a linear model.
-    counted_cost: float
-    score: float
+    clusters: int = figure("Clusters.")
+    levels: int = figure("Levels of the tree.")
+    landmarks: int = figure("Landmarks of a leaf.")
+    pseudo: str = figure("Kind of the pseudo landmarks.")
+    pseudo_landmarks: int = figure("Pseudo landmarks of a leaf.")
+    counted_cost: float = figure("Multiply-adds of a prediction divided by those of a linear model.")
+    score: float = figure("Percent of right labels, or root mean square error.")
 
 
 #: Describes the targets, after the score on the training rows.
@@ -33,21 +41,13 @@ _FITTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class DcpredReport(LandmarkReport):
-    """The report of a training run.
+    """The report of a training run; the task of a conversion is ``values``, ``labels`` or ``pairs``."""
 
-    `task` is ``svc`` or ``ridge``; for a conversion, ``values`` or ``labels``, whichever was fitted; if pairs
-    were fitted, ``pairs``. `held_out` is what :func:`svmfast.methods.dcpred.held_out.held_out` returns.
-    """
-
-    #: Number of rows of the smallest and of the largest leaf.
-    leaf_rows: tuple[int, int]
-    #: In all leaves together.
-    pseudo_landmarks: int
-    pseudo: str
-    #: Smallest and largest gamma after the optimization.
-    leaf_gammas: tuple[float, float]
-    #: The candidates that were compared, with `max_operations`.
-    candidates: tuple[Trial, ...] = ()
+    leaf_rows: tuple[int, int] = figure("Rows of the smallest and the largest leaf.")
+    pseudo_landmarks: int = figure("Pseudo landmarks of the model, in all leaves together.")
+    pseudo: str = figure("Their kind.")
+    leaf_gammas: tuple[float, float] = figure("Smallest and largest gamma of a leaf, after the optimization.")
+    candidates: tuple[Trial, ...] = figure("What `max_operations` chose from.", default=())
 
     def lines(self) -> list[str]:
         """Return the report as text."""
@@ -77,10 +77,10 @@ class DcpredReport(LandmarkReport):
             parts.append(labels_line(held))
         if "values_differing_percent" in held:
             parts.append(f"values differ by {held['values_differing_percent']:.3g}% of their spread")
-        if "median" in held:
+        if "median_abs_error" in held:
             parts.append(
-                f"|difference| median {held['median']:.3g}, 99% below {held['quantile_99']:.3g}, "
-                f"99.9% below {held['quantile_999']:.3g}"
+                f"|difference| median {held['median_abs_error']:.3g}, 99% below {held['abs_error_99']:.3g}, "
+                f"99.9% below {held['abs_error_999']:.3g}"
             )
         if held.get("trained_on"):
             parts.append("the exact model was trained on these rows; more labels differ on others")
@@ -88,3 +88,48 @@ class DcpredReport(LandmarkReport):
         if held["frequent_rows"]:
             frequent = f" and {held['frequent_rows']:,.0f} that occur {FREQUENT} times or more"
         return f"{held['rows']:,.0f} rows{frequent}: {'; '.join(parts)}"
+
+
+def held_out(
+    exact: Model, model: Model, rows: Rows, aside: Aside, *, values_fitted: bool, threads: int
+) -> dict[str, float] | None:
+    """Compare two models on the rows that are held out, and on the frequent rows; None if there are none.
+
+    `values_fitted`: `model` was fitted to the decision values of `exact`, so that these can be compared.
+    ``fallback_error`` is the error of the values that ``predict`` may assume when it leaves uncertain rows to
+    the exact model. If values were fitted, it is the 99.9 % quantile of their difference. If labels were
+    fitted, it is the same quantile of the error that explains a row's label: 0 if the label is the exact one,
+    else the certainty of the wrong label.
+    """
+    if not len(aside.rows):
+        return None
+    compared, weights = rows.take(aside.rows), aside.counted.weights
+    ours, theirs = (m.decision_values(compared, threads=threads) for m in (model, exact))
+    found = {"rows": float(len(aside.held)), "frequent_rows": float(aside.counted.frequent_rows)}
+    if values_fitted:
+        difference = np.abs(ours - theirs)
+        median, q99, q999 = quantiles(difference, weights, [0.5, 0.99, 0.999])
+        found |= {"median_abs_error": median, "abs_error_99": q99, "abs_error_999": q999}
+        found |= {"max_abs_error": float(difference.max())}
+        found |= probability_error(exact.head, ours, theirs)
+    if exact.head.is_regression:
+        found["values_differing_percent"] = values_differing_percent(ours, theirs, weights)
+    else:
+        differing = model.head.predict(ours) != exact.head.predict(theirs)
+        found |= labels_differing(aside.counted.share(differing))
+        found["fallback_error"] = found.get("abs_error_999", 0.0)
+        if not values_fitted:
+            needed = np.where(differing, label_margins(model.head, ours), 0.0)
+            (found["fallback_error"],) = quantiles(needed[:, None], weights, [0.999])
+    return found
+
+
+def of_statement(statement: ErrorStatement) -> dict[str, float]:
+    """Convert compress's error statement for a model fitted to values to the form of :func:`held_out`."""
+    found = {"rows": float(statement.rows), "frequent_rows": float(statement.frequent_rows)}
+    found |= {"median_abs_error": statement.median, "abs_error_99": statement.quantile_99}
+    found |= {"abs_error_999": statement.quantile_999, "max_abs_error": statement.largest}
+    found["fallback_error"] = statement.quantile_999
+    names = [f"labels_differing_percent{end}" for end in ("", "_low", "_high")]
+    labels = {name: getattr(statement, name) for name in names}
+    return found if None in labels.values() else found | labels

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from svmfast.methods.common.cross_validation import trained
+from svmfast.methods.common.cross_validation import checked_labels
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.kernel_width import widths_to_try
-from svmfast.methods.common.landmark_report import linear_functions
-from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_exact, fit_ridge, fit_svc, what_is_fitted
+from svmfast.methods.common.landmark_report import linear_functions, outcome
+from svmfast.methods.dcpred.fit import fit, fit_exact, what_is_fitted
 from svmfast.methods.dcpred.options import DEFAULT_ITERATIONS, DcpredOptions
 from svmfast.methods.dcpred.search import PSEUDO_SHARES, TREES, TRIAL_ITERATIONS, TRIAL_ROWS
 from svmfast.methods.given import Inputs, Outcome, Setting
@@ -24,22 +22,20 @@ def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
     data, source = inputs.rows("data"), inputs["exact"]
     if source is None:
         missing = "`labels` are needed for `task`; for rows without labels, use `exact`"
-        fits = {"svc": fit_svc, "ridge": fit_ridge}
-        return trained(data, options, setting, missing, cross_validate_dcpred, fits)
+        labels = checked_labels(data, options, setting, missing)
+        return outcome(fit(data.rows, labels, options, setting), data.rows, setting, converted=False)
     head = source.model.head
     if head.has_probability and what_is_fitted(head, options.fit) == "labels":
         setting.warn(
             f"the probabilities of {source.name} will be dropped: `fit` labels gives values that LIBSVM's "
             "pairwise probabilities are not defined for; `fit` values or `fit` pairs keeps them"
         )
-    model, report = fit_exact(data.rows, source.model, options, setting, source.identity)
-    report = replace(report, prediction=setting.prediction_time(model, data.rows))
-    error = None if report.held_out is None else report.held_out.get("fallback_error")
-    return Outcome(model, report, fallback_error=error)
+    made = fit_exact(data.rows, source.model, options, setting, source.identity)
+    return outcome(made, data.rows, setting, converted=True)
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return the candidates for ``frontier``: conversions at a few multiples of a linear model's cost."""
+    """Propose conversions at a few multiples of a linear model's cost."""
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
     inputs = ("data", "exact")
     found = [
@@ -68,7 +64,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
 
 
 def _seconds(grid: Grid, landmarks: int, *, trials: bool) -> float:
-    """Return the expected time of the fit, with `landmarks` landmarks for every row, and of the trials."""
+    """Estimate the time of the fit, with `landmarks` landmarks for every row, and of the trials."""
     work = grid.rows * DEFAULT_ITERATIONS
     if trials:
         work += len(TREES) * len(PSEUDO_SHARES) * min(grid.rows, TRIAL_ROWS) * TRIAL_ITERATIONS

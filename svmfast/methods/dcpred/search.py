@@ -14,10 +14,9 @@ from svmfast.errors import NothingFitsError
 from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.common.problem import Problem
-from svmfast.methods.dcpred.kmeans_tree import KMeansTree
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import Trial
-from svmfast.methods.dcpred.tree_training import build_tree, present_classes, train_tree
+from svmfast.methods.dcpred.tree import KMeansTree, build_tree, present_classes, train_tree
 from svmfast.methods.given import ALONE, Setting
 from svmfast.models.routed import centers_on_the_way
 from svmfast.progress import counting
@@ -46,12 +45,12 @@ def choose(
     regularization: float,
     setting: Setting = ALONE,
 ) -> tuple[DcpredOptions, KMeansTree, tuple[Trial, ...]]:
-    """Try candidates on some of the rows; return the options of the best, its tree, and all trials.
+    """Try candidates on some of the rows; choose the options of the best, its tree, and list all trials.
 
     The returned tree is built from all rows. With it, the mean number of multiply-adds over the training rows
     is at most ``options.max_operations``.
     """
-    threads = setting.threads
+    threads, linear = setting.threads, problem.rows.n_columns * linear_functions(problem.head)
     inside, outside = _divided(problem, options.seed)
     setting.progress(0, None, "clusters")
     plans = _plans(inside, len(problem.rows), options, threads)
@@ -61,7 +60,7 @@ def choose(
         trial = replace(shape, iterations=min(options.iterations, TRIAL_ITERATIONS))
         model = train_tree(inside, tree, trial, gamma, regularization, Setting(threads))
         score = _score(problem, model.decision_values(outside.rows, threads=threads), outside.targets)
-        operations = model.multiply_adds(outside.rows) / _linear_operations(problem)
+        operations = model.multiply_adds(outside.rows) / linear
         size = (shape.clusters, shape.levels, shape.landmarks, shape.pseudo, shape.pseudo_count)
         return score, Trial(*size, operations, abs(score))
 
@@ -79,7 +78,7 @@ def choose(
 
 
 def _divided(problem: Problem, seed: int) -> tuple[Problem, Problem]:
-    """Return some rows on which trials are trained, and others on which they are scored."""
+    """Draw rows on which trials are trained, and others on which they are scored."""
     group, first = groups_of(row_keys(problem.rows))
     place = np.argsort(np.random.default_rng([seed, 11]).permutation(len(first)))[group]
     order = np.argsort(place, kind="stable")  # copies of a row in turn
@@ -103,7 +102,7 @@ def _plans(inside: Problem, rows: int, options: DcpredOptions, threads: int) -> 
 
 
 def _score(problem: Problem, decisions: FloatArray, truth: FloatArray) -> float:
-    """Return the percentage of correct labels, or the negative RMSE; higher is better."""
+    """Score by the percentage of correct labels, or the negative RMSE; higher is better."""
     if not problem.hinge:
         return -float(np.sqrt(np.mean((decisions - truth) ** 2)))
     if truth.shape[1] == 1:
@@ -111,14 +110,10 @@ def _score(problem: Problem, decisions: FloatArray, truth: FloatArray) -> float:
     return float(np.mean(decisions.argmax(axis=1) == truth.argmax(axis=1)) * 100)
 
 
-def _linear_operations(problem: Problem) -> int:
-    return problem.rows.n_columns * linear_functions(problem.head)
-
-
 def _fitting(
     problem: Problem, tree: KMeansTree, options: DcpredOptions, share: float
 ) -> DcpredOptions | None:
-    """Return the options with as many landmarks as fit, spending a `share` of multiply-adds on products."""
+    """Take as many landmarks as fit, spending a `share` of multiply-adds on products; None if none fit."""
     assert options.max_operations is not None
     d, leaves = max(1, problem.rows.n_columns), len(tree.leaf_centers)
     budget = options.max_operations * d * linear_functions(problem.head)

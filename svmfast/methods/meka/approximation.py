@@ -63,29 +63,20 @@ class Meka:
         return sum(part.nbytes for part in parts)
 
     def slices(self) -> list[slice]:
-        """Return the slice of each cluster in a vector of all basis columns."""
+        """The slice of each cluster in a vector of all basis columns."""
         ends = np.cumsum(self.ranks)
         return [slice(int(e - k), int(e)) for e, k in zip(ends, self.ranks, strict=True)]
 
     def forward(self, z: FloatArray) -> FloatArray:
-        """Return Q @ z, ``(n, p)``, in the partition's order."""
+        """Compute Q @ z, ``(n, p)``, in the partition's order."""
         return np.concatenate([q @ z[at] for q, at in zip(self.bases, self.slices(), strict=True)])
 
     def backward(self, v: FloatArray) -> FloatArray:
-        """Return Q^T @ v, ``(sum k, p)``, for `v` in the partition's order."""
+        """Compute Q^T @ v, ``(sum k, p)``, for `v` in the partition's order."""
         return np.concatenate([q.T @ v[self.partition.places(s)] for s, q in enumerate(self.bases)])
 
-    def link_product(self, z: FloatArray) -> FloatArray:
-        """Return L @ z, computed by blocks."""
-        at = self.slices()
-        out = np.concatenate(self.diagonal).reshape(-1, *[1] * (z.ndim - 1)) * z
-        for (s, t), block in self.links.items():
-            out[at[s]] += block @ z[at[t]]
-            out[at[t]] += block.T @ z[at[s]]
-        return out
-
     def link_matrix(self) -> FloatArray:
-        """Return L as a dense matrix."""
+        """Form L as a dense matrix."""
         at = self.slices()
         dense = np.diag(np.concatenate(self.diagonal))
         for (s, t), block in self.links.items():
@@ -149,7 +140,7 @@ def approximate_kernel(
 def _sample_block(
     kernel: Kernel, partition: Partition, options: MekaOptions, s: int
 ) -> tuple[Rows, FloatArray, FloatArray]:
-    """Sample a cluster's landmarks; return them, and the eigenvalues and -vectors of their kernel matrix."""
+    """Sample a cluster's landmarks; decompose their kernel matrix into eigenvalues and -vectors."""
     rows = partition.cluster(s)
     columns = options.columns
     if options.strategy == "size":
@@ -162,7 +153,7 @@ def _sample_block(
 
 
 def _size_ranks(sizes: IntArray, rank: int) -> IntArray:
-    """Return ranks in proportion to the clusters' sizes, with mean `rank`."""
+    """Choose ranks in proportion to the clusters' sizes, with mean `rank`."""
     ranks: IntArray = np.maximum(1, np.round(rank * len(sizes) * sizes / sizes.sum())).astype(np.int64)
     return ranks
 

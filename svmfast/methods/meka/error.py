@@ -16,7 +16,7 @@ from svmfast.methods.meka.approximation import Meka, approximate_kernel
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.plan import BLOCK, checked_bytes, triangle_bytes
 from svmfast.methods.meka.report import ErrorReport, ExactBlocks
-from svmfast.methods.meka.solve import positive_spectrum, smallest_eigenvalue
+from svmfast.methods.meka.solve import positive_spectrum
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, load_kmeans, partition
 from svmfast.threads import map_in_threads, one_blas_thread
@@ -132,23 +132,24 @@ def low_rank(
 
 
 def positive_repair(meka: Meka, psd: str) -> tuple[float | None, FloatArray | None, float]:
-    """Return the change that ``clip``, ``shift`` or ``none`` makes to an approximation.
+    """Make an approximation positive semidefinite by ``clip`` or ``shift``, or by nothing, ``none``.
 
-    It is the smallest eigenvalue before the change, if it was computed; the matrix ``(r, r)`` between the
+    Return the smallest eigenvalue before the change, if it was computed; the matrix ``(r, r)`` between the
     bases by which ``clip`` replaces the approximation's own if that has a negative eigenvalue; and what
     ``shift`` adds to the diagonal, the magnitude of the most negative one.
     """
-    if psd == "clip":
-        spectrum = positive_spectrum(meka, "clip")
-        if spectrum.smallest >= 0:
-            return spectrum.smallest, None, 0.0
-        return spectrum.smallest, (spectrum.vectors * spectrum.values) @ spectrum.vectors.T, 0.0
-    smallest = smallest_eigenvalue(meka) if psd == "shift" else None
-    return smallest, None, max(0.0, -smallest) if smallest is not None else 0.0
+    if psd == "none":
+        return None, None, 0.0
+    spectrum = positive_spectrum(meka, psd)
+    if spectrum.smallest >= 0:
+        return spectrum.smallest, None, 0.0
+    if psd == "shift":
+        return spectrum.smallest, None, -spectrum.smallest
+    return spectrum.smallest, (spectrum.vectors * spectrum.values) @ spectrum.vectors.T, 0.0
 
 
 def exact_blocks(kernel: Kernel, parted: Partition, options: MekaOptions, *, threads: int = 1) -> Form:
-    """Return the approximation by exact blocks within the clusters and zero between them, with its error."""
+    """Approximate by exact blocks within the clusters and zero between them, and measure the error."""
     chosen = _sample(parted, options)
     width = max(rows.n_columns for rows in chosen.rows)
 
@@ -163,7 +164,7 @@ def exact_blocks(kernel: Kernel, parted: Partition, options: MekaOptions, *, thr
 
 
 def _sample(parted: Partition, options: MekaOptions) -> Sample:
-    """Return the rows, cluster by cluster, on which the matrices are compared."""
+    """Sample rows, cluster by cluster, on which the matrices are compared."""
     groups = [parted.cluster(s) for s in range(len(parted.sizes))]
     return sample_rows(groups, options.sample, options.seed)
 
@@ -229,7 +230,7 @@ def sample_rows(groups: list[Rows], size: int, seed: int) -> Sample:
 def relative_error(
     kernel: Kernel, sample: Sample, block_of: BlockOf, *, diagonal: float = 0.0, threads: int = 1
 ) -> float:
-    """Return ||G - Gt||_F / ||G||_F, estimated from the sample.
+    """Estimate ||G - Gt||_F / ||G||_F from the sample.
 
     Off-diagonal and diagonal entries are weighted by their counts in the whole matrix, so the estimates of
     both squared norms are unbiased for any sample size.

@@ -140,7 +140,7 @@ class MekaOptions(Seeded, Bounded, Tasked):
             raise OptionError(f"`landmarks` is {self.landmarks}; expected at least `rank`, {rank}")
 
     def resolved(self, columns: int, exact: Model | None = None) -> MekaOptions:
-        """Return the options with all defaults filled in, for rows of `columns` and the model to convert."""
+        """Fill in all defaults, for rows of `columns` and the model to convert."""
         from svmfast.methods.common.kernel_width import kernel_width
 
         rank = self.rank or (RANK if exact is None else EXACT_RANK)
@@ -165,12 +165,12 @@ class MekaOptions(Seeded, Bounded, Tasked):
         """Number of sampled columns of each cluster."""
         return self.landmarks or 2 * self.rank
 
-    def regularizations(self, loss: str) -> tuple[float, ...]:
-        """Return C for the squared hinge loss, otherwise lambda."""
-        return self.C if loss == "squared_hinge" else self.lambda_
+    def regularizations(self, hinge: bool) -> tuple[float, ...]:
+        """C for the squared hinge loss, otherwise lambda."""
+        return self.C if hinge else self.lambda_
 
     def parameters(self, task: str, gamma: float, regularization: float) -> str:
-        """Return the parameters that a model's file records."""
+        """List what a model's file records."""
         parts = [f"task {task}", f"kernel {self.kernel_kind}", f"gamma {gamma!r}"]
         parts.append(f"{'C' if task == 'svc' else 'lambda'} {regularization!r}")
         parts += [f"w{label} {weight!r}" for label, weight in self.weights]

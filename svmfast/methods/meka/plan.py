@@ -14,8 +14,6 @@ from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import KMEANS_ROWS
 from svmfast.solvers.nystrom import CHUNK_ROWS
 
-#: Up to this size of a matrix all eigenvalues are computed, above it only the extreme ones.
-DENSE_SIZE = 2048
 #: Side of the blocks in which matrices are compared.
 BLOCK = 1024
 #: LIBSVM's kernel cache for a local model.
@@ -28,7 +26,7 @@ PROGRAM_BYTES = (160 if find_spec("pandas") is None else 230) * 2**20
 def checked_bytes(
     rows: Rows, options: MekaOptions, task: str, functions: int, *, threads: int, largest: int = 0
 ) -> int:
-    """Return :func:`plan_bytes`; raise MemoryLimitError if that is over the limit."""
+    """Compute :func:`plan_bytes`; raise MemoryLimitError if that is over the limit."""
     planned = plan_bytes(rows, options, task, functions, threads=threads, largest=largest)
     if planned > options.memory:
         raise MemoryLimitError(
@@ -38,15 +36,9 @@ def checked_bytes(
 
 
 def plan_bytes(
-    rows: Rows,
-    options: MekaOptions,
-    task: str,
-    functions: int,
-    *,
-    threads: int = 1,
-    largest: int = 0,
+    rows: Rows, options: MekaOptions, task: str, functions: int, *, threads: int = 1, largest: int = 0
 ) -> int:
-    """Return an upper bound on the memory of a run for resolved options.
+    """Compute an upper bound on the memory of a run for resolved options.
 
     `task` is ``ridge``, ``svc``, ``exact`` or ``error``, `functions` the number of targets of each row, and
     `largest` the rows of the largest cluster; 0: unknown, all clusters are assumed to have equal size.
@@ -75,8 +67,7 @@ def plan_bytes(
         side = int(min((1 + options.oversampling) * rank * (1 + HELD_OUT_SHARE), n))
         total += c * 8 * side * (d + rank) + threads * 16 * side**2
         total += 8 * c * (c - 1) // 2 * rank**2 * 2
-    if options.psd == "clip" or task == "svc" or inner <= DENSE_SIZE:
-        total += 4 * 8 * inner**2
+    total += 4 * 8 * inner**2
     if task == "svc":
         total += 8 * 6 * n * functions
     if task == "error":
@@ -87,7 +78,7 @@ def plan_bytes(
 
 
 def block_bytes(largest: int, options: MekaOptions, task: str, *, threads: int = 1) -> int:
-    """Return the bytes that the exact block of the largest cluster takes."""
+    """Compute the bytes that the exact block of the largest cluster takes."""
     if task == "error":
         return threads * 8 * 4 * BLOCK**2
     if task == "svc" and options.kernel_kind == "rbf":
@@ -97,7 +88,7 @@ def block_bytes(largest: int, options: MekaOptions, task: str, *, threads: int =
 
 
 def triangle_bytes(sizes: NDArray[np.int64]) -> int:
-    """Return the memory of the exact blocks within clusters, one triangle of each."""
+    """Compute the bytes of the exact blocks within clusters, one triangle of each."""
     return int((sizes * (sizes + 1)).sum()) * 4
 
 
@@ -105,9 +96,5 @@ def check_blocks(sizes: NDArray[np.int64], options: MekaOptions, task: str, *, t
     """Raise MemoryLimitError if the largest cluster's exact block is over the limit."""
     needed = PROGRAM_BYTES + block_bytes(int(sizes.max()), options, task, threads=threads)
     if needed > options.memory:
-        raise MemoryLimitError(
-            f"the exact block of {sizes.max():,} rows",
-            needed,
-            options.memory,
-            "raise `memory`, or use more `clusters`",
-        )
+        what = f"the exact block of {sizes.max():,} rows"
+        raise MemoryLimitError(what, needed, options.memory, "raise `memory`, or use more `clusters`")

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
+from svmfast.figures import Figures, computed, figure
 from svmfast.methods.common.error_statement import labels_line
 from svmfast.methods.common.landmark_report import LandmarkReport
 
 
 @dataclass(frozen=True, kw_only=True)
 class MekaReport(LandmarkReport):
-    """The result of a fit; `task` is ``ridge``, ``svc`` or ``exact``.
+    """The report of a fit; the task of a conversion is ``exact``."""
 
-    Of a conversion, `held_out` has quantiles of |difference of decision values| and the number and share of
-    labels that differ or, of regression, how much the values differ; and if there are probabilities, the mean
-    and the maximum of their |difference|.
-    """
-
-    #: Of each cluster; for exact blocks, their sizes.
-    ranks: tuple[int, ...]
-    #: Number of nonzero blocks between clusters.
-    links: int
-    kernel: str
-    #: Memory of the approximation, and what was planned for the whole run.
-    bytes: int
-    planned_bytes: int
+    ranks: tuple[int, ...] = figure("Rank of each cluster's block; of exact blocks, their sizes.")
+    links: int = figure("Blocks between clusters that are not zero.")
+    kernel: str = figure("The kernel's name.")
+    bytes: int = figure("Memory of the approximated kernel matrix.", key="kernel_bytes")
+    planned_bytes: int = figure("Memory announced for the whole work.")
 
     def lines(self) -> list[str]:
         """Return the report as text."""
         line, held = "", self.held_out
         if held:
-            line = f"|error| median {held['q50']:.3g}, 90 % {held['q90']:.3g}, 99 % {held['q99']:.3g}"
+            line = f"|error| median {held['median_abs_error']:.3g}, 90 % {held['abs_error_90']:.3g}, "
+            line += f"99 % {held['abs_error_99']:.3g}"
             if "labels_differing" in held:
                 line += f"; {labels_line(held)}"
             if "values_differing_percent" in held:
@@ -45,51 +38,54 @@ class MekaReport(LandmarkReport):
             held=line,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        values = super().to_dict()
-        values["kernel_bytes"] = values.pop("bytes")
-        return values
-
 
 @dataclass(frozen=True)
-class ExactBlocks:
+class ExactBlocks(Figures):
     """Exact blocks of small clusters that take no more memory than low-rank blocks; zero elsewhere."""
 
-    clusters: int
-    relative_error: float
-    seconds: float
-    bytes: int
+    clusters: int = figure("Clusters.")
+    relative_error: float = figure("Frobenius norm of the error over that of the matrix.")
+    seconds: float = figure("Time to build them.", key="build_seconds")
+    bytes: int = figure("Their memory.", key="kernel_bytes")
 
 
 @dataclass(frozen=True)
-class ErrorReport:
+class ErrorReport(Figures):
     """``||G - Gt||_F / ||G||_F``; see :func:`svmfast.methods.meka.error.kernel_error`."""
 
-    rows: int
-    features: int
-    sampled_rows: int
-    kernel: str
-    gamma: float
-    clusters: int
-    ranks: tuple[int, ...]
-    links: int
-    smallest_eigenvalue: float | None
-    #: ``low-rank``: low-rank blocks and links. ``exact-blocks``: the kernel decays so fast that exact blocks
-    #: of smaller clusters are more accurate with the same memory; `relative_error`, `clusters`, `ranks`,
-    #: `links` and `bytes` are then theirs. Always ``exact-blocks`` with `block_only`.
-    form: str
-    relative_error: float
-    #: Of low-rank blocks and links, even if they were not chosen; and of low-rank blocks without links.
-    low_rank_error: float | None
-    block_diagonal_error: float | None
-    #: None if they were not tried.
-    exact_blocks: ExactBlocks | None
-    #: For building the approximation, without measuring its error.
-    seconds: float
-    stages: Mapping[str, float]
-    bytes: int
-    planned_bytes: int
+    rows: int = figure("Rows of the matrix.")
+    features: int = figure("Features: the largest index.")
+    sampled_rows: int = figure("Rows that the matrices were compared on.")
+    kernel: str = figure("The kernel's name.")
+    gamma: float = figure("Gamma of the kernel.")
+    clusters: int = figure("Clusters.")
+    ranks: tuple[int, ...] = figure("Rank of each cluster's block; of exact blocks, their sizes.")
+    links: int = figure("Blocks between clusters that are not zero.")
+    smallest_eigenvalue: float | None = figure(
+        "Smallest eigenvalue of the approximation; null if it was not computed."
+    )
+    form: str = figure(
+        "low-rank: low-rank blocks and links. exact-blocks: the kernel decays so fast that exact blocks of "
+        "smaller clusters are more accurate with the same memory; `relative_error`, `clusters`, `ranks`, "
+        "`links` and `kernel_bytes` are then theirs. Always exact-blocks with `block_only`."
+    )
+    relative_error: float = figure("Frobenius norm of the error over that of the matrix.")
+    low_rank_error: float | None = figure(
+        "The same of low-rank blocks with links, even if they were not chosen."
+    )
+    block_diagonal_error: float | None = figure("The same of low-rank blocks without links.")
+    exact_blocks: ExactBlocks | None = figure(
+        "Exact blocks of smaller clusters at the same memory; null if they were not tried."
+    )
+    seconds: float = figure("Time to build it, without measuring its error.", key="build_seconds")
+    stages: Mapping[str, float] = figure("Seconds of each phase.", key="phase_seconds")
+    bytes: int = figure("Memory of the approximated kernel matrix.", key="kernel_bytes")
+    planned_bytes: int = figure("Memory announced for the whole work.")
+
+    @computed.figure("What was trained or measured.")
+    def task(self) -> str:
+        """Always ``error``."""
+        return "error"
 
     def lines(self) -> list[str]:
         """Return the report as text, with a table of one line."""
@@ -116,12 +112,3 @@ class ErrorReport:
                 f"`clusters` {small.clusters})"
             )
         return lines
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        values = asdict(self)
-        for one in (values, values["exact_blocks"]):
-            if one is not None:
-                one["build_seconds"], one["kernel_bytes"] = one.pop("seconds"), one.pop("bytes")
-        values["phase_seconds"] = values.pop("stages")
-        return {"task": "error", **values}

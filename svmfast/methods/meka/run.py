@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
-from svmfast.methods.common.cross_validation import trained
+from svmfast.methods.common.cross_validation import checked_labels
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.kernel_width import widths_to_try
+from svmfast.methods.common.landmark_report import outcome
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.methods.meka.error import kernel_error
-from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, fit_svc
+from svmfast.methods.meka.fit import fit, fit_exact
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.plan import plan_bytes
 
@@ -33,14 +33,15 @@ def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
     if task == "error":
         return Outcome(None, kernel_error(data.rows, options, setting))
     if source is not None:
-        model, report = fit_exact(data.rows, source.model, options, setting, source.identity)
-        return Outcome(model, replace(report, prediction=setting.prediction_time(model, data.rows)))
+        made = fit_exact(data.rows, source.model, options, setting, source.identity)
+        return outcome(made, data.rows, setting, converted=True)
     missing = "`labels` are needed to train; for rows without labels, use `exact` or `task` error"
-    return trained(data, options, setting, missing, cross_validate_meka, {"svc": fit_svc, "ridge": fit_ridge})
+    labels = checked_labels(data, options, setting, missing)
+    return outcome(fit(data.rows, labels, options, setting), data.rows, setting, converted=False)
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return the candidates for ``frontier``: conversions with a few numbers of clusters and ranks."""
+    """Propose conversions with a few numbers of clusters and ranks."""
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
     sizes = FileSizes(grid)
     found: dict[tuple[int, int], Candidate] = {}
@@ -66,7 +67,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
 
 
 def _seconds(grid: Grid, clusters: int, rank: int) -> float:
-    """Return the expected time: two fits, each with k-means, blocks, links and the system of equations."""
+    """Estimate the time: two fits, each with k-means, blocks, links and the system of equations."""
     side, width = (1 + MekaOptions().oversampling) * rank, grid.width
     blocks = grid.rows * (20 * clusters * width + rank * (width + rank))
     links = clusters**2 * side**2 * (width + rank) / 2

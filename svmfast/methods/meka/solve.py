@@ -1,21 +1,29 @@
-"""Routed models from an approximate kernel matrix: eigenvalues made nonnegative, and systems of equations."""
+"""Routed models from an approximate kernel matrix: low-rank blocks with links, or exact blocks (BKA)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from inspect import signature
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.errors import UnsupportedError
+from svmfast.kernels import LAPLACIAN, Kernel
+from svmfast.methods.common.class_weights import class_weights_of
+from svmfast.methods.common.problem import Problem
 from svmfast.methods.meka.approximation import Meka
-from svmfast.methods.meka.plan import DENSE_SIZE
+from svmfast.methods.meka.plan import BLOCK_CACHE_MEGABYTES
+from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
-from svmfast.rows import FloatArray
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.kernel_clusters import Partition
 from svmfast.solvers.nystrom import eigen_descending
 from svmfast.solvers.squared_hinge import solve_squared_hinge
+from svmfast.threads import map_in_threads
+
+IntArray = NDArray[np.int64]
 
 #: A squared hinge problem counts as solved when the gradient, relative to that at zero, is at most this. With
 #: 1e-3 the error of the weights may be as large as their norm, and the solution for one C may pass for the
@@ -37,28 +45,27 @@ def assemble(meka: Meka, head: Head, inner: FloatArray, rho: FloatArray) -> Rout
 
 
 def meka_ridge(meka: Meka, targets: FloatArray, lambdas: Sequence[float], psd: str) -> Iterator[Solution]:
-    """Solve (G + lambda I) alpha = targets - mean for each lambda; yield (inner, rho)."""
+    """Solve (G + lambda I) alpha = targets - mean for each lambda; yield (inner, rho).
+
+    With ``shift``, the diagonal of G is shifted in training only, which is the same as a larger lambda.
+    """
     mean = targets.mean(axis=0)
-    centered = targets - mean
-    if psd == "clip":
-        spectrum = positive_spectrum(meka, "clip")
-        turned = spectrum.vectors.T @ meka.backward(centered)
-        for regularization in lambdas:
-            shrunk = (spectrum.values / (spectrum.values + regularization))[:, None] * turned
-            yield spectrum.vectors @ shrunk, -mean
-        return
-    # Shifting the diagonal is equivalent to a larger lambda.
-    shift = max(0.0, -smallest_eigenvalue(meka)) if psd == "shift" else 0.0
+    spectrum = positive_spectrum(meka, "clip" if psd == "clip" else "none")
+    turned = spectrum.vectors.T @ meka.backward(targets - mean)
+    shift = max(0.0, -spectrum.smallest) if psd == "shift" else 0.0
     for regularization in lambdas:
-        yield ridge_by_cg(meka, centered, regularization + shift), -mean
+        if psd != "clip" and spectrum.smallest + shift + regularization <= 0:
+            raise UnsupportedError(
+                f"the approximation's eigenvalue {spectrum.smallest:.3g} plus lambda {regularization:g} "
+                "is not positive",
+                "use `psd` clip or shift, or a larger `lambda_`",
+            )
+        shrunk = (spectrum.values / (spectrum.values + shift + regularization))[:, None] * turned
+        yield spectrum.vectors @ shrunk, -mean
 
 
 def meka_svc(
-    meka: Meka,
-    targets: FloatArray,
-    costs: Sequence[float],
-    psd: str,
-    weights: FloatArray | None = None,
+    meka: Meka, targets: FloatArray, costs: Sequence[float], psd: str, weights: FloatArray | None = None
 ) -> Iterator[Solution]:
     """Solve the squared hinge SVM for each C, starting from the previous solution; yield (inner, rho).
 
@@ -92,75 +99,120 @@ def meka_svc(
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """L made positive semidefinite, vectors @ diag(values) @ vectors^T; `smallest` was its own eigenvalue."""
+    """L, perhaps made positive semidefinite, as vectors @ diag(values) @ vectors^T."""
 
     values: FloatArray
     vectors: FloatArray
+    #: The smallest eigenvalue of L itself.
     smallest: float
 
 
 def positive_spectrum(meka: Meka, repair: str) -> Spectrum:
-    """Return the eigenvalues and -vectors of L after making it positive semidefinite.
+    """Compute the eigenvalues and -vectors of L after making it positive semidefinite.
 
     ``clip`` sets negative eigenvalues to zero (the paper's MEKA-PSD). This gives the nearest positive
     semidefinite matrix, since the basis is orthonormal. ``shift`` adds the magnitude of the most negative
-    eigenvalue to all.
+    eigenvalue to all. ``none`` changes nothing.
     """
     values, vectors = eigen_descending(meka.link_matrix())
     smallest = float(values[-1])
+    if repair == "none":
+        return Spectrum(values, vectors, smallest)
     values = np.maximum(values, 0) if repair == "clip" else values + max(0.0, -smallest)
     kept = values > 1e-14 * max(values[0], 1e-300)
     return Spectrum(values[kept], np.ascontiguousarray(vectors[:, kept]), smallest)
 
 
-def smallest_eigenvalue(meka: Meka) -> float:
-    """Return the smallest eigenvalue of L; if L is large, by the Lanczos method on its blocks."""
-    size = int(meka.ranks.sum())
-    if size <= DENSE_SIZE:
-        return float(np.linalg.eigvalsh(meka.link_matrix())[0])
-    # The smallest eigenvalues cluster around zero, where Lanczos hardly converges. It does converge to the
-    # largest eigenvalue of largest * I - L.
-    largest = _largest_eigenvalue(size, meka.link_product)
-    return largest - _largest_eigenvalue(size, lambda z: largest * z - meka.link_product(z))
+def block_ridge(
+    kernel: Kernel, parted: Partition, problem: Problem, lambdas: Sequence[float], threads: int
+) -> list[RoutedModel]:
+    """Fit ridge regression in each cluster, with every row as a landmark: a model for each lambda."""
+    mean = problem.targets.mean(axis=0)
+    centered = problem.targets - mean
+
+    def solve(s: int) -> list[FloatArray]:
+        from scipy.linalg import cho_solve
+
+        x = parted.cluster(s).to_dense()
+        gram = kernel.matrix(x, x)
+        out = []
+        for regularization in lambdas:
+            system = gram.copy()
+            system[np.diag_indices(len(gram))] += regularization
+            try:
+                lower = np.linalg.cholesky(system)
+            except np.linalg.LinAlgError:
+                raise UnsupportedError(
+                    f"a block's kernel matrix plus lambda {regularization:g} is numerically singular",
+                    "use a larger `lambda_`",
+                ) from None
+            out.append(np.asarray(cho_solve((lower, True), centered[parted.places(s)])).T)
+        return out
+
+    cells = range(len(parted.sizes))
+    solved = map_in_threads(solve, cells, threads)
+    landmarks, rho = [parted.cluster(s) for s in cells], np.tile(-mean, (len(cells), 1))
+    return [
+        RoutedModel.flat(problem.head, kernel, parted.centers, landmarks, [cell[i] for cell in solved], rho)
+        for i in range(len(lambdas))
+    ]
 
 
-def _largest_eigenvalue(size: int, product: Callable[[FloatArray], FloatArray]) -> float:
-    from scipy.sparse.linalg import LinearOperator, eigsh
+def block_svc(kernel: Kernel, parted: Partition, problem: Problem, cost: float, threads: int) -> RoutedModel:
+    """Train BKA-SVM: a C-SVC of LIBSVM in each cluster, for the rows of that cluster."""
+    k, targets = problem.head.n_classes, problem.targets
+    which = np.where(targets[:, 0] > 0, 0, 1) if k == 2 else np.argmax(targets, axis=1)
+    of_class = class_weights_of(which, problem.weights)
 
-    operator = LinearOperator((size, size), matvec=lambda z: product(z.ravel()), dtype=np.float64)
-    start = np.random.default_rng(0).normal(size=size)
-    return float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-6, return_eigenvectors=False)[0])
+    def local(s: int) -> _Cell:
+        own = which[parted.places(s)]
+        # Sorted by class, so that LIBSVM finds the classes in the head's order. It would group them anyway.
+        order = np.argsort(own, kind="stable")
+        return _local_svm(kernel, parted.cluster(s).take(order), own[order], k, cost, of_class)
 
-
-def ridge_by_cg(meka: Meka, targets: FloatArray, regularization: float) -> FloatArray:
-    """Return L z with (L + lambda I) z = Q^T targets, by conjugate gradients.
-
-    Since Q is orthonormal, this solves (Q L Q^T + lambda I) alpha = targets in the coordinates of the basis,
-    z = Q^T alpha. A step takes (sum k)^2 instead of n k + (sum k)^2 multiply-adds.
-    """
-    from scipy.sparse.linalg import LinearOperator, cg
-
-    least = smallest_eigenvalue(meka)
-    if least + regularization <= 0:
-        raise UnsupportedError(
-            f"the approximation's eigenvalue {least:.3g} plus lambda {regularization:g} is not positive",
-            "use `psd` clip or shift, or a larger `lambda_`",
-        )
-    size = int(meka.ranks.sum())
-    operator = LinearOperator(
-        (size, size),
-        matvec=lambda z: meka.link_product(z.ravel()) + regularization * z.ravel(),
-        dtype=np.float64,
+    cells = map_in_threads(local, range(len(parted.sizes)), threads)
+    landmarks, coef, rho, nr_sv = zip(*cells, strict=True)
+    return RoutedModel.flat(
+        problem.head, kernel, parted.centers, landmarks, coef, np.stack(rho), np.stack(nr_sv)
     )
-    inner = meka.backward(targets)
-    solved = np.empty_like(inner)
-    # SciPy before 1.12 calls it tol.
-    tolerance = {"rtol" if "rtol" in signature(cg).parameters else "tol": 1e-8}
-    for p in range(inner.shape[1]):
-        solved[:, p], failed = cg(operator, inner[:, p], atol=0.0, maxiter=20 * size + 1000, **tolerance)
-        if failed:
-            raise UnsupportedError(
-                f"conjugate gradients did not converge with lambda {regularization:g}",
-                "use a larger `lambda_`",
-            )
-    return meka.link_product(solved)
+
+
+#: Support vectors, coefficients (k - 1, n), rho (pairs,) and sizes of the classes (k,), for all k classes.
+_Cell = tuple[Rows, FloatArray, FloatArray, IntArray]
+
+
+def _local_svm(
+    kernel: Kernel, rows: Rows, which: IntArray, k: int, cost: float, weights: tuple[tuple[int, float], ...]
+) -> _Cell:
+    present = np.unique(which)
+    here = np.isin(np.arange(k), present).astype(np.float64)
+    # Constant decision values, by which classes without rows lose to all others.
+    rho = np.array([here[j] - here[i] for i in range(k) for j in range(i + 1, k)])
+    nr_sv = np.zeros(k, dtype=np.int64)
+    if len(present) == 1:
+        return rows[:0], np.zeros((k - 1, 0)), rho, nr_sv
+    options = TrainOptions(gamma=kernel.gamma, C=cost, cache_size=BLOCK_CACHE_MEGABYTES, weights=weights)
+    if kernel.kind == LAPLACIAN:
+        x = rows.to_dense()
+        numbered = np.column_stack([np.arange(1.0, len(x) + 1), kernel.matrix(x, x)])
+        model = train(numbered, which, replace(options, kernel="precomputed", gamma=0.0))
+        sv = rows.take(model.sv.values.astype(np.int64) - 1)
+    else:
+        model = train(rows, which, options)
+        sv = model.sv
+    assert model.nr_sv is not None
+    nr_sv[present] = model.nr_sv
+    coef = np.zeros((k - 1, len(sv)))
+    ends = np.cumsum(model.nr_sv)
+    pair = 0
+    for a in range(len(present)):
+        for b in range(a + 1, len(present)):
+            i, j = int(present[a]), int(present[b])
+            first = slice(ends[a] - model.nr_sv[a], ends[a])
+            second = slice(ends[b] - model.nr_sv[b], ends[b])
+            coef[j - 1, first] = model.sv_coef[b - 1, first]
+            coef[i, second] = model.sv_coef[a, second]
+            # The position of the pair i < j in LIBSVM's order.
+            rho[i * (2 * k - i - 1) // 2 + j - i - 1] = model.rho[pair]
+            pair += 1
+    return sv, coef, rho, nr_sv

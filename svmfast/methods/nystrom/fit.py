@@ -60,7 +60,7 @@ def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
             raise UnsupportedError("the model has no decision function", "it needs no conversion")
         setting.progress(0, None, "exact model on the rows")
         values = exact.decision_values(rows, threads=setting.threads)
-        problem, task = Problem(rows, values, exact.head, "squares"), "exact"
+        problem, task = Problem(rows, values, exact.head, "exact"), "exact"
     else:
         task = str(options.task)
         if data.labels is None:
