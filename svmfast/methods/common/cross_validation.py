@@ -26,7 +26,7 @@ from svmfast.score import Quality
 class CrossValidation(Figures):
     """The quality of one pair of parameters, where each row's model was trained without its fold."""
 
-    quality: Quality
+    quality: Quality = figure("The figures of the rows left out.", spread=True)
     gamma: float = figure("Gamma of the kernel.")
     regularization: float = figure("C, or lambda of ridge regression.")
 
@@ -34,10 +34,6 @@ class CrossValidation(Figures):
     def score(self) -> float:
         """The score by which a pair is chosen."""
         return self.quality.main
-
-    def to_dict(self) -> dict[str, Any]:
-        """The parameters, the score and the figures of the rows left out."""
-        return {**super().to_dict(), **self.quality.as_dict()}
 
 
 def cross_validate(

@@ -36,8 +36,7 @@ class LandmarkReport(Figures):
     training: Quality = figure(
         "Figures of the model on rows that it was trained on (20,000 at most), against the labels or values "
         "that it was fitted to: accuracy, balanced_accuracy, auc, auc_error, classes, confusion, or mse, "
-        "scc, rmse, mae, r2.",
-        value=Quality.as_dict,
+        "scc, rmse, mae, r2."
     )
     cross_validation: tuple[CrossValidation, ...] = figure(
         "For every pair of parameters: gamma, regularization, score (percent of right labels, or root mean "
@@ -57,7 +56,7 @@ class LandmarkReport(Figures):
     #: None if it was not measured.
     prediction: PredictionTime | None = None
 
-    @computed.figure("The measured cost of a prediction; absent if it was not measured.", key="prediction")
+    @computed.figure("The measured cost of a prediction.", key="prediction", optional=True)
     def cost(self) -> dict[str, float] | None:
         """The measured time, and the counted multiply-adds as a multiple of a linear model's."""
         one = self.prediction
@@ -68,11 +67,6 @@ class LandmarkReport(Figures):
     @property
     def _linear_multiples(self) -> float:
         return self.multiply_adds / max(1.0, self.linear_multiply_adds)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures, without a prediction that was not measured."""
-        found = super().to_dict()
-        return {key: value for key, value in found.items() if key != "prediction" or value is not None}
 
     def text(
         self,

@@ -37,6 +37,10 @@ METHOD = Method(
     options=DcpredOptions,
     run="svmfast.methods.dcpred.run:run",
     candidates="svmfast.methods.dcpred.run:candidates",
+    reports=(
+        "svmfast.methods.dcpred.report:DcpredReport",
+        "svmfast.methods.common.cross_validation:ScoresReport",
+    ),
     color="#E69F00",
     scores_alone=("folds",),
 )

@@ -37,6 +37,11 @@ METHOD = Method(
     options=MekaOptions,
     run="svmfast.methods.meka.run:run",
     candidates="svmfast.methods.meka.run:candidates",
+    reports=(
+        "svmfast.methods.meka.report:MekaReport",
+        "svmfast.methods.meka.report:ErrorReport",
+        "svmfast.methods.common.cross_validation:ScoresReport",
+    ),
     color="#CC79A7",
     scores_alone=("folds",),
     scores_instead="task=error",
