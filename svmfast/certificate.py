@@ -21,21 +21,12 @@ MAX_ORDER = 16
 
 @lru_cache(maxsize=64)
 def largest_exponent(order: int) -> float:
-    """Return the T such that ``|2 gamma x.z| <= T`` keeps the relative error of every term within 3.05 %.
+    """The T such that ``|2 gamma x.z| <= T`` keeps the relative error of every term within 3.05 %.
 
     The paper's rule for order 2, T = 1/2, allows ``exp(t)`` a relative error of 3.05 %, attained at t = -T
     (Claesen et al., Fast prediction with SVM models containing RBF kernels, section 3). The relative error of
     order k at t = -T is ``int_0^T u^k e^u / k! du``; T is chosen such that it is the same for every order
-    (docs/certificate.md).
-
-    Parameters
-    ----------
-    order : int
-
-    Returns
-    -------
-    float
-        0.030 for order 0, 0.229 for order 1, 1/2 for order 2; it grows with the order.
+    (docs/certificate.md): 0.030 for order 0, 0.229 for order 1, 1/2 for order 2; it grows with the order.
     """
     if order < 0:
         raise OptionError(f"order {order} is negative")
@@ -52,7 +43,7 @@ def largest_exponent(order: int) -> float:
 
 
 def _error_at(order: int, t: float) -> float:
-    """Return the relative error of the expansion at ``exp(-t)``: ``sum_i t^(k+1+i) / (k! i! (k+1+i))``."""
+    """The relative error of the expansion at ``exp(-t)``: ``sum_i t^(k+1+i) / (k! i! (k+1+i))``."""
     term, total = t ** (order + 1) / math.factorial(order), 0.0
     for i in range(200):
         total += term / (order + 1 + i)
@@ -63,24 +54,11 @@ def _error_at(order: int, t: float) -> float:
 def gamma_max(
     max_squared_norm: float, other_max_squared_norm: float | None = None, *, order: int = 2
 ) -> float:
-    """Return the largest gamma for which the relative error of every term is within 3.05 %.
+    """The largest gamma for which the relative error of every term is within 3.05 %; it may be infinite.
 
     ``|2 gamma x.z| < T`` (:func:`largest_exponent`) holds for all pairs by Cauchy-Schwarz when
-    ``gamma < T / (2 max||x|| max||z||)``.
-
-    Parameters
-    ----------
-    max_squared_norm : float
-        Largest ``||x||^2`` of the support vectors, or of the data set before training.
-    other_max_squared_norm : float, optional
-        Largest ``||z||^2`` of the rows to predict; by default `max_squared_norm`.
-    order : int
-        Order of the expansion; 2 is the paper's.
-
-    Returns
-    -------
-    float
-        The bound; infinite if all vectors are zero.
+    ``gamma < T / (2 max||x|| max||z||)``. The squared norms are those of the support vectors, or of the data
+    set before training, and of the rows to predict, by default the same. Order 2 is the paper's.
     """
     other = max_squared_norm if other_max_squared_norm is None else other_max_squared_norm
     if not (max_squared_norm >= 0 and other >= 0):
@@ -93,23 +71,10 @@ def gamma_max(
 def inside_bound(
     gamma: float, sv_max_squared_norm: float, row_squared_norms: FloatArray, *, order: int = 2
 ) -> np.ndarray:
-    """Return for each row whether the validity bound holds: ``max||x|| ||z|| < T / (2 gamma)``.
+    """Whether the validity bound holds for each of n rows: ``max||x|| ||z|| < T / (2 gamma)``.
 
-    For order 2 this is the paper's ``max||x||^2 ||z||^2 < 1 / (16 gamma^2)``.
-
-    Parameters
-    ----------
-    gamma : float
-    sv_max_squared_norm : float
-        Largest ``||x||^2`` over the support vectors (about the center for the centered bound).
-    row_squared_norms : (n,) float64
-        ``||z||^2`` of the rows (about the same center).
-    order : int
-        Order of the expansion.
-
-    Returns
-    -------
-    (n,) bool
+    For order 2 this is the paper's ``max||x||^2 ||z||^2 < 1 / (16 gamma^2)``. The squared norms are those of
+    the support vectors and of the rows, for the centered bound about the same center.
     """
     # With roots, as in gamma_max, and gamma to the first power: its square could overflow or underflow.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -119,17 +84,7 @@ def inside_bound(
 
 
 def centered_squared_norms(rows: Rows, center: FloatArray) -> FloatArray:
-    """Return ``||z - center||^2`` of every row; the center is 0 in columns beyond its length.
-
-    Parameters
-    ----------
-    rows : Rows of n rows
-    center : (d,) float64
-
-    Returns
-    -------
-    (n,) float64, never negative
-    """
+    """``||z - center||^2`` of every row, never negative; the center is 0 in columns beyond its length."""
     # z.z - 2 mu.z + mu.mu would cancel. Instead, each entry of z replaces the square of the center there.
     known = rows.indices < len(center)
     at = np.zeros(rows.nnz)
@@ -160,7 +115,7 @@ def error_bounds(
     squared_distances: FloatArray,
     sums: FloatArray,
 ) -> FloatArray:
-    """Return upper bounds on ``|exact - approximate|``, for rows of a single cell or of several cells.
+    """Upper bounds on ``|exact - approximate|``, ``(n, p)``; infinite where nothing can be claimed.
 
     The reference for the native loop that predictions use, ``error_bound`` in
     ``_core/simd/polynomial_rows.cpp``; tests compare the two.
@@ -169,21 +124,8 @@ def error_bounds(
 
     ``exp(-gamma s) sum_j degrees_j r^j + rest_0 r^(top + 1) + rest_1 + rest_2 s + |sum| (rest_3 + rest_4 s)``
 
-    Parameters
-    ----------
-    gamma : float
-    degrees : (n or 1, p, top + 1) float64
-        The numbers of each row's cell, or of the only cell.
-    rest : (n or 1, p, 5) float64
-        As `degrees`: beyond the last degree, constant, per squared distance, and two relative to |sum|.
-    squared_distances : (n,) float64
-    sums : (n, p) float64
-        Approximate decision values before rho is subtracted.
-
-    Returns
-    -------
-    (n, p) float64
-        Infinite where nothing can be claimed.
+    `degrees` ``(n or 1, p, top + 1)`` and `rest` ``(n or 1, p, 5)`` are those of each row's cell, or of the
+    only cell; `sums` ``(n, p)`` are the approximate decision values before rho is subtracted.
     """
     s = np.asarray(squared_distances, dtype=np.float64)[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -205,7 +147,7 @@ def error_bounds(
 
 
 def proven_signs(values: FloatArray, bounds: FloatArray) -> np.ndarray:
-    """Return where a value with an error of at most its bound is certain to have its sign.
+    """Where a value with an error of at most its bound is certain to have its sign.
 
     Nothing is known of a value that is not finite: another order of summation may not overflow.
     """
@@ -213,21 +155,10 @@ def proven_signs(values: FloatArray, bounds: FloatArray) -> np.ndarray:
 
 
 def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) -> np.ndarray:
-    """Return for each row whether the uncertain pairs cannot change the winner of the vote.
+    """Whether the uncertain pairs of each row cannot change the winner of the vote; all arrays ``(n, p)``.
 
     In the worst case, the winner keeps only its certain votes and another class wins all its uncertain pairs.
     Ties go to the class that comes first, as in LIBSVM.
-
-    Parameters
-    ----------
-    certain : (n, p) bool
-        Whether the sign of a decision value is certain.
-    decisions : (n, p) float64
-    n_classes : int
-
-    Returns
-    -------
-    (n,) bool
     """
     n, k = len(decisions), n_classes
     if k < 2:
@@ -244,20 +175,10 @@ def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) 
 
 
 def pairs_in_doubt(certain: np.ndarray, decisions: FloatArray, n_classes: int) -> np.ndarray:
-    """Return the pairs whose true signs can affect the winner of the vote; all other signs may be wrong.
+    """The pairs whose true signs can affect the winner of the vote; all arrays ``(n, p)``.
 
     These are the uncertain pairs of the classes that can still win. A class that cannot reach the number of
     certain votes of another class never wins, whatever the signs of its pairs.
-
-    Parameters
-    ----------
-    certain : (n, p) bool
-    decisions : (n, p) float64
-    n_classes : int
-
-    Returns
-    -------
-    (n, p) bool
     """
     least, most, _ = _core.vote_counts(certain, decisions, n_classes)
     can_win = most >= least.max(axis=1, keepdims=True)
@@ -266,19 +187,11 @@ def pairs_in_doubt(certain: np.ndarray, decisions: FloatArray, n_classes: int) -
 
 
 def coupled_winner_is_certain(lowest: FloatArray) -> np.ndarray:
-    """Return for each row whether a given class is certain to be the most probable after LIBSVM's coupling.
+    """Whether a given class of each row is certain to be the most probable after LIBSVM's coupling.
 
     This is a sufficient condition (docs/certificate.md, coupled probabilities). It uses only the pairs of
-    that class, and holds wherever LIBSVM's iteration stops.
-
-    Parameters
-    ----------
-    lowest : (n, k - 1) float64
-        Lower bounds on the pairwise probabilities of the class against the others; k > 2.
-
-    Returns
-    -------
-    (n,) bool
+    that class, of which `lowest` ``(n, k - 1)`` bounds the probabilities, k > 2, and holds wherever LIBSVM's
+    iteration stops.
     """
     r = np.asarray(lowest, dtype=np.float64)
     wins_all = r.min(axis=1) > 0.5

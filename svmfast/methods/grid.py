@@ -21,34 +21,21 @@ RATE, EXACT_RATE = 2e9, 2e9
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method with options, for ``frontier`` to try.
+    """A method with options, for ``frontier`` to try."""
 
-    Attributes
-    ----------
-    name : str
-        Unique; also names the model's file.
-    level : int
-        Among a method's candidates, a lower level takes less work to make.
-    options : mapping
-        Options that differ from their defaults.
-    inputs : tuple of str
-        Names of the inputs it takes.
-    most_bytes : int or None
-        Upper bound on the size of its file; None if there is no limit on the size, or if none can be
-        computed.
-    sized : bool
-        Whether it is sized to the limit.
-    seconds : float
-        The processor time that the run is expected to take, besides the start of a process. Rough: measured
-        times correct it, so that the ratios count.
-    """
-
+    #: Unique; also names the model's file.
     name: str
+    #: Among a method's candidates, a lower level takes less work to make.
     level: int
+    #: Options that differ from their defaults.
     options: Mapping[str, Any]
+    #: Names of the inputs it takes.
     inputs: tuple[str, ...]
+    #: Upper bound on the size of its file; None without a limit on the size, or if none can be computed.
     most_bytes: int | None = None
+    #: Whether it is sized to the limit.
     sized: bool = False
+    #: Processor time of the run, besides the start of a process. A rough estimate; only ratios matter.
     seconds: float = 1.0
 
 
@@ -62,27 +49,16 @@ class NotTried:
 
 @dataclass(frozen=True)
 class Grid:
-    """The quantities from which a method derives its candidates.
-
-    Attributes
-    ----------
-    exact : KernelExpansion
-    seed : int
-    max_bytes : int or None
-        Limit on the size of the resulting model's file. A method whose sizes have a known bound adds a
-        candidate that just fits.
-    size_of : callable or None
-        Returns the size in bytes of a model's file; None if no sizes are wanted.
-    columns : int or None
-        Number of columns of the training rows, if known.
-    rows : int
-        Number of training rows.
-    """
+    """The quantities from which a method derives its candidates."""
 
     exact: KernelExpansion
     seed: int
+    #: Limit on the size of the resulting model's file. A method whose sizes have a known bound adds a
+    #: candidate that just fits.
     max_bytes: int | None = None
+    #: The size in bytes of a model's file; None if no sizes are wanted.
     size_of: Callable[[Model], int] | None = None
+    #: Columns of the training rows, if known, and their number.
     columns: int | None = None
     rows: int = 10_000
 
@@ -99,31 +75,19 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Joining:
-    """The quantities with which a method joins models with the exact one.
-
-    Attributes
-    ----------
-    exact : KernelExpansion
-    source : str
-        ``sha256:`` and the hash of its file.
-    rows : Rows
-        n rows, drawn like those to be predicted.
-    labels : (n,) float64
-        The exact model's labels of `rows`.
-    max_percent : float or None
-        Share of the labels that may differ, in percent; None if there is no limit.
-    seed, threads : int
-    scaling : Scaling or None
-        The scaling that the rows still need.
-    """
+    """The quantities with which a method joins models with the exact one."""
 
     exact: KernelExpansion
+    #: ``sha256:`` and the hash of its file.
     source: str
+    #: n rows, drawn like those to be predicted, and the exact model's labels of them.
     rows: Rows
     labels: FloatArray
+    #: Share of the labels that may differ, in percent; None if there is no limit.
     max_percent: float | None
     seed: int
     threads: int
+    #: The scaling that the rows still need.
     scaling: Scaling | None = None
 
 
@@ -139,12 +103,8 @@ class Joiner(Protocol):
         """The command's options that differ from their defaults."""
 
     def join(self, fast: Model) -> Model | None:
-        """Return `fast` with the exact model as fallback; None if that is not faster.
+        """`fast` with the exact model as fallback; None if that is not faster.
 
-        Raises
-        ------
-        OptionError
-            There are too few rows to show that any model meets the limit.
-        UnsupportedError
-            The models do not answer the same question.
+        OptionError: too few rows to show that any model meets the limit. UnsupportedError: the models do not
+        answer the same question.
         """

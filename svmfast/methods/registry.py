@@ -25,12 +25,12 @@ _ADDED: dict[str, Method] = {}
 
 
 def methods() -> tuple[Method, ...]:
-    """Return every method."""
+    """Every method."""
     return tuple(method(name) for name in (*_PACKAGES, *_ADDED))
 
 
 def method(name: str) -> Method:
-    """Return the method with this command or function name (KeyError if there is none).
+    """The method with this command or function name (KeyError if there is none).
 
     Only its own package is imported: those of all methods would be a quarter of a short command's start-up.
     """
@@ -42,13 +42,7 @@ def method(name: str) -> Method:
 
 
 def register(one: Method) -> None:
-    """Add a method.
-
-    Raises
-    ------
-    ValueError
-        The name is taken.
-    """
+    """Add a method (ValueError if the name is taken)."""
     if one.name in _PACKAGES or one.name in _ADDED:
         raise ValueError(f"there is already a method '{one.name}'")
     _ADDED[one.name] = one

@@ -40,7 +40,7 @@ BLOCK = 1 << 18
 
 
 def squared_norms_about(points: FloatArray, center: FloatArray, scale: float = 1.0) -> FloatArray:
-    """Return ``||scale (point - center)||^2`` of every row, without a second matrix of the points' size."""
+    """``||scale (point - center)||^2`` of every row, without a second matrix of the points' size."""
     out = np.empty(len(points))
     step = max(1, BLOCK // max(1, points.shape[1]))
     for start in range(0, len(points), step):
@@ -52,21 +52,15 @@ def squared_norms_about(points: FloatArray, center: FloatArray, scale: float = 1
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """``|residual| <= exp(-gamma s) sum_j degrees[j] r^j + beyond r^(top + 1)`` at squared distance s = r^2.
+    """``|residual| <= exp(-gamma s) sum_j degrees[j] r^j + beyond r^(top + 1)``, s = r^2 from the center."""
 
-    Attributes
-    ----------
-    degrees : (top + 1,) float64
-        Zero up to the order of the expansion.
-    beyond : float
-        Covers all higher degrees, without the exponential factor.
-    """
-
+    #: (top + 1,), zero up to the order of the expansion.
     degrees: FloatArray
+    #: Covers all higher degrees, without the exponential factor.
     beyond: float
 
     def of_order(self, order: int) -> Tail:
-        """Return the tail of the expansion of order `order`; this one must be of a lower order."""
+        """The tail of the expansion of order `order`; this one must be of a lower order."""
         degrees = self.degrees.copy()
         degrees[: order + 1] = 0
         return Tail(degrees, self.beyond)
@@ -88,7 +82,7 @@ def residual_tail(
     tick: Callable[[], None] | None = None,
     threads: int = 1,
 ) -> Tail:
-    """Return the size of the residual of the expansion of order `order` about `center`, rounding included.
+    """Bound the residual of the expansion of order `order` about `center`, rounding included.
 
     Order -1 gives every degree from 0 to `top`: the tails of all orders at once; see :meth:`Tail.of_order`.
     Points that together change no value by more than `negligible` at distance `reach` from the center are
@@ -140,7 +134,7 @@ def residual_tail(
 
 
 def _scaled(size: float, degree: int, scale: float, log_divisor: float) -> float:
-    """Return at least ``size * scale^degree / divisor``, even if a factor alone overflows or underflows."""
+    """At least ``size * scale^degree / divisor``, even if a factor alone overflows or underflows."""
     if size == 0:
         return 0.0
     if not size < math.inf:
@@ -151,7 +145,7 @@ def _scaled(size: float, degree: int, scale: float, log_divisor: float) -> float
 
 
 def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: float) -> NDArray[np.int64]:
-    """Return the indices of points whose terms at distance `reach` add up to at most `negligible`."""
+    """The indices of points whose terms at distance `reach` add up to at most `negligible`."""
     size = np.abs(beta) * np.exp(-(np.maximum(norms - reach, 0) ** 2) / 2)
     order = np.argsort(size, kind="stable")
     return np.sort(order[: int(np.searchsorted(np.cumsum(size[order]), negligible))])
@@ -160,7 +154,7 @@ def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: f
 def _moments(
     x: FloatArray, a: FloatArray, first: int, top: int, tick: Callable[[], None] | None, threads: int
 ) -> tuple[dict[int, FloatArray], dict[int, float]]:
-    """Return M_j of the first degrees from `first`, and ``sum a_i a_l (x_i.x_l)^j`` of those up to `top`."""
+    """M_j of the first degrees from `first`, and ``sum a_i a_l (x_i.x_l)^j`` of those up to `top`."""
     n, d = x.shape
     ax = a[:, None] * x
     spectral = range(first, min(first + SPECTRAL - 1 + (SPECTRAL if first == 1 else 0), top) + 1)
@@ -216,7 +210,7 @@ def _moments(
 
 
 def largest_eigenvalue(matrix: FloatArray) -> float:
-    """Return an upper bound on the largest eigenvalue of a symmetric positive semidefinite matrix.
+    """An upper bound on the largest eigenvalue of a symmetric positive semidefinite matrix.
 
     The eigensolver is not trusted. With its V and L, ``M = V^-T (L + R) V^-1`` for ``R = V^T M V - L``, so
     lambda_max <= (max L + ||R||) / (1 - ||V^T V - I||). Both norms are computed, and a bound on their
@@ -247,7 +241,7 @@ def largest_eigenvalue(matrix: FloatArray) -> float:
 
 
 def product_rounding(d: int) -> tuple[float, float]:
-    """Return bounds on the rounding errors of ``||V^T M V||`` (in units of ``||M||``) and ``||V^T V - I||``.
+    """Bounds on the rounding errors of ``||V^T M V||`` (in units of ``||M||``) and ``||V^T V - I||``.
 
     The error of a product of d x d matrices is at most ``gamma_d |A| |B|``, entry by entry, with
     gamma_d = d u / (1 - d u). All norms here are Frobenius norms unless marked. With ``||V||_F^2 <= 1.5 d``
@@ -260,7 +254,7 @@ def product_rounding(d: int) -> tuple[float, float]:
 
 
 def _power_of_two(x: float, exponent: int) -> float:
-    """Return at least ``x 2^exponent``."""
+    """At least ``x 2^exponent``."""
     try:
         y = math.ldexp(x, exponent)
     except OverflowError:

@@ -23,7 +23,7 @@ _MODERATE_WIDTH, _MODERATE_FACTOR = 20, 10
 
 
 def width_exponent(gamma: float) -> int:
-    """Return k: points times ``2^k`` and gamma times ``4^-k``, which is near 1, give the same kernel.
+    """The k for which points times ``2^k`` and gamma times ``4^-k``, which is near 1, give the same kernel.
 
     k is 0 if gamma is moderate. After scaling, powers of gamma and of features neither underflow nor
     overflow, and the coefficients of degree m are exactly ``2^(k m)`` times those of the scaled points.
@@ -35,7 +35,7 @@ def width_exponent(gamma: float) -> int:
 
 
 def _factor_exponent(x: float) -> int:
-    """Return e such that ``x 2^-e`` is near 1; 0 if x is moderate or 0."""
+    """The e such that ``x 2^-e`` is near 1; 0 if x is moderate or 0."""
     if not 0 < abs(x) < math.inf:
         return 0
     exponent = math.frexp(x)[1]
@@ -44,19 +44,12 @@ def _factor_exponent(x: float) -> int:
 
 @dataclass(frozen=True)
 class PowerScales:
-    """Exact powers of two that keep the powers of ``gamma x.z + coef0`` in range.
+    """Exact powers of two that keep the powers of ``gamma x.z + coef0`` in range."""
 
-    Attributes
-    ----------
-    gamma, coef0 : float
-        The kernel's parameters after scaling.
-    of_gamma, of_coef0, of_points : int
-        The exponents: the kernel's own gamma is ``gamma 2^of_gamma``, and so on.
-    degree : int
-    """
-
+    #: The kernel's parameters after scaling.
     gamma: float
     coef0: float
+    #: The exponents: the kernel's own gamma is ``gamma 2^of_gamma``, and so on.
     of_gamma: int
     of_coef0: int
     of_points: int
@@ -64,22 +57,22 @@ class PowerScales:
 
     @classmethod
     def of(cls, points: FloatArray, gamma: float, coef0: float, degree: int) -> PowerScales:
-        """Return the scales for `points` and these parameters."""
+        """The scales for `points` and these parameters."""
         largest = float(np.abs(points).max(initial=0.0))
         a, b = _factor_exponent(gamma), _factor_exponent(coef0)
         return cls(math.ldexp(gamma, -a), math.ldexp(coef0, -b), a, b, _factor_exponent(largest), degree)
 
     def weight(self, m: int) -> float:
-        """Return ``C(degree, m) gamma^m coef0^(degree - m)`` with the scaled parameters."""
+        """``C(degree, m) gamma^m coef0^(degree - m)`` with the scaled parameters."""
         return math.comb(self.degree, m) * self.gamma**m * self.coef0 ** (self.degree - m)
 
     def exponent(self, m: int) -> int:
-        """Return e such that ``2^e`` times the scaled coefficients of degree m are the kernel's own."""
+        """The e such that ``2^e`` times the scaled coefficients of degree m are the kernel's own."""
         return m * (self.of_gamma + self.of_points) + (self.degree - m) * self.of_coef0
 
 
 def coefficient_count(d: int, order: int) -> int:
-    """Return the number of monomials of degree at most `order` in `d` variables, ``C(d + order, order)``."""
+    """The number of monomials of degree at most `order` in `d` variables, ``C(d + order, order)``."""
     return math.comb(d + order, order)
 
 
@@ -106,26 +99,12 @@ def gaussian_coefficients(
     about_zero: bool,
     threads: int = 1,
 ) -> FloatArray:
-    """Return the polynomial P of the expansion of ``sum_i beta_i exp(-gamma ||x_i - z||^2)`` about `center`.
+    """The polynomial P of the expansion of ``sum_i beta_i exp(-gamma ||x_i - z||^2)`` about `center`.
 
     With ``u = x - center``, ``w = z - center`` and ``a_i = beta_i exp(-gamma ||u_i||^2)`` the sum is
     ``exp(-gamma ||w||^2) P`` with ``P(w) = sum_{m <= order} sum_i a_i (2 gamma u_i.w)^m / m!`` (second order:
-    Claesen et al., equation 3.7, with half the Hessian).
-
-    Parameters
-    ----------
-    points : (n, d) float64
-    beta : (n,) float64
-    gamma : float
-    center : (d,) float64
-    order : int
-    about_zero : bool
-        Return P as a polynomial in z instead of w, so that rows with few entries stay cheap.
-    threads : int
-
-    Returns
-    -------
-    (C(d + order, order),) float64
+    Claesen et al., equation 3.7, with half the Hessian). With `about_zero` P is a polynomial in z instead of
+    w, so that rows with few entries stay cheap.
     """
     if not 0 <= order <= MAX_ORDER:
         raise OptionError(f"order {order} is not between 0 and {MAX_ORDER}")
@@ -159,16 +138,7 @@ def gaussian_coefficients(
 def polynomial_kernel_coefficients(
     points: FloatArray, beta: FloatArray, gamma: float, coef0: float, degree: int, *, threads: int = 1
 ) -> FloatArray:
-    """Return the coefficients of ``sum_i beta_i (gamma x_i.z + coef0)^degree``, without truncation.
-
-    Parameters
-    ----------
-    points : (n, d) float64
-    beta : (n,) float64
-    gamma, coef0, degree
-        The kernel's parameters; a linear kernel is (1, 0, 1).
-    threads : int
-    """
+    """The coefficients of ``sum_i beta_i (gamma x_i.z + coef0)^degree``; a linear kernel is (1, 0, 1)."""
     if not 0 <= degree <= MAX_ORDER:
         raise OptionError(f"degree {degree} is not between 0 and {MAX_ORDER}")
     scales = PowerScales.of(points, gamma, coef0, degree)
@@ -182,7 +152,7 @@ def polynomial_kernel_coefficients(
 
 
 def _in_range(coefficients: FloatArray) -> FloatArray:
-    """Return `coefficients`; raise UnsupportedError if their squares could overflow."""
+    """`coefficients`, or UnsupportedError if their squares could overflow."""
     size = np.abs(coefficients).max(initial=0.0)
     if not size < 1e150:  # also True for nan
         raise UnsupportedError(
@@ -195,7 +165,7 @@ def _in_range(coefficients: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=16)
 def multiplicities(d: int, degree: int) -> FloatArray:
-    """Return the multinomial coefficient of each monomial of exactly `degree`.
+    """The multinomial coefficient of each monomial of exactly `degree`.
 
     This is the number of orders in which its variables can be multiplied, ``degree! / prod(exponents!)``, in
     the order in which coefficients are stored.
@@ -210,13 +180,13 @@ def multiplicities(d: int, degree: int) -> FloatArray:
 
 
 def by_degree(coefficients: FloatArray, d: int, order: int) -> list[FloatArray]:
-    """Return the parts of a packed polynomial, degree 0 to `order` (views)."""
+    """The parts of a packed polynomial, degree 0 to `order` (views)."""
     ends = [coefficient_count(d, m) for m in range(order + 1)]
     return [coefficients[(ends[m - 1] if m else 0) : ends[m]] for m in range(order + 1)]
 
 
 def symmetric_norms(coefficients: FloatArray, d: int, order: int) -> FloatArray:
-    """Return for each degree m the norm b_m with ``|degree-m part at z| <= b_m ||z||^m``.
+    """For each degree m the norm b_m with ``|degree-m part at z| <= b_m ||z||^m``.
 
     ``b_m^2 = sum c^2 / multiplicity`` is the Bombieri norm; the inequality is Cauchy-Schwarz for the
     symmetric tensors of the coefficients and of z. The norm also bounds the sum of the absolute values of the
@@ -239,15 +209,10 @@ def _symmetric_norm(part: FloatArray, d: int, degree: int) -> float:
 
 
 def shorten(coefficients: FloatArray, d: int, order: int, tolerance: FloatArray) -> FloatArray:
-    """Return the coefficients rounded to a few decimals, so that their text is short.
+    """Round the coefficients to a few decimals, so that their text is short.
 
-    Parameters
-    ----------
-    coefficients : (C(d + order, order),) float64
-    d, order : int
-    tolerance : (order + 1,) float64
-        For each degree, the largest symmetric norm (:func:`symmetric_norms`) of the change by rounding; 0
-        leaves the degree unchanged.
+    `tolerance` limits the symmetric norm (:func:`symmetric_norms`) of the change, for each degree; 0 leaves
+    the degree unchanged.
     """
     out: FloatArray = coefficients.copy()
     for m, part in enumerate(by_degree(out, d, order)):
