@@ -35,7 +35,6 @@ from svmfast.methods.cascade.threshold import Evaluated, choose, least_rows, sma
 from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.methods.given import Setting
 from svmfast.models.answer import answer
-from svmfast.models.base import CountedModel
 from svmfast.models.certified import label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import Rows
@@ -149,7 +148,6 @@ def drawings(
 ) -> dict[str, Any]:
     """Draw, choose and count."""
     evaluated, rng = found.evaluated, np.random.default_rng(0)
-    assert isinstance(found.fast, CountedModel)
     fast, exact = found.fast.multiply_adds(found.rows), found.exact.multiply_adds(found.rows)
     cost = {"cost_fast": fast, "cost_exact": exact}
     total = {"written": 0, "broken": 0, "slower": 0, "written_same_rows": 0, "broken_same_rows": 0}

@@ -26,7 +26,6 @@ from sklearn.svm import SVC
 
 import svmfast
 from svmfast.models.base import Model
-from svmfast.models.scaled import unscaled
 from svmfast.rows import Rows, as_rows
 
 ROUNDS, LONGEST = 15, 0.05
@@ -125,7 +124,7 @@ def main() -> None:
     ]
     timers: dict[Any, Callable[[], float]] = {}
     for model, rows in (*cases, pipeline_and_rows()):
-        inner: Any = unscaled(model)
+        inner: Any = model.unscaled
         name = f"{len(inner.sv):,} vectors, {model.head.n_classes} classes"
         timers |= {(name, asked, form): timer for (form, asked), timer in timers_of(model, rows).items()}
     found = measured(timers)

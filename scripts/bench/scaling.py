@@ -27,7 +27,6 @@ import numpy as np
 
 import svmfast
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import unscaled
 
 PROGRAM = Path(sysconfig.get_path("scripts")) / "svmfast"
 #: training rows, test rows, options of svm-train
@@ -133,7 +132,7 @@ def compare_certificate(train: Path, test: Path, fast: Path, folder: Path) -> tu
     timed([PROGRAM, *words, "-q", "--embed-exact", "-o", made], folder / "log", folder)
     timed([PROGRAM, "predict", "-q", test.name, made, "ours"], folder / "log", folder)
     timed(["svm-scale", "-r", f"{train.name}.ranges", test.name], folder / "scaled.t", folder)
-    exact = unscaled(svmfast.load_model(fast))
+    exact = svmfast.load_model(fast).unscaled
     assert isinstance(exact, KernelExpansion)
     svmfast.save_model(exact, folder / "exact")
     timed(["svm-predict", "scaled.t", "exact", "theirs"], folder / "log", folder)

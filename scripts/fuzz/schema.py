@@ -33,7 +33,6 @@ from svmfast.errors import SvmfastError
 from svmfast.evaluation.describe import describe_model
 from svmfast.formats.detect import open_model
 from svmfast.models.answer import answer
-from svmfast.models.certified import certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.requirements import Columns, missing_probability
 from svmfast.rows import Rows
@@ -62,7 +61,7 @@ def use_model(text: bytes) -> str:
             shares = answer(model, ROWS, columns=Columns(probability=True)).probabilities
             shares = np.empty(0) if shares is None else shares  # a regression has none for a row
             assert ((shares >= 0) & (shares <= 1 + 1e-9)).all(), f"probabilities {shares}"
-        if certifies(model):
+        if model.certifies:
             bounds = answer(model, ROWS, columns=Columns(certify=True)).error_bounds
             assert bounds is not None
             assert (bounds >= 0).all(), f"error bounds {bounds}"

@@ -16,11 +16,7 @@ from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.evaluation import bound_check as checks
 from svmfast.evaluation.bound_check import BoundCheck
 from svmfast.evaluation.scale import ScaleCheck
-from svmfast.models.base import BoundedModel, bounded
-from svmfast.models.certified import certifies
-from svmfast.models.expansion import KernelExpansion
 from svmfast.models.memory import require_memory
-from svmfast.models.scaled import unscaled
 from svmfast.options import Reading, made
 from svmfast.threads import thread_count
 
@@ -86,7 +82,7 @@ def bound_check(
     else:
         require_memory(judged, memory)
     reading = with_scaling_of(reading, [(name, judged)], memory=memory)
-    judged = unscaled(judged)
+    judged = judged.unscaled
     _check_combination(judged, name, chosen)
     blocks = _fitting(data, reading, str(asked["data"]), judged, cores, listener)
     report = checks.check_model(blocks, judged, order=order, tolerance=chosen.tolerance, threads=cores)
@@ -94,11 +90,11 @@ def bound_check(
 
 
 def _check_combination(model: Model, name: str, options: BoundCheckOptions) -> None:
-    if not isinstance(model, KernelExpansion):
+    if model.expansion is None:
         for option in ("center", "order"):
             if getattr(options, option) is not None:
                 raise OptionError(f"`{option}` is for exact models: an approximated model has its own")
-    if not certifies(model):
+    if not model.certifies:
         for option in ("require_certified", "tolerance"):
             if getattr(options, option) is not None:
                 raise OptionError(f"`{option}`: the model has no certificate")
@@ -107,11 +103,11 @@ def _check_combination(model: Model, name: str, options: BoundCheckOptions) -> N
         raise OptionError(
             "values are certified within a tolerance; give `tolerance`, the largest error to accept"
         )
-    if isinstance(model, BoundedModel) and not bounded(model) and required is None:
+    if model.validity_bound is False and required is None:
         raise UnsupportedError(
             f"{name}: no validity bound is known for a model that was shortened to fit a size",
             "`require_certified` uses its certificate"
-            if certifies(model)
+            if model.certifies
             else "compare it with the exact model",
         )
 

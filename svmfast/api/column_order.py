@@ -77,10 +77,9 @@ class ColumnOrder:
             if self._on_first is not None:
                 self._on_first(features, path)
         elif features != self.names:
-            from svmfast.models.expansion import KernelExpansion
-
             hint = _HINT_IN_MEMORY if in_memory else _HINT
-            self._refuse(path, features, whose, hint + _EXPORT * isinstance(model, KernelExpansion))
+            is_libsvms = model is not None and model.expansion is not None
+            self._refuse(path, features, whose, hint + _EXPORT * is_libsvms)
 
     def _refuse(self, path: str, features: Sequence[str], whose: str | None, hint: str) -> None:
         wanted = self.names or ()

@@ -33,7 +33,6 @@ from svmfast.evaluation.comparison import compare as compare_models
 from svmfast.evaluation.timing import measure
 from svmfast.formats.dataset import naming_file
 from svmfast.models.memory import require_memory
-from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading, made
 from svmfast.threads import thread_count
 
@@ -151,10 +150,10 @@ def _behind_scaling(one: ComparedModel) -> ComparedModel:
     """Return the model for scaled rows; all models are compared on rows scaled the same way."""
     from svmfast.formats.detect import identity_of
 
-    if scaling_of(one.model) is None:
+    if one.model.scaling is None:
         return one
-    inner = unscaled(one.model)
-    source = getattr(inner, "provenance", {}).get("source")
+    inner = one.model.unscaled
+    source = inner.provenance.get("source")
     return replace(one, model=inner, sha256=identity_of(inner).removeprefix("sha256:"), source=source)
 
 

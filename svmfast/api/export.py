@@ -33,7 +33,7 @@ from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.exports.languages import LANGUAGES, Language
 from svmfast.formats.detect import identity_of
 from svmfast.models.memory import require_memory
-from svmfast.models.scaled import scaling_of, unscaled, with_scaling
+from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading, made
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
@@ -131,7 +131,7 @@ def export(
         raise OptionError("`unlabelled` is only used with `test` or `data`")
     # The exported model contains the scaling and accepts raw rows, so it is measured on raw rows.
     scale = with_scaling_of(reading, [("the model", given)], memory=chosen.memory).scale
-    if scaling_of(given) is None:
+    if given.scaling is None:
         given = with_scaling(given, scale)
     source = _RowSource(given, replace(reading, scale=None), cores, listener, ColumnOrder())
     if scale is not None and scale.missing is not None:
@@ -298,7 +298,7 @@ class _RowSource:
             return None, ""
         path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
         of = f"rows of {os.path.basename(path)}" if path else "rows"
-        scaling = scaling_of(self.model)
+        scaling = self.model.scaling
         # The model names the columns of tables; their labels may be anything, since the model's are compared.
         named = replace(self.reading, scale=None if scaling is None else scaling.only_names())
         if is_path(given):
@@ -308,7 +308,7 @@ class _RowSource:
             self.order.check(IN_MEMORY, columns, named, self.listener.note, self.model, in_memory=True)
 
         def see_array(width: int) -> None:
-            check_array(width, unscaled(self.model), scaling, self.listener.warn)
+            check_array(width, self.model.unscaled, scaling, self.listener.warn)
 
         return rows_of(given, reading=named, see=see, see_array=see_array), of
 
@@ -342,7 +342,7 @@ def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:
 
 def _own_names(model: Model, width: int) -> tuple[str, ...]:
     """Return the names of the features that the model stores, or none if it does not name all of them."""
-    scaling = scaling_of(model)
+    scaling = model.scaling
     names = None if scaling is None else scaling.feature_names
     return names if names is not None and len(names) == width else ()
 
@@ -375,7 +375,7 @@ def _language(name: str) -> Language:
 
 def _origin(model: Model) -> dict[str, str]:
     """Return the provenance that an exported file states; it never includes a time or a host."""
-    made = {name: text for name, text in getattr(model, "provenance", {}).items() if text}
+    made = {name: text for name, text in model.provenance.items() if text}
     return {"exported by": f"svmfast {__version__}", "model": identity_of(model), **made}
 
 

@@ -18,8 +18,6 @@ from svmfast.exports.computation import computation_of
 from svmfast.exports.languages import code_bytes
 from svmfast.exports.twin import values
 from svmfast.methods.registry import method
-from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import unscaled
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import values_differing_percent
 
@@ -101,7 +99,7 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, listene
     """
     if limit.holds(model):
         return Fitting(model, "")
-    if not isinstance(unscaled(model), KernelExpansion):
+    if model.unscaled.expansion is None:
         raise NegativeAnswerError(
             f"{limit.words(model)}, more than `max_flash` {limit.most:,}; only LIBSVM models can be made "
             "smaller here"
@@ -141,7 +139,7 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, listene
 def _approximated(
     model: Model, limit: Limit, data: Rows, threads: int, listener: Listener
 ) -> tuple[Model, str]:
-    d, p = unscaled(model).n_features, model.head.n_functions
+    d, p = model.unscaled.n_features, model.head.n_functions
     for order in range(_MOST_ORDER, 0, -1):
         if math.comb(d + order, order) * p * limit.dtype.itemsize > limit.most:
             continue
@@ -157,8 +155,8 @@ def _compressed(
 ) -> tuple[Model, str]:
     inputs = {"model": model, "data": data}
     found = _run("compress", inputs, {"max_bytes": limit.most}, threads, listener, limit.size)
-    inner = unscaled(found)
-    assert isinstance(inner, KernelExpansion)
+    inner = found.unscaled.expansion
+    assert inner is not None
     return found, f"compress, {count(len(inner.sv), 'vector')}"
 
 

@@ -10,7 +10,6 @@ from svmfast.api.column_order import ColumnOrder
 from svmfast.api.given import check_scale, check_width, is_path, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def opened_exact(exact: str, reading: Reading, memory: int, listener: Listener) 
         listener.note(text)
     model = _convertible(opened, exact)
     scaling, words = _scaling(opened.model, exact, reading, memory)
-    identity = opened.identity if scaling_of(opened.model) is None else identity_of(model)
+    identity = opened.identity if opened.model.scaling is None else identity_of(model)
     return ExactInput(model, identity.removeprefix("sha256:"), scaling, words)
 
 
@@ -92,7 +91,7 @@ def _scaling(
     if reading.scale is not None and not is_path(reading.scale):
         raise OptionError("`scale`: the commands that frontier runs need a path, of a range file or a model")
     scaling = with_scaling_of(reading, [(exact, model)], memory=memory).scale
-    if reading.scale is None and scaling_of(model) is None:
+    if reading.scale is None and model.scaling is None:
         return scaling, ()
     # Commands that read only data, such as budget-train, need a file with the scaling.
     return scaling, ("--scale", str(reading.scale or exact))
@@ -114,11 +113,10 @@ def _check_rows(
 
 
 def _convertible(opened: LoadedModel, exact: str) -> KernelExpansion:
-    from svmfast.models.expansion import KernelExpansion
-
-    model = unscaled(opened.model)
-    if not isinstance(model, KernelExpansion):
-        raise UnsupportedError(f"{exact} is a {model.kind} model already", "give the LIBSVM model")
+    model = opened.model.unscaled.expansion
+    if model is None:
+        kind = opened.model.unscaled.kind
+        raise UnsupportedError(f"{exact} is a {kind} model already", "give the LIBSVM model")
     if model.kernel.kind == "precomputed":
         raise UnsupportedError("models with a precomputed kernel cannot be converted")
     return model

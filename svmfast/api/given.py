@@ -22,7 +22,6 @@ from svmfast.errors import (
     WrongTypeError,
 )
 from svmfast.models.memory import MEMORY
-from svmfast.models.scaled import scaling_of
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, Rows, as_array, as_floats, as_rows
 from svmfast.sparse import is_sparse
@@ -143,7 +142,7 @@ def with_scaling_of(
         reading = with_scaling(reading, memory)
     found, where = reading.scale, "`scale`"
     for name, model in models:
-        own = scaling_of(model)
+        own = model.scaling
         if own is None:
             continue
         if found is not None:

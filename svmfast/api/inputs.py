@@ -42,9 +42,7 @@ from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.given import GivenModel, GivenRows, GivenStream, Input, Inputs, Setting
 from svmfast.methods.method import Method
 from svmfast.models.base import Model
-from svmfast.models.expansion import KernelExpansion
 from svmfast.models.memory import MEMORY, require_memory
-from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
 
@@ -122,9 +120,9 @@ def _behind_scaling(given: GivenModel) -> GivenModel:
     """Return the model for scaled rows; models converted from it name the given model as their source."""
     from svmfast.formats.detect import identity_of
 
-    if scaling_of(given.model) is None:
+    if given.model.scaling is None:
         return given
-    inner = unscaled(given.model)
+    inner = given.model.unscaled
     return replace(given, model=inner, identity=identity_of(inner))
 
 
@@ -153,12 +151,12 @@ def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setti
             raise WrongTypeError(f"`{spec.name}`", given, MODEL)
         require_memory(given, memory)
         found = GivenModel(given, f"`{spec.name}`", identity_of(given), None)
-    if spec.content == "exact model" and not isinstance(unscaled(found.model), KernelExpansion):
+    if spec.content == "exact model" and found.model.unscaled.expansion is None:
         instead = "give the LIBSVM model"
         for name, other in before.items():
-            if isinstance(other, GivenModel) and isinstance(unscaled(other.model), KernelExpansion):
+            if isinstance(other, GivenModel) and other.model.unscaled.expansion is not None:
                 instead = f"{other.name} is a LIBSVM model: swap `{name}` and `{spec.name}`"
-        raise UnsupportedError(f"{found.name} is a {unscaled(found.model).kind} model", instead)
+        raise UnsupportedError(f"{found.name} is a {found.model.unscaled.kind} model", instead)
     return found
 
 

@@ -16,7 +16,7 @@ from svmfast.formats.detect import model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.ranges import ranges_bytes
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import ScaledModel, scaling_of, unscaled, with_scaling
+from svmfast.models.scaled import ScaledModel, with_scaling
 from svmfast.models.scaling import ColumnRanges, Scaling, identity
 from svmfast.rows import Rows
 
@@ -44,10 +44,11 @@ def written(
     svm-scale; without it a scaling, which would be lost, is refused. On `rows`, called `of` in messages, the
     text's values are compared with the model's. `to` is the language's name.
     """
-    inner, scaling = unscaled(model), scaling_of(model)
-    if not isinstance(inner, KernelExpansion):
+    inner, scaling = model.unscaled.expansion, model.scaling
+    if inner is None:
         raise UnsupportedError(
-            f"a {inner.kind} model cannot be written as LIBSVM's text", "export it to c, onnx or json"
+            f"a {model.unscaled.kind} model cannot be written as LIBSVM's text",
+            "export it to c, onnx or json",
         )
     text = inside = libsvm_model_bytes(inner)
     beside = None
@@ -99,8 +100,8 @@ def command_for_text(model: Model, path: str) -> str | None:
 
     Return None for other models. The path is quoted for a shell.
     """
-    scaling = scaling_of(model)
-    if scaling is None or not isinstance(unscaled(model), KernelExpansion):
+    scaling = model.scaling
+    if scaling is None or model.unscaled.expansion is None:
         return None
     words = ["svmfast", "export", path, "--to", "libsvm", "-o", "OUT"]
     if not scaling.is_identity:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from svmfast.api.given import MODEL, is_path, open_model, with_scaling_of
 from svmfast.errors import OptionError, WrongTypeError
-from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels, check_source
+from svmfast.models.certified import check_exact, check_same_labels, check_source
 from svmfast.models.memory import require_memory
-from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class _Opening:
             opened = open_model(given, listener.note, listener.warn, memory=self.memory)
             if self.identify:
                 self.identities.append(f"sha256:{opened.sha256}")
-            if scaling_of(opened.model) is not None:
+            if opened.model.scaling is not None:
                 self.carriers.append((name, opened.model))
                 return _inside(opened.model)
             return _Opened(opened.model, opened.provenance.get("source"), opened.is_source)
@@ -110,27 +109,27 @@ class _Opening:
             from svmfast.formats.detect import identity_of
 
             self.identities.append(identity_of(given))
-        if scaling_of(given) is not None:
+        if given.scaling is not None:
             self.carriers.append((name, given))
         return _inside(given)
 
 
 def _inside(model: Model) -> _Opened:
-    inner = unscaled(model)
+    inner = model.unscaled
 
     def is_source(source: str) -> bool:
         from svmfast.formats.detect import identity_of
 
         return source == identity_of(inner)
 
-    return _Opened(inner, getattr(inner, "provenance", {}).get("source"), is_source)
+    return _Opened(inner, inner.provenance.get("source"), is_source)
 
 
 def _exact_model(
     opening: _Opening, main: _Opened, given: Any, fallback: bool | None, *, proven: bool
 ) -> KernelExpansion | None:
     model = main.model
-    embedded = model.embedded_exact if bounds_its_error(model) else None
+    embedded = model.embedded_exact if model.has_error_bound else None
     if given is not None:
         if fallback is False:
             raise OptionError("`exact` and `no_fallback` exclude each other")
@@ -141,7 +140,7 @@ def _exact_model(
             check_source(model, main.source, loaded.is_source)
         return exact
     if fallback and embedded is None:
-        if getattr(model, "embedded_exact", None) is not None:
+        if model.embedded_exact is not None:
             raise OptionError(
                 "`fallback`: `model` has no certificate that shows which rows need its exact model"
             )
@@ -156,5 +155,4 @@ def _assumed(model: Model, exact: KernelExpansion | None, error: float, certify:
         raise OptionError("`assume_error` decides which rows go to the `exact` model; name that model")
     if certify:
         raise OptionError("`certify` prints proofs; an assumed error (`assume_error`) proves nothing")
-    fast = model.fast if isinstance(model, CascadeModel) else model
-    return CascadeModel(fast, exact, error)
+    return CascadeModel(model.fast_part, exact, error)

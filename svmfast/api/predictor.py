@@ -20,9 +20,7 @@ from svmfast.api.opened_models import opened_models
 from svmfast.commands.predict import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
 from svmfast.formats.answers import OutputColumns
-from svmfast.models.answer import Answer, answer, in_blocks
-from svmfast.models.certified import bounds_its_error
-from svmfast.models.polynomial import PolynomialModel
+from svmfast.models.answer import Answer, Asked, answered, in_blocks
 from svmfast.models.requirements import require
 from svmfast.options import Reading, made
 from svmfast.rows import Rows
@@ -99,7 +97,7 @@ class Predictor:
         self._identities = opened.identities
         # Decision values, and a bound printed with them, need double precision. The labels of an
         # approximated model are taken from the same values.
-        with_values = asked.decision_values and (asked.certify or isinstance(self.model, PolynomialModel))
+        with_values = asked.decision_values and (asked.certify or self.model.expansion is None)
         self._single_precision = asked.precision == "auto" and not with_values
         self.class_names = None if self.scaling is None else self.scaling.names_of_labels
         self.output = OutputColumns(
@@ -116,7 +114,7 @@ class Predictor:
         head, tolerance = self.model.head, self._options.tolerance
         if self.exact is not None and head.is_regression and tolerance is None:
             instead = "leave out `exact`"
-            if bounds_its_error(self.model) and self.model.embedded_exact is self.exact:
+            if self.model.has_error_bound and self.model.embedded_exact is self.exact:
                 instead = "`no_fallback`"
             raise OptionError(
                 "values are certified within a tolerance: the exact model answers the rows whose error bound "
@@ -129,7 +127,7 @@ class Predictor:
                 "classes; leave one of the options out"
             )
         # Values of a LIBSVM regression model may have this error.
-        alone = head.is_regression and not bounds_its_error(self.model)
+        alone = head.is_regression and not self.model.has_error_bound
         if tolerance is not None and not self._options.certify and self.exact is None and not alone:
             raise OptionError("`tolerance` needs `certify`, `exact` or a LIBSVM regression model")
 
@@ -202,15 +200,9 @@ class Predictor:
 
     def _answer(self, rows: Rows, *, threads: int | None = None) -> Answer:
         asked = self._options
-        found = answer(
-            self.model,
-            rows,
-            asked.columns,
-            exact=self.exact,
-            single_precision=self._single_precision,
-            tolerance=asked.tolerance,
-            threads=thread_count(threads),
-        )
+        cores, single = thread_count(threads), self._single_precision
+        wanted = Asked(asked.columns, self.exact, asked.tolerance, single, cores)
+        found = answered(self.model, rows, wanted)
         if self.scaling is None or self.class_names is None:
             return found
         boolean = self.scaling.boolean_classes

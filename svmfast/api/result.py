@@ -56,14 +56,12 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report's figures as plain types, under the names of ``--json``."""
-        from svmfast.models.scaled import names_of_labels
-
         return {
             "command": self.method,
             "seconds": self.seconds,
             "warnings": list(self.warnings),
             "notes": list(self.notes),
-            **with_names(self.report.to_dict(), None if self.model is None else names_of_labels(self.model)),
+            **with_names(self.report.to_dict(), None if self.model is None else self.model.names_of_labels),
         }
 
     def save(self, path: str | os.PathLike[str]) -> int:

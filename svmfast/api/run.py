@@ -81,7 +81,6 @@ def run_method(
     from svmfast.formats.checkpoint import CheckpointFile
     from svmfast.formats.detect import model_bytes
     from svmfast.formats.target import stored_size
-    from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaled import with_scaling
 
     begin = time.perf_counter()
@@ -120,7 +119,7 @@ def run_method(
         names = None if scaling is None else scaling.names_of_labels
         chosen = with_weights_of_labels(chosen, method, opened, names)
         outcome = method.runner()(opened, chosen, setting)
-    if output is not None and isinstance(outcome.model, KernelExpansion):
+    if output is not None and outcome.model is not None and outcome.model.expansion is not None:
         _note_format(in_front(outcome.model), os.fspath(output), listener)
     seconds = time.perf_counter() - begin
     return Result(
@@ -147,9 +146,8 @@ def _check(options: Any, inputs: Mapping[str, Any], more: set[str]) -> None:
 def _note_format(model: Model, output: str, listener: Listener) -> None:
     """Note that a model is not in LIBSVM's format only because that has no place for names."""
     from svmfast.api.libsvm_text import command_for_text
-    from svmfast.models.scaled import scaling_of
 
-    scaling = scaling_of(model)
+    scaling = model.scaling
     if scaling is None or not scaling.is_identity:
         return
     features, classes = scaling.feature_names is not None, scaling.class_names is not None

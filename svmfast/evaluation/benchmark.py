@@ -16,9 +16,8 @@ from svmfast.evaluation.result import ModelResult
 from svmfast.evaluation.timing import Speed, Timed, Timing, first_call, timed
 from svmfast.figures import figures_of
 from svmfast.models.answer import Answer, answer
-from svmfast.models.base import CountedModel, Model, bounded
-from svmfast.models.cascade import CascadeModel
-from svmfast.models.certified import bounds_its_error, certified_rows
+from svmfast.models.base import Model
+from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import mean_work, with_scaling
 from svmfast.models.scaling import Scaling
@@ -192,8 +191,8 @@ class Subject:
     def _backed(self) -> Answered | None:
         """Measure with the embedded exact model as fallback, or otherwise with that of the comparison."""
         exact, given = self.inside, self.bench.exact.model
-        if exact is None and bounds_its_error(self.model) and self._is_of_exact:
-            exact = given if isinstance(given, KernelExpansion) else None
+        if exact is None and self.model.has_error_bound and self._is_of_exact:
+            exact = given.expansion
         if exact is None or self.model.head.is_regression:
             return None
         return self.bench.measured(self.model, exact)
@@ -251,7 +250,7 @@ class Subject:
         differing, sha256 = self.differing(self.main), self.bench.exact.sha256
         if differing is None or self.entrant is self.bench.exact:
             return None
-        proven = self.inside is not None and bounds_its_error(self.model) and self.model.is_rigorous
+        proven = self.inside is not None and self.model.has_error_bound and self.model.is_rigorous
         if proven and not differing and sha256 is not None and self.entrant.source == f"sha256:{sha256}":
             return 0.0
         return 100 * upper_limit(differing, len(self.bench.rows))
@@ -309,7 +308,7 @@ class Subject:
     def inside_bound_percent(self) -> float | None:
         """Percent of rows inside the validity bound."""
         model = self.bench.unscaled(self.model)
-        if not bounded(model):
+        if not model.validity_bound:
             return None
         return self.percent(int(np.count_nonzero(model.inside_bound(self.bench.rows))))
 
@@ -317,7 +316,7 @@ class Subject:
     def certificate(self) -> tuple[int | None, float | None]:
         """Rows that break the certificate, and percent of certified rows, for the converted model only."""
         model, head = self.model, self.model.head
-        if not bounds_its_error(model) or not model.is_rigorous or not self._is_of_exact:
+        if not model.has_error_bound or not model.is_rigorous or not self._is_of_exact:
             return None, None
         decisions, bounds = self.bench.certified_values(model)
         broken = (np.abs(decisions - self.exact.decisions) > bounds).any(axis=1)
@@ -332,7 +331,7 @@ def inside_exact(model: Model) -> KernelExpansion | None:
 
     It is None for regression, where a tolerance that only the user knows decides which rows are open.
     """
-    if not bounds_its_error(model) or model.head.is_regression:
+    if not model.has_error_bound or model.head.is_regression:
         return None
     return model.embedded_exact
 
@@ -348,13 +347,10 @@ def counted_work(
 
     A `scaling` that the rows still need is not counted.
     """
-    part = model.fast if isinstance(model, CascadeModel) else model
-    if not isinstance(part, CountedModel):
-        return None
-    count = mean_work(part, rows, scaling)
+    count = mean_work(model.fast_part, rows, scaling)
     if exact is None or open_share is None:
         return count
-    if model.head.n_functions > 1 and not isinstance(model, CascadeModel):
+    if model.head.n_functions > 1 and model.is_rigorous:
         return None  # only the uncertain pairs are evaluated
     return count + open_share * mean_work(exact, rows, scaling)
 

@@ -16,9 +16,7 @@ from svmfast.certificate import MAX_ORDER, centered_squared_norms, gamma_max, in
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.figures import Figures, computed, figure
 from svmfast.models.base import Model
-from svmfast.models.certified import certified_rows, certifies
-from svmfast.models.expansion import KernelExpansion
-from svmfast.models.polynomial import PolynomialModel
+from svmfast.models.certified import certified_rows
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent
 from svmfast.values import percentage
@@ -301,8 +299,8 @@ def check_model(
     models convert exactly. If the model has a certificate, rows whose error bound is within the tolerance
     count as certified; without one, certified rows are not counted for regression.
     """
-    if isinstance(model, KernelExpansion):
-        kernel = model.kernel
+    if model.expansion is not None:
+        kernel = model.expansion.kernel
         if kernel.kind == "linear" or (kernel.kind == "polynomial" and kernel.degree <= MAX_ORDER):
             seen = extent(blocks)
             return BoundCheck(seen.rows, seen.features, exact=True)
@@ -311,23 +309,23 @@ def check_model(
                 f"the bound does not apply to the {kernel.kind} kernel", "it is for models with an RBF kernel"
             )
         order = 2 if order is None else order
-        rows, features, found = _against(blocks, kernel.gamma, sv_centers(model.sv), order)
+        rows, features, found = _against(blocks, kernel.gamma, sv_centers(model.expansion.sv), order)
         centered = found[1] if len(found) > 1 else None
         return BoundCheck(rows, features, kernel.gamma, (order,), found[0], centered)
     if order is not None:
         raise OptionError("an order is for exact models: an approximated model has its own")
-    if not isinstance(model, PolynomialModel):
+    if model.validity_bound is None:
         raise UnsupportedError(
             f"{model.kind} models have no such bound",
             "it is for RBF models, and for models that approximate made of them",
         )
     rows = features = inside = 0
     regression = model.head.is_regression
-    certified = 0 if certifies(model) and not (regression and tolerance is None) else None
+    certified = 0 if model.certifies and not (regression and tolerance is None) else None
     for block in _filled(blocks):
         rows += len(block)
         features = max(features, _width(block))
-        if model.has_validity_bound:
+        if model.validity_bound:
             inside += int(np.count_nonzero(model.inside_bound(block)))
         if certified is not None:
             values, bounds = model.certified_values(block, threads=threads)
@@ -336,15 +334,15 @@ def check_model(
             )
     if not rows:
         raise OptionError("no rows to check")
-    truncated = model.gamma > 0
-    own = Bound(None, None, inside, percent(inside, rows)) if model.has_validity_bound else None
+    gamma, orders = model.truncation or (None, ())
+    own = Bound(None, None, inside, percent(inside, rows)) if model.validity_bound else None
     return BoundCheck(
         rows,
         features,
-        model.gamma if truncated else None,
-        tuple(np.unique(model.orders).tolist()) if truncated else (),
+        gamma,
+        orders,
         own=own,
-        exact=not truncated,
+        exact=gamma is None,
         certified=certified,
         regression=regression,
         approximated=True,

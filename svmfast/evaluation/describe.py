@@ -11,10 +11,6 @@ import numpy as np
 
 from svmfast.figures import Figures, computed, figure
 from svmfast.models.base import KINDS, Model, Record
-from svmfast.models.cascade import CascadeModel
-from svmfast.models.certified import bounds_its_error, certifies
-from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 
@@ -113,7 +109,8 @@ def describe_model(model: Model) -> dict[str, Any]:
         "features": model.n_features,
         "probability": head.has_probability,
     }
-    if isinstance(model, KernelExpansion):
+    if model.expansion is not None:
+        model = model.expansion
         found |= {
             "kernel": model.kernel.kind,
             **model.kernel.parameters,
@@ -129,21 +126,21 @@ def describe_model(model: Model) -> dict[str, Any]:
 
 def _of_record(model: Model, known: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of a model of ours besides those that are `known`."""
-    record: Record = model.to_record()  # type: ignore[attr-defined]
-    embedded = model.embedded_exact if bounds_its_error(model) else None
+    record: Record = model.to_record()
+    embedded = model.embedded_exact if model.has_error_bound else None
     found: dict[str, Any] = {
-        "provenance": dict(getattr(model, "provenance", record.provenance)),
-        "certificate": certifies(model),
+        "provenance": dict(model.provenance),
+        "certificate": model.certifies,
         "embedded_exact": None
         if embedded is None
         else {"kernel": embedded.kernel.kind, "support_vectors": len(embedded.sv)},
     }
-    if isinstance(model, ScaledModel):
-        return {**found, "scaling": _of_scaling(model.scaling), "model": describe_model(model.model)}
+    if model.scaling is not None:
+        return {**found, "scaling": _of_scaling(model.scaling), "model": describe_model(model.unscaled)}
     shown = known.keys() | found.keys()
     found["scalars"] = {name: value for name, value in record.scalars.items() if name not in shown}
-    if isinstance(model, CascadeModel):
-        found["fast"] = describe_model(model.fast)
+    if model.fast_part is not model:
+        found["fast"] = describe_model(model.fast_part)
     return {**found, "arrays": {name: list(array.shape) for name, array in record.arrays.items()}}
 
 

@@ -11,7 +11,6 @@ from svmfast.class_scores import with_names
 from svmfast.display import count
 from svmfast.models.answer import Answer, not_the_vote
 from svmfast.models.base import Model
-from svmfast.models.cascade import CascadeModel
 from svmfast.models.requirements import LABELS, Columns
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Score, percent
@@ -228,10 +227,10 @@ class PredictionReport:
         others = self.rows - certified
         tail = f"; {others:,} answered by the exact model" if self.falls_back else ""
         share = f"{percent(certified, self.rows):.4g}%" if self.rows else "-"
-        if isinstance(self.model, CascadeModel):
+        if self.model.assumed_error is not None:
             yield (
                 f"{certified:,} of {rows} beyond an assumed error of "
-                f"{self.model.error:g} ({share}; statistical, not proven){tail}"
+                f"{self.model.assumed_error:g} ({share}; statistical, not proven){tail}"
             )
         elif self.columns.probability and head.is_classifier:
             label = "the most probable label (`probability`)"
@@ -239,7 +238,7 @@ class PredictionReport:
         else:
             yield f"{certified:,} of {rows} certified ({share}){tail}"
         if self.columns.probability and self.falls_back and certified and others and not head.is_regression:
-            fast = "fast model" if isinstance(self.model, CascadeModel) else "approximation"
+            fast = "approximation" if self.model.assumed_error is None else "fast model"
             yield (
                 f"the probabilities are a mixture: the {fast}'s in {count(certified, 'row')}, "
                 f"the exact model's in {others:,}"

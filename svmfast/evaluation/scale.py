@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from svmfast.models.base import Model
-from svmfast.models.cascade import CascadeModel
-from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
 #: The first MOST_ROWS rows are checked; if there are fewer than LEAST_ROWS, there is no warning.
@@ -71,14 +69,8 @@ def _squared_norms(rows: Rows) -> FloatArray:
 
 def _vector_norms(model: Model) -> tuple[float | None, float | None]:
     """Return the smallest and the largest squared norm of a model's vectors; None if they say nothing."""
-    if isinstance(model, CascadeModel):
-        return _vector_norms(model.exact)
-    if isinstance(model, KernelExpansion):
-        vectors = model.sv if model.kernel.kind in ("rbf", "polynomial", "sigmoid") else None
-    else:
-        vectors = getattr(model, "landmarks", None)
-    if isinstance(vectors, Rows) and len(vectors):
+    vectors = model.vectors
+    if vectors is not None and len(vectors):
         norms = _squared_norms(vectors)
         return float(norms.min()), float(norms.max())
-    largest = getattr(model, "sv_squared_norm", None)
-    return None, largest if largest and getattr(model, "gamma", 0.0) > 0 else None
+    return None, model.largest_squared_norm or None

@@ -13,7 +13,6 @@ from svmfast.exports.certain import bound_of, certain
 from svmfast.exports.computation import Computation, Polynomials, dense
 from svmfast.exports.twin import Reals, values
 from svmfast.models.base import Model
-from svmfast.models.scaled import unscaled
 from svmfast.rows import FloatArray, Rows, as_rows
 
 #: The value of :attr:`Accuracy.of` if no rows were given and the model has vectors.
@@ -186,12 +185,10 @@ def checked_rows(
 
 def own_rows(model: Model, computation: Computation) -> tuple[Rows, str]:
     """Take rows of the model itself: its vectors, or random rows at similar distances from its centers."""
-    inside = unscaled(model)
-    vectors = getattr(inside, "sv", None)
-    if vectors is None:
-        vectors = getattr(inside, "landmarks", None)
-    exact = getattr(inside, "embedded_exact", None)
-    if vectors is None and exact is not None:
+    inside = model.unscaled
+    vectors = inside.vectors
+    exact = inside.expansion or inside.embedded_exact
+    if exact is not None:
         vectors = exact.sv
     if vectors is not None and len(vectors):
         most = int(max(_MIN_ROWS, min(OWN_ROWS, _OWN_WORK / max(1.0, computation.multiply_adds()))))

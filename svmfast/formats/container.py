@@ -28,7 +28,6 @@ from svmfast.models.base import (
     Schema,
     model_class,
 )
-from svmfast.models.expansion import KernelExpansion
 from svmfast.models.memory import MEMORY, Allowance
 
 MAGIC = "svmfast-model"
@@ -109,7 +108,7 @@ def _part_text(group: str, declared: Any, value: Any, checksum: _Checksum) -> li
         checksum.array(declared, value)
         return text
     if group == "embedded":
-        is_libsvm = isinstance(value, KernelExpansion)
+        is_libsvm = value.expansion is not None
         inner = libsvm_model_bytes(value) if is_libsvm else container_bytes(value.to_record())
         checksum.embedded(declared.name, inner)
         return [f"embedded {declared.name} bytes {len(inner)}\n".encode(), inner]

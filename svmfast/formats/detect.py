@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import Literal
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelFormatError, NotAModelError, WrongTypeError
@@ -12,8 +12,7 @@ from svmfast.formats.container import MAGIC, container_bytes, parse_model
 from svmfast.formats.libsvm_model import is_model_key, libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.source import KILOBYTE, Source, SourceLike, open_source
 from svmfast.formats.target import write_atomic
-from svmfast.models.base import Model, RecordModel
-from svmfast.models.expansion import KernelExpansion
+from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY, Allowance
 
 FileKind = Literal["libsvm-model", "svmfast-model", "data", "empty"]
@@ -132,11 +131,11 @@ def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes
 
     `provenance` is added to the model's own; LIBSVM's format cannot store it.
     """
-    if isinstance(model, KernelExpansion):
-        return libsvm_model_bytes(model)
-    if not hasattr(model, "to_record"):
+    if not isinstance(model, Model):
         raise WrongTypeError("the model", model, "a model")
-    record = cast(RecordModel, model).to_record()
+    if model.expansion is not None:
+        return libsvm_model_bytes(model.expansion)
+    record = model.to_record()
     if provenance:
         record = replace(record, provenance={**record.provenance, **provenance})
     return container_bytes(record)

@@ -10,7 +10,6 @@ import numpy as np
 from svmfast.errors import DataFormatError, UnsupportedError
 from svmfast.formats.source import SourceLike, open_source
 from svmfast.models.memory import MEMORY, Allowance
-from svmfast.models.scaled import scaling_of
 from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
 from svmfast.values import MOST, Real, Whole
 
@@ -75,7 +74,7 @@ def read_scaling(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     with open_source(source) as opened:
         if file_kind(opened.first_words()) not in ("svmfast-model", "libsvm-model"):
             return read_ranges(opened, memory=memory)
-        scaling = scaling_of(open_model(opened, memory=memory).model)
+        scaling = open_model(opened, memory=memory).model.scaling
         if scaling is None:
             raise UnsupportedError(f"{opened.name}: the model carries no scaling", "give a range file")
         return scaling

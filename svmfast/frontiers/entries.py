@@ -21,7 +21,6 @@ from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
 from svmfast.methods import registry
 from svmfast.methods.grid import Joiner, Joining
 from svmfast.methods.method import Method
-from svmfast.models.scaled import unscaled
 
 if TYPE_CHECKING:
     from svmfast.frontiers.measuring import Losses, Measuring
@@ -73,7 +72,7 @@ class Entries:
         from svmfast.formats.detect import load_model
 
         path = self.folder.model(candidate)
-        model = unscaled(load_model(path, memory=self.request.memory))
+        model = load_model(path, memory=self.request.memory).unscaled
         check_same_question(ComparedModel(self.request.exact, self.request.model), ComparedModel(path, model))
         losses, built = self.measuring.alone(model), record.build_seconds
         found = [_Entry(candidate.name, candidate, model, losses, os.path.getsize(path), built)]

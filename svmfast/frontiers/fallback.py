@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 from svmfast.display import shell_line
 from svmfast.frontiers.grid import CandidateCommand
@@ -13,7 +13,6 @@ from svmfast.options import command_words
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
-    from svmfast.models.certified import EmbeddingModel
     from svmfast.models.expansion import KernelExpansion
 
 
@@ -66,7 +65,7 @@ class Embedded:
 
     def in_one_file(self, model: Model, exact: KernelExpansion) -> Model:
         """Return the model whose file contains both."""
-        return cast("EmbeddingModel", model).with_exact(exact)
+        return model.with_exact(exact)
 
     def made_by(self, candidate: CandidateCommand, at: Places) -> str:
         """Return the command line that makes both in one file, like the recommended copy."""

@@ -18,7 +18,7 @@ from svmfast.evaluation.skill import Skill, skill
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
-from svmfast.models.certified import bounds_its_error, certified_rows, certifies
+from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.scaled import with_scaling
@@ -217,7 +217,7 @@ class Measuring:
 
     def _answer(self, model: Model, rows: Rows, *, scaled: bool = False) -> _Answer:
         raw: Any = with_scaling(model, None if scaled else self._scaling)
-        if not bounds_its_error(model) or model.head.is_regression:
+        if not model.has_error_bound or model.head.is_regression:
             found = answer(raw, rows, threads=self._threads)
             return _answered(model.head, found.predicted, found.decisions)
         decisions, bounds = raw.certified_values(rows, threads=self._threads)
@@ -231,7 +231,7 @@ class Measuring:
         for one, exact, part, repeats in sides:
             whole = one.backed(exact) if backed else one
             predicted, theirs, ranking = whole.predicted, exact.predicted, whole.ranking
-            if backed and certifies(model) and (predicted == theirs).all():  # proven, not estimated
+            if backed and model.certifies and (predicted == theirs).all():  # proven, not estimated
                 found.append(no_loss(predicted, part.labels, regression=regression, ranking=ranking))
             else:
                 known = loss(predicted, theirs, part.labels, regression=regression, ranking=ranking)
@@ -246,7 +246,7 @@ class Measuring:
         sure = [one.sure for one in answers if one.sure is not None]
         counted = self._counted(model, float(np.mean(~sure[0]))) if backed and sure else self._counted(model)
         certified = None
-        if sure and certifies(model):
+        if sure and model.certifies:
             first, last = (percent(int(np.count_nonzero(rows)), len(rows)) for rows in sure)
             certified = first, last
         return Losses(found[0], found[1], (lost[0], lost[1]), certified, counted, skilled)

@@ -21,8 +21,7 @@ from svmfast.importers.machines import (
 )
 from svmfast.importers.scalers import SCALERS, composed, scaling_from, values_for_missing
 from svmfast.models.base import Model
-from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
+from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling, identity
 
 _MACHINES = ", ".join(SVM_TYPES) + " or an estimator of svmfast.sklearn"
@@ -91,16 +90,16 @@ def _with_steps_before(
     `model` is that of the last step, with `width` features, which may have its own scaling, or one that only
     holds names; `before` is the map of the steps before it.
     """
-    own = scaling_of(model)
+    own = model.scaling
     if before is not None and len(before) != width:
-        what = "support vectors of " if isinstance(unscaled(model), KernelExpansion) else ""
+        what = "support vectors of " if model.unscaled.expansion is not None else ""
         raise UnsupportedError(
             f"{called} has {what}{width} features, the step before it {len(before)}",
             "fit the pipeline as a whole",
         )
     if own is None:
         # LIBSVM's text has no place for names, and svm-predict can read it without them.
-        if before is None and (features is None or isinstance(model, KernelExpansion)):
+        if before is None and (features is None or model.expansion is not None):
             return model
         return ScaledModel(model, replace(before or identity(width), feature_names=features))
     if before is not None:

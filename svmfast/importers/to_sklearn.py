@@ -12,7 +12,7 @@ from svmfast.errors import UnsupportedError, WrongTypeError
 from svmfast.importers.machines import SVM_TYPES
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
+from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray
 
@@ -48,10 +48,10 @@ def to_sklearn(model: Model) -> Any:
     """
     if not hasattr(model, "decision_values"):
         raise WrongTypeError("the model", model, "a model, as svmfast.load_model returns it")
-    expansion, scaling = unscaled(model), scaling_of(model)
-    if not isinstance(expansion, KernelExpansion):
+    expansion, scaling = model.unscaled.expansion, model.scaling
+    if expansion is None:
         raise UnsupportedError(
-            f"scikit-learn has no machine like a {expansion.kind} model",
+            f"scikit-learn has no machine like a {model.unscaled.kind} model",
             "use the estimators of svmfast.sklearn, which train such models",
         )
     if expansion.kernel.kind == "precomputed":

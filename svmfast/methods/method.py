@@ -60,7 +60,7 @@ class Method(Command):
     #: Its models can prove that a label is the exact model's.
     certifies: bool = False
     #: The switch that keeps the exact model in the file, where it answers the rows that are not certified.
-    #: The models are EmbeddingModels.
+    #: The models can contain the exact one (`with_exact`).
     embeds: str | None = None
     #: The help of `checkpoint`, a file with the state of a run, from which an interrupted run continues.
     checkpoints: str | None = None

@@ -1,6 +1,6 @@
 """A model's answers for rows: decision values, labels and probabilities together.
 
-The tiers (single precision, double precision, the exact model) pass rows on to one another.
+The rows that one precision leaves open go to the next one, and at last to the exact model.
 """
 
 from __future__ import annotations
@@ -17,20 +17,11 @@ from svmfast.caches import Cacheless, cached
 from svmfast.certificate import pairs_in_doubt, proven_signs
 from svmfast.display import count
 from svmfast.errors import OptionError
-from svmfast.models.base import Model, bounded
-from svmfast.models.cascade import CascadeModel
-from svmfast.models.certified import (
-    bounds_its_error,
-    certified_labels,
-    certified_rows,
-    fall_back,
-    rounded_values,
-)
+from svmfast.models.base import Model
+from svmfast.models.certified import Proven, certified_rows, fall_back, first_proven
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.requirements import LABELS, Columns, require
-from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.rows import FloatArray, Rows
 
 
@@ -114,7 +105,7 @@ class Answer(Cacheless):
 
 
 def joined(parts: Sequence[Answer]) -> Answer:
-    """Return the answers for consecutive rows as one; decision values are still computed on first use."""
+    """Join the answers for consecutive rows; decision values are still computed on first use."""
 
     def together(name: str) -> Any:
         arrays = [getattr(one, name) for one in parts]
@@ -132,18 +123,9 @@ def joined(parts: Sequence[Answer]) -> Answer:
 def in_blocks(
     rows: Rows, parts: Iterable[Rows], answered: Callable[[Rows], Answer], again: Callable[[Rows], Answer]
 ) -> Answer:
-    """Return the answer for rows from those for their scaled `parts`, one of which is in memory at a time.
+    """Join the answers for the scaled `parts` of `rows`, one of which is in memory at a time.
 
-    Parameters
-    ----------
-    rows : Rows
-        As read.
-    parts : iterable of Rows
-        The same rows, scaled.
-    answered : callable
-        Answers scaled rows.
-    again : callable
-        Answers rows as read, where their decision values are wanted.
+    `again` answers rows as read, where their decision values are wanted.
     """
     found: list[Answer] = []
     begin = 0
@@ -157,6 +139,7 @@ def in_blocks(
     return joined(found)
 
 
+# Functions instead of lambdas, because an answer can be pickled before its decision values are known.
 def _decisions(again: Callable[[Rows], Answer], rows: Rows) -> FloatArray:
     return again(rows).decisions
 
@@ -165,8 +148,12 @@ def _joined_decisions(parts: Sequence[Answer]) -> FloatArray:
     return np.concatenate([one.decide() for one in parts])
 
 
+def _backed(decide: Callable[[], FloatArray], *others: Any, threads: int) -> FloatArray:
+    return fall_back(decide(), *others, threads=threads)
+
+
 def name_places(names: Mapping[float, str], predicted: FloatArray) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the names in ascending order of the labels, and the index of each row's name, ``(n,)``."""
+    """List the names in ascending order of the labels, and find the index of each row's name, ``(n,)``."""
     ordered = sorted(names)
     return [names[label] for label in ordered], np.searchsorted(ordered, predicted)
 
@@ -181,7 +168,7 @@ def answer(
     single_precision: bool = True,
     threads: int = 1,
 ) -> Answer:
-    """Return the answers of `model` for `rows`, by LIBSVM's rules.
+    """Answer rows by LIBSVM's rules; raise UnsupportedError if the model lacks what the columns need.
 
     Parameters
     ----------
@@ -200,126 +187,109 @@ def answer(
         Whether single precision may answer the rows whose label it proves. This applies to LIBSVM models,
         and to approximations with `exact` if only labels are requested.
     threads : int
-
-    Raises
-    ------
-    UnsupportedError
-        The model lacks the requested probabilities, bound or certificate, or its kernel is precomputed.
     """
-    scaling = scaling_of(model)
-    if scaling is not None:
-        asked: dict[str, Any] = {"columns": columns, "exact": exact, "tolerance": tolerance}
-        asked |= {"single_precision": single_precision, "threads": threads}
-        one, whole = (partial(answer, each, **asked) for each in (unscaled(model), model))
-        return in_blocks(rows, scaling.parts(rows), one, whole)
     require(model, columns, exact=exact, tolerance=tolerance)
-    head, probability, certify = model.head, columns.probability, columns.certify
-    if isinstance(model, KernelExpansion) and exact is None:
-        if certify or (head.is_regression and tolerance is not None):
-            return _rounded_answer(
-                model,
-                rows,
-                certify=certify,
-                tolerance=tolerance,
-                single_precision=single_precision,
-                threads=threads,
-            )
-        if not (probability or head.is_regression):
-            voted = model.labels(rows, threads=threads, single_precision=single_precision)
+    return answered(model, rows, Asked(columns, exact, tolerance, single_precision, threads))
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The arguments of :func:`answer`, after they have been checked."""
+
+    columns: Columns
+    exact: KernelExpansion | None
+    tolerance: float | None
+    single_precision: bool
+    threads: int
+
+
+def answered(model: Model, rows: Rows, asked: Asked) -> Answer:
+    """Answer rows as :func:`answer`, without its checks."""
+    if model.scaling is not None:
+        one, whole = (partial(_answered_by, each, asked) for each in (model.unscaled, model))
+        return in_blocks(rows, model.scaling.parts(rows), one, whole)
+    head, columns, exact, threads = model.head, asked.columns, asked.exact, asked.threads
+    if exact is None and model.expansion is not None:
+        if columns.certify or (head.is_regression and asked.tolerance is not None):
+            return _rounded_answer(model.expansion, rows, asked)
+        if not (columns.probability or head.is_regression):
+            single = asked.single_precision
+            voted = model.expansion.labels(rows, threads=threads, single_precision=single)
             return Answer(voted, partial(model.decision_values, rows, threads=threads))
-    # Values, bounds and probabilities that are requested come from double precision.
-    only_labels = exact is not None and not (certify or probability or head.is_regression)
-    if single_precision and only_labels and isinstance(model, PolynomialModel):
-        values = _label_values(model, rows, tolerance=tolerance, threads=threads)
-    else:
-        values = _values(
-            model,
-            rows,
-            certify=certify or exact is not None,
-            probability=probability,
-            tolerance=tolerance,
-            threads=threads,
-        )
-    inside = model.inside_bound(rows) if columns.bound and bounded(model) else None
-    if exact is None or (values.certified is not None and values.certified.all()):
-        found = _from_values(head, values.decisions, probability)
-        if values.decide is not None:
-            found = replace(found, decide=values.decide)
-    elif values.certified is None:
+    values = _values(model, rows, asked)
+    certified = values.certified
+    inside = model.inside_bound(rows) if columns.bound and model.validity_bound else None
+    if exact is None or (certified is not None and certified.all()):
+        found = replace(_from_values(head, values.decisions, columns.probability), decide=values.decide)
+    elif certified is None:
         raise OptionError("values are certified within a tolerance; give the largest error to accept")
-    elif probability or head.is_regression:
-        found = _with_exact_values(head, values, values.certified, exact, rows, probability, threads)
+    elif columns.probability or head.is_regression:
+        found = _with_exact_values(head, values.decisions, certified, exact, rows, asked)
     else:
-        found = _with_exact_labels(head, values, values.certified, exact, rows, single_precision, threads)
-    return replace(found, inside=inside, certified=values.certified, error_bounds=values.error_bounds)
+        found = _with_exact_labels(head, values, certified, exact, rows, asked)
+    bounds = None if values.bounds is None else values.bounds.max(axis=1, initial=0.0)
+    return replace(found, inside=inside, certified=certified, error_bounds=bounds)
+
+
+def _answered_by(model: Model, asked: Asked, rows: Rows) -> Answer:
+    return answered(model, rows, asked)
 
 
 @dataclass(frozen=True, eq=False)
 class _Values:
-    """A model's decision values, and what is known about their errors.
-
-    Attributes
-    ----------
-    decisions : (n, p) float64
-    bounds : (n, p) float64 or None
-        Bounds on the errors of `decisions`; None unless a certificate was requested.
-    certified : (n,) bool or None
-        None also for regression without a tolerance.
-    proven : bool
-        Whether the bounds are proven, not assumed.
-    decide : callable or None
-        Computes the values in double precision, if `decisions` are in single precision.
-    """
+    """A model's decision values, and what is known about their errors."""
 
     decisions: FloatArray
+    #: Computes the values in double precision.
+    decide: Callable[[], FloatArray]
+    #: Bounds on the errors of `decisions`; None unless a certificate was requested.
     bounds: FloatArray | None = None
+    #: (n,); None also for regression without a tolerance.
     certified: NDArray[np.bool_] | None = None
+    #: Whether the bounds are proven, not assumed.
     proven: bool = False
-    decide: Callable[[], FloatArray] | None = None
-
-    @property
-    def error_bounds(self) -> FloatArray | None:
-        """The largest bound of each row; ``(n,)`` float64."""
-        return None if self.bounds is None else self.bounds.max(axis=1, initial=0.0)
 
 
-def _values(
-    model: Model, rows: Rows, *, certify: bool, probability: bool, tolerance: float | None, threads: int
-) -> _Values:
-    """Return the model's own values; with `certify`, also their error bounds if the model has any."""
-    if certify and bounds_its_error(model):
-        head, certified = model.head, None
-        decisions, bounds = model.certified_values(rows, threads=threads)
-        # A regression's error bound is useful even without a tolerance.
-        if not (head.is_regression and tolerance is None):
-            certified = certified_rows(head, decisions, bounds, probability=probability, tolerance=tolerance)
-        if probability and isinstance(model, CascadeModel) and isinstance(model.fast, KernelExpansion):
-            # The same digits as from the fast model alone.
-            decisions = model.fast.probability_values(rows, threads=threads)
-        return _Values(decisions, bounds, certified, model.is_rigorous)
-    if probability and isinstance(model, KernelExpansion):
-        return _Values(model.probability_values(rows, threads=threads))
-    return _Values(model.decision_values(rows, threads=threads))
-
-
-def _label_values(model: PolynomialModel, rows: Rows, *, tolerance: float | None, threads: int) -> _Values:
-    """Return values that are only used for labels, in single precision where it proves the label."""
-    values, bounds, certified, _ = certified_labels(model, rows, tolerance=tolerance, threads=threads)
-    decide = partial(_certified_values, model, rows, threads=threads)
-    return _Values(values, bounds, certified, proven=True, decide=decide)
+def _values(model: Model, rows: Rows, asked: Asked) -> _Values:
+    """Compute the model's own values, with their error bounds if they are certified."""
+    head, columns, threads, tolerance = model.head, asked.columns, asked.threads, asked.tolerance
+    if not ((columns.certify or asked.exact is not None) and model.has_error_bound):
+        compute = model.probability_values if columns.probability else model.decision_values
+        decisions = compute(rows, threads=threads)
+        return _Values(decisions, partial(np.asarray, decisions))
+    if not (columns.certify or columns.probability or head.is_regression):
+        single = asked.single_precision
+        attempts = model.attempts(tolerance=tolerance, single_precision=single, threads=threads)
+        found = first_proven(head, rows, attempts, tolerance)
+        decide = partial(np.asarray, found.values)
+        if found.single.any():
+            decide = partial(model.decision_values, rows, threads=threads)
+        return _Values(found.values, decide, found.bounds, found.certified, model.is_rigorous)
+    # Values, bounds and probabilities that are requested come from double precision.
+    decisions, bounds = model.certified_values(rows, threads=threads)
+    certified = None
+    # A regression's error bound is useful even without a tolerance.
+    if not (head.is_regression and tolerance is None):
+        certified = certified_rows(
+            head, decisions, bounds, probability=columns.probability, tolerance=tolerance
+        )
+    if columns.probability and model.fast_part.expansion is not None:
+        # The same digits as from the fast model of a cascade alone.
+        decisions = model.fast_part.probability_values(rows, threads=threads)
+    return _Values(decisions, partial(np.asarray, decisions), bounds, certified, model.is_rigorous)
 
 
 def _with_exact_values(
     head: Head,
-    values: _Values,
+    decisions: FloatArray,
     certified: NDArray[np.bool_],
     exact: KernelExpansion,
     rows: Rows,
-    probability: bool,
-    threads: int,
+    asked: Asked,
 ) -> Answer:
-    """Return values or probabilities; the exact model's for the rows that are not certified."""
-    decisions = fall_back(values.decisions, certified, exact, rows, probability=probability, threads=threads)
+    """Answer with values or probabilities; the exact model's for the rows that are not certified."""
+    probability = asked.columns.probability
+    decisions = fall_back(decisions, certified, exact, rows, probability=probability, threads=asked.threads)
     found = _from_values(head, decisions, probability)
     if found.probabilities is None:
         return found
@@ -336,12 +306,11 @@ def _with_exact_labels(
     certified: NDArray[np.bool_],
     exact: KernelExpansion,
     rows: Rows,
-    single_precision: bool,
-    threads: int,
+    asked: Asked,
 ) -> Answer:
-    """Return labels; the exact model's for the rows that are not certified."""
+    """Answer with labels; the exact model's for the rows that are not certified."""
     # Where the values of the two differ in kind (by class and by pair) only the exact label can be used.
-    same_values = exact.head.same_functions(head)
+    same_values, threads = exact.head.same_functions(head), asked.threads
     decisions, unsure = values.decisions, np.flatnonzero(~certified)
     predicted, few = head.predict(decisions), rows.take(unsure)
     if head.n_classes > 2 and values.proven and values.bounds is not None and same_values:
@@ -351,78 +320,51 @@ def _with_exact_labels(
         theirs = exact.decision_values(few, threads=threads, wanted=wanted)
         predicted[unsure] = head.predict(np.where(wanted, theirs, own))
     else:
-        predicted[unsure] = exact.labels(few, threads=threads, single_precision=single_precision)
-    decide = values.decide or partial(_same, decisions)
+        predicted[unsure] = exact.labels(few, threads=threads, single_precision=asked.single_precision)
+    decide = values.decide
     if same_values:
         decide = partial(_backed, decide, certified, exact, rows, threads=threads)
     return Answer(predicted, decide)
 
 
-def _rounded_answer(
-    model: KernelExpansion,
-    rows: Rows,
-    *,
-    certify: bool,
-    tolerance: float | None,
-    single_precision: bool,
-    threads: int,
-) -> Answer:
-    """Return the answer of a LIBSVM model, with the rounding bound that proves it."""
-    found = rounded_values(
-        model, rows, tolerance=tolerance, single_precision=single_precision, threads=threads
-    )
+def _rounded_answer(model: KernelExpansion, rows: Rows, asked: Asked) -> Answer:
+    """Answer with the rounding bound of a LIBSVM model's values, which proves every row."""
+    single, threads = asked.single_precision, asked.threads
+    attempts = model.attempts(tolerance=asked.tolerance, single_precision=single, threads=threads)
+    found: Proven = first_proven(model.head, rows, attempts, asked.tolerance)
     # Decision values that are printed with the labels are in double precision.
-    decide = partial(_same, found.values)
+    decide = partial(np.asarray, found.values)
     if found.single.any() and not model.head.is_regression:
         decide = partial(model.decision_values, rows, threads=threads)
     return Answer(
         model.head.predict(found.values),
         decide,
-        certified=np.ones(len(rows), dtype=np.bool_) if certify else None,
+        certified=np.ones(len(rows), dtype=np.bool_) if asked.columns.certify else None,
         error_bounds=found.bounds.max(axis=1, initial=0.0),
         single=found.single,
     )
 
 
 def _from_values(head: Head, decisions: FloatArray, probability: bool) -> Answer:
-    """Return the answer that follows from these values, with probabilities if requested."""
+    """Answer with what follows from these values, with probabilities if requested."""
     if not probability or head.is_regression:
-        return Answer(head.predict(decisions), partial(_same, decisions))
+        return Answer(head.predict(decisions), partial(np.asarray, decisions))
     return _most_probable(head, decisions, *head.predict_with_probabilities(decisions))
 
 
 def _most_probable(
     head: Head, decisions: FloatArray, predicted: FloatArray, probabilities: FloatArray
 ) -> Answer:
-    """Return the answer with these most probable labels, beside those of the vote."""
+    """Answer with these most probable labels, beside those of the vote."""
     voted = head.predict(decisions)
     differing = int(np.count_nonzero(predicted != voted))
     notes = (not_the_vote(differing, len(predicted)),) if differing else ()
-    return Answer(predicted, partial(_same, decisions), probabilities, voted, differing, notes=notes)
+    return Answer(predicted, partial(np.asarray, decisions), probabilities, voted, differing, notes=notes)
 
 
 def not_the_vote(differing: int, rows: int) -> str:
-    """Return the remark on rows whose most probable label is not the label of the vote."""
+    """Remark on rows whose most probable label is not the label of the vote."""
     return (
         f"{differing:,} of {count(rows, 'row')}: the most probable label (`probability`) "
         "is not the label of the vote"
     )
-
-
-def _same(decisions: FloatArray) -> FloatArray:
-    return decisions
-
-
-def _certified_values(model: PolynomialModel, rows: Rows, *, threads: int) -> FloatArray:
-    return model.certified_values(rows, threads=threads)[0]
-
-
-def _backed(
-    decide: Callable[[], FloatArray],
-    certified: NDArray[np.bool_],
-    exact: KernelExpansion,
-    rows: Rows,
-    *,
-    threads: int,
-) -> FloatArray:
-    return fall_back(decide(), certified, exact, rows, threads=threads)

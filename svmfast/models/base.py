@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, ClassVar, Literal, Protocol, TypeGuard, runtime_checkable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.display import count
-from svmfast.errors import ModelContentError
+from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.models.head import Head
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
+
+if TYPE_CHECKING:
+    from svmfast.models.expansion import KernelExpansion
+    from svmfast.models.scaling import Scaling
 
 Scalar = int | float | str
 Array = NDArray[Any]
@@ -26,68 +31,163 @@ Array = NDArray[Any]
 PROVENANCE = ("source", "data", "method", "parameters", "seed", "arithmetic")
 
 
-class Model(Protocol):
-    """A trained function of rows. Immutable; equal input gives equal output for any number of threads."""
+class Model:
+    """A trained function of rows. Immutable; equal input gives equal output for any number of threads.
+
+    A kind answers for itself: it inherits this class, and overrides what it has and others have not.
+    """
+
+    #: ``libsvm`` or a key of :data:`KINDS`.
+    kind: ClassVar[str]
+    #: What a file of this kind stores; LIBSVM's models have a format of their own.
+    schema: ClassVar[Schema]
+
+    if TYPE_CHECKING:
+
+        @property
+        def head(self) -> Head:
+            """Turns decision values into labels and probabilities."""
+
+        @property
+        def n_features(self) -> int:
+            """Number of columns of the rows that the model was made from; other rows may have more."""
+
+        @property
+        def working_bytes(self) -> int:
+            """Upper bound on the bytes that a prediction needs besides the model's arrays and the rows."""
+
+        @property
+        def provenance(self) -> Mapping[str, str]:
+            """The origin of the model, with keys of :data:`PROVENANCE`."""
+
+        @property
+        def fits_labels(self) -> bool:
+            """Whether it was fitted to an exact model's labels, so that the probabilities do not apply."""
+
+        @property
+        def scaling(self) -> Scaling | None:
+            """The scaling that rows go through first."""
+
+        @property
+        def expansion(self) -> KernelExpansion | None:
+            """This model, if it is one of LIBSVM's."""
+
+        @property
+        def embedded_exact(self) -> KernelExpansion | None:
+            """The exact model inside, which answers the rows that are not certified; it takes scaled rows."""
+
+        @property
+        def truncation(self) -> tuple[float, tuple[int, ...]] | None:
+            """Gamma and the orders of a truncated expansion."""
+
+        @property
+        def assumed_error(self) -> float | None:
+            """The bound on the error of every value that is assumed, not proven."""
+
+        @property
+        def vectors(self) -> Rows | None:
+            """Vectors of the model that are like the rows it was trained on."""
+
+        @property
+        def largest_squared_norm(self) -> float | None:
+            """The largest squared norm of such vectors that the model no longer has."""
+
+        @property
+        def has_error_bound(self) -> bool:
+            """Whether :meth:`certified_values` bounds the error of the decision values."""
+
+        @property
+        def is_rigorous(self) -> bool:
+            """Whether such bounds are proven, not assumed."""
+
+        @property
+        def validity_bound(self) -> bool | None:
+            """Whether the bound of :meth:`inside_bound` is known; None if the kind has no such bound."""
+
+    else:
+        # Not properties at run time, which the fields of a dataclass could not override.
+        provenance = MappingProxyType({})
+        fits_labels = has_error_bound = is_rigorous = False
+        scaling = expansion = embedded_exact = validity_bound = assumed_error = None
+        vectors = largest_squared_norm = truncation = None
+
+    def __repr__(self) -> str:
+        parts = [self.head.summary, count(self.n_features, "feature"), self.summary]
+        return f"<{self.kind} model: {', '.join(filter(None, parts))}>"
 
     @property
-    def kind(self) -> str:
-        """Name of the kind: ``libsvm`` or a key of :data:`KINDS`."""
+    def summary(self) -> str:
+        """The part of ``repr`` that is specific to this kind."""
+        return ""
 
     @property
-    def head(self) -> Head:
-        """Turns decision values into labels and probabilities."""
+    def unscaled(self) -> Model:
+        """The model that takes scaled rows."""
+        return self
 
     @property
-    def n_features(self) -> int:
-        """Number of columns of the rows that the model was made from; other rows may have more."""
-
-    def decision_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
-        """Return the ``(n, head.n_functions)`` decision values in LIBSVM's pair order."""
+    def fast_part(self) -> Model:
+        """The model that answers most rows: of a cascade, the fast one."""
+        return self
 
     @property
-    def working_bytes(self) -> int:
-        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
+    def names_of_labels(self) -> dict[float, str] | None:
+        """The name of each label, if the model's classes have names."""
+        return None if self.scaling is None else self.scaling.names_of_labels
+
+    @property
+    def certifies(self) -> bool:
+        """Whether the model carries a certificate: proven bounds on the error of its decision values."""
+        return self.has_error_bound and self.is_rigorous
+
+    def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
+        """Compute the ``(n, head.n_functions)`` decision values in LIBSVM's pair order."""
+        raise NotImplementedError
+
+    def probability_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
+        """Compute the decision values from which probabilities are printed."""
+        return self.decision_values(rows, threads=threads)
+
+    def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Compute decision values and bounds, ``(n, p)``: ``|exact - value| <= bound``, rounding included."""
+        raise UnsupportedError("the model has no certificate", "convert again, with a `certificate`")
+
+    def attempts(self, *, tolerance: float | None, single_precision: bool, threads: int) -> list[Attempt]:
+        """List the ways to compute values and bounds, from the fastest to the one that proves most."""
+        return [Attempt(False, lambda rows: self.certified_values(rows, threads=threads))]
+
+    def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
+        """Decide which rows lie inside the model's validity bound; ``(n,)`` bool."""
+        raise UnsupportedError("the model has no validity bound", "only models made by approximate have one")
+
+    def multiply_adds(self, rows: Rows) -> float:
+        """Compute the mean number of multiply-adds for a row whose columns are all nonzero."""
+        raise NotImplementedError
+
+    def with_exact(self, exact: KernelExpansion | None) -> Model:
+        """Put the exact model inside, or take it out."""
+        raise NotImplementedError
+
+    def to_record(self) -> Record:
+        """Collect everything needed to rebuild the model."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_record(cls, record: Record) -> Model:
+        """Make the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
+        raise NotImplementedError
 
 
-def one_line(model: Model) -> str:
-    """Return what a model shows as its ``repr``: one line without its arrays."""
-    parts = [model.head.summary, count(model.n_features, "feature"), summary_of(model)]
-    return f"<{model.kind} model: {', '.join(filter(None, parts))}>"
+class Attempt(NamedTuple):
+    """A way to compute decision values and bounds on their errors, both ``(n, p)``."""
 
-
-def summary_of(model: Model) -> str:
-    """Return what only a model's kind has, in a few words: its property `summary`, if it has one."""
-    return str(getattr(model, "summary", ""))
+    single: bool
+    values: Callable[[Rows], tuple[FloatArray, FloatArray]]
 
 
 def part(name: str, model: Model) -> str:
-    """Return a model inside another one in a few words; their types, classes and features are the same."""
-    return f"{name} {model.kind} model ({summary_of(model)})"
-
-
-@runtime_checkable
-class CountedModel(Model, Protocol):
-    """A model whose multiply-adds can be counted."""
-
-    def multiply_adds(self, rows: Rows) -> float:
-        """Return the mean number of multiply-adds for a row whose columns are all nonzero."""
-
-
-@runtime_checkable
-class BoundedModel(Model, Protocol):
-    """A model that is accurate only near the rows it was made from, with a bound on that region."""
-
-    @property
-    def has_validity_bound(self) -> bool:
-        """Whether the bound is known for this particular model."""
-
-    def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return for each row whether it lies inside the model's validity bound; ``(n,)`` bool."""
-
-
-def bounded(model: Model) -> TypeGuard[BoundedModel]:
-    """Return whether the validity bound of `model` is known."""
-    return isinstance(model, BoundedModel) and model.has_validity_bound
+    """Describe a model inside another one; their types, classes and features are the same."""
+    return f"{name} {model.kind} model ({model.summary})"
 
 
 @dataclass(frozen=True)
@@ -129,38 +229,16 @@ class Schema:
 
 @dataclass(frozen=True)
 class Record:
-    """The content of a container file, independent of its format.
+    """The content of a container file, independent of its format."""
 
-    Attributes
-    ----------
-    kind : str
-        A key of :data:`KINDS`.
-    provenance : dict of str to str
-        The origin of the model; the keys are those of :data:`PROVENANCE`.
-    scalars, arrays : dict
-        Values by name, as the kind's schema lists them.
-    embedded : dict of str to Model
-        Embedded models by name.
-    """
-
+    #: A key of :data:`KINDS`.
     kind: str
     provenance: Mapping[str, str]
+    #: By name, as the kind's schema lists them.
     scalars: Mapping[str, Scalar]
     arrays: Mapping[str, Array]
+    #: Embedded models by name.
     embedded: Mapping[str, Model] = field(default_factory=dict)
-
-
-class RecordModel(Model, Protocol):
-    """A kind of model that is stored in container files."""
-
-    schema: ClassVar[Schema]
-
-    def to_record(self) -> Record:
-        """Return everything needed to rebuild the model."""
-
-    @classmethod
-    def from_record(cls, record: Record) -> RecordModel:
-        """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
 
 
 # kind -> "module:Class". A new kind needs one line here; modules are imported on first use.
@@ -172,10 +250,10 @@ KINDS: dict[str, str] = {
 }
 
 
-def model_class(kind: str) -> type[RecordModel]:
-    """Return the class registered for `kind` (KeyError when there is none)."""
+def model_class(kind: str) -> type[Model]:
+    """Import the class registered for `kind` (KeyError when there is none)."""
     module, _, name = KINDS[kind].partition(":")
-    found: type[RecordModel] = getattr(import_module(module), name)
+    found: type[Model] = getattr(import_module(module), name)
     return found
 
 
@@ -192,7 +270,7 @@ ONE_VS_REST = "one-vs-rest"
 
 
 def head_fields(head: Head) -> tuple[dict[str, Scalar], dict[str, Array]]:
-    """Return the scalars and arrays of a head, as a record stores them."""
+    """List the scalars and arrays of a head, as a record stores them."""
     arrays = {
         "label": head.labels,
         "probA": head.prob_a,
@@ -206,7 +284,7 @@ def head_fields(head: Head) -> tuple[dict[str, Scalar], dict[str, Array]]:
 
 
 def head_of(record: Record) -> Head:
-    """Return the head that a record stores; raise ModelContentError if its parts are inconsistent."""
+    """Make the head that a record stores; raise ModelContentError if its parts are inconsistent."""
     arrays = record.arrays
     decision = record.scalars.get("decision")
     if decision not in (None, ONE_VS_REST):

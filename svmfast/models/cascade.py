@@ -17,7 +17,7 @@ import numpy as np
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.models.base import Model, Record, ScalarField, Schema, one_line, part
+from svmfast.models.base import Model, Record, ScalarField, Schema, part
 from svmfast.models.certified import check_same_labels
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -25,7 +25,7 @@ from svmfast.rows import FloatArray, Rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CascadeModel(Cacheless):
+class CascadeModel(Cacheless, Model):
     """A fast model with an assumed error, and the exact model for the rows that this error leaves undecided.
 
     Attributes
@@ -71,51 +71,52 @@ class CascadeModel(Cacheless):
                 "leaves rows with a bound above a tolerance to the exact model",
             )
 
-    def __repr__(self) -> str:
-        return one_line(self)
-
     @property
     def summary(self) -> str:
-        """The part of ``repr`` that is specific to this kind."""
         return f"assumed error {self.error:g}, {part('fast', self.fast)}, {part('exact', self.exact)}"
 
     @property
     def head(self) -> Head:
-        """The fast model's head."""
         return self.fast.head
 
     @property
     def n_features(self) -> int:
-        """Number of features; the larger of the two models'."""
         return max(self.fast.n_features, self.exact.n_features)
 
     @property
+    def fast_part(self) -> Model:
+        return self.fast
+
+    @property
+    def assumed_error(self) -> float:
+        return self.error
+
+    @property
+    def vectors(self) -> Rows | None:
+        return self.exact.vectors
+
+    @property
     def embedded_exact(self) -> KernelExpansion:
-        """The exact model."""
         return self.exact
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
-        """Return the fast model's decision values."""
         return self.fast.decision_values(rows, threads=threads)
 
     def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return the fast model's decision values and the assumed error of each, both ``(n, p)``."""
+        """Compute the fast model's decision values; the bound of each is the assumed error."""
         decisions = self.fast.decision_values(rows, threads=threads)
         return decisions, np.full(decisions.shape, self.error)
 
     @cached
     def working_bytes(self) -> int:
-        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
         return self.fast.working_bytes + self.exact.working_bytes
 
     def to_record(self) -> Record:
-        """Return everything needed to rebuild the model."""
         embedded = {"fast": self.fast, "exact": self.exact}
         return Record(self.kind, self.provenance, {"error": self.error}, {}, embedded)
 
     @classmethod
     def from_record(cls, record: Record) -> CascadeModel:
-        """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
         for name in cls.schema.embedded:
             if name not in record.embedded:
                 raise ModelContentError(name, "missing embedded model", "a fast and an exact model")

@@ -6,57 +6,20 @@ module derives statements about labels from these intervals: docs/certificate.md
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.certificate import coupled_winner_is_certain, proven_signs, vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.models.base import Model
-from svmfast.models.expansion import KernelExpansion
+from svmfast.models.base import Attempt, Model
 from svmfast.models.head import Head
-from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
 
-
-@runtime_checkable
-class CertifiedModel(Model, Protocol):
-    """A model that bounds the distance of its decision values from the exact model's."""
-
-    @property
-    def has_error_bound(self) -> bool:
-        """Whether bounds were computed when the model was made."""
-
-    @property
-    def is_rigorous(self) -> bool:
-        """Whether the bounds are proven, not assumed."""
-
-    @property
-    def embedded_exact(self) -> KernelExpansion | None:
-        """The exact model, if it is embedded in the same file."""
-
-    def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return decision values and bounds, both ``(n, p)``: ``|exact - value| <= bound``, with rounding."""
-
-
-class EmbeddingModel(Model, Protocol):
-    """A certified model that can contain the exact one, which answers the rows that are not certified."""
-
-    def with_exact(self, exact: KernelExpansion | None) -> Model:
-        """Return this model with the exact one inside, or without any."""
-
-
-def bounds_its_error(model: Model) -> TypeGuard[CertifiedModel]:
-    """Return whether `model` has bounds, proven or assumed, on the error of its decision values."""
-    # isinstance with a protocol looks up every member, which takes half the time of predicting a single row.
-    return bool(getattr(model, "has_error_bound", False))
-
-
-def certifies(model: Model) -> TypeGuard[CertifiedModel]:
-    """Return whether `model` carries a certificate: proven bounds on the error of its decision values."""
-    return bounds_its_error(model) and model.is_rigorous
+if TYPE_CHECKING:
+    from svmfast.models.expansion import KernelExpansion
 
 
 def certified_rows(
@@ -67,27 +30,14 @@ def certified_rows(
     probability: bool = False,
     tolerance: float | None = None,
 ) -> NDArray[np.bool_]:
-    """Return for which rows the printed answer is provably the exact model's.
+    """Decide for which rows the printed answer is provably the exact model's, from ``(n, p)`` bounds.
 
     Two classes and one-class: the sign cannot change, ``|value| > bound``. More classes: no uncertain pair
     can change the winner of the vote. One-vs-rest: no other class can reach the largest value. With
     probabilities: the most probable label cannot change. For two classes this holds because the probability
     is monotone in the value; for more classes the test is a sufficient condition on the winner's pairs,
     whatever the result of LIBSVM's coupling for the other pairs. Regression: the bound is an error bar, and
-    a row is certified if it is at most `tolerance`.
-
-    Parameters
-    ----------
-    head : Head
-    decisions, bounds : (n, p) float64
-    probability : bool
-        Whether the printed label is the most probable one.
-    tolerance : float, optional
-        Every bound must also be at most this.
-
-    Returns
-    -------
-    (n,) bool
+    a row is certified if it is at most `tolerance`, which every other bound must not exceed either.
     """
     n = len(decisions)
     # Nothing is known of a value that is not finite, or whose bound is not.
@@ -130,120 +80,39 @@ def certified_rows(
     return within & certain
 
 
-class RoundedValues(NamedTuple):
-    """Decision values of a LIBSVM model with bounds on their rounding errors; see :func:`rounded_values`.
-
-    Attributes
-    ----------
-    values, bounds : (n, p) float64
-    single : (n,) bool
-        Whether single precision gave the row's values.
-    """
+class Proven(NamedTuple):
+    """Decision values that prove labels, with bounds on their errors, both ``(n, p)``."""
 
     values: FloatArray
     bounds: FloatArray
-    single: NDArray[np.bool_]
-
-
-def rounded_values(
-    model: KernelExpansion,
-    rows: Rows,
-    *,
-    tolerance: float | None = None,
-    single_precision: bool = True,
-    threads: int = 1,
-) -> RoundedValues:
-    """Return decision values from the first tier whose bound proves the answer, and that bound.
-
-    The tiers are single precision, double precision, and LIBSVM's own operations in LIBSVM's own order, whose
-    bound is 0 (docs/single-precision.md). So the answer of every row is proven, and within `tolerance`.
-
-    Parameters
-    ----------
-    model : KernelExpansion
-    rows : Rows of n rows
-    tolerance : float, optional
-        Every bound must also be at most this. Required for regression, which has no label to prove.
-    single_precision : bool
-        If False, start with double precision.
-    threads : int
-    """
-    n, p = len(rows), model.head.n_functions
-    values, bounds, single = np.zeros((n, p)), np.full((n, p), np.inf), np.zeros(n, dtype=np.bool_)
-    # Where its bounds exceed the tolerance, double precision would do all the work again.
-    if single_precision and (tolerance is None or model.single_precision_serves(tolerance)):
-        values, bounds = model.bounded_values(rows, single_precision=True, threads=threads)
-        single = certified_rows(model.head, values, bounds, tolerance=tolerance)
-    unsure = np.flatnonzero(~single)
-    if len(unsure):
-        few = rows if len(unsure) == n else rows.take(unsure)
-        values[unsure], bounds[unsure] = model.bounded_values(few, threads=threads)
-    # Double precision proves every label: where its bound does not, it has already summed in LIBSVM's order.
-    wide = np.flatnonzero(~(bounds <= (np.inf if tolerance is None else tolerance)).all(axis=1))
-    if len(wide):
-        values[wide], bounds[wide] = model.libsvm_values(rows.take(wide), threads=threads), 0.0
-    return RoundedValues(values, bounds, single)
-
-
-class CertifiedLabels(NamedTuple):
-    """Decision values that prove labels, with bounds; see :func:`certified_labels`.
-
-    Attributes
-    ----------
-    values, bounds : (n, p) float64
-    certified : (n,) bool
-        Whether the label is certified: the same as :func:`certified_rows` of values in double precision.
-    single : (n,) bool
-        Whether single precision gave the row's values.
-    """
-
-    values: FloatArray
-    bounds: FloatArray
+    #: (n,) whether the label is certified.
     certified: NDArray[np.bool_]
+    #: (n,) whether single precision gave the row's values.
     single: NDArray[np.bool_]
 
 
-def certified_labels(
-    model: PolynomialModel, rows: Rows, *, tolerance: float | None = None, threads: int = 1
-) -> CertifiedLabels:
-    """Return decision values from the first precision whose bound proves the label, single or double.
-
-    Parameters
-    ----------
-    model : PolynomialModel
-        A classifier or one-class model with a certificate.
-    rows : Rows of n rows
-    tolerance : float, optional
-        Every bound must also be at most this.
-    threads : int
-    """
-    head = model.head
-    values, bounds = model.single_precision_values(rows, threads=threads)
-    certified = certified_rows(head, values, bounds, tolerance=tolerance)
-    single = certified.copy()
-    unsure = np.flatnonzero(~certified)
-    if len(unsure):
-        few = rows if len(unsure) == len(rows) else rows.take(unsure)
-        values[unsure], bounds[unsure] = model.certified_values(few, threads=threads)
-        certified[unsure] = certified_rows(head, values[unsure], bounds[unsure], tolerance=tolerance)
-    return CertifiedLabels(values, bounds, certified, single)
+def first_proven(
+    head: Head, rows: Rows, attempts: Sequence[Attempt], tolerance: float | None = None
+) -> Proven:
+    """Take each row's values from the first attempt whose bound proves the answer, else from the last one."""
+    n, p = len(rows), head.n_functions
+    values, bounds = np.zeros((n, p)), np.full((n, p), np.inf)
+    certified, single = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    for tier in attempts:
+        unsure = np.flatnonzero(~certified)
+        if len(unsure):
+            few = rows if len(unsure) == n else rows.take(unsure)
+            values[unsure], bounds[unsure] = found = tier.values(few)
+            certified[unsure] = certified_rows(head, *found, tolerance=tolerance)
+            single[unsure] = tier.single & certified[unsure]
+    return Proven(values, bounds, certified, single)
 
 
 def label_margins(head: Head, decisions: FloatArray) -> FloatArray:
-    """Return, for each row, the smallest error of its decision values that could change its label.
+    """Find, for each row, the smallest error of its decision values that could change its label.
 
     A row whose values all have the bound `error` is certified (:func:`certified_rows` without
     probabilities) if and only if its margin exceeds `error`.
-
-    Parameters
-    ----------
-    head : Head
-        The head of a classifier or a one-class model.
-    decisions : (n, p) float64
-
-    Returns
-    -------
-    (n,) float64
     """
     n, p = decisions.shape
     if not p:
@@ -271,7 +140,7 @@ def label_margins(head: Head, decisions: FloatArray) -> FloatArray:
 
 
 def _lowest_of_best(head: Head, decisions: FloatArray, bounds: FloatArray) -> FloatArray:
-    """Return the lower bounds of one class's pairwise probabilities, ``(n, k - 1)``.
+    """Lower bounds of one class's pairwise probabilities, ``(n, k - 1)``.
 
     The class is the one whose smallest lower bound is largest.
     """
@@ -299,17 +168,9 @@ def fall_back(
     probability: bool = False,
     threads: int = 1,
 ) -> FloatArray:
-    """Return `decisions` with the exact model's values in the rows that are not certified.
+    """Replace the values of the rows that are not certified by the exact model's.
 
-    Parameters
-    ----------
-    decisions : (n, p) float64
-    certified : (n,) bool
-    exact : KernelExpansion
-    rows : Rows of n rows
-    probability : bool
-        Use the values from which probabilities are computed (:meth:`KernelExpansion.probability_values`).
-    threads : int
+    With `probability`, they are those from which probabilities are computed.
     """
     open_rows = np.flatnonzero(~certified)
     if not len(open_rows):
@@ -321,32 +182,40 @@ def fall_back(
 
 
 def check_same_labels(model: Model, exact: Model) -> KernelExpansion:
-    """Return `exact`; raise UnsupportedError unless it is a LIBSVM model with the labels of `model`.
+    """Check that `exact` is a LIBSVM model with the labels of `model`; return it.
 
     The order of the labels, and how the two models compute their decision values, may differ.
     """
     a, b = model.head, exact.head
-    one_kind = a.is_classifier == b.is_classifier and a.is_regression == b.is_regression
     labels = [sorted([] if head.labels is None else head.labels.tolist()) for head in (a, b)]
-    if not isinstance(exact, KernelExpansion) or not one_kind or labels[0] != labels[1]:
+    same = a.is_classifier == b.is_classifier and a.is_regression == b.is_regression
+    return _expansion(exact, same and labels[0] == labels[1])
+
+
+def check_exact(model: Model, exact: Model) -> KernelExpansion:
+    """Check that `exact` can answer in place of `model`; return it.
+
+    If the error is assumed (a cascade), the check is :func:`check_same_labels`, since the two models of a
+    cascade may be of different types.
+    """
+    if model.has_error_bound and not model.is_rigorous:
+        return check_same_labels(model, exact)
+    labels = [[] if head.labels is None else head.labels.tolist() for head in (model.head, exact.head)]
+    return _expansion(exact, model.head.svm_type == exact.head.svm_type and labels[0] == labels[1])
+
+
+def _expansion(exact: Model, same: bool) -> KernelExpansion:
+    found = exact.expansion
+    if found is None or not same:
         raise UnsupportedError(
             "the exact model has a different type or different labels",
             "give the LIBSVM model that was approximated",
         )
-    return exact
+    return found
 
 
 def check_source(model: Model, source: str | None, is_source: Callable[[str], bool]) -> None:
-    """Raise UnsupportedError unless the given exact model is the one from which `model` was made.
-
-    Parameters
-    ----------
-    model : Model
-    source : str or None
-        The hash of the source, as recorded in `model`.
-    is_source : callable
-        Returns whether a hash is that of the given exact model.
-    """
+    """Check that the exact model, whose hash `is_source` knows, is the `source` that `model` records."""
     if source is None:
         raise UnsupportedError(
             f"this {model.kind} model does not name the model it was made from", "convert that model again"
@@ -356,23 +225,3 @@ def check_source(model: Model, source: str | None, is_source: Callable[[str], bo
             "the exact model is not the one that the model was converted from: their hashes differ",
             "the certificate holds only for that model; give it, or convert the one given",
         )
-
-
-def check_exact(model: Model, exact: Model) -> KernelExpansion:
-    """Return `exact`; raise UnsupportedError unless it can answer in place of `model`.
-
-    If the error is assumed (a cascade), the check is :func:`check_same_labels`, since the two models of a
-    cascade may be of different types.
-    """
-    if bounds_its_error(model) and not model.is_rigorous:
-        return check_same_labels(model, exact)
-    a, b = model.head, exact.head
-    same_labels = (a.labels is None and b.labels is None) or np.array_equal(
-        np.zeros(0) if a.labels is None else a.labels, np.zeros(0) if b.labels is None else b.labels
-    )
-    if not isinstance(exact, KernelExpansion) or a.svm_type != b.svm_type or not same_labels:
-        raise UnsupportedError(
-            "the exact model has a different type or different labels",
-            "give the LIBSVM model that was approximated",
-        )
-    return exact

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from svmfast.display import count
 from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.kernel_memory import ExpansionSizes, decision_bytes
 from svmfast.kernels import KERNELS, DecisionEngine, Kernel
-from svmfast.models.base import one_line
+from svmfast.models.base import Attempt, Model
 from svmfast.models.head import MAX_COUPLED, Head
 from svmfast.models.sizes import check_sizes
 from svmfast.rows import Rows
@@ -27,7 +28,7 @@ Tier = Literal["one-hot", "bytes", "words", "single", "double", "scattered"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KernelExpansion(Cacheless):
+class KernelExpansion(Cacheless, Model):
     """f_p(z) = sum_i coef_pi K(x_i, z) - rho_p, with the coefficients in LIBSVM's layout.
 
     For a pair of classes i < j, the coefficients are row ``j - 1`` of `sv_coef` for the support vectors of
@@ -72,12 +73,8 @@ class KernelExpansion(Cacheless):
         elif self.nr_sv is not None:
             raise ModelContentError("nr_sv", f"nr_sv in a {self.head.svm_type} model", "none")
 
-    def __repr__(self) -> str:
-        return one_line(self)
-
     @property
     def summary(self) -> str:
-        """The part of ``repr`` that is specific to this kind."""
         return f"{self.kernel.summary}, {count(len(self.sv), 'support vector')}"
 
     @property
@@ -85,10 +82,18 @@ class KernelExpansion(Cacheless):
         """Largest feature index of the support vectors."""
         return self.sv.n_columns
 
+    @property
+    def expansion(self) -> KernelExpansion:
+        return self
+
+    @property
+    def vectors(self) -> Rows | None:
+        return self.sv if self.kernel.kind in ("rbf", "polynomial", "sigmoid") else None
+
     def decision_values(
         self, rows: Rows, *, threads: int = 1, wanted: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
-        """Return the exact decision values of `rows`.
+        """Compute the exact decision values of `rows`, ``(n, p)``, in LIBSVM's pair order.
 
         Parameters
         ----------
@@ -98,16 +103,6 @@ class KernelExpansion(Cacheless):
         wanted : (n, p) bool, optional
             The values to compute. Only the support vectors of their classes are used, and the other values
             are meaningless.
-
-        Returns
-        -------
-        (n, p) float64
-            In LIBSVM's pair order.
-
-        Raises
-        ------
-        UnsupportedError
-            For the precomputed kernel.
         """
         # Regression prints the value itself: summed in LIBSVM's order, it has LIBSVM's digits.
         return self._engine.decision_values(
@@ -115,19 +110,10 @@ class KernelExpansion(Cacheless):
         )
 
     def probability_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
-        """Return decision values that give the probabilities ``svm-predict -b 1`` prints.
+        """Compute decision values that give the probabilities ``svm-predict -b 1`` prints, ``(n, p)``.
 
         Rows for which rounding could change a printed digit or the most probable label are summed in
         LIBSVM's order, the others as in :meth:`decision_values`.
-
-        Parameters
-        ----------
-        rows : Rows of n rows
-        threads : int
-
-        Returns
-        -------
-        (n, p) float64
         """
         if self.head.is_regression or not self.head.n_functions:
             return self.decision_values(rows, threads=threads)
@@ -135,35 +121,18 @@ class KernelExpansion(Cacheless):
         # To prove that the coupling prints the same digits takes as long as summing about 4 k^2 support
         # vectors in LIBSVM's order.
         if k > MAX_COUPLED or len(self.sv) < 4 * k * k:
-            return self._engine.decision_values(rows, threads=threads, libsvm_order=True)
+            return self.libsvm_values(rows, threads=threads)
         values, bounds = self._engine.bounded_values(rows, threads=threads)
         doubtful = np.flatnonzero(self.head.probabilities_in_doubt(values, bounds, threads=threads))
         if len(doubtful):
-            few = rows.take(doubtful)
-            values[doubtful] = self._engine.decision_values(few, threads=threads, libsvm_order=True)
+            values[doubtful] = self.libsvm_values(rows.take(doubtful), threads=threads)
         return values
 
     def labels(self, rows: Rows, *, threads: int = 1, single_precision: bool = True) -> NDArray[np.float64]:
-        """Return the labels that ``svm-predict`` gives, without the decision values.
+        """Find the labels that ``svm-predict`` gives, ``(n,)``, without the decision values.
 
-        The result is that of ``head.predict(decision_values(rows))``, but faster: single precision answers
-        the rows whose label its error bound proves.
-
-        Parameters
-        ----------
-        rows : Rows of n rows
-        threads : int
-        single_precision : bool
-            If False, start with double precision.
-
-        Returns
-        -------
-        (n,) float64
-
-        Raises
-        ------
-        UnsupportedError
-            For regression, whose answer is not a label, and for the precomputed kernel.
+        They are those of ``head.predict(decision_values(rows))``, but faster: single precision answers
+        the rows whose label its error bound proves. Regression models have none.
         """
         if self.head.is_regression:
             raise UnsupportedError("a regression model has no labels", "use its decision values")
@@ -194,59 +163,54 @@ class KernelExpansion(Cacheless):
         lattices: dict[int, Tier] = {4: "bytes", 2: "words"}
         return lattices.get(engine.lattice_columns, "single")
 
-    def bounded_values(
-        self, rows: Rows, *, single_precision: bool = False, threads: int = 1
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return decision values, and bounds on their distances from LIBSVM's own floating-point results.
+    def attempts(self, *, tolerance: float | None, single_precision: bool, threads: int) -> list[Attempt]:
+        """List single and double precision, with bounds on the distance from LIBSVM's own results.
 
-        Parameters
-        ----------
-        rows : Rows of n rows
-        single_precision : bool
-            Sum in single precision where that is faster.
-        threads : int
-
-        Returns
-        -------
-        values, bounds : (n, p) float64
-            A bound is 0 if the value was summed in LIBSVM's order, and infinite if single precision proves
-            nothing about it.
+        docs/single-precision.md derives the bounds. What double precision does not prove, or not within
+        `tolerance`, is summed with LIBSVM's own operations in LIBSVM's own order, whose bound is 0.
         """
-        if not single_precision:
-            return self._engine.bounded_values(rows, threads=threads)
-        if self._engine.one_hot:
+        found = [Attempt(False, partial(self._double, tolerance=tolerance, threads=threads))]
+        # Where its bounds exceed the tolerance, double precision would do all the work again.
+        if single_precision and (tolerance is None or self._small_single_bound <= tolerance):
+            found.insert(0, Attempt(True, partial(self._single, threads=threads)))
+        return found
+
+    def _double(
+        self, rows: Rows, *, tolerance: float | None, threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        values, bounds = self._engine.bounded_values(rows, threads=threads)
+        # A label that its bound does not prove has already been summed in LIBSVM's order.
+        wide = np.flatnonzero(~(bounds <= (np.inf if tolerance is None else tolerance)).all(axis=1))
+        if len(wide):
+            values[wide], bounds[wide] = self.libsvm_values(rows.take(wide), threads=threads), 0.0
+        return values, bounds
+
+    def _single(self, rows: Rows, *, threads: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if self._engine.one_hot:  # double precision is as fast
             shape = len(rows), self.head.n_functions
             return np.zeros(shape), np.full(shape, np.inf)
         return self._engine.single_precision_values(rows, threads=threads)
 
-    def single_precision_serves(self, tolerance: float) -> bool:
-        """Return whether bounds of single precision are at most `tolerance` in a quarter of a sample.
-
-        The rows that are tried are support vectors, so the answer depends on the model alone.
-        """
-        return self._small_single_bound <= tolerance
-
     @cached
     def _small_single_bound(self) -> float:
+        """A quarter of some support vectors have a smaller bound; it depends on the model alone."""
         n = len(self.sv)
         if not n:
             return 0.0
-        some = self.sv.take(np.arange(0, n, -(-n // TRIED_VECTORS)))
-        _, bounds = self.bounded_values(some, single_precision=True)
+        _, bounds = self._single(some := self.sv.take(np.arange(0, n, -(-n // TRIED_VECTORS))))
         # A try costs a quarter to a half of what it may save.
         return float(np.sort(bounds.max(axis=1, initial=0.0))[len(some) // 4])
 
     def libsvm_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
-        """Return decision values computed with LIBSVM's operations in LIBSVM's order, ``(n, p)``."""
+        """Compute decision values with LIBSVM's operations in LIBSVM's order, ``(n, p)``."""
         return self._engine.decision_values(rows, threads=threads, libsvm_order=True)
 
     def multiply_adds(self, rows: Rows) -> float:
-        """Return the number of multiply-adds for a dense row: distances to the support vectors, and sums."""
+        """Compute the number of multiply-adds for a dense row: distances to the support vectors, and sums."""
         return float(len(self.sv) * (self.n_features + len(self.sv_coef)))
 
     @cached
     def working_bytes(self) -> int:
-        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
         if self.kernel.kind == "precomputed":
             return 0
         groups = np.array([len(self.sv)]) if self.nr_sv is None else self.nr_sv

@@ -14,28 +14,15 @@ _INSTEAD = "allow more memory"
 
 
 class Allowance:
-    """The memory that reading one file, by default a model, may take.
-
-    Parameters
-    ----------
-    limit : int
-        Maximum number of bytes.
-    name : str
-        The file's name in messages.
-    kind : str
-        What the file is.
-
-    Attributes
-    ----------
-    held : int
-        Bytes that are held for what has been read so far.
-    """
+    """The memory that reading one file, by default a model, may take: at most `limit` bytes."""
 
     def __init__(self, limit: int, name: str, kind: str = "model") -> None:
-        self.limit, self.name, self.kind, self.held = limit, name, kind, 0
+        self.limit, self.name, self.kind = limit, name, kind
+        #: Bytes that are held for what has been read so far.
+        self.held = 0
 
     def has_room(self, count: int) -> bool:
-        """Return whether there is room for `count` more bytes."""
+        """Whether there is room for `count` more bytes."""
         return self.held + count <= self.limit
 
     def check(self, count: int) -> None:

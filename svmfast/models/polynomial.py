@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, cast
 
 import numpy as np
@@ -22,12 +23,13 @@ from svmfast.models.base import (
     HEAD_ARRAYS,
     HEAD_SCALARS,
     ArrayField,
+    Attempt,
+    Model,
     Record,
     ScalarField,
     Schema,
     head_fields,
     head_of,
-    one_line,
     part,
 )
 from svmfast.models.expansion import KernelExpansion
@@ -42,7 +44,7 @@ UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PolynomialModel(Cacheless):
+class PolynomialModel(Cacheless, Model):
     """fhat_p(z) = exp(-gamma ||z - mu||^2) P_p(z - about) - rho_p, where mu is the center nearest to z.
 
     Attributes
@@ -163,7 +165,7 @@ class PolynomialModel(Cacheless):
                 _expect(name, bool((numbers >= 0).all()), "a negative number", "numbers of at least 0")
 
     def _check_embedded(self, exact: KernelExpansion) -> None:
-        """Raise ModelContentError unless `exact` can be the model that this one was made from."""
+        """Check that `exact` can be the model that this one was made from."""
         own, other = self.head, exact.head
         same = own.svm_type == other.svm_type
         _expect("exact", same, f"an embedded model of type {other.svm_type}", f"one of type {own.svm_type}")
@@ -174,12 +176,8 @@ class PolynomialModel(Cacheless):
             "exact", width == self.n_features, f"an embedded model of {width} features", f"{self.n_features}"
         )
 
-    def __repr__(self) -> str:
-        return one_line(self)
-
     @property
     def summary(self) -> str:
-        """The part of ``repr`` that is specific to this kind."""
         low, high = (int(self.orders.min()), int(self.orders.max())) if self.orders.size else (0, 0)
         parts = [
             f"order {high}" if low == high else f"orders {low} to {high}",
@@ -193,11 +191,28 @@ class PolynomialModel(Cacheless):
 
     @property
     def has_error_bound(self) -> bool:
-        """Whether the model has bounds on its error."""
         return self.bound_degrees is not None
 
+    @property
+    def largest_squared_norm(self) -> float | None:
+        return self.sv_squared_norm if self.gamma > 0 else None
+
+    @property
+    def truncation(self) -> tuple[float, tuple[int, ...]] | None:
+        return (self.gamma, tuple(np.unique(self.orders).tolist())) if self.gamma > 0 else None
+
+    @property
+    def validity_bound(self) -> bool:
+        return self.has_validity_bound
+
+    def attempts(self, *, tolerance: float | None, single_precision: bool, threads: int) -> list[Attempt]:
+        """List single precision, which proves some labels, and double precision."""
+        single = Attempt(True, partial(self.single_precision_values, threads=threads))
+        double = Attempt(False, partial(self.certified_values, threads=threads))
+        return [single, double] if single_precision else [double]
+
     def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return decision values and bounds on their distances from the exact model's, both ``(n, p)``."""
+        """Compute decision values and bounds on their distances from the exact model's, both ``(n, p)``."""
         self._require_certificate()
         if not self.head.n_functions:
             nothing = np.zeros((len(rows), 0))
@@ -207,7 +222,7 @@ class PolynomialModel(Cacheless):
         return decisions, bounds
 
     def single_precision_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return decision values in single precision, and bounds that include its rounding, both ``(n, p)``.
+        """Compute decision values in single precision, and bounds that include its rounding, both ``(n, p)``.
 
         If these bounds prove a row's label, those of :meth:`certified_values` prove the same label. Bounds
         are infinite where single precision proves nothing.
@@ -220,23 +235,11 @@ class PolynomialModel(Cacheless):
     def error_bounds(
         self, rows: Rows, decisions: FloatArray, squared_distances: FloatArray, cells: NDArray[np.int32]
     ) -> FloatArray:
-        """Return bounds on the distances of the exact model's decision values from those of :meth:`evaluate`.
+        """Bound the distances of the exact model's values from those of :meth:`evaluate`, ``(n, p)``.
 
         This is the NumPy counterpart of the native bounds of :meth:`certified_values`; the two differ by
         rounding only. Both the mathematical value of the exact model and its floating-point results, in
         LIBSVM or in this package, lie within the bound. A bound is infinite where nothing is claimed.
-
-        Parameters
-        ----------
-        rows : Rows of n rows
-        decisions : (n, p) float64
-        squared_distances : (n,) float64
-        cells : (n,) int32
-            As returned by :meth:`evaluate`.
-
-        Returns
-        -------
-        (n, p) float64
         """
         degrees, rest = self._require_certificate()
         if self.n_cells > 1:
@@ -286,7 +289,7 @@ class PolynomialModel(Cacheless):
         )
 
     def cells(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
-        """Return the cell of each row, ``(n,)`` int32: the nearest center; ties go to the lower index."""
+        """Find the cell of each row, ``(n,)`` int32: the nearest center; ties go to the lower index."""
         if self.n_cells == 1:
             return np.zeros(len(rows), dtype=np.int32)
         return self._native.nearest(rows.indptr, rows.indices, rows.values, threads)
@@ -305,14 +308,9 @@ class PolynomialModel(Cacheless):
             ) from error
 
     def evaluate(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray, NDArray[np.int32]]:
-        """Return decision values, squared distances from the center, and cells.
+        """Compute decision values ``(n, p)``, squared distances from the center ``(n,)``, and cells ``(n,)``.
 
-        Returns
-        -------
-        decisions : (n, p) float64
-        squared_distances : (n,) float64
-            ``||z - mu||^2`` over all columns, including those that the model does not have.
-        cells : (n,) int32
+        The distances ``||z - mu||^2`` are over all columns, including those that the model does not have.
         """
         if not self.head.n_functions:
             nothing = np.zeros((len(rows), 0))
@@ -321,11 +319,10 @@ class PolynomialModel(Cacheless):
         return decisions, squared, cells
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
-        """Return the ``(n, p)`` decision values in LIBSVM's pair order."""
         return self.evaluate(rows, threads=threads)[0]
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return for each row whether the validity bound holds, ``(n,)`` bool.
+        """Decide for which rows the validity bound holds, ``(n,)`` bool.
 
         The bound is that of the lowest order of the row's cell, for the distance from that cell's center
         (:func:`svmfast.certificate.inside_bound`). It always holds for polynomial kernels, for which nothing
@@ -344,7 +341,7 @@ class PolynomialModel(Cacheless):
         return out
 
     def _variables(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the number of each column's variable, from 0; d for columns that are not variables."""
+        """Number each column's variable, from 0; d for columns that are not variables."""
         d = len(self.features)
         at = np.searchsorted(self.features, columns)
         known = at < d
@@ -352,7 +349,7 @@ class PolynomialModel(Cacheless):
         return np.where(known, at, d).astype(np.int32)
 
     def multiply_adds(self, rows: Rows) -> float:
-        """Return the mean number of multiply-adds for a dense row: distances to the centers, and terms."""
+        """Compute the mean number of multiply-adds for a dense row: distances to the centers, and terms."""
         d, cells = self.centers.shape[1], self.n_cells
         terms = np.array([sum(math.comb(d + int(order), int(order)) for order in row) for row in self.orders])
         share = np.bincount(self.cells(rows), minlength=cells) / max(1, len(rows))
@@ -360,7 +357,6 @@ class PolynomialModel(Cacheless):
 
     @cached
     def working_bytes(self) -> int:
-        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
         (cells, d), p = self.centers.shape, self.head.n_functions
         # Offsets of the tuples by degree, the search for the nearest center, a block of dense rows.
         needed: int = 8 * (self.order + 1) * (d + 1) + (d * (16 * cells + 128) if cells > 1 else 0) + 300 * d
@@ -370,11 +366,10 @@ class PolynomialModel(Cacheless):
         return needed + (0 if self.embedded_exact is None else self.embedded_exact.working_bytes)
 
     def with_exact(self, exact: KernelExpansion | None) -> PolynomialModel:
-        """Return this model with the exact one inside, or without any."""
+        """Put the exact model inside, or take it out."""
         return replace(self, embedded_exact=exact)
 
     def to_record(self) -> Record:
-        """Return everything needed to rebuild the model."""
         scalars, arrays = head_fields(self.head)
         return Record(
             self.kind,
@@ -407,7 +402,6 @@ class PolynomialModel(Cacheless):
 
     @classmethod
     def from_record(cls, record: Record) -> PolynomialModel:
-        """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
         scalars, arrays = record.scalars, record.arrays
         bound = scalars.get("validity_bound")
         _expect("validity_bound", bound in (None, UNKNOWN), f"'{bound}'", UNKNOWN)

@@ -29,29 +29,22 @@ class PseudoLandmarks:
     ``poly``: products of two kernel values, c_i(x) c_j(x). ``triangle``: exp(-gamma r^2), where
     r = max_j | ||x - u_j|| - ||v - u_j|| | is a lower bound on the distance of x from a training row v.
 
-    Attributes
-    ----------
-    kind : str
-        ``poly`` or ``triangle``.
-    sizes : (cells,) int64
-        Number of pseudo landmarks of each cell.
-    coef : (p, q) float64
-        One row for each decision function.
-    pairs : (q, 2) int64
-        For ``poly``, the numbers i and j of two landmarks of the cell, from 0. Empty for ``triangle``.
-    distances : (sum over cells of pseudo landmarks times landmarks,) float64
-        For ``triangle``, the distances ||v - u_j|| of each pseudo landmark from its cell's landmarks.
     """
 
+    #: ``poly`` or ``triangle``.
     kind: str
+    #: (cells,) number of pseudo landmarks of each cell.
     sizes: IntArray
+    #: (p, q) one row for each decision function.
     coef: FloatArray
+    #: (q, 2) for ``poly``, the numbers of two landmarks of the cell, from 0; empty for ``triangle``.
     pairs: IntArray
+    #: For ``triangle``, the distances ||v - u_j|| of each pseudo landmark from its cell's landmarks.
     distances: FloatArray
 
     @classmethod
     def none(cls, cells: int, functions: int) -> PseudoLandmarks:
-        """Return empty pseudo landmarks for this number of cells and decision functions."""
+        """Make empty pseudo landmarks for this number of cells and decision functions."""
         return cls(
             "poly",
             np.zeros(cells, np.int64),
@@ -61,7 +54,7 @@ class PseudoLandmarks:
         )
 
     def check(self, sizes: IntArray, functions: int) -> None:
-        """Raise ModelContentError unless the arrays fit cells with `sizes` landmarks, ``(cells,)``."""
+        """Check that the arrays fit cells with `sizes` landmarks, ``(cells,)``."""
         cells, q = len(sizes), self.coef.shape[1]
         if self.kind not in PSEUDO_KINDS:
             raise ModelContentError("pseudo_type", "unknown kind", " or ".join(PSEUDO_KINDS), self.kind)
@@ -87,7 +80,7 @@ class PseudoLandmarks:
             )
 
     def multiply_adds(self, sizes: IntArray, active: IntArray) -> FloatArray:
-        """Return the multiply-adds of each cell's pseudo landmarks, ``(cells,)``.
+        """Compute the multiply-adds of each cell's pseudo landmarks, ``(cells,)``.
 
         Each one takes a product (poly) or `sizes` comparisons (triangle), and `active` coefficients.
         """
@@ -96,7 +89,7 @@ class PseudoLandmarks:
         return operations
 
     def stored(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays under their names in a file."""
+        """List the arrays by their names in a file."""
         arrays: dict[str, NDArray[Any]] = {"pseudo_sizes": self.sizes, "pseudo_coef": self.coef}
         if self.kind == "poly":
             return {**arrays, "pseudo_pair": self.pairs}
@@ -104,7 +97,7 @@ class PseudoLandmarks:
 
     @classmethod
     def from_stored(cls, kind: str, arrays: Mapping[str, NDArray[Any]]) -> PseudoLandmarks:
-        """Return the inverse of :meth:`stored`; raise ModelContentError if parts are missing or excess."""
+        """Undo :meth:`stored`; raise ModelContentError if parts are missing or excess."""
         own, other = ("pseudo_pair", "pseudo_distance")[:: 1 if kind == "poly" else -1]
         for name in ("pseudo_sizes", "pseudo_coef", own):
             if name not in arrays:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmfast.errors import UnsupportedError
-from svmfast.models.base import BoundedModel, Model, bounded
-from svmfast.models.cascade import CascadeModel
-from svmfast.models.certified import bounds_its_error, certifies
+from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import unscaled
 
 
 @dataclass(frozen=True)
@@ -41,8 +38,8 @@ def require(
     tolerance: float | None = None,
 ) -> None:
     """Raise UnsupportedError unless `model`, with `exact` as fallback if given, can answer the request."""
-    model = unscaled(model)
-    if isinstance(model, KernelExpansion) and model.kernel.kind == "precomputed":
+    model = model.unscaled
+    if model.expansion is not None and model.expansion.kernel.kind == "precomputed":
         raise UnsupportedError(
             "prediction with a precomputed kernel needs kernel values instead of features",
             "use svm-predict for such models",
@@ -50,19 +47,19 @@ def require(
     missing = missing_probability(model, exact) if columns.probability else None
     if missing is not None:
         raise missing
-    if columns.bound and not isinstance(model, BoundedModel):
+    if columns.bound and model.validity_bound is None:
         raise UnsupportedError("the model has no validity bound", "only models made by approximate have one")
-    if columns.bound and not bounded(model):
+    if columns.bound and not model.validity_bound:
         raise UnsupportedError(
             "no validity bound is known for a model that was shortened to fit a size",
             "use the certificate instead",
         )
-    if columns.certify and bounds_its_error(model) and not model.is_rigorous:
+    if columns.certify and model.has_error_bound and not model.is_rigorous:
         raise UnsupportedError(
             "the model's errors are assumed, not proven: it has no certificate",
             "predict without a certificate",
         )
-    if columns.certify and exact is None and isinstance(model, KernelExpansion):
+    if columns.certify and exact is None and model.expansion is not None:
         if columns.probability:
             raise UnsupportedError(
                 "a LIBSVM model's probabilities are svm-predict's, digit for digit: they have no certificate",
@@ -75,7 +72,7 @@ def require(
                 "predict without `certify`, or give `tolerance`, the largest error to accept",
             )
         return
-    if (columns.certify and not certifies(model)) or (exact is not None and not bounds_its_error(model)):
+    if (columns.certify and not model.certifies) or (exact is not None and not model.has_error_bound):
         raise UnsupportedError("the model has no certificate", "make it with approximate and a `certificate`")
 
 
@@ -85,11 +82,9 @@ def missing_probability(model: Model, exact: KernelExpansion | None = None) -> U
     Every conversion keeps the exact model's probabilities, except those that fit the exact model's labels
     instead of its decision values.
     """
-    subject, inner = "the model", unscaled(model)
-    model = inner
-    if isinstance(model, CascadeModel):
-        subject, inner = "the fast model of the two", model.fast
-    head, origin = inner.head, getattr(inner, "provenance", {})
+    model = model.unscaled
+    inner = model.fast_part
+    head, subject = inner.head, "the model" if inner is model else "the fast model of the two"
     if not head.has_probability:
         if head.one_vs_rest:
             return UnsupportedError(
@@ -97,13 +92,13 @@ def missing_probability(model: Model, exact: KernelExpansion | None = None) -> U
                 "for pairs of classes",
                 "predict without `probability`, or convert with dcpred, fitting values or pairs",
             )
-        if getattr(inner, "fits_labels", False):
+        if inner.fits_labels:
             return UnsupportedError(
                 f"{subject} was fitted to labels, not to decision values: probabilities of the exact model "
                 "do not apply to it",
                 "predict without `probability`, or convert with dcpred, fitting values",
             )
-        if "source" in origin:
+        if "source" in inner.provenance:
             return UnsupportedError(
                 f"{subject} was converted from one without probabilities",
                 "train that one with `probability`, or predict without",

@@ -19,20 +19,19 @@ from svmfast.models.base import (
     HEAD_SCALARS,
     Array,
     ArrayField,
+    Model,
     Record,
     ScalarField,
     Schema,
     head_fields,
     head_of,
-    one_line,
 )
 from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.sizes import check_sizes, check_starts, check_tree, check_width
 from svmfast.routing import ROUTER_WIDTH, Router, flat_tree
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: The only value of `fitted`; without that field the targets were those of the data, or decision values.
@@ -44,7 +43,7 @@ _DENSE_SHARE = 0.2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RoutedModel(Cacheless):
+class RoutedModel(Cacheless, Model):
     """f_p(z) = sum_i coef_pi K_c(x_i, z) - rho_cp, summed over the landmarks of z's cell c.
 
     The sum includes the cell's pseudo landmarks.
@@ -169,7 +168,7 @@ class RoutedModel(Cacheless):
         rho: FloatArray,
         nr_sv: IntArray | None = None,
     ) -> RoutedModel:
-        """Return a model of one level and one width, with the landmarks and coefficients of each cell."""
+        """Make a model of one level and one width from the landmarks and coefficients of each cell."""
         cells = len(landmarks)
         return cls(
             head=head,
@@ -195,12 +194,8 @@ class RoutedModel(Cacheless):
                 "coef", "coefficients whose sum overflows", "a finite sum of their absolute values"
             )
 
-    def __repr__(self) -> str:
-        return one_line(self)
-
     @property
     def summary(self) -> str:
-        """The part of ``repr`` that is specific to this kind."""
         parts = [f"{self.kernel} kernel", count(self.n_cells, "cell"), count(len(self.landmarks), "landmark")]
         if self.pseudo is not None:
             parts.append(count(int(self.pseudo.sizes.sum()), "pseudo landmark"))
@@ -213,22 +208,14 @@ class RoutedModel(Cacheless):
 
     @property
     def n_features(self) -> int:
-        """Number of columns of the rows that the model was made from."""
         return max(int(self.centers.shape[1]), self.landmarks.n_columns)
 
+    @property
+    def vectors(self) -> Rows:
+        return self.landmarks
+
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
-        """Return the decision values of `rows`.
-
-        Parameters
-        ----------
-        rows : Rows of n rows
-            Columns that the model does not have still count in the kernel's distance.
-        threads : int
-
-        Returns
-        -------
-        (n, p) float64
-        """
+        """Compute the decision values; columns that the model does not have count in distances."""
         if self._cells is not None:
             cell_of = self.route(rows, threads=threads)
             values, doubtful = self._cells.decision_values(cell_of, rows, threads=threads)
@@ -245,11 +232,11 @@ class RoutedModel(Cacheless):
         return out
 
     def route(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
-        """Return the cell of each row, ``(n,)`` int32."""
+        """Find the cell of each row, ``(n,)`` int32."""
         return self._router.route(rows, threads=threads)
 
     def multiply_adds(self, rows: Rows) -> float:
-        """Return the mean number of multiply-adds for a dense row: centers compared, landmarks and sums.
+        """Compute the mean number of multiply-adds for a dense row: centers compared, landmarks and sums.
 
         The papers divide this by d, the multiply-adds of a linear decision function.
         """
@@ -261,7 +248,7 @@ class RoutedModel(Cacheless):
         return float(share @ operations)
 
     def _active_functions(self) -> IntArray:
-        """Return the number of decision functions that are not constant in each cell, ``(cells,)``.
+        """Count the decision functions that are not constant in each cell, ``(cells,)``.
 
         The others, such as those of classes absent from the cell, take no operations.
         """
@@ -278,7 +265,7 @@ class RoutedModel(Cacheless):
         return np.asarray(active.sum(axis=0), dtype=np.int64)
 
     def _cell_values(self, cell: int, rows: Rows, threads: int) -> FloatArray:
-        """Return the decision values of rows of one cell, where the cells are not evaluated together."""
+        """Compute the decision values of rows of one cell, where the cells are not evaluated together."""
         if self.sizes[cell] == 0:
             return np.tile(-self.rho[cell], (len(rows), 1))
         return self._engine(cell).decision_values(rows, threads=threads)
@@ -292,7 +279,6 @@ class RoutedModel(Cacheless):
 
     @cached
     def working_bytes(self) -> int:
-        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
         p, d = self.head.n_functions, self.centers.shape[1]
         siblings = np.ceil(self.children / ROUTER_WIDTH) * ROUTER_WIDTH
         tree = 8.0 * float(siblings[self.children > 1].sum()) * (d + 1) + 64 * len(self.children)
@@ -330,7 +316,7 @@ class RoutedModel(Cacheless):
         return [None] * self.n_cells
 
     def _engine(self, cell: int) -> DecisionEngine:
-        """Return a cell's engine, which is made when the first row is routed to the cell."""
+        """Get a cell's engine, which is made when the first row is routed to the cell."""
         engine = self._engines[cell]
         if engine is None:
             end = int(self.sizes[: cell + 1].sum())
@@ -345,7 +331,6 @@ class RoutedModel(Cacheless):
         return engine
 
     def to_record(self) -> Record:
-        """Return everything needed to rebuild the model."""
         scalars, arrays = head_fields(self.head)
         stored: dict[str, Array] = {
             "children": self.children,
@@ -375,7 +360,6 @@ class RoutedModel(Cacheless):
 
     @classmethod
     def from_record(cls, record: Record) -> RoutedModel:
-        """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
         arrays, d = record.arrays, int(record.scalars["n_features"])
         check_width("n_features", d)
         start, index, value = (arrays[f"landmark_{name}"] for name in ("start", "index", "value"))
@@ -417,7 +401,7 @@ class RoutedModel(Cacheless):
 
 
 def centers_on_the_way(children: IntArray) -> FloatArray:
-    """Return the number of centers with which a row is compared on its way to each cell, ``(cells,)``."""
+    """Count the centers with which a row is compared on its way to each cell, ``(cells,)``."""
     compared: FloatArray = np.zeros(len(children))
     following = 1
     for node, number in enumerate(children):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.models.base import CountedModel, Model, Record, Schema, bounded, one_line, part
-from svmfast.models.certified import bounds_its_error, certifies
+from svmfast.models.base import Model, Record, Schema, part
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.scaling import SCALING_ARRAYS, SCALING_SCALARS, Scaling
@@ -19,7 +18,7 @@ from svmfast.rows import FloatArray, Rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScaledModel:
+class ScaledModel(Model):
     """``model(scaling(row))``.
 
     Attributes
@@ -39,7 +38,7 @@ class ScaledModel:
     """
 
     model: Model
-    scaling: Scaling
+    scaling: Scaling = field()
     own_provenance: Mapping[str, str] | None = None
 
     kind: ClassVar[str] = "scaled"
@@ -52,9 +51,9 @@ class ScaledModel:
     )
 
     def __post_init__(self) -> None:
-        if isinstance(self.model, ScaledModel):
+        if self.model.scaling is not None:
             raise ModelContentError("model", "a model with its own scaling", "one without")
-        if isinstance(self.model, KernelExpansion) and self.model.kernel.kind == "precomputed":
+        if self.model.expansion is not None and self.model.expansion.kernel.kind == "precomputed":
             raise UnsupportedError(
                 "a precomputed kernel has no rows to scale", "scale the rows before computing the kernel"
             )
@@ -66,17 +65,12 @@ class ScaledModel:
             named = replace(self.scaling, class_labels=tuple(map(float, labels)))
             object.__setattr__(self, "scaling", named)
 
-    def __repr__(self) -> str:
-        return one_line(self)
-
     @property
     def summary(self) -> str:
-        """The part of ``repr`` that is specific to this kind."""
         return f"{self.scaling.summary}, {part('before a', self.model)}"
 
     @property
     def head(self) -> Head:
-        """The model's head."""
         return self.model.head
 
     @property
@@ -85,73 +79,57 @@ class ScaledModel:
         return len(self.scaling) if self.scaling.ranges else max(len(self.scaling), self.model.n_features)
 
     @property
-    def provenance(self) -> Mapping[str, str]:
-        """The model's origin, as recorded in its file."""
-        own: Mapping[str, str] = getattr(self.model, "provenance", None) or self.own_provenance or {}
-        return own
+    def unscaled(self) -> Model:
+        return self.model
 
-    def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
-        """Return the model's decision values for the scaled rows, ``(n, p)``."""
-        return _joined([self.model.decision_values(few, threads=threads) for few in self.scaling.parts(rows)])
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        return self.model.provenance or self.own_provenance or {}
 
     @property
     def has_error_bound(self) -> bool:
-        """Whether the model has bounds, proven or assumed, on the error of its decision values."""
-        return bounds_its_error(self.model)
+        return self.model.has_error_bound
 
     @property
     def is_rigorous(self) -> bool:
-        """Whether these bounds are proven."""
-        return certifies(self.model)
+        return self.model.is_rigorous
 
     @property
     def embedded_exact(self) -> KernelExpansion | None:
-        """The exact model embedded in the same file; it takes scaled rows."""
-        return self.model.embedded_exact if bounds_its_error(self.model) else None
-
-    def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return decision values and bounds for the scaled rows, both ``(n, p)``."""
-        if not bounds_its_error(self.model):
-            raise UnsupportedError("the model has no certificate", "convert again, with a `certificate`")
-        model = self.model
-        values, bounds = zip(
-            *(model.certified_values(few, threads=threads) for few in self.scaling.parts(rows)), strict=True
-        )
-        return _joined(values), _joined(bounds)
+        return self.model.embedded_exact if self.has_error_bound else None
 
     @property
-    def has_validity_bound(self) -> bool:
-        """Whether the model's validity bound is known."""
-        return bounded(self.model)
+    def validity_bound(self) -> bool | None:
+        return self.model.validity_bound
+
+    def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
+        """Compute the model's decision values for the scaled rows, ``(n, p)``."""
+        return _joined([self.model.decision_values(few, threads=threads) for few in self.scaling.parts(rows)])
+
+    def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Compute decision values and bounds for the scaled rows, both ``(n, p)``."""
+        found = [self.model.certified_values(few, threads=threads) for few in self.scaling.parts(rows)]
+        return _joined([values for values, _ in found]), _joined([bounds for _, bounds in found])
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return for each row whether it lies inside the model's validity bound; ``(n,)`` bool."""
-        if not bounded(self.model):
-            raise UnsupportedError(
-                "the model has no validity bound", "only models made by approximate have one"
-            )
-        model = self.model
-        return _joined([model.inside_bound(few) for few in self.scaling.parts(rows)])
+        """Decide which rows lie inside the model's validity bound; ``(n,)`` bool."""
+        return _joined([self.model.inside_bound(few) for few in self.scaling.parts(rows)])
 
     def multiply_adds(self, rows: Rows) -> float:
-        """Return the mean number of multiply-adds for a row, including one for the scaling of each column."""
-        inner: Any = self.model
-        return mean_work(inner, rows, self.scaling) + len(self.scaling)
+        """Compute the mean number of multiply-adds for a row, and one for the scaling of each column."""
+        return mean_work(self.model, rows, self.scaling) + len(self.scaling)
 
     @property
     def working_bytes(self) -> int:
-        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
         # For each column, the two ends of its range, and its scaled zero as computed and as read back.
         return self.model.working_bytes + 40 * len(self.scaling)
 
     def to_record(self) -> Record:
-        """Return everything needed to rebuild the model."""
         scalars, arrays = self.scaling.stored()
         return Record(self.kind, dict(self.own_provenance or {}), scalars, arrays, {"model": self.model})
 
     @classmethod
     def from_record(cls, record: Record) -> ScaledModel:
-        """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
         if "model" not in record.embedded:
             raise ModelContentError("model", "no embedded model", "one for scaled rows")
         scaling = Scaling.from_stored(record.scalars, record.arrays)
@@ -165,24 +143,8 @@ def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def scaling_of(model: Model) -> Scaling | None:
-    """Return the scaling that a model carries, if any."""
-    return model.scaling if isinstance(model, ScaledModel) else None
-
-
-def names_of_labels(model: Model) -> dict[float, str] | None:
-    """Return the name of each label, or None if the model's classes have no names."""
-    scaling = scaling_of(model)
-    return None if scaling is None else scaling.names_of_labels
-
-
-def unscaled(model: Model) -> Model:
-    """Return the model that takes scaled rows: the one inside a ScaledModel, or `model` itself."""
-    return model.model if isinstance(model, ScaledModel) else model
-
-
-def mean_work(model: CountedModel, rows: Rows, scaling: Scaling | None) -> float:
-    """Return the mean number of multiply-adds of a model for a row, after `scaling`, which is not counted."""
+def mean_work(model: Model, rows: Rows, scaling: Scaling | None) -> float:
+    """Compute a model's mean number of multiply-adds for a row, after `scaling`, which is not counted."""
     if scaling is None:
         return model.multiply_adds(rows)
     found = [(len(few), float(model.multiply_adds(few))) for few in scaling.parts(rows)]
@@ -191,7 +153,7 @@ def mean_work(model: CountedModel, rows: Rows, scaling: Scaling | None) -> float
 
 
 def with_scaling(model: Model, scaling: Scaling | None) -> Model:
-    """Return `model` with `scaling` in front of it, or `model` itself if `scaling` is None."""
+    """Put `scaling` in front of `model`; None changes nothing."""
     if scaling is None:
         return model
     labels = model.head.labels

@@ -17,7 +17,7 @@ IntArray = NDArray[np.int64]
 
 
 def total_of(counts: NDArray[Any]) -> int:
-    """Return the sum of integers as a Python int, without overflow."""
+    """Sum integers to a Python int, without overflow."""
     if not counts.size:
         return 0
     largest = max(abs(int(counts.max())), abs(int(counts.min())))
@@ -27,24 +27,9 @@ def total_of(counts: NDArray[Any]) -> int:
 
 
 def check_sizes(name: str, sizes: IntArray, count: int, total: int, of: str) -> None:
-    """Check the sizes of consecutive parts.
+    """Check that `sizes` are `count` numbers from 0 to `total` whose sum is `total`.
 
-    Parameters
-    ----------
-    name : str
-        The name of the sizes in the file.
-    sizes : int64 array
-    count : int
-        The number of parts that there must be.
-    total : int
-        The required sum.
-    of : str
-        What the parts are, for the message.
-
-    Raises
-    ------
-    ModelContentError
-        `sizes` are not `count` numbers from 0 to `total` whose sum is `total`.
+    `name` is the name of the sizes in the file, `of` says what the parts are.
     """
     what, expected = f"not the sizes of the {of}", f"{count} numbers from 0 that sum to {total}"
     if sizes.shape != (count,):
@@ -57,21 +42,7 @@ def check_sizes(name: str, sizes: IntArray, count: int, total: int, of: str) -> 
 
 
 def check_starts(name: str, starts: IntArray, total: int, of: str) -> None:
-    """Check the starts of consecutive parts, and the end of the last one.
-
-    Parameters
-    ----------
-    name, of : str
-        As for :func:`check_sizes`.
-    starts : (parts + 1,) int64
-    total : int
-        The required last element.
-
-    Raises
-    ------
-    ModelContentError
-        `starts` do not ascend from 0 to `total`.
-    """
+    """Check that the starts of consecutive parts, and the end of the last one, ascend from 0 to `total`."""
     what, expected = f"not the starts of the {of}", f"ascending numbers from 0 to {total}"
     outside = starts[(starts < 0) | (starts > total)]
     if len(outside):
@@ -81,13 +52,7 @@ def check_starts(name: str, starts: IntArray, total: int, of: str) -> None:
 
 
 def check_tree(name: str, children: IntArray) -> None:
-    """Check the number of children of each node of a tree, in breadth-first order with node 0 as the root.
-
-    Raises
-    ------
-    ModelContentError
-        The counts do not describe a tree, or a node comes before its parent.
-    """
+    """Check that the counts of each node's children, breadth first from the root, describe a tree."""
     n = len(children)
     what, expected = "not the counts of a tree", "counts of children, breadth first"
     outside = children[(children < 0) | (children >= max(n, 1))]

@@ -22,7 +22,7 @@ from svmfast.importers.machines import are_boolean, labels_of
 from svmfast.models.answer import Answer
 from svmfast.models.base import Model
 from svmfast.models.head import Head
-from svmfast.models.scaled import scaling_of, with_scaling
+from svmfast.models.scaled import with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows, as_rows
 from svmfast.threads import usable_cores
@@ -118,7 +118,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
     def _named(self, model: Model) -> Model:
         """Add the names of classes that are not integers, and those of features, to a model."""
         names = labels_of(self.classes_)[1]
-        if names is None or scaling_of(model) is not None:
+        if names is None or model.scaling is not None:
             return model
         # A model has its own order of classes.
         labels = model.head.labels

@@ -21,7 +21,7 @@ from svmfast.methods.registry import method as method_named
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import scaling_of, unscaled, with_scaling
+from svmfast.models.scaled import with_scaling
 from svmfast.options import MEMORY
 from svmfast.rows import Rows
 from svmfast.score import values_differing_percent
@@ -132,8 +132,7 @@ class _Conversion:
 
     def cost(self, model: Model) -> float:
         """Multiply-adds per row; for a cascade, those of its fast half."""
-        inner: Any = getattr(model, "fast", model)
-        return float(inner.multiply_adds(self.rows[:1000]))
+        return float(model.fast_part.multiply_adds(self.rows[:1000]))
 
     def fits(self, model: Model) -> bool:
         """Whether a model's file is as small as required."""
@@ -177,7 +176,7 @@ def convert(
     if options and method in ("auto", "exact"):
         raise ValueError(f"method_options need a method; method is '{method}'")
     options = options or {}
-    scaling, inner = scaling_of(exact), unscaled(exact)
+    scaling, inner = exact.scaling, exact.unscaled
     if not isinstance(inner, KernelExpansion):
         raise UnsupportedError(f"{inner.kind} is converted already", "give the exact machine")
     if scaling is not None:  # the scaled rows are divided into parts, which are copies

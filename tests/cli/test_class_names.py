@@ -21,7 +21,7 @@ from svmfast.errors import OptionError
 from svmfast.formats.detect import load_model, save_model
 from svmfast.models.base import Model
 from svmfast.models.head import Head
-from svmfast.models.scaled import ScaledModel, names_of_labels, with_scaling
+from svmfast.models.scaled import ScaledModel, with_scaling
 from svmfast.models.scaling import Scaling
 
 FRAME = load_iris(as_frame=True).data
@@ -278,8 +278,8 @@ def test_names_of_another_model_belong_to_its_labels(flowers: tuple[Path, Path])
         head = Head(inner.head.svm_type, np.array(labels))
         return with_scaling(replace(inner, head=head), scaling)  # type: ignore[type-var]
 
-    assert names_of_labels(other(2, 0, 1)) == {2: "virginica", 0: "setosa", 1: "versicolor"}
-    assert names_of_labels(other(2, 0, 7)) is None
+    assert other(2, 0, 1).names_of_labels == {2: "virginica", 0: "setosa", 1: "versicolor"}
+    assert other(2, 0, 7).names_of_labels is None
 
 
 def test_info_lists_class_names_and_the_command_for_libsvms_text(

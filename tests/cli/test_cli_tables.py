@@ -16,7 +16,6 @@ from pyarrow import csv, feather, parquet
 import svmfast as package
 from svmfast.errors import OptionError
 from svmfast.formats.detect import model_bytes
-from svmfast.models.scaled import scaling_of, unscaled
 
 EXACT = model("photos_c_rbf")
 
@@ -57,11 +56,11 @@ def result(path: Path, *, names: bool) -> list[bytes] | None:
     if not text.startswith((b"svmfast-model", b"svm_type")):
         return [text]
     made = package.load_model(path)
-    scaling = scaling_of(made)
+    scaling = made.scaling
     if scaling is not None and names:
         scaling = replace(scaling, feature_names=None)
     kept = [] if scaling is None or scaling.is_identity else [scaling.digest().encode()]
-    return [*kept, model_bytes(unscaled(made))]
+    return [*kept, model_bytes(made.unscaled)]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from svmfast.formats.detect import load_model, model_bytes, open_model
 from svmfast.formats.ranges import read_ranges
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.registry import methods
-from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
+from svmfast.models.scaled import ScaledModel
 
 RANGES = data("iris.ranges")
 RAW = {"TRAIN": data("iris.train"), "TEST": data("iris.test")}
@@ -90,7 +90,7 @@ def test_predictions_are_those_of_scaled_rows(
     more: tuple[str, ...], exact: Path, fast: Path, tmp_path: Path
 ) -> None:
     inner = tmp_path / "inner"
-    inner.write_bytes(model_bytes(unscaled(load_model(fast))))
+    inner.write_bytes(model_bytes(load_model(fast).unscaled))
     expected = svmfast("predict", SCALED["TEST"], inner, *more)
     found = svmfast("predict", RAW["TEST"], fast, *more)
     assert (found.returncode, found.stdout, found.stderr) == (0, expected.stdout, expected.stderr)
@@ -120,7 +120,7 @@ def test_the_exact_model_may_have_the_scaling_or_not(exact: Path, fast: Path, tm
 
 def test_bound_check_and_info_see_scaled_rows(fast: Path, tmp_path: Path) -> None:
     inner = tmp_path / "inner"
-    inner.write_bytes(model_bytes(unscaled(load_model(fast))))
+    inner.write_bytes(model_bytes(load_model(fast).unscaled))
     ours = json.loads(svmfast("bound-check", RAW["TEST"], "--model", fast, "--json").stdout)
     theirs = json.loads(svmfast("bound-check", SCALED["TEST"], "--model", inner, "--json").stdout)
     for key in ("certified", "inside", "own", "rows"):
@@ -197,7 +197,7 @@ def test_frontier_makes_models_that_take_raw_rows(exact: Path, tmp_path: Path) -
         assert made
         assert all("--scale" in one["command"] for one in made)
         loaded = load_model(out / "recommended")
-        assert scaling_of(loaded) is not None
+        assert loaded.scaling is not None
         again = svmfast("predict", RAW["TEST"], out / "recommended")
         assert again.returncode == 0
         assert b"on different scales" not in done.stderr + again.stderr
@@ -274,7 +274,7 @@ def test_from_python(exact: Path) -> None:
     compared = package.compare({"exact": ScaledModel(load_model(exact), scaling), "fast": model}, raw)
     assert compared.models[1].labels_differing == 0
     trained = package.linear(raw.rows, raw.labels, scale=os.fspath(RANGES)).model
-    assert scaling_of(trained) is not None
+    assert trained.scaling is not None
     with pytest.raises(OptionError, match="has a different scaling from `scale`"):
         package.predict(model, raw, scale=package.Scaling(np.zeros(4), np.ones(4)))
     # The scaling of one model can be used for others.

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 import svmfast as package
 from svmfast.errors import OptionError
 from svmfast.formats.detect import load_model
-from svmfast.models.scaled import ScaledModel, names_of_labels, scaling_of
+from svmfast.models.scaled import ScaledModel
 
 IRIS = load_iris(as_frame=True)
 FRAME = IRIS.data
@@ -63,7 +63,7 @@ def test_every_training_command_keeps_the_names(command: str, rows: dict[str, Pa
         made[kind] = (tmp_path / kind).read_bytes()
     assert len(set(made.values())) == 1
     model = load_model(tmp_path / "csv")
-    assert names_of_labels(model) == {0.0: "setosa", 1.0: "versicolor", 2.0: "virginica"}
+    assert model.names_of_labels == {0.0: "setosa", 1.0: "versicolor", 2.0: "virginica"}
     found = []
     for name in ("parquet", "reversed"):
         out = tmp_path / f"{name}.csv"
@@ -113,7 +113,7 @@ def test_a_range_file_gets_the_names(rows: dict[str, Path], tmp_path: Path) -> N
     done = svmfast("train", "--scale", tmp_path / "range", rows["csv"], tmp_path / "model")
     assert done.returncode == 0, done.stderr
     assert b"LIBSVM's format" not in done.stderr  # it could not hold the scaling either
-    scaling = scaling_of(load_model(tmp_path / "model"))
+    scaling = load_model(tmp_path / "model").scaling
     assert scaling is not None
     assert scaling.feature_names == tuple(FRAME.columns)
     answers = [svmfast("predict", rows[name], tmp_path / "model", "-") for name in ("csv", "reversed")]
@@ -133,7 +133,7 @@ def test_rows_beyond_memory_have_the_same_labels(memory: str, tmp_path: Path) ->
     place = tmp_path / "model"
     done = svmfast("budget-train", tmp_path / "rows.parquet", "--memory", memory, "-B", "10", "-o", place)
     assert done.returncode == 0, done.stderr
-    assert names_of_labels(load_model(place)) == {0.0: "later", 1.0: "no", 2.0: "yes"}
+    assert load_model(place).names_of_labels == {0.0: "later", 1.0: "no", 2.0: "yes"}
     answer = package.predict(place, both.drop_columns("label"))
     assert answer.names is not None
     assert np.mean(np.asarray(answer.names) == words) > 0.9
@@ -176,8 +176,8 @@ def test_labels_that_a_conversion_ignores_may_be_names(rows: dict[str, Path], tm
         done = svmfast(command, rows["reversed"], *words)
         assert done.returncode == 0, done.stderr
         model = load_model(tmp_path / command)
-        assert names_of_labels(model) is None  # those of the rows are not the exact model's
-        scaling = scaling_of(model)
+        assert model.names_of_labels is None  # those of the rows are not the exact model's
+        scaling = model.scaling
         assert scaling is not None
         assert scaling.feature_names == tuple(FRAME.columns)
 
@@ -212,10 +212,10 @@ def test_from_python(tmp_path: Path) -> None:
 
 def test_arrays_have_no_names() -> None:
     model = package.train(FRAME.to_numpy(), IRIS.target).model
-    assert scaling_of(model) is None
+    assert model.scaling is None
     named = package.train(FRAME.to_numpy(), SPECIES).model
-    assert scaling_of(named).feature_names is None
-    assert set(names_of_labels(named).values()) == set(SPECIES)
+    assert named.scaling.feature_names is None
+    assert set(named.names_of_labels.values()) == set(SPECIES)
 
 
 def test_budget_trains_text_is_unchanged(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_the_column_of_labels_is_kept(tmp_path: Path) -> None:
     words = ("--label", "species", "--exclude", "id")
     done = svmfast("train", "-q", *words, tmp_path / "rows.csv", tmp_path / "model")
     assert done.returncode == 0, done.stderr
-    scaling = scaling_of(load_model(tmp_path / "model"))
+    scaling = load_model(tmp_path / "model").scaling
     assert scaling is not None
     assert (scaling.label_column, scaling.feature_names) == ("species", tuple(FRAME.columns))
     assert b'\nlabel_column ["species"]\n' in (tmp_path / "model").read_bytes()
@@ -248,7 +248,7 @@ def test_the_column_of_labels_is_kept(tmp_path: Path) -> None:
     assert b"Accuracy = 9" in done.stderr + done.stdout
     words = ("compress", tmp_path / "model", "--sv", "9", "--data", tmp_path / "rows.csv")
     assert svmfast(*words, "-q", "-o", tmp_path / "fast").returncode == 0
-    assert scaling_of(load_model(tmp_path / "fast")).label_column == "species"  # type: ignore[union-attr]
+    assert load_model(tmp_path / "fast").scaling.label_column == "species"  # type: ignore[union-attr]
     done = svmfast(
         "predict", "--unlabelled", tmp_path / "new.csv", tmp_path / "fast", tmp_path / "new.out.csv"
     )

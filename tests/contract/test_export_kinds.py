@@ -20,7 +20,6 @@ from svmfast.errors import UnsupportedError
 from svmfast.exports.computation import DESCRIBED, computation_of
 from svmfast.exports.languages import LANGUAGES
 from svmfast.models.base import KINDS, Model
-from svmfast.models.scaled import unscaled
 from svmfast.rows import as_rows
 
 #: Kinds and examples that have no such form, and the message.
@@ -96,7 +95,7 @@ def test_every_language_has_the_models_answers_or_a_reason(
     name: str, language: str, precision: str, tmp_path: Path
 ) -> None:
     model = made(name)
-    reason = REASONS.get(name, REASONS.get(unscaled(model).kind))
+    reason = REASONS.get(name, REASONS.get(model.unscaled.kind))
     if reason is not None:
         with pytest.raises(UnsupportedError, match=reason):
             svmfast.export(model, language)

@@ -10,7 +10,7 @@ from model_examples import EXAMPLES, NAMES, rows_for
 
 from svmfast import errors
 from svmfast.formats.detect import load_model, model_bytes, open_model
-from svmfast.models.base import KINDS, Model, model_class, summary_of
+from svmfast.models.base import KINDS, Model, model_class
 from svmfast.models.scaling import Scaling
 
 
@@ -42,7 +42,7 @@ def test_a_repr_is_one_informative_line(name: str, models: dict[str, Model]) -> 
     for name in ("model", "exact", "fast"):
         inner = getattr(model, name, None)
         if inner is not None:
-            assert f"{inner.kind} model ({summary_of(inner)})" in text
+            assert f"{inner.kind} model ({inner.summary})" in text
 
 
 def test_a_repr_says_what_its_kind_has(models: dict[str, Model]) -> None:

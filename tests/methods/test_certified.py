@@ -15,6 +15,7 @@ from svmfast.certificate import pairs_in_doubt
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.kernels import Kernel
 from svmfast.models.answer import answer
+from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows, check_exact, fall_back
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -86,7 +87,7 @@ def test_tolerance() -> None:
     assert certified_rows(one_class, values, bounds, tolerance=0.2).tolist() == [False, False]
 
 
-class Tent:
+class Tent(Model):
     """A certified model in one dimension: the exact value with a known error, bounded row by row."""
 
     kind = "tent"
@@ -201,7 +202,7 @@ def test_fallback_of_pairs_gives_the_exact_labels(classes: int) -> None:
     certified = certified_rows(exact.head, decisions, bounds)
     assert 0 < certified.sum() < 600
 
-    class Noisy:
+    class Noisy(Model):
         kind, head, n_features = "noisy", exact.head, exact.n_features
         has_error_bound, is_rigorous, embedded_exact = True, True, None
 

@@ -31,7 +31,7 @@ EXACT_TEXT = (ROOT / "fixtures" / "models" / "tie_one_class.model").read_bytes()
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(base.Model):
     """A kind that uses everything a container can hold."""
 
     head: Head

@@ -17,7 +17,6 @@ from sklearn.svm import SVC
 
 import svmfast
 from svmfast.errors import OptionError, SvmfastError, TableError
-from svmfast.models.scaled import scaling_of
 
 RNG = np.random.default_rng(3)
 WHOLE = RNG.normal(size=(90, 3)) * [1, 2, 0.5] + [0, 5, 1]
@@ -51,7 +50,7 @@ def test_training_replaces_missing_values_and_keeps_how(
         svmfast.train(given, labels, **TRAIN)
     model = svmfast.train(given, labels, **TRAIN, missing=how).model
     assert model is not None
-    scaling = scaling_of(model)
+    scaling = model.scaling
     assert scaling is not None
     assert scaling.missing is not None
     np.testing.assert_allclose(scaling.missing, values, rtol=1e-14)
@@ -92,7 +91,7 @@ def test_ranges_and_models_made_from_a_model(tmp_path: Path) -> None:
     ):
         done = program(*words)
         assert done.returncode == 0, done.stderr
-    kept = [scaling_of(svmfast.load_model(tmp_path / name)).missing for name in ("model", "fast")]  # type: ignore[union-attr]
+    kept = [svmfast.load_model(tmp_path / name).scaling.missing for name in ("model", "fast")]  # type: ignore[union-attr]
     assert np.array_equal(*kept)
     low = [float(line.split()[1]) for line in ranges.read_text().splitlines()[2:]]
     np.testing.assert_allclose(low, np.nanmin(HOLES, axis=0), rtol=1e-14)

@@ -15,7 +15,7 @@ from single_problems import Problem
 import svmfast
 from svmfast.errors import UnsupportedError
 from svmfast.formats.ranges import read_ranges
-from svmfast.models.certified import rounded_values
+from svmfast.models.certified import Proven, first_proven
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
@@ -29,6 +29,13 @@ def expansion(problem: Problem, classes: int) -> KernelExpansion:
     return KernelExpansion(
         head, problem.kernel, Rows.from_dense(problem.sv), problem.coef, problem.rho, sizes
     )
+
+
+def rounded_values(
+    model: KernelExpansion, rows: Rows, *, tolerance: float | None = None, single_precision: bool = True
+) -> Proven:
+    attempts = model.attempts(tolerance=tolerance, single_precision=single_precision, threads=1)
+    return first_proven(model.head, rows, attempts, tolerance)
 
 
 @pytest.mark.parametrize("single", [True, False])
@@ -198,16 +205,17 @@ def test_single_precision_is_not_tried_where_it_does_not_meet_the_tolerance(
     problem = Problem(1, 150, 9, 1, 0.1, 1.0, 1.0, True)
     made, rows = expansion(problem, 1), Rows.from_dense(problem.test)
     sample = made.sv.take(np.arange(0, 150, 3))
-    limit = float(np.sort(made.bounded_values(sample, single_precision=True)[1][:, 0])[len(sample) // 4])
+    limit = float(np.sort(made._single(sample)[1][:, 0])[len(sample) // 4])
     below, above = replace(made), replace(made)
+    original = {name: getattr(KernelExpansion, name) for name in ("_single", "_double")}
     asked = []
-    original = KernelExpansion.bounded_values
+    for name in ("_single", "_double"):
 
-    def counted(self: KernelExpansion, *args: Any, single_precision: bool = False, **kw: Any) -> Any:
-        asked.append(single_precision)
-        return original(self, *args, single_precision=single_precision, **kw)
+        def counted(self: KernelExpansion, *args: Any, name: str = name, **kw: Any) -> Any:
+            asked.append(name == "_single")
+            return original[name](self, *args, **kw)
 
-    monkeypatch.setattr(KernelExpansion, "bounded_values", counted)
+        monkeypatch.setattr(KernelExpansion, name, counted)
     assert not rounded_values(below, rows, tolerance=limit * 0.999).single.any()
     assert asked == [True, False]  # the sample, then double precision
     tight = rounded_values(above, rows, tolerance=limit * 1.001)

@@ -20,7 +20,7 @@ from svmfast.formats.detect import load_model, model_bytes, open_model
 from svmfast.models.base import Record
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import ScaledModel, scaling_of, unscaled, with_scaling
+from svmfast.models.scaled import ScaledModel, with_scaling
 from svmfast.models.scaling import Scaling, TargetRange
 from svmfast.rows import Rows
 
@@ -276,7 +276,7 @@ def test_a_scaling_may_wrap_a_cascade_and_be_inside_nothing() -> None:
     assert isinstance(exact, KernelExpansion)
     around = scaled(CascadeModel(exact, exact, 0.5))
     text = model_bytes(around)
-    assert isinstance(unscaled(load_model(text)), CascadeModel)
+    assert isinstance(load_model(text).unscaled, CascadeModel)
     inside = CascadeModel(scaled(), exact, 0.5)
     with pytest.raises(errors.ModelFormatError, match="a model with embedded models inside another model"):
         load_model(model_bytes(inside))
@@ -289,7 +289,7 @@ def test_the_file_of_a_scaled_libsvm_model_holds_libsvms_text() -> None:
     assert model_bytes(load_model(IRIS)) in text
     loaded = open_model(text)
     assert loaded.provenance == {"method": "compress"}
-    scaling = scaling_of(loaded.model)
+    scaling = loaded.model.scaling
     assert scaling is not None
     assert scaling.same_map(model.scaling)
 

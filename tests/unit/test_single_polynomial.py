@@ -17,7 +17,7 @@ from instruction_sets import printed_on
 from random_models import exact_sums, random_model
 
 from svmfast.models.answer import answer
-from svmfast.models.certified import certified_labels, certified_rows
+from svmfast.models.certified import certified_rows, first_proven
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
 
@@ -77,7 +77,8 @@ def assert_labels_agree(model: PolynomialModel, rows: Rows) -> float:
     """Compare with double precision; return the share of rows that single precision proves."""
     values, bounds = model.certified_values(rows)
     certified, label = certified_rows(model.head, values, bounds), model.head.predict(values)
-    found = certified_labels(model, rows, threads=2)
+    attempts = model.attempts(tolerance=None, single_precision=True, threads=2)
+    found = first_proven(model.head, rows, attempts)
     assert found.certified.tolist() == certified.tolist()
     assert model.head.predict(found.values)[certified].tolist() == label[certified].tolist()
     assert (found.bounds[found.single] >= bounds[found.single]).all()

@@ -270,8 +270,8 @@ MOST_SIZED_CELLS, SHORT_NUMBER = 1024, 8
 def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcome:
     """Expand `model`; the outcome has no model if the exact model is the better choice."""
     source, data = inputs.model("model"), inputs["data"]
-    model = source.model
-    assert isinstance(model, KernelExpansion), "the declaration says so"
+    model = source.model.expansion
+    assert model is not None, "the declaration says so"
     if options.tolerance is not None and not model.head.is_regression:
         raise OptionError(
             f"`tolerance` is for regression; for a {model.head.svm_type} model, labels are certified"

@@ -27,7 +27,7 @@ from svmfast.methods.cascade.threshold import BoolArray, Chosen, Evaluated, IntA
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
 from svmfast.methods.given import ALONE, Race, Setting
 from svmfast.models.answer import answer
-from svmfast.models.base import CountedModel, Model
+from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import label_margins
 from svmfast.models.expansion import KernelExpansion
@@ -78,14 +78,13 @@ def join(
     or models that do not answer the same question.
     """
     options, race, threads = options or CascadeOptions(), setting.race, setting.threads
-    if isinstance(fast, CascadeModel):
-        fast = fast.fast
+    fast = fast.fast_part
     CascadeModel(fast, exact, 0.0)  # refuses models that do not match
     group, different = _groups(rows, scaling, options)
     found, of_fast, of_exact = _evaluate(fast, exact, rows, scaling, group, labels, setting)
     if options.per_class:
         found = _by_class(found, of_exact.labels, _class_labels(exact.head), options)
-    operations = mean_work(fast, rows, scaling) if isinstance(fast, CountedModel) else None
+    operations = mean_work(fast, rows, scaling)
     operations_exact = mean_work(exact, rows, scaling)
     # They answer support vectors: timing the deciding rows would bias the choice.
     speed = None if race is None else _speed(fast, exact, exact.sv, race, threads)

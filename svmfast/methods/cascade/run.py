@@ -15,7 +15,6 @@ from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import Joining
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
-from svmfast.models.expansion import KernelExpansion
 from svmfast.models.requirements import missing_probability
 from svmfast.values import Share
 
@@ -32,16 +31,17 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
     If the fast one keeps the limit alone, it is the result.
     """
     fast, exact, data = inputs.model("fast"), inputs.model("exact"), inputs.rows("data")
-    assert isinstance(exact.model, KernelExpansion), "the declaration says so"
+    exact_model = exact.model.expansion
+    assert exact_model is not None, "the declaration says so"
     if fast.identity == exact.identity:
         raise OptionError("`fast` is `exact` itself; expected a faster model")
-    if exact.model.head.has_probability and (missing := missing_probability(fast.model, exact.model)):
+    if exact_model.head.has_probability and (missing := missing_probability(fast.model, exact_model)):
         setting.warn(
             f"the result will have no probabilities, though {exact.name} has: {fast.name}: {missing.what}"
         )
     model, report = join(
         fast.model,
-        exact.model,
+        exact_model,
         data.rows,
         options,
         replace(setting, race=None) if options.force else setting,

@@ -9,7 +9,8 @@ from svmfast.models.expansion import KernelExpansion
 
 def kernel_width(columns: int, exact: Model | None, kind: str) -> float:
     """Return gamma of a kernel: that of the model to convert, or LIBSVM's default 1/(number of features)."""
-    if not isinstance(exact, KernelExpansion):
+    exact = None if exact is None else exact.expansion
+    if exact is None:
         return 1.0 / max(1, columns)
     if exact.kernel.kind != kind:
         raise OptionError(

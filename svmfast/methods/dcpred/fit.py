@@ -112,8 +112,10 @@ def fit_exact(
         keys = row_keys(rows)
         aside = rows_aside(keys, None, (options.seed, 13), copies_agree=True)
         inside, vectors, trained_on = rows.take(aside.fitted), None, False
-        if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
-            inside, vectors, trained_on = _with_vectors(inside, exact, keys, {keys[i] for i in aside.held})
+        expansion = exact.expansion
+        if expansion is not None and expansion.kernel.kind == "rbf":
+            held = {keys[i] for i in aside.held}
+            inside, vectors, trained_on = _with_vectors(inside, expansion, keys, held)
         values = exact.decision_values(inside, threads=threads)
         if task == "values":
             problem = Problem(inside, values, head, task)

@@ -20,7 +20,6 @@ from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import of_statement
 from svmfast.methods.given import Setting
 from svmfast.models.base import Model
-from svmfast.models.expansion import KernelExpansion
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import Rows
 
@@ -48,11 +47,12 @@ def fit_pairs(
     """
     if options.max_operations is not None:
         options = replace(options, landmarks=_affordable(exact, rows, options.max_operations))
-    if not isinstance(exact, KernelExpansion) or exact.nr_sv is None or exact.kernel.kind != "rbf":
+    made = exact.expansion
+    if made is None or made.nr_sv is None or made.kernel.kind != "rbf":
         raise OptionError("`fit` pairs is for LIBSVM models with the rbf kernel")
+    exact = made
     if exact.head.n_classes < 3:
         raise OptionError("`fit` pairs is for three or more classes; for two, use `fit` values")
-    made: KernelExpansion = exact
     held = None
     if options.landmarks < len(exact.sv):
         how = CompressOptions(

@@ -27,7 +27,6 @@ from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.methods.nystrom.options import NystromOptions
 from svmfast.methods.nystrom.report import NystromReport
-from svmfast.models.expansion import KernelExpansion
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import values_differing_percent
@@ -50,8 +49,8 @@ def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
     data, source = inputs.rows("data"), inputs["exact"]
     rows, gamma = data.rows, options.gamma or 1.0 / max(1, data.rows.n_columns)
     if source is not None:
-        exact = source.model
-        assert isinstance(exact, KernelExpansion), "the declaration requires it"
+        exact = source.model.expansion
+        assert exact is not None, "the declaration requires it"
         if options.gamma is None:
             if exact.kernel.kind != "rbf":
                 raise OptionError(f"the exact model's kernel is {exact.kernel.kind}; give `gamma`")
