@@ -6,9 +6,9 @@ from svmfast.import_path import leave_out_current_folder
 def console() -> None:
     """Run the program as its own process; it does not return."""
     leave_out_current_folder()
-    from svmfast.cli import main
+    from svmfast.cli import plain
 
-    main.console()
+    plain.console()
 
 
 if __name__ == "__main__":

@@ -14,8 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.display import count, shown
+from svmfast.display import count
 from svmfast.figures import Figures, computed, figure
+from svmfast.prediction_words import MAX_LINES as MAX_LINES
+from svmfast.prediction_words import MIN_ROWS as MIN_ROWS
+from svmfast.prediction_words import class_word as class_word
+from svmfast.prediction_words import neglected_lines as neglected_lines
+from svmfast.prediction_words import shown_label as shown_label
 
 FloatArray = NDArray[np.float64]
 
@@ -23,16 +28,8 @@ FloatArray = NDArray[np.float64]
 MAX_CLASSES = 1000
 #: Maximum number of classes of a confusion table.
 MAX_CONFUSED = 10
-#: Minimum rows of a class whose recall is compared with the accuracy; maximum number of lines about such
-#: classes.
-MIN_ROWS, MAX_LINES = 5, 5
 #: A conversion loses a class if less than this percentage of its rows keep their label, of at least so many.
 LOST, LOST_ROWS = 50.0, 2
-
-
-def shown_label(label: float) -> float | int:
-    """A label, as an int if its value is an integer."""
-    return int(label) if float(label).is_integer() else label
 
 
 @dataclass(frozen=True)
@@ -269,12 +266,6 @@ class KeptLabels(Figures):
         ]
 
 
-def class_word(label: float, names: Mapping[float, str] | None = None) -> str:
-    """Return the word for a class in messages: the quoted name of its label if it has one, else the label."""
-    name = None if names is None else names.get(label)
-    return str(shown_label(label)) if name is None else f"'{shown(name)}'"
-
-
 def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
     """Return the figures of a report with the name of each class added to its label.
 
@@ -293,24 +284,6 @@ def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
     if "label" in found and ("recall" in found or "labels_differing" in found):
         return {"label": found["label"], "name": names.get(found["label"]), **found}
     return found
-
-
-def neglected_lines(
-    scores: Sequence[ClassScore], accuracy: float, names: Mapping[float, str] | None = None
-) -> list[str]:
-    """Return a line for each class whose recall is below half the accuracy, the lowest recall first."""
-    low = [one for one in scores if one.rows >= MIN_ROWS and (one.recall or 0) < accuracy / 2]
-    found = sorted(low, key=lambda score: (score.recall or 0, score.label))
-    lines = []
-    for score in found[:MAX_LINES]:
-        tail = "" if score.predicted else "; it is never predicted"
-        lines.append(
-            f"class {class_word(score.label, names)} is recognized far below the accuracy of "
-            f"{accuracy:.4g}%: recall {score.recall:.4g}% ({score.correct:,} of {score.rows:,}){tail}"
-        )
-    if len(found) > MAX_LINES:
-        lines.append(f"so are {len(found) - MAX_LINES:,} more classes")
-    return lines
 
 
 def class_scores(

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from svmfast._core import keep_freed_memory
 
-#: Larger blocks go back to the system when they are freed: this is the most that glibc allows.
-_LARGEST = 32 << 20
-#: Free memory to keep.
-_KEPT = 64 << 20
-
 
 def reuse_memory() -> None:
     """Keep the memory of a block for the next one, until the process ends.
@@ -17,4 +12,4 @@ def reuse_memory() -> None:
     time of a fast model's predictions. The setting applies to the whole process, so only programs make it,
     not the library. It does nothing on systems without glibc.
     """
-    keep_freed_memory(_LARGEST, _KEPT)
+    keep_freed_memory()

@@ -210,6 +210,20 @@ class DecisionEngine:
             return np.zeros((len(rows), 0)), np.zeros((len(rows), 0))
         return self._sums.double_values(rows.indptr, rows.indices, rows.values, threads)
 
+    def probability_values(
+        self, rows: Rows, sigmoids: tuple[FloatArray, FloatArray], marks: FloatArray, *, threads: int = 1
+    ) -> FloatArray:
+        """Return the decision values, ``(n, p)``, from which LIBSVM's probabilities follow as it prints them.
+
+        Where rounding could change a printed digit or the most probable label, rows are summed in LIBSVM's
+        order. `sigmoids` are those of the pairs; a one-class model has `marks` of density instead.
+        """
+        assert self._sums is not None
+        values: FloatArray = self._sums.probability_values(
+            rows.indptr, rows.indices, rows.values, *sigmoids, marks, threads
+        )
+        return values
+
     def labels(
         self, rows: Rows, *, threads: int = 1, single_precision: bool = True
     ) -> tuple[NDArray[np.int32], LabelCounts]:

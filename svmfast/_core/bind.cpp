@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -10,10 +11,6 @@
 
 #include "loops.hpp"
 #include "svmfast.hpp"
-
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 
 namespace nb = nanobind;
 
@@ -111,16 +108,6 @@ void ask_python() {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-// Blocks up to `largest` bytes come from the heap, which keeps up to `kept` free bytes at its end. By default glibc
-// returns such blocks to the system at once, and the system clears every page of the next one again. Other C libraries
-// are left alone.
-void keep_freed_memory([[maybe_unused]] int largest, [[maybe_unused]] int kept) {
-#if defined(__GLIBC__)
-    mallopt(M_MMAP_THRESHOLD, largest);
-    mallopt(M_TRIM_THRESHOLD, kept);
-#endif
-}
-
 // --- LIBSVM text ---------------------------------------------------------------------------------------------------
 
 nb::bytes cut(const char *begin, const char *end, std::size_t most) {
@@ -214,7 +201,9 @@ TableRows table(const std::vector<AnyColumn> &arrays, std::size_t n) {
 }
 
 void bind_tables(nb::module_ &m) {
-    m.def("table_rows", &table, "columns"_a, "n"_a);
+    m.def("table_rows", &table, "columns"_a, "n"_a,
+          nb::sig("def table_rows(columns: list[NDArray[numpy.generic]], n: int) -> tuple[NDArray[numpy.int64], "
+                  "NDArray[numpy.int32], NDArray[numpy.float64]] | tuple[int, int]"));
     nb::class_<ScalingMap>(m, "ScalingMap")
         .def(nb::init<In1<double>, In1<double>, bool, double, double, double, double, int>(), "first"_a, "second"_a,
              "ranges"_a, "lower"_a, "upper"_a, "least"_a, "most"_a, "digits"_a)
@@ -243,6 +232,8 @@ void bind_expansions(nb::module_ &m) {
         .def("double_values", &DecisionSums::double_values, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked)
         .def("labels", &DecisionSums::labels, "indptr"_a, "indices"_a, "values"_a, "single"_a, "threads"_a, unlocked)
         .def("single_values", &DecisionSums::single_values, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked)
+        .def("probability_values", &DecisionSums::probability_values, "indptr"_a, "indices"_a, "values"_a, "a"_a, "b"_a,
+             "marks"_a, "threads"_a, unlocked)
         .def_prop_ro("bytes", &DecisionSums::bytes)
         .def_prop_ro("scattered", &DecisionSums::scattered)
         .def_prop_ro("one_hot", &DecisionSums::one_hot)
@@ -333,6 +324,38 @@ void bind_training(nb::module_ &m) {
         .def_prop_ro("dense", &ReducedSetObjective::dense);
 }
 
+// --- svmfast predict -----------------------------------------------------------------------------------------------
+
+std::optional<Prediction> predict_plain(const std::vector<std::string_view> &arguments) {
+    keep_freed_memory();
+    const auto job = plain_job({arguments.begin(), arguments.end()});
+    return job ? predict_file(*job) : std::nullopt;
+}
+
+void bind_prediction(nb::module_ &m) {
+    const auto bytes = [](std::string PredictJob::*member) {
+        return [member](const Prediction &p) { return nb::bytes((p.job.*member).data(), (p.job.*member).size()); };
+    };
+    nb::class_<Prediction>(m, "Prediction")
+        .def_prop_ro("data", bytes(&PredictJob::data))
+        .def_prop_ro("output", bytes(&PredictJob::output))
+        .def_prop_ro("quiet", [](const Prediction &p) { return p.job.quiet; })
+        .def_ro("lines", &Prediction::lines)
+        .def_ro("remarkable", &Prediction::remarkable)
+        .def_ro("rows", &Prediction::rows)
+        .def_ro("correct", &Prediction::correct)
+        .def_ro("unknown", &Prediction::unknown)
+        .def_ro("differing", &Prediction::differing)
+        .def_ro("largest_column", &Prediction::largest_column)
+        .def_ro("confusion", &Prediction::confusion)
+        .def_ro("columns", &Prediction::columns)
+        .def_ro("scale_rows", &Prediction::scale_rows)
+        .def_ro("median_norm", &Prediction::median_norm)
+        .def_ro("least_norm", &Prediction::least_norm)
+        .def_ro("largest_norm", &Prediction::largest_norm);
+    m.def("predict_plain", &predict_plain, "arguments"_a, unlocked);
+}
+
 }  // namespace
 }  // namespace svmfast
 
@@ -348,7 +371,7 @@ NB_MODULE(_native, m) {
     m.def(
         "set_least_threaded_work", [](double multiply_adds) { least_threaded_work = multiply_adds; },
         "multiply_adds"_a);
-    m.def("keep_freed_memory", &keep_freed_memory, "largest"_a, "kept"_a);
+    m.def("keep_freed_memory", &keep_freed_memory);
     m.def("isa", &isa);
     bind_text(m);
     bind_tables(m);
@@ -356,4 +379,5 @@ NB_MODULE(_native, m) {
     bind_routed(m);
     bind_polynomials(m);
     bind_training(m);
+    bind_prediction(m);
 }

@@ -17,6 +17,15 @@ struct Sigmoids {
 
 }  // namespace svmfast
 
+namespace svmfast {
+
+// The probability of being normal: the density bin of a decision value among ten marks
+// (svm_predict_one_class_probability).
+constexpr std::size_t DENSITY_MARKS = 10;
+double density(double decision, const double *marks);
+
+}  // namespace svmfast
+
 // pairwise[row][pair]: the probability of the pair's first class, inside LIBSVM's limits.
 SVMFAST_DECLARE(void pairwise_rows(const Sigmoids &, const double *decisions, std::size_t rows, double *pairwise))
 

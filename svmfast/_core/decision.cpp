@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "coupling.hpp"
 #include "fork.hpp"
 #include "single_precision.hpp"
 #include "svmfast.hpp"
@@ -20,6 +21,27 @@ namespace {
 
 // Single precision is abandoned once it has left open more than this many rows and more than half of those tried.
 constexpr std::size_t TRIAL_ROWS = 1000;
+// With more classes the printed digits of the coupling can be proven for hardly any row (measured).
+constexpr std::size_t MOST_COUPLED = 16;
+
+// Copies of some rows.
+class FewRows {
+  public:
+    FewRows(const Csr &rows, const std::vector<std::size_t> &which) {
+        for (const std::size_t r : which) {
+            const std::int64_t begin = rows.indptr[r], end = rows.indptr[r + 1];
+            indices_.insert(indices_.end(), rows.indices + begin, rows.indices + end);
+            values_.insert(values_.end(), rows.values + begin, rows.values + end);
+            indptr_.push_back(static_cast<std::int64_t>(indices_.size()));
+        }
+    }
+    Csr csr() const { return {indptr_.data(), indices_.data(), values_.data()}; }
+
+  private:
+    std::vector<std::int64_t> indptr_{0};
+    std::vector<std::int32_t> indices_;
+    std::vector<double> values_;
+};
 
 }  // namespace
 
@@ -50,29 +72,41 @@ class DecisionSums::Impl {
         if (wanted && (wanted->shape(0) != n || wanted->shape(1) != e.functions))
             throw std::invalid_argument("one mark for each row and decision function is needed");
         std::unique_ptr<double[]> out(new double[n * e.functions]);
-        std::atomic<std::size_t> near_boundary{0};
-        pack();
-        pack_one_hot();
-        each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
-            near_boundary += SVMFAST_DISPATCH(decision_block, e, rows, libsvm_order,
-                                              wanted ? wanted->data() + rows.first * e.functions : nullptr,
-                                              out.get() + rows.first * e.functions, nullptr);
-        });
+        const std::size_t near_boundary = sums(csr(indptr, indices, values), n, libsvm_order, threads,
+                                               wanted ? wanted->data() : nullptr, out.get(), nullptr);
         return {give(std::move(out), {n, e.functions}), near_boundary};
     }
 
-    // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was used.
     std::tuple<Out<double>, Out<double>> double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
                                                        In1<double> values, Threads threads) {
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<double[]> out(new double[n * e.functions]), bounds(new double[n * e.functions]);
-        pack();
-        pack_one_hot();
-        each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
-            SVMFAST_DISPATCH(decision_block, e, rows, false, nullptr, out.get() + rows.first * e.functions,
-                             bounds.get() + rows.first * e.functions);
-        });
+        sums(csr(indptr, indices, values), n, false, threads, nullptr, out.get(), bounds.get());
         return {give(std::move(out), {n, e.functions}), give(std::move(bounds), {n, e.functions})};
+    }
+
+    Out<double> probability_values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                                   In1<double> a, In1<double> b, In1<double> marks, Threads threads) {
+        const std::size_t n = indptr.shape(0) - 1, k = e.groups == 1 ? 2 : e.groups, p = e.functions;
+        const Csr rows = csr(indptr, indices, values);
+        std::unique_ptr<double[]> out(new double[n * p]);
+        // To prove that the coupling prints the same digits takes as long as summing about 4 k^2 support vectors in
+        // LIBSVM's order.
+        if (k > MOST_COUPLED || e.n < 4 * k * k) {
+            sums(rows, n, true, threads, nullptr, out.get(), nullptr);
+            return give(std::move(out), {n, p});
+        }
+        std::unique_ptr<double[]> bounds(new double[n * p]);
+        sums(rows, n, false, threads, nullptr, out.get(), bounds.get());
+        const std::vector<std::size_t> which =
+            in_doubt({out.get(), {n, p}}, {bounds.get(), {n, p}}, a, b, marks, k, threads);
+        if (!which.empty()) {
+            std::vector<double> again(which.size() * p);
+            sums(FewRows(rows, which).csr(), which.size(), true, threads, nullptr, again.data(), nullptr);
+            for (std::size_t i = 0; i < which.size(); ++i)
+                std::copy_n(again.data() + i * p, p, out.get() + which[i] * p);
+        }
+        return give(std::move(out), {n, p});
     }
 
     // The winning class of each row (0 and 1 are the positive and the negative side of a single function), the same as
@@ -166,13 +200,50 @@ class DecisionSums::Impl {
 
     SupportVectors vectors() const { return {csr(indptr, indices, values), sv_coef.data(), e.n}; }
 
+    // Decision values -> out[n][functions]; wanted, bounds: of that shape, or null. Returns how many rows needed
+    // LIBSVM's order.
+    std::size_t sums(const Csr &rows, std::size_t n, bool libsvm_order, Threads threads, const std::uint8_t *wanted,
+                     double *out, double *bounds) {
+        std::atomic<std::size_t> near_boundary{0};
+        pack();
+        pack_one_hot();
+        each_block(rows, n, threads, [&](const RowBlock &block) {
+            const std::size_t at = block.first * e.functions;
+            near_boundary += SVMFAST_DISPATCH(decision_block, e, block, libsvm_order, wanted ? wanted + at : nullptr,
+                                              out + at, bounds ? bounds + at : nullptr);
+        });
+        return near_boundary;
+    }
+
+    // The rows for which errors of their decision values could change the label or a probability as printed.
+    static std::vector<std::size_t> in_doubt(In2<double> decisions, In2<double> bounds, In1<double> a, In1<double> b,
+                                             In1<double> marks, std::size_t classes, Threads threads) {
+        const std::size_t n = decisions.shape(0), p = decisions.shape(1);
+        std::vector<std::size_t> which;
+        if (marks.size()) {
+            for (std::size_t i = 0; i < n; ++i) {
+                const double value = decisions.data()[i], bound = bounds.data()[i];
+                if (density(value - bound, marks.data()) != density(value + bound, marks.data())) which.push_back(i);
+            }
+            return which;
+        }
+        const auto doubtful = std::get<1>(probabilities(decisions, a, b, classes, bounds, threads));
+        for (std::size_t i = 0; i < n; ++i) {
+            const double *row = bounds.data() + i * p;
+            if (doubtful.data.get()[i] && std::any_of(row, row + p, [](double bound) { return bound != 0; }))
+                which.push_back(i);
+        }
+        return which;
+    }
+
     // Calls body(block) for blocks of all rows.
     template <class Body>
     void each_block(const Csr &rows, std::size_t n, Threads wanted, Body &&body) const {
         // A kernel value costs a multiply-add for each entry of the row, and about twenty more.
+        const std::size_t entries = n ? static_cast<std::size_t>(rows.indptr[n] - rows.indptr[0]) : 0;
         const double values_a_row = e.collapsed ? double(e.functions) : double(e.n);
-        const Threads threads = wanted.for_work(values_a_row * (double(rows.indptr[n]) + 20.0 * double(n)));
-        const std::size_t block = block_rows(n, rows.indptr[n], threads);
+        const Threads threads = wanted.for_work(values_a_row * (double(entries) + 20.0 * double(n)));
+        const std::size_t block = block_rows(n, entries, threads);
         parallel_for(divide_up(n, block), threads, [&](std::size_t b, std::size_t) {
             body(RowBlock{rows, b * block, std::min(block, n - b * block)});
         });
@@ -182,37 +253,19 @@ class DecisionSums::Impl {
     // order.
     std::size_t label_by_double(const RowBlock &rows, std::size_t open, std::int32_t *out) {
         pack();
-        std::vector<std::int64_t> start{0};
-        std::vector<std::int32_t> columns;
-        std::vector<double> entries;
         std::vector<std::size_t> which;
-        RowBlock few = rows;
-        if (open < rows.count) {
-            for (std::size_t r = 0; r < rows.count; ++r) {
-                if (out[r] >= 0) continue;
-                const std::int64_t begin = rows.indptr[rows.first + r], end = rows.indptr[rows.first + r + 1];
-                columns.insert(columns.end(), rows.indices + begin, rows.indices + end);
-                entries.insert(entries.end(), rows.values + begin, rows.values + end);
-                start.push_back(static_cast<std::int64_t>(columns.size()));
-                which.push_back(r);
-            }
-            few = {{start.data(), columns.data(), entries.data()}, 0, open};
-        }
+        for (std::size_t r = 0; r < rows.count; ++r)
+            if (out[r] < 0) which.push_back(rows.first + r);
+        const FewRows taken(rows, which);
+        const RowBlock few{taken.csr(), 0, open};
         std::vector<double> decisions(open * e.functions);
         const std::size_t near_boundary =
             SVMFAST_DISPATCH(decision_block, e, few, false, nullptr, decisions.data(), nullptr);
         std::vector<int> votes(e.groups);
         for (std::size_t i = 0; i < open; ++i)
-            out[which.empty() ? i : which[i]] = vote(decisions.data() + i * e.functions, votes);
+            out[which[i] - rows.first] =
+                static_cast<std::int32_t>(winner(decisions.data() + i * e.functions, e.functions, votes));
         return near_boundary;
-    }
-
-    // The class that wins LIBSVM's vote.
-    std::int32_t vote(const double *value, std::vector<int> &votes) const {
-        if (e.functions == 1) return votes_for_first(*value) ? 0 : 1;
-        std::fill(votes.begin(), votes.end(), 0);
-        each_pair(e.groups, [&](std::size_t i, std::size_t j) { ++votes[votes_for_first(*value++) ? i : j]; });
-        return static_cast<std::int32_t>(most_votes(votes));
     }
 
     // Number of rows that a thread takes at a time: enough to use a panel in the cache for many rows, and few enough
@@ -230,6 +283,7 @@ DecisionSums::DecisionSums(int kind, double gamma, double coef0, int degree, In1
                            In1<std::int32_t> indices, In1<double> values, In2<double> sv_coef, In1<double> rho,
                            In1<std::int64_t> group_sizes)
     : impl_(new Impl(kind, gamma, coef0, degree, indptr, indices, values, sv_coef, rho, group_sizes)) {}
+DecisionSums::DecisionSums(DecisionSums &&) noexcept = default;
 DecisionSums::~DecisionSums() = default;
 std::tuple<Out<double>, std::size_t> DecisionSums::decide(In1<std::int64_t> indptr, In1<std::int32_t> indices,
                                                           In1<double> values, bool libsvm_order, Threads threads,
@@ -249,6 +303,10 @@ std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(In1
                                                                              In1<double> values, bool single,
                                                                              Threads threads) {
     return impl_->labels(indptr, indices, values, single, threads);
+}
+Out<double> DecisionSums::probability_values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                                             In1<double> a, In1<double> b, In1<double> marks, Threads threads) {
+    return impl_->probability_values(indptr, indices, values, a, b, marks, threads);
 }
 std::size_t DecisionSums::bytes() const { return impl_->bytes(); }
 bool DecisionSums::scattered() const { return impl_->scattered(); }

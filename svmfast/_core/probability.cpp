@@ -24,6 +24,21 @@ Sigmoids sigmoids(const In2<double> &decisions, const In1<double> &a, const In1<
 
 }  // namespace
 
+double density(double decision, const double *marks) {
+    if (decision < marks[0]) return 0.001;
+    if (decision > marks[DENSITY_MARKS - 1]) return 0.999;
+    for (std::size_t i = 1; i < DENSITY_MARKS; ++i)
+        if (decision < marks[i]) return static_cast<double>(i) / DENSITY_MARKS;
+    return 0;
+}
+
+Out<double> density_probabilities(In1<double> decisions, In1<double> marks) {
+    if (marks.size() != DENSITY_MARKS) throw std::invalid_argument("ten marks are needed");
+    std::unique_ptr<double[]> out(new double[decisions.size()]);
+    for (std::size_t i = 0; i < decisions.size(); ++i) out[i] = density(decisions.data()[i], marks.data());
+    return give(std::move(out), {decisions.size()});
+}
+
 Out<double> pairwise_probabilities(In2<double> decisions, In1<double> a, In1<double> b, std::size_t classes) {
     const Sigmoids s = sigmoids(decisions, a, b, classes);
     const std::size_t n = decisions.shape(0);

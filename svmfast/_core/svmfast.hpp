@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "arrays.hpp"
 #include "interrupt.hpp"
@@ -49,6 +52,7 @@ class DecisionSums {
   public:
     DecisionSums(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr, In1<std::int32_t> indices,
                  In1<double> values, In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes);
+    DecisionSums(DecisionSums &&) noexcept;
     ~DecisionSums();
 
     // Decision values (rows, functions), and how many rows were summed in LIBSVM's order: all if `libsvm_order` is set,
@@ -71,6 +75,12 @@ class DecisionSums {
     std::tuple<Out<std::int32_t>, std::size_t, std::size_t> labels(In1<std::int64_t> indptr, In1<std::int32_t> indices,
                                                                    In1<double> values, bool single, Threads threads);
 
+    // Decision values that give the probabilities as svm-predict prints them: rows for which rounding could change a
+    // printed digit or the most probable label are summed in LIBSVM's order. a, b: the sigmoids of the pairs; marks:
+    // one-class's densities instead.
+    Out<double> probability_values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                                   In1<double> a, In1<double> b, In1<double> marks, Threads threads);
+
     std::size_t bytes() const;
     bool scattered() const;
     // Whether the double tier counts one-hot columns, which takes no longer than single precision.
@@ -85,6 +95,9 @@ class DecisionSums {
     std::unique_ptr<Impl> impl_;
 };
 
+// One-class's probabilities of being normal, by ten density bins of the decision values.
+Out<double> density_probabilities(In1<double> decisions, In1<double> marks);
+
 // Probabilities from decision values of pairs, with the pairs' sigmoids: of each pair's first class, and of each class.
 // With errors, which bound the distance of LIBSVM's decision values, the second result marks the rows for which
 // LIBSVM's estimates could be printed differently.
@@ -92,5 +105,67 @@ Out<double> pairwise_probabilities(In2<double> decisions, In1<double> a, In1<dou
 std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, In1<double> a, In1<double> b,
                                                          std::size_t classes, std::optional<In2<double>> errors,
                                                          Threads threads);
+
+enum class SvmType { c_svc, nu_svc, one_class, epsilon_svr, nu_svr };
+
+// A model file of LIBSVM.
+struct LibsvmModel {
+    SvmType type = SvmType::c_svc;
+    int kernel = 0, degree = 0;
+    double gamma = 0, coef0 = 0;
+    std::vector<std::int32_t> labels;  // of a classifier
+    std::vector<std::int64_t> group_sizes;
+    std::vector<double> rho, prob_a, prob_b, density_marks;
+    Out<double> sv_coef, values;
+    Out<std::int64_t> indptr;
+    Out<std::int32_t> indices;
+    std::int64_t columns = 0;
+
+    bool classifier() const { return type == SvmType::c_svc || type == SvmType::nu_svc; }
+    bool regression() const { return type == SvmType::epsilon_svr || type == SvmType::nu_svr; }
+    bool has_probability() const { return !prob_a.empty() || !density_marks.empty(); }
+};
+
+// A well-formed model of two or more classes or one value, with one of LIBSVM's kernels on features; nothing for any
+// other text. A NUL follows the text.
+std::optional<LibsvmModel> read_libsvm_model(std::string_view text);
+
+// The model's expansion, which keeps its arrays.
+DecisionSums decision_sums(const LibsvmModel &model);
+
+// Blocks of some megabytes come from the heap, which keeps its free memory. By default glibc returns such blocks to the
+// system at once, and the system clears every page of the next one again. For programs: it applies to the whole
+// process. Other C libraries are left alone.
+void keep_freed_memory();
+
+// What svm-predict is asked to do.
+struct PredictJob {
+    std::string data, model, output = "-";
+    bool probability = false, quiet = false;
+    Threads threads = 1;
+};
+
+// The job that svm-predict's arguments [-b 0|1] [-q] [-j threads] data model [output] name; nothing for others.
+std::optional<PredictJob> plain_job(const std::vector<std::string> &arguments);
+
+// What predict_file() printed, and counts for remarks on it.
+struct Prediction {
+    PredictJob job;
+    std::string lines;        // svm-predict's lines, for stdout or, if that has the output, for stderr
+    bool remarkable = false;  // the counts are worth a remark, or may be
+    std::size_t rows = 0, correct = 0, unknown = 0, differing = 0;
+    std::int64_t largest_column = -1, columns = 0;                   // of the rows; the number of the model's
+    std::vector<std::tuple<double, double, std::size_t>> confusion;  // target, predicted, rows; of a classifier
+    // Squared norms: the median of the first rows, how many these are, and the least and the largest of the vectors, by
+    // which they may be judged.
+    std::size_t scale_rows = 0;
+    std::optional<double> least_norm, largest_norm;
+    double median_norm = 0;
+};
+
+// Predicts a regular file of LIBSVM's data text by a LIBSVM model, and writes what svm-predict writes; an output file
+// appears complete or not at all. Returns nothing, and has written nothing, if the job is not plain: a file is missing,
+// wrong, compressed, not a regular file, unusual in any way. `svmfast predict` then does the job or says what is wrong.
+std::optional<Prediction> predict_file(const PredictJob &job);
 
 }  // namespace svmfast

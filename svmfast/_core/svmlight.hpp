@@ -37,6 +37,9 @@ struct Notes {
         blank_lines += more.blank_lines, sorted_rows += more.sorted_rows, unknown_serials += more.unknown_serials;
         blank_rows += more.blank_rows;
     }
+    bool any() const noexcept {
+        return comment_lines | line_comments | qid | blank_lines | sorted_rows | unknown_serials | blank_rows;
+    }
 };
 
 // The rows of the lines parsed so far.

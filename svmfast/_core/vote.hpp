@@ -34,4 +34,13 @@ static inline std::size_t most_votes(const std::vector<int> &votes) {
 // Whether class c with n votes would win over another class with m votes, by the same rule for ties.
 static constexpr bool wins_over(std::size_t c, int n, std::size_t other, int m) { return n + (c < other) > m; }
 
+// The class that wins the vote of these decision values; of a single value 0, the positive side, or 1. `votes` is
+// scratch of one number for each class.
+static inline std::size_t winner(const double *value, std::size_t functions, std::vector<int> &votes) {
+    if (functions == 1) return votes_for_first(*value) ? 0 : 1;
+    std::fill(votes.begin(), votes.end(), 0);
+    each_pair(votes.size(), [&](std::size_t i, std::size_t j) { ++votes[votes_for_first(*value++) ? i : j]; });
+    return most_votes(votes);
+}
+
 }  // namespace svmfast

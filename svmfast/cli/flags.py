@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from svmfast.options import Option
+if TYPE_CHECKING:
+    from svmfast.options import Option
 
 #: Parameters with another name on the command line.
 _OTHER_NAMES = {"threads": "jobs"}

@@ -30,14 +30,10 @@ def lines(texts: Iterable[str], *, err: bool = False) -> None:
 def raw(text: str, *, err: bool = False) -> None:
     """Print text without escaping: JSON, help, a table whose cells are escaped already."""
     try:
-        if err:
-            if sys.stderr is not None:
-                sys.stderr.write(text)
-                sys.stderr.flush()
-            return
-        import click  # not needed for messages: `scale` starts without it
-
-        click.echo(text, nl=False)
+        stream = sys.stderr if err else sys.stdout
+        if stream is not None:
+            stream.write(text)
+            stream.flush()
     except OSError as error:
         # It is not an error if a message cannot be written to stderr. It is one if a result cannot be
         # written, unless the reader has closed the pipe.

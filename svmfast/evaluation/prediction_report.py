@@ -9,9 +9,10 @@ import numpy as np
 
 from svmfast.class_scores import with_names
 from svmfast.display import count
-from svmfast.models.answer import Answer, not_the_vote
+from svmfast.models.answer import Answer
 from svmfast.models.base import Model
 from svmfast.models.requirements import LABELS, Columns
+from svmfast.prediction_words import not_the_vote, unknown_features
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Score, percent
 
@@ -204,11 +205,7 @@ class PredictionReport:
             yield from self.score.quality(regression=False).neglected_lines(self.class_names)
         by_index = self.rows_with_unknown - self._unknown_by_name
         if by_index:
-            yield (
-                f"{by_index:,} of {rows} have features that the model does not have "
-                f"(index up to {self._largest_column + 1}, the model has {self.model.n_features}); "
-                "as in LIBSVM they only contribute to a row's norm"
-            )
+            yield unknown_features(by_index, self.rows, self._largest_column, self.model.n_features)
         if self.differing_from_vote:
             yield not_the_vote(self.differing_from_vote, self.rows)
         if self.outside is not None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from svmfast.models.base import Model
+from svmfast.prediction_words import other_scale
 from svmfast.rows import FloatArray, Rows
 
 #: The first MOST_ROWS rows are checked; if there are fewer than LEAST_ROWS, there is no warning.
 MOST_ROWS, LEAST_ROWS = 1000, 10
-#: Squared norms within this factor count as the same scale, since optimized vectors may be shorter than rows.
-FACTOR = 25.0
 
 
 class ScaleCheck:
@@ -38,22 +37,11 @@ class ScaleCheck:
             self._norms += _squared_norms(rows[:room]).tolist()
 
     def verdict(self) -> str | None:
-        """Return a warning if the scales differ by more than :data:`FACTOR`, or None."""
+        """Return a warning if the scales differ much, or None."""
         if len(self._norms) < LEAST_ROWS:
             return None
-        low, high = _vector_norms(self._model)
-        median = _median(self._norms)
-        if high is not None and median > FACTOR * high:
-            extreme, size = "largest", high
-        elif low is not None and FACTOR * median < low:
-            extreme, size = "smallest", low
-        else:
-            return None
-        return (
-            f"the rows and the model are on different scales: the median squared norm of the first "
-            f"{len(self._norms):,} rows is {median:.4g}, the {extreme} of the model's vectors {size:.4g}"
-            + ("" if self._scaled else "; raw rows need the range file of the training data (`scale`)")
-        )
+        ends = _vector_norms(self._model)
+        return other_scale(len(self._norms), _median(self._norms), *ends, scaled=self._scaled)
 
 
 def _median(values: list[float]) -> float:

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from svmfast.caches import Cacheless, cached
 from svmfast.certificate import pairs_in_doubt, proven_signs
-from svmfast.display import count
 from svmfast.errors import OptionError
 from svmfast.models.base import Model
 from svmfast.models.certified import Proven, certified_rows, fall_back, first_proven
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.requirements import LABELS, Columns, require
+from svmfast.prediction_words import not_the_vote
 from svmfast.rows import FloatArray, Rows
 
 
@@ -360,11 +360,3 @@ def _most_probable(
     differing = int(np.count_nonzero(predicted != voted))
     notes = (not_the_vote(differing, len(predicted)),) if differing else ()
     return Answer(predicted, partial(np.asarray, decisions), probabilities, voted, differing, notes=notes)
-
-
-def not_the_vote(differing: int, rows: int) -> str:
-    """Remark on rows whose most probable label is not the label of the vote."""
-    return (
-        f"{differing:,} of {count(rows, 'row')}: the most probable label (`probability`) "
-        "is not the label of the vote"
-    )

@@ -15,7 +15,7 @@ from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.kernel_memory import ExpansionSizes, decision_bytes
 from svmfast.kernels import KERNELS, DecisionEngine, Kernel
 from svmfast.models.base import Attempt, Model
-from svmfast.models.head import MAX_COUPLED, Head
+from svmfast.models.head import Head
 from svmfast.models.sizes import check_sizes
 from svmfast.rows import Rows
 
@@ -117,16 +117,10 @@ class KernelExpansion(Cacheless, Model):
         """
         if self.head.is_regression or not self.head.n_functions:
             return self.decision_values(rows, threads=threads)
-        k = self.head.n_classes
-        # To prove that the coupling prints the same digits takes as long as summing about 4 k^2 support
-        # vectors in LIBSVM's order.
-        if k > MAX_COUPLED or len(self.sv) < 4 * k * k:
-            return self.libsvm_values(rows, threads=threads)
-        values, bounds = self._engine.bounded_values(rows, threads=threads)
-        doubtful = np.flatnonzero(self.head.probabilities_in_doubt(values, bounds, threads=threads))
-        if len(doubtful):
-            values[doubtful] = self.libsvm_values(rows.take(doubtful), threads=threads)
-        return values
+        head, none = self.head, np.zeros(0)
+        given = (head.prob_a, head.prob_b, head.density_marks)
+        a, b, marks = (none if one is None else np.ascontiguousarray(one, dtype=np.float64) for one in given)
+        return self._engine.probability_values(rows, (a, b), marks, threads=threads)
 
     def labels(self, rows: Rows, *, threads: int = 1, single_precision: bool = True) -> NDArray[np.float64]:
         """Find the labels that ``svm-predict`` gives, ``(n,)``, without the decision values.

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError, OptionError, UnsupportedError
 from svmfast.libsvm_names import SVM_TYPES as SVM_TYPES
-from svmfast.probability import in_doubt, pairwise_probabilities, probabilities
+from svmfast.probability import pairwise_probabilities, probabilities
 
 FloatArray = NDArray[np.float64]
 
 DENSITY_MARKS = 10
-# With more classes than this, the printed digits of the coupling can be proven for hardly any row (measured).
-MAX_COUPLED = 16
 # Up to this number of classes, votes are counted by a matrix product.
 _MATRIX_CLASSES = 64
 
@@ -201,31 +199,6 @@ class Head:
         if self.n_classes == 1:
             return np.ones((len(decisions), 1))
         return probabilities(decisions, *self._sigmoids, self.n_classes)
-
-    def probabilities_in_doubt(
-        self, decisions: FloatArray, errors: FloatArray, *, threads: int = 1
-    ) -> NDArray[np.bool_]:
-        """Return for which rows errors of the decision values could change label or probabilities as printed.
-
-        Parameters
-        ----------
-        decisions, errors : (n, n_functions) float64
-            Decision values of a model with probabilities, and bounds on their errors. A row whose errors are
-            all 0 is not in doubt.
-        threads : int
-
-        Returns
-        -------
-        (n,) bool
-        """
-        self._check_shape(decisions)
-        if self.is_regression or self.n_classes == 1:
-            return np.zeros(len(decisions), dtype=np.bool_)
-        if self.density_marks is not None:
-            ends = [_density(decisions[:, 0] + sign * errors[:, 0], self.density_marks) for sign in (-1, 1)]
-            return np.asarray(ends[0] != ends[1])
-        moves: NDArray[np.bool_] = np.any(errors != 0, axis=1)
-        return moves & in_doubt(decisions, errors, *self._sigmoids, self.n_classes, threads=threads)
 
     def pairwise_probabilities(self, decisions: FloatArray) -> FloatArray:
         """Return the probability of each pair's first class, ``(n, p)``, clipped to LIBSVM's limits."""

@@ -26,7 +26,8 @@ BELOW = {
     "pages": {"display"},
     "options": {"arguments", "display", "errors", "values"},
     "command": {"options", "values"},
-    "class_scores": {"display", "figures"},
+    "prediction_words": {"display"},
+    "class_scores": {"display", "figures", "prediction_words"},
     "foreign": {"errors"},
     "sparse": {"errors"},
     "rows": {"errors", "sparse"},
@@ -57,6 +58,7 @@ BELOW["__main__"] = {"cli", "import_path"}
 #: only these touch the native core
 NATIVE = {
     "heap.py",
+    "cli/plain.py",
     "kernels.py",
     "kernel_memory.py",
     "certificate.py",
@@ -98,6 +100,8 @@ BELOW_THE_API = {
     "rows",
 }
 SEEN_BY_COMMANDS = {
+    "svmfast._core.predict_plain",
+    "svmfast._core.Prediction",
     "svmfast.methods.registry",
     "svmfast.methods.method",
     "svmfast.methods.given",

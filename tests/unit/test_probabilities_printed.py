@@ -20,6 +20,7 @@ from svmfast.formats.detect import load_model, save_model
 from svmfast.kernels import Kernel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.probability import in_doubt
 from svmfast.rows import FloatArray, Rows
 
 KERNELS = [
@@ -138,12 +139,18 @@ def test_values_within_their_error_print_the_same(seed: int, k: int, error: floa
     i, j = np.triu_indices(k, 1)
     decisions = strength[:, i] - strength[:, j] + rng.normal(size=(20, pairs)) * 0.3
     errors = rng.uniform(size=decisions.shape) * error
-    doubtful = head.probabilities_in_doubt(decisions, errors)
+    doubtful = in_doubt(decisions, errors, *sigmoids(head), k)
     for row in np.flatnonzero(~doubtful):
         wanted = printed(head, decisions[row])
         for _ in range(4):
             moved = decisions[row] + rng.choice([-1.0, 1.0], size=pairs) * errors[row]
             assert printed(head, moved) == wanted
+
+
+def sigmoids(head: Head) -> tuple[FloatArray, FloatArray]:
+    assert head.prob_a is not None
+    assert head.prob_b is not None
+    return head.prob_a, head.prob_b
 
 
 def printed(head: Head, decisions: FloatArray) -> list[str]:
@@ -171,5 +178,5 @@ def test_most_rows_are_not_in_doubt() -> None:
         strength = rng.normal(size=(2000, k))
         i, j = np.triu_indices(k, 1)
         decisions = strength[:, i] - strength[:, j]
-        doubtful = head.probabilities_in_doubt(decisions, np.full(decisions.shape, 1e-12))
+        doubtful = in_doubt(decisions, np.full(decisions.shape, 1e-12), *sigmoids(head), k)
         assert 1 - doubtful.mean() >= share

@@ -1,0 +1,439 @@
+// One plain job of svm-predict, from its files to its lines, in bounded memory.
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+#include <thread>
+
+#include "number_text.hpp"
+#include "output_file.hpp"
+#include "rounding.hpp"
+#include "scaling.hpp"
+#include "svmfast.hpp"
+#include "vote.hpp"
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+namespace svmfast {
+namespace {
+
+// Bytes of text that are read at a time.
+constexpr std::size_t CHUNK = std::size_t{2} << 20;
+// Largest number of values held besides the rows: it bounds the memory for many classes and short rows.
+constexpr std::size_t CELLS = std::size_t{1} << 20;
+// Left to Python: longer lines, more targets, and larger data for standard output, which gets nothing before all rows
+// are known to be plain.
+constexpr std::size_t MOST_LINE = std::size_t{64} << 20, MOST_TARGETS = 1000;
+constexpr off_t MOST_TO_STDOUT = off_t{8} << 20;
+// Rows whose scale is compared with the model's vectors, and a factor just below that of prediction_words.py.
+constexpr std::size_t SCALE_ROWS = 1000, LEAST_SCALE_ROWS = 10;
+constexpr double SCALE_FACTOR = 24.9;
+// Names of outputs that are compressed, or are tables, or are refused (formats/packing.py, formats/answers.py).
+constexpr const char *OTHER_OUTPUTS[] = {
+    ".gz",    ".bz2",    ".xz",  ".zst",  ".parquet", ".pq",  ".arrow",  ".feather", ".ipc",    ".csv", ".tsv", ".json",
+    ".jsonl", ".ndjson", ".xml", ".html", ".yaml",    ".yml", ".xlsx",   ".xls",     ".xlsm",   ".ods", ".orc", ".avro",
+    ".h5",    ".hdf5",   ".npy", ".npz",  ".mat",     ".pkl", ".pickle", ".rds",     ".sqlite", ".db"};
+
+struct Declined {};
+
+void require(bool fine) {
+    if (!fine) throw Declined{};
+}
+
+class InputFile {
+  public:
+    explicit InputFile(const std::string &path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+        if (descriptor_ >= 0 && fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+            return;
+        if (descriptor_ >= 0) close(descriptor_);
+        throw Declined{};
+    }
+    ~InputFile() { close(descriptor_); }
+    InputFile(const InputFile &) = delete;
+    InputFile &operator=(const InputFile &) = delete;
+
+    // Fills all of [to, to + room) unless the file ends before.
+    std::size_t read(char *to, std::size_t room) {
+        std::size_t filled = 0;
+        while (filled < room) {
+            const ssize_t count = ::read(descriptor_, to + filled, room - filled);
+            if (count == 0) break;
+            require(count > 0 || errno == EINTR);
+            filled += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+        }
+        return filled;
+    }
+
+    struct stat status{};
+
+  private:
+    int descriptor_;
+};
+
+// Whole lines of a file, chunk by chunk, with the padding that the tokenizer needs.
+class Lines {
+  public:
+    explicit Lines(InputFile &file)
+        : file_(file),
+          text_(std::min<std::size_t>(CHUNK, static_cast<std::size_t>(file.status.st_size) + 1) + BEHIND, '\0') {}
+
+    // Moves to the next lines, [0, end()); false at the end of the file.
+    bool next() {
+        std::copy(text_.begin() + end_, text_.begin() + filled_, text_.begin());
+        filled_ -= end_;
+        end_ = 0;
+        while (!ended_) {
+            const std::size_t room = text_.size() - BEHIND - static_cast<std::size_t>(filled_);
+            const std::size_t count = file_.read(text_.data() + filled_, room);
+            filled_ += static_cast<std::ptrdiff_t>(count);
+            ended_ = count < room;
+            const std::size_t last = std::string_view(text_.data(), static_cast<std::size_t>(filled_)).rfind('\n');
+            if (!ended_ && last != std::string_view::npos) {
+                end_ = static_cast<std::ptrdiff_t>(last) + 1;
+                return true;
+            }
+            require(text_.size() < MOST_LINE);
+            if (!ended_) text_.resize(2 * text_.size());
+        }
+        if (filled_ && text_[static_cast<std::size_t>(filled_) - 1] != '\n')
+            text_[static_cast<std::size_t>(filled_++)] = '\n';
+        end_ = filled_;
+        return end_ > 0;
+    }
+
+    std::size_t end() const { return static_cast<std::size_t>(end_); }
+    In1<std::uint8_t> text() const { return {reinterpret_cast<const std::uint8_t *>(text_.data()), {text_.size()}}; }
+
+  private:
+    static constexpr std::size_t BEHIND = text::padding + 1;  // and a missing last line end
+
+    InputFile &file_;
+    std::string text_;
+    std::ptrdiff_t filled_ = 0, end_ = 0;
+    bool ended_ = false;
+};
+
+// Predicts rows, appends their lines to `text`, and counts.
+class Predicting {
+  public:
+    Predicting(const LibsvmModel &model, bool probability, Threads threads)
+        : m_(model), probability_(probability && !model.regression()), threads_(threads), sums_(decision_sums(model)),
+          labels_(model.labels.begin(), model.labels.end()), p_(model.rho.size()) {
+        if (labels_.empty()) labels_ = {1, -1};
+        for (const double label : labels_) {
+            char word[number_room];
+            words_.emplace_back(word, probability_ ? scaling::write_g6(word, label) : write_g17(word, label));
+            if (!probability_) words_.back() += '\n';
+        }
+        longest_ = std::max_element(words_.begin(), words_.end(), [](const auto &a, const auto &b) {
+                       return a.size() < b.size();
+                   })->size();
+        if (!probability_) return;
+        std::string header = m_.classifier() ? "labels" : "label normal outlier";
+        for (const std::int32_t label : m_.labels) header += ' ' + std::to_string(label);
+        header += '\n';
+        text.append(header.data(), header.size());
+    }
+
+    void add(const svmlight::Block &block) {
+        const std::size_t n = block.labels.size(), k = labels_.size();
+        const std::size_t step = std::max<std::size_t>(1, CELLS / (1 + p_ + (probability_ ? k * k : 0)));
+        for (std::size_t first = 0; first < n; first += step) {
+            const std::size_t count = std::min(step, n - first);
+            const In1<std::int64_t> indptr(block.indptr.data() + first, {count + 1});
+            const In1<std::int32_t> indices(block.indices.data(), {block.indices.size()});
+            const In1<double> values(block.values.data(), {block.values.size()});
+            const double *targets = block.labels.data() + first;
+            look(csr(indptr, indices, values), count);
+            if (m_.regression())
+                add_values(std::get<0>(sums_.decide(indptr, indices, values, true, threads_)), targets, count);
+            else if (probability_)
+                add_probabilities(indptr, indices, values, targets, count);
+            else
+                add_labels(std::get<0>(sums_.labels(indptr, indices, values, true, threads_)), targets, count);
+            found.rows += count;
+        }
+    }
+
+    // Adds svm-predict's lines, and whether something is remarkable.
+    void finish(bool quiet, bool probability) {
+        for (const auto &[target, given] : targets_)
+            for (std::size_t c = 0; c < given.size(); ++c) {
+                if (given[c]) found.confusion.emplace_back(target, labels_[c], given[c]);
+                if (labels_[c] == target) found.correct += given[c];
+            }
+        found.columns = m_.columns;
+        found.remarkable = other_scale() || found.unknown || found.differing || class_neglected();
+        if (quiet) return;
+        if (!probability && m_.has_probability())
+            say("Model supports probability estimates, but disabled in prediction.\n");
+        if (probability && m_.regression())
+            say("Prob. model for test data: target value = predicted value + z,\n"
+                "z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma=%g\n",
+                m_.prob_a[0]);
+        const double n = static_cast<double>(found.rows);
+        if (!m_.regression())
+            return say("Accuracy = %g%% (%zu/%zu) (classification)\n", 100 * static_cast<double>(found.correct) / n,
+                       found.correct, found.rows);
+        const double across = n * pt_ - sum_p_ * sum_t_;
+        const double scc = across * across / ((n * pp_ - sum_p_ * sum_p_) * (n * tt_ - sum_t_ * sum_t_));
+        // Without the sign of a nan.
+        say("Mean squared error = %g (regression)\n", std::fabs(squares_ / n));
+        say("Squared correlation coefficient = %g (regression)\n", std::isnan(scc) ? std::fabs(scc) : scc);
+    }
+
+    Growing<char> text;
+    Prediction found;
+
+  private:
+    // Counts features that the model does not have, and takes the norms of the first rows.
+    void look(const Csr &rows, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::int64_t begin = rows.indptr[i], end = rows.indptr[i + 1];
+            if (begin < end && rows.indices[end - 1] >= m_.columns) {
+                ++found.unknown;
+                found.largest_column = std::max<std::int64_t>(found.largest_column, rows.indices[end - 1]);
+            }
+            if (norms_.size() < SCALE_ROWS) norms_.push_back(squared_norm(rows, i));
+        }
+    }
+
+    static double squared_norm(const Csr &rows, std::size_t i) {
+        double sum = 0;
+        for (std::int64_t at = rows.indptr[i]; at < rows.indptr[i + 1]; ++at) sum += rows.values[at] * rows.values[at];
+        return sum;
+    }
+
+    template <class... Numbers>
+    void say(const char *format, Numbers... numbers) {
+        char line[400];
+        std::snprintf(line, sizeof line, format, numbers...);
+        found.lines += line;
+    }
+
+    // Whether some class is recognized far below the accuracy: prediction_words.py decides.
+    bool class_neglected() const {
+        const double accuracy = static_cast<double>(found.correct) / static_cast<double>(found.rows);
+        return std::any_of(targets_.begin(), targets_.end(), [&](const auto &one) {
+            double all = 0, right = 0;
+            for (std::size_t c = 0; c < labels_.size(); ++c) {
+                all += static_cast<double>(one.second[c]);
+                if (labels_[c] == one.first) right = static_cast<double>(one.second[c]);
+            }
+            return right <= all * accuracy / 2;
+        });
+    }
+
+    // Whether the rows may have another scale than the vectors: prediction_words.py decides.
+    bool other_scale() {
+        const std::size_t vectors = m_.sv_coef.shape[1], n = norms_.size();
+        if (n < LEAST_SCALE_ROWS || m_.kernel == int(KernelKind::linear) || !vectors) return false;
+        const Csr rows{m_.indptr.data.get(), m_.indices.data.get(), m_.values.data.get()};
+        double low = HUGE_VAL, high = 0;
+        for (std::size_t i = 0; i < vectors; ++i) {
+            const double norm = squared_norm(rows, i);
+            low = std::min(low, norm), high = std::max(high, norm);
+        }
+        std::sort(norms_.begin(), norms_.end());
+        const double median = n % 2 ? norms_[n / 2] : (norms_[n / 2 - 1] + norms_[n / 2]) / 2;
+        found.scale_rows = n, found.median_norm = median, found.least_norm = low, found.largest_norm = high;
+        return median > SCALE_FACTOR * high || SCALE_FACTOR * median < low;
+    }
+
+    void count(double target, std::size_t winner) {
+        auto &given = targets_[target];
+        require(targets_.size() + labels_.size() <= MOST_TARGETS);
+        given.resize(labels_.size());
+        ++given[winner];
+    }
+
+    void add_labels(const Out<std::int32_t> &winners, const double *targets, std::size_t n) {
+        text.reserve_more(n * longest_);
+        char *to = text.end();
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto winner = static_cast<std::size_t>(winners.data.get()[i]);
+            to = std::copy(words_[winner].begin(), words_[winner].end(), to);
+            count(targets[i], winner);
+        }
+        text.set_end(to);
+    }
+
+    void add_probabilities(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                           const double *targets, std::size_t n) {
+        const std::size_t k = labels_.size();
+        const auto view = [](const std::vector<double> &numbers) {
+            return In1<double>(numbers.data(), {numbers.size()});
+        };
+        const In1<double> a = view(m_.prob_a), b = view(m_.prob_b), marks = view(m_.density_marks);
+        const Out<double> decisions = sums_.probability_values(indptr, indices, values, a, b, marks, threads_);
+        std::vector<double> normal;
+        Out<double> estimates;
+        if (m_.classifier()) {
+            estimates = std::get<0>(probabilities({decisions.data.get(), {n, p_}}, a, b, k, std::nullopt, threads_));
+        } else {
+            const Out<double> inside = density_probabilities({decisions.data.get(), {n}}, marks);
+            normal.resize(2 * n);
+            for (std::size_t i = 0; i < n; ++i)
+                normal[2 * i] = inside.data.get()[i], normal[2 * i + 1] = 1 - normal[2 * i];
+        }
+        const double *row = m_.classifier() ? estimates.data.get() : normal.data();
+        std::vector<int> votes(k);
+        text.reserve_more(n * (longest_ + k * number_room + 1));
+        char *to = text.end();
+        for (std::size_t i = 0; i < n; ++i, row += k) {
+            const std::size_t voted = winner(decisions.data.get() + i * p_, p_, votes);
+            const std::size_t best =
+                m_.classifier() ? static_cast<std::size_t>(std::max_element(row, row + k) - row) : voted;
+            found.differing += best != voted;
+            count(targets[i], best);
+            to = std::copy(words_[best].begin(), words_[best].end(), to);
+            for (std::size_t c = 0; c < k; ++c) {
+                *to++ = ' ';
+                to = scaling::write_g6(to, row[c]);
+            }
+            *to++ = '\n';
+        }
+        text.set_end(to);
+    }
+
+    void add_values(const Out<double> &values, const double *targets, std::size_t n) {
+        text.reserve_more(n * (number_room + 1));
+        char *to = text.end();
+        for (std::size_t i = 0; i < n; ++i) {
+            const double p = values.data.get()[i], t = targets[i];
+            to = write_g17(to, p);
+            *to++ = '\n';
+            squares_ += (p - t) * (p - t);
+            sum_p_ += p, sum_t_ += t, pp_ += p * p, tt_ += t * t, pt_ += p * t;
+        }
+        text.set_end(to);
+    }
+
+    const LibsvmModel &m_;
+    const bool probability_;
+    const Threads threads_;
+    DecisionSums sums_;
+    std::vector<double> labels_;
+    const std::size_t p_;
+    std::vector<std::string> words_;
+    std::size_t longest_ = 0;
+    std::map<double, std::vector<std::size_t>> targets_;
+    std::vector<double> norms_;  // squared, of the first rows
+    double squares_ = 0, sum_p_ = 0, sum_t_ = 0, pp_ = 0, tt_ = 0, pt_ = 0;
+};
+
+bool ends_with(std::string path, const char *const *endings, std::size_t count) {
+    for (char &c : path) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    return std::any_of(endings, endings + count, [&](std::string_view end) {
+        return path.size() >= end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0;
+    });
+}
+
+Prediction predict(const PredictJob &job) {
+    constexpr const char *tables[] = {".csv", ".tsv"};
+    require(!ends_with(job.data, tables, 2) && !ends_with(job.output, OTHER_OUTPUTS, std::size(OTHER_OUTPUTS)));
+    struct stat inputs[2];
+    std::string text;
+    {
+        InputFile file(job.model);
+        inputs[0] = file.status;
+        text.resize(static_cast<std::size_t>(file.status.st_size));
+        require(file.read(text.data(), text.size()) == text.size());
+    }
+    const std::optional<LibsvmModel> model = read_libsvm_model(text);
+    require(model && (!job.probability || model->has_probability()));
+    text = std::string();
+    InputFile data(job.data);
+    inputs[1] = data.status;
+    require(job.output != "-" || data.status.st_size <= MOST_TO_STDOUT);
+    OutputFile out;
+    Lines lines(data);
+    Tokenizer tokenizer({});
+    Predicting rows(*model, job.probability, job.threads);
+    bool begun = false;
+    while (lines.next()) {
+        check_interrupt();
+        const char first = static_cast<char>(lines.text().data()[0]);
+        require(begun || is_digit(first) || first == '+' || first == '-' || first == '.');
+        require(!tokenizer.feed(lines.text(), 0, lines.end(), job.threads, 0));
+        require(!tokenizer.block().notes.any());
+        rows.add(tokenizer.block());
+        tokenizer.next_block();
+        if (!begun) require(out.open(job.output, inputs, 2));
+        begun = true;
+        if (job.output == "-") continue;
+        require(out.write(rows.text.data(), rows.text.size()));
+        rows.text.clear();
+    }
+    require(rows.found.rows > 0);
+    rows.finish(job.quiet, job.probability);
+    require(out.write(rows.text.data(), rows.text.size()) && out.finish());
+    rows.found.job = job;
+    return std::move(rows.found);
+}
+
+Threads usable_threads() {
+    long long threads = std::thread::hardware_concurrency();
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) threads = CPU_COUNT(&set);
+#endif
+    const char *limit = std::getenv("OMP_NUM_THREADS");
+    const long long most = limit ? std::atoll(limit) : 0;
+    return most > 0 ? std::min(threads, most) : threads;
+}
+
+}  // namespace
+
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc allows
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
+std::optional<PredictJob> plain_job(const std::vector<std::string> &arguments) {
+    PredictJob job;
+    bool b = false, j = false;
+    std::vector<std::string> files;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string &word = arguments[i], next = i + 1 < arguments.size() ? arguments[i + 1] : "";
+        if (word == "-b" && !b && (next == "0" || next == "1")) {
+            b = true, job.probability = next == "1", ++i;
+        } else if (word == "-j" && !j && next.size() <= 2 && !next.empty() &&
+                   next.find_first_not_of("0123456789") == next.npos && std::stoi(next) > 0) {
+            j = true, job.threads = std::stoi(next), ++i;
+        } else if (word == "-q" && !job.quiet) {
+            job.quiet = true;
+        } else if (word.empty() || (word[0] == '-' && (word.size() > 1 || files.size() < 2))) {
+            return std::nullopt;
+        } else {
+            files.push_back(word);
+        }
+    }
+    if (files.size() < 2 || files.size() > 3) return std::nullopt;
+    if (!j) job.threads = usable_threads();
+    job.data = files[0], job.model = files[1];
+    if (files.size() == 3) job.output = files[2];
+    return job;
+}
+
+std::optional<Prediction> predict_file(const PredictJob &job) {
+    try {
+        return predict(job);
+    } catch (const Declined &) {
+        return std::nullopt;
+    }
+}
+
+}  // namespace svmfast

@@ -1,0 +1,117 @@
+"""``svmfast predict`` for LIBSVM's files: one native call, without NumPy and click, which load slowly."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from svmfast.cli import messages, signals
+
+if TYPE_CHECKING:
+    from svmfast._core import Prediction
+
+#: With a progress bar, which the native call does not have, larger inputs are read by the command itself.
+MOST_UNSEEN = 8 << 20
+
+
+def console() -> NoReturn:
+    """Run the program as its own process."""
+    if _streams_are_open():
+        signals.install()
+        # Where standard output cannot be written, the command reports it.
+        with contextlib.suppress(OSError):
+            status = predict(sys.argv[1:])
+            if status is not None:
+                os._exit(status)
+    from svmfast.cli import main
+
+    main.console()
+
+
+def _streams_are_open() -> bool:
+    try:
+        return all(os.fstat(descriptor) for descriptor in range(3)) and sys.stdout is not None
+    except OSError:
+        return False
+
+
+def predict(arguments: list[str]) -> int | None:
+    """The exit status of a command line, or None where the job is not plain; nothing is done then.
+
+    Signals must be installed, and the standard streams be open.
+    """
+    if arguments[:1] != ["predict"] or _shows_progress(arguments):
+        return None
+    from svmfast._core import predict_plain
+
+    try:
+        found = predict_plain([os.fsencode(word) for word in arguments[1:]])
+    except KeyboardInterrupt:
+        return signals.status_asked_for() or 128 + 2
+    except Exception:  # the command meets the same error and reports it
+        return None
+    if found is None:
+        return None
+    if not found.remarkable:
+        messages.raw(found.lines, err=found.output == b"-")
+        return 0
+    warnings, remarks = map(_with_flags, _noted(found))
+    for text in warnings:
+        messages.warning(text)
+    messages.raw(found.lines, err=found.output == b"-")
+    messages.remarks(remarks, found.quiet)
+    return 0
+
+
+def _shows_progress(arguments: list[str]) -> bool:
+    try:
+        return os.isatty(2) and any(
+            os.path.getsize(word) > MOST_UNSEEN for word in arguments if os.path.isfile(word)
+        )
+    except OSError:
+        return True
+
+
+def _with_flags(texts: list[str]) -> list[str]:
+    if not any("`" in text for text in texts):
+        return texts
+    from svmfast.cli.flags import with_flags
+
+    return [with_flags(text) for text in texts]
+
+
+class _OfClass(NamedTuple):
+    """The counts of one class."""
+
+    label: float
+    rows: int
+    predicted: int
+    correct: int
+
+
+def _noted(found: Prediction) -> tuple[list[str], list[str]]:
+    """The warnings and the remarks of the command on this prediction."""
+    from svmfast import prediction_words as words
+
+    warning = words.other_scale(
+        found.scale_rows, found.median_norm, found.least_norm, found.largest_norm, scaled=False
+    )
+    remarks = []
+    if found.confusion:
+        counts: dict[float, list[int]] = {}
+        for target, predicted, rows in found.confusion:
+            for label, place in (
+                (target, 0),
+                (predicted, 1),
+                *([(target, 2)] if target == predicted else []),
+            ):
+                counts.setdefault(label, [0, 0, 0])[place] += rows
+        classes = [_OfClass(label, *three) for label, three in counts.items()]
+        remarks += words.neglected_lines(classes, 100 * found.correct / found.rows)
+    if found.unknown:
+        remarks.append(words.unknown_features(found.unknown, found.rows, found.largest_column, found.columns))
+    if found.differing:
+        remarks.append(words.not_the_vote(found.differing, found.rows))
+    return [] if warning is None else [f"{os.fsdecode(found.data)}: {warning}"], remarks
