@@ -33,7 +33,7 @@ from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.cascade.threshold import Evaluated, choose, least_rows, smallest_error
 from svmfast.methods.common.equal_rows import groups_of, row_keys
-from svmfast.methods.given import Setting
+from svmfast.methods.method import Setting
 from svmfast.models.answer import answer
 from svmfast.models.certified import label_margins
 from svmfast.models.expansion import KernelExpansion

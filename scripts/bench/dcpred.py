@@ -39,7 +39,7 @@ from svmfast.methods.dcpred.fit import fit as fit_labels
 from svmfast.methods.dcpred.fit import fit_exact
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import DcpredReport
-from svmfast.methods.given import Setting
+from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.rows import Rows

@@ -10,8 +10,7 @@ import numpy as np
 
 from svmfast.display import listed, shown
 from svmfast.errors import OptionError
-from svmfast.methods.given import GivenRows, GivenStream
-from svmfast.methods.method import Method
+from svmfast.methods.method import GivenRows, GivenStream, Method
 from svmfast.values import BALANCED
 
 

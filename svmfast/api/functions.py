@@ -11,8 +11,7 @@ from svmfast.options import Option, Reading, options_of
 
 if TYPE_CHECKING:
     from svmfast.api.result import Result
-    from svmfast.methods.given import Input
-    from svmfast.methods.method import Method
+    from svmfast.methods.method import Input, Method
 
 T = TypeVar("T")
 

@@ -39,8 +39,7 @@ from svmfast.errors import (
 )
 from svmfast.formats.dataset import naming_file
 from svmfast.methods.common.row_sample import RowSample
-from svmfast.methods.given import GivenModel, GivenRows, GivenStream, Input, Inputs, Setting
-from svmfast.methods.method import Method
+from svmfast.methods.method import GivenModel, GivenRows, GivenStream, Input, Inputs, Method, Setting
 from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY, require_memory
 from svmfast.options import Reading

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from svmfast.class_scores import with_names
 
 if TYPE_CHECKING:
-    from svmfast.methods.given import Report
+    from svmfast.methods.method import Report
     from svmfast.models.base import Model
 
 

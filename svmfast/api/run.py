@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from svmfast.api.listener import Listener
-from svmfast.methods.given import PredictionTime, Setting
-from svmfast.methods.method import Method
+from svmfast.methods.method import Method, PredictionTime, Setting
 from svmfast.options import Reading, made
 from svmfast.threads import thread_count
 

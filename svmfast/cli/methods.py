@@ -12,8 +12,7 @@ from svmfast.cli.messages import raw, remark, warning
 from svmfast.cli.signals import ending_softly
 from svmfast.display import rounded_up, shell_line
 from svmfast.errors import OptionError
-from svmfast.methods.given import NOTHING_WRITTEN
-from svmfast.methods.method import LAST, Method
+from svmfast.methods.method import LAST, NOTHING_WRITTEN, Method
 from svmfast.options import options_of
 
 if TYPE_CHECKING:

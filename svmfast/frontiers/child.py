@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from svmfast.import_path import without_current_folder
-from svmfast.methods.given import NOTHING_WRITTEN
+from svmfast.methods.method import NOTHING_WRITTEN
 
 #: Exit statuses for a negative answer and for refused input.
 REFUSALS = (1, 2)

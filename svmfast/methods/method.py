@@ -1,4 +1,4 @@
-"""The declaration of a method: its name, inputs, options, and the location of its code.
+"""What a method declares, what its run is given, and what it returns.
 
 Neither this module nor any declaration imports NumPy, so that help and completion start quickly.
 """
@@ -9,18 +9,223 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from svmfast.command import QUIET, Command, common
-from svmfast.methods.given import Input, Inputs, Outcome, Setting
 from svmfast.methods.grid import Candidate, Grid, Joiner, Joining, NotTried
 from svmfast.options import Option, command_words, options_of
-from svmfast.values import OutputFile, Switch, in_this_folder
+from svmfast.progress import Progress, silent
+from svmfast.values import InputFile, OutputFile, Switch, in_this_folder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from svmfast.models.base import Model
+    from svmfast.models.scaling import Scaling
+    from svmfast.rows import FloatArray, Rows
+    from svmfast.solvers.training_data import TrainingSource
 
 #: The last argument of commands with svm-train's command line.
 LAST = "output_as_argument"
 #: Endings that are removed from an input's name to form the output's default name.
 _ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".txt", ".model")
+#: Calls two functions in turn and returns how many times as fast the second one is.
+Race = Callable[[Callable[[], object], Callable[[], object]], float]
+#: The end of the line in which a command states a refusal.
+NOTHING_WRITTEN = "; nothing was written"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """Something that a method reads."""
+
+    #: Its name in Python and in reports.
+    name: str
+    #: An exact model is a LIBSVM model.
+    content: Literal["model", "exact model", "rows"]
+    help: str = ""
+    #: None for a positional argument.
+    flag: str | None = None
+    required: bool = True
+    #: The flag may be given several times.
+    many: bool = False
+    #: For rows: whether the method needs their labels, uses them if there are any, or ignores them.
+    labels: Literal["needed", "used", "ignored"] = "needed"
+    #: For rows: the most that are used, drawn at random from a stream of any length; None uses all.
+    most: int | None = None
+    #: For rows: whether they may exceed memory. They are then read once, and those that do not fit into half
+    #: of the option `memory` are kept in a temporary file; the run gets a GivenStream.
+    spooled: bool = False
+    #: For rows: how many times the memory of the scaled rows a run takes, where a scaling turns zeros into
+    #: values. 0: the run gets the rows as read, and scales them in blocks.
+    copies: float = 1
+    #: Its key in JSON reports, if that differs from its name.
+    role: str | None = None
+
+    @property
+    def option(self) -> Option:
+        """The command's argument or option for it."""
+        kind = InputFile("data" if self.content == "rows" else "model", role=self.role or self.name)
+        if self.flag is None:
+            return Option(self.name, kind, required=self.required)
+        text = self.help + (" May be given several times." if self.many else "")
+        flags = (self.flag,)
+        return Option(self.name, kind, None, text, flags, "FILE", required=self.required, many=self.many)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenModel:
+    """A model that was read or passed."""
+
+    model: Model
+    #: In messages.
+    name: str
+    #: ``sha256:`` and the hash of its content: the `source` of models made from it.
+    identity: str
+    #: Size of its file.
+    n_bytes: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows:
+    """Rows that were read or passed."""
+
+    rows: Rows
+    #: (n,); None if the rows have no labels.
+    labels: FloatArray | None
+    #: In messages.
+    name: str
+    #: The number of rows that were read; more than n if only a sample was kept.
+    seen: int
+
+
+@dataclass(frozen=True, eq=False)
+class GivenStream:
+    """Labelled rows that were read once and are served in working sets."""
+
+    source: TrainingSource
+    #: In messages.
+    name: str
+    #: Whether there is one working set, which holds all of them.
+    in_memory: bool
+    #: Hash of rows and labels; empty unless there is a checkpoint.
+    digest: str
+
+
+class Inputs(dict[str, Any]):
+    """The inputs of a run by name; None for those that were not given."""
+
+    #: The scaling that was applied to all rows and that the result will contain; the method sees only scaled
+    #: rows (but see :attr:`Input.copies`), and models of scaled rows.
+    scaling: Scaling | None = None
+
+    def rows(self, name: str) -> GivenRows:
+        """Rows that were given."""
+        given = self[name]
+        assert isinstance(given, GivenRows), name
+        return given
+
+    def stream(self, name: str) -> GivenStream:
+        """Spooled rows that were given."""
+        given = self[name]
+        assert isinstance(given, GivenStream), name
+        return given
+
+    def model(self, name: str) -> GivenModel:
+        """A model that was given."""
+        given = self[name]
+        assert isinstance(given, GivenModel), name
+        return given
+
+
+class StateFile(Protocol):
+    """A file that holds the state of a run: numbers and arrays."""
+
+    @property
+    def path(self) -> str:
+        """Its name."""
+
+    def read(self) -> tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]] | None:
+        """Return the state; None if there is no file yet."""
+
+    def write(self, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Replace the whole state."""
+
+
+class Report(Protocol):
+    """The interface of reports: declared figures (:mod:`svmfast.figures`), and their printed lines."""
+
+    def lines(self) -> list[str]:
+        """The report as lines of text."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures under the names of docs/json.md."""
+
+
+@dataclass(frozen=True)
+class PredictionTime:
+    """The measured time of a prediction, and that of a linear model on the same rows."""
+
+    seconds: float
+    linear_seconds: float
+    rows: int
+
+    @property
+    def linear_cost(self) -> float:
+        """The time as a multiple of a linear model's."""
+        return self.seconds / self.linear_seconds
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The result of a run."""
+
+    #: None if there is nothing to write: the run only scores, or it refuses to make a model.
+    model: Model | None
+    report: Report
+    #: The reason for refusing: a negative answer, not an error.
+    refusal: str | None = None
+    #: The error of the decision values that ``predict`` may assume; rows whose label could change within it
+    #: are left to the exact model that was converted.
+    fallback_error: float | None = None
+    #: Printed once the model is written; if writing fails, only the error is printed.
+    warnings: tuple[str, ...] = ()
+    #: What may help after a refusal, on a separate line. `frontier` shows only the reason, since it tries
+    #: other options and methods itself.
+    advice: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What the front end passes to a run."""
+
+    threads: int
+    progress: Progress = silent
+    #: Called with one sentence, a remark or a warning.
+    note: Callable[[str], None] = lambda text: None
+    warn: Callable[[str], None] = lambda text: None
+    #: The size in bytes of the file of a model.
+    stored_size: Callable[[Model], int] = lambda model: 0
+    #: Times a model's prediction of rows; None if no times are wanted.
+    prediction_time: Callable[[Model, Rows], PredictionTime | None] = lambda model, rows: None
+    #: Called from another thread with pieces of the text that a solver prints; None if it is not wanted.
+    log: Callable[[str], None] | None = None
+    #: Called with the name of a step and a line about its state; None if these are not wanted.
+    status: Callable[[str, str], None] | None = None
+    #: The file for the state of the run; None if the caller wants no checkpoints.
+    checkpoint: StateFile | None = None
+    #: Whether to save the state and raise KeyboardInterrupt.
+    should_stop: Callable[[], bool] = lambda: False
+    #: Whether the caller will write a model.
+    writes: bool = True
+    #: None if nothing may be timed.
+    race: Race | None = None
+    #: The name of each label once the rows are read; None if classes have no names.
+    names_of_labels: Callable[[], Mapping[float, str] | None] = lambda: None
+
+
+#: A run from Python, on one thread and without messages.
+ALONE = Setting(threads=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -104,7 +104,6 @@ SEEN_BY_COMMANDS = {
     "svmfast._core.Prediction",
     "svmfast.methods.registry",
     "svmfast.methods.method",
-    "svmfast.methods.given",
     "svmfast.formats.target",
     "svmfast.formats.detect",
 }
@@ -152,7 +151,7 @@ def ids(path: Path) -> str:
 
 
 #: Modules of svmfast.methods that every method may import.
-SHARED_BY_METHODS = {"common", "method", "given", "grid"}
+SHARED_BY_METHODS = {"common", "method", "grid"}
 
 
 def test_every_group_has_its_place() -> None:

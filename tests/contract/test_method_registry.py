@@ -25,9 +25,8 @@ from svmfast.frontiers import run
 from svmfast.frontiers.child import Failed
 from svmfast.methods import registry
 from svmfast.methods.common.problem import numbered_classes
-from svmfast.methods.given import Input, Inputs, Outcome, Setting
 from svmfast.methods.grid import Candidate, Grid, NotTried
-from svmfast.methods.method import Method
+from svmfast.methods.method import Input, Inputs, Method, Outcome, Setting
 from svmfast.methods.registry import methods, register, unregister
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.options import Reading, option, options_of

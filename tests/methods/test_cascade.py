@@ -31,7 +31,7 @@ from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.cascade.run import run
 from svmfast.methods.cascade.threshold import Evaluated, _beyond_rounding, choose, smallest_error
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
-from svmfast.methods.given import GivenModel, GivenRows, Inputs, Race, Setting
+from svmfast.methods.method import GivenModel, GivenRows, Inputs, Race, Setting
 from svmfast.models.answer import answer
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import certified_rows, label_margins

@@ -22,7 +22,7 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.dcpred.fit import fit, fit_exact
 from svmfast.methods.dcpred.options import DcpredOptions
-from svmfast.methods.given import Setting
+from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 

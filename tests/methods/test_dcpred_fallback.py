@@ -15,8 +15,7 @@ from scipy.stats import beta
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.common.equal_rows import Counted
-from svmfast.methods.common.hold_out import Aside
+from svmfast.methods.common.equal_rows import Aside, Counted
 from svmfast.methods.dcpred.fit import fit_exact
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import held_out

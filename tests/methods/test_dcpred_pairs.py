@@ -21,7 +21,7 @@ from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.dcpred.fit import fit, fit_exact
 from svmfast.methods.dcpred.options import DcpredOptions
-from svmfast.methods.given import Setting
+from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.expansion import KernelExpansion
 

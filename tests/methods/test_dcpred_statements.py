@@ -17,8 +17,7 @@ import svmfast.methods.dcpred.fit as fits
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.common.equal_rows import row_keys
-from svmfast.methods.common.hold_out import rows_aside
+from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.search import choose

@@ -9,8 +9,7 @@ import pytest
 from meka_problems import data, settings
 
 from svmfast.kernels import Kernel
-from svmfast.methods.common.stopwatch import Stopwatch
-from svmfast.methods.given import ALONE
+from svmfast.methods.common.landmarks import Stopwatch
 from svmfast.methods.meka.approximation import approximate_kernel
 from svmfast.methods.meka.error import (
     equal_memory_blocks,
@@ -20,6 +19,7 @@ from svmfast.methods.meka.error import (
     positive_repair,
 )
 from svmfast.methods.meka.plan import triangle_bytes
+from svmfast.methods.method import ALONE
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 
 

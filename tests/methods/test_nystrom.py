@@ -10,8 +10,7 @@ from program import data, model, svmfast
 
 import svmfast as package
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError
-from svmfast.methods.common.equal_rows import row_keys
-from svmfast.methods.common.hold_out import rows_aside
+from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.solvers.kernel_clusters import kmeans_centers
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.approximate.report import ApproximationReport
 from svmfast.methods.approximate.run import approximate as convert
-from svmfast.methods.given import Setting
+from svmfast.methods.method import Setting
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.options import made

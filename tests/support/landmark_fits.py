@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from svmfast.methods.given import ALONE, Setting
+from svmfast.methods.method import ALONE, Setting
 
 
 def tasks(fit: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:

@@ -9,8 +9,7 @@ from program import data, model
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.cross_validation import fold_numbers
-from svmfast.methods.common.equal_rows import Counted, frequent_groups, quantiles, row_keys
-from svmfast.methods.common.hold_out import rows_aside
+from svmfast.methods.common.equal_rows import Counted, frequent_groups, quantiles, row_keys, rows_aside
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.rows import Rows

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from svmfast.methods.approximate.options import MOST_ROWS, ApproximateOptions
-from svmfast.methods.given import Input
-from svmfast.methods.method import Method
+from svmfast.methods.method import Input, Method
 
 METHOD = Method(
     name="approximate",

@@ -15,7 +15,7 @@ from svmfast.methods.approximate.options import Limit
 from svmfast.methods.approximate.plan import Step
 from svmfast.methods.approximate.sample import OF_DATA, OF_VECTORS, CertificationSample
 from svmfast.methods.common.equal_rows import Counted, groups_of, row_keys
-from svmfast.methods.common.probability_lines import probability_lines
+from svmfast.methods.common.error_statement import probability_lines
 from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion

@@ -32,8 +32,8 @@ from svmfast.methods.approximate.report import OTHERS, WARN_ABOVE, Approximation
 from svmfast.methods.approximate.sample import CertificationSample, Divided, divided
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.refit_probabilities import probabilities_after
-from svmfast.methods.given import ALONE, Inputs, Outcome, Race, Setting
 from svmfast.methods.grid import IMPORTS, Candidate, Grid, NotTried
+from svmfast.methods.method import ALONE, Inputs, Outcome, Race, Setting
 from svmfast.models.answer import answer
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel

@@ -14,7 +14,7 @@ from svmfast.errors import CheckpointError, OptionError
 from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.budget.sgd import step_rounding
 from svmfast.methods.budget.training import Checkpointing
-from svmfast.methods.given import GivenRows, GivenStream, Setting
+from svmfast.methods.method import GivenRows, GivenStream, Setting
 from svmfast.options import options_of
 from svmfast.values import Weights
 

@@ -12,12 +12,11 @@ from svmfast.methods.budget.checkpoint import checkpointing
 from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.budget.report import PassStatus
 from svmfast.methods.budget.training import budget_train, cross_validate
-from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.fold_score import FoldScore
-from svmfast.methods.common.head_score import remark_on_classes
-from svmfast.methods.given import GivenStream, Inputs, Outcome, Setting
+from svmfast.methods.common.problem import warn_of_absent
+from svmfast.methods.common.scores import FoldScore, remark_on_classes
 from svmfast.methods.grid import RATE, Candidate, Grid, NotTried
+from svmfast.methods.method import GivenStream, Inputs, Outcome, Setting
 from svmfast.solvers.training_data import expand
 
 #: Budgets of the candidates for ``frontier``, and their number of passes.

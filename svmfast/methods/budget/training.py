@@ -20,7 +20,7 @@ from svmfast.methods.budget.model import Finished, assemble, finish
 from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.budget.report import BudgetTrainReport, PassStatus
 from svmfast.methods.budget.training_run import BudgetRun
-from svmfast.methods.common.head_score import head_quality
+from svmfast.methods.common.scores import head_quality
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, counting, silent
 from svmfast.rows import FloatArray, Rows

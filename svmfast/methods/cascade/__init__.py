@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from svmfast.methods.cascade.options import MOST_ROWS, CascadeOptions
-from svmfast.methods.given import Input
-from svmfast.methods.method import Method
+from svmfast.methods.method import Input, Method
 
 METHOD = Method(
     name="cascade",

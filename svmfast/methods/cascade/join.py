@@ -25,7 +25,7 @@ from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.cascade.report import CascadeReport, ClassChange
 from svmfast.methods.cascade.threshold import BoolArray, Chosen, Evaluated, IntArray, choose, least_rows
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
-from svmfast.methods.given import ALONE, Race, Setting
+from svmfast.methods.method import ALONE, Race, Setting
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel

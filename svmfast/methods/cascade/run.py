@@ -10,9 +10,9 @@ from svmfast.errors import OptionError
 from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import MOST_ROWS, CascadeOptions
 from svmfast.methods.cascade.threshold import least_rows
-from svmfast.methods.common.head_score import remark_on_classes
-from svmfast.methods.given import Inputs, Outcome, Setting
+from svmfast.methods.common.scores import remark_on_classes
 from svmfast.methods.grid import Joining
+from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.requirements import missing_probability

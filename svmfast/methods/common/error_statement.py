@@ -1,4 +1,4 @@
-"""The error of a converted model on rows that influenced no choice: part of every report."""
+"""Parts of reports: the error of a converted model on rows that chose nothing, and its probabilities."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def labels_line(figures: Mapping[str, Any]) -> str:
     return f"{value:.3g}% of the labels differ ({interval_text(low, high)})"
 
 
-#: Names that methods use for figures of held-out rows, and the names in reports, which ``compare`` also uses.
-_HELD_OUT = {
-    **{"median": "median_abs_error", "q50": "median_abs_error", "q90": "abs_error_90"},
-    **{"quantile_99": "abs_error_99", "q99": "abs_error_99", "quantile_999": "abs_error_999"},
-    **{"largest": "max_abs_error", "max": "max_abs_error", "mean": "mean_abs_error"},
-}
-
-
-def held_out(figures: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the figures measured on held-out rows, under the names that all reports share."""
-    return None if figures is None else {_HELD_OUT.get(key, key): value for key, value in figures.items()}
+def probability_lines(what: str, held_out: Mapping[str, float] | None = None) -> list[str]:
+    """Return the line of a report; `what` became of them is ``none`` (there were none), kept or dropped."""
+    if what == "none":
+        return []
+    if what == "dropped":
+        return ["probability  dropped: predict with `probability` will refuse the model"]
+    line = "probability  probA and probB are the exact model's, applied to the new decision values"
+    if held_out and "probability_max" in held_out:
+        mean, largest = held_out["probability_mean"], held_out["probability_max"]
+        line += f"; |difference| on held-out rows {mean:.3g} on average, {largest:.3g} at most"
+    return [line]

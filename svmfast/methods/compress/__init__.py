@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from svmfast.methods.compress.options import MOST_ROWS, CompressOptions
-from svmfast.methods.given import Input
-from svmfast.methods.method import Method
+from svmfast.methods.method import Input, Method
 
 METHOD = Method(
     name="compress",

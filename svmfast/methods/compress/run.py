@@ -10,8 +10,8 @@ from svmfast.methods.compress.compressor import PROBE_ITERATIONS, prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import Nothing
 from svmfast.methods.compress.search import LARGEST_SHARE, held_out_difference, refuted, search
-from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
+from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.expansion import KernelExpansion
 
 #: Shares of the support vectors that the candidates for ``frontier`` keep.

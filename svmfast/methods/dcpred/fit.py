@@ -23,19 +23,17 @@ from svmfast.methods.common.cross_validation import (
     check_folds,
     cross_validate,
 )
-from svmfast.methods.common.equal_rows import row_keys
-from svmfast.methods.common.head_score import MOST_SCORED
-from svmfast.methods.common.hold_out import rows_aside
-from svmfast.methods.common.landmark_report import linear_functions
+from svmfast.methods.common.equal_rows import row_keys, rows_aside
+from svmfast.methods.common.landmarks import Stopwatch, linear_functions
 from svmfast.methods.common.problem import CLASSES, Problem
 from svmfast.methods.common.refit_probabilities import probabilities_after
-from svmfast.methods.common.stopwatch import Stopwatch
+from svmfast.methods.common.scores import MOST_SCORED
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.pairs import check_pairs, fit_pairs
 from svmfast.methods.dcpred.report import DcpredReport, Trial, held_out
 from svmfast.methods.dcpred.search import choose
 from svmfast.methods.dcpred.tree import build_tree, train_tree
-from svmfast.methods.given import ALONE, Setting
+from svmfast.methods.method import ALONE, Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion

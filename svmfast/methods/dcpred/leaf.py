@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.kernels import Kernel
-from svmfast.methods.common.class_weights import class_weights_of
+from svmfast.methods.common.problem import class_weights_of
 from svmfast.methods.dcpred.cell_fit import CellExpansion, CellProblem, move_landmarks
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.train.training import TrainOptions, train

@@ -137,7 +137,7 @@ class DcpredOptions(Seeded, Bounded, Tasked):
 
     def resolved(self, rows: Rows, exact: Model | None = None) -> DcpredOptions:
         """Fill in all defaults, for the rows to train on and the model to convert."""
-        from svmfast.methods.common.kernel_width import kernel_width
+        from svmfast.methods.common.landmarks import kernel_width
 
         pairs = self.fit == "pairs"
         usual: dict[str, Any] = {

@@ -13,12 +13,12 @@ from dataclasses import replace
 import numpy as np
 
 from svmfast.errors import NothingFitsError, OptionError
-from svmfast.methods.common.landmark_report import linear_functions
+from svmfast.methods.common.landmarks import linear_functions
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import of_statement
-from svmfast.methods.given import Setting
+from svmfast.methods.method import Setting
 from svmfast.models.base import Model
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import Rows

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmfast.figures import Figures, figure
-from svmfast.methods.common.equal_rows import FREQUENT, quantiles
+from svmfast.methods.common.equal_rows import FREQUENT, Aside, quantiles
 from svmfast.methods.common.error_statement import ErrorStatement, labels_differing, labels_line
-from svmfast.methods.common.hold_out import Aside
-from svmfast.methods.common.landmark_report import LandmarkReport
+from svmfast.methods.common.landmarks import LandmarkReport
 from svmfast.methods.common.refit_probabilities import probability_error
 from svmfast.models.base import Model
 from svmfast.models.certified import label_margins

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from svmfast.methods.common.cross_validation import checked_labels
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.kernel_width import widths_to_try
-from svmfast.methods.common.landmark_report import linear_functions, outcome
+from svmfast.methods.common.landmarks import linear_functions, outcome, widths_to_try
 from svmfast.methods.dcpred.fit import fit, fit_exact, what_is_fitted
 from svmfast.methods.dcpred.options import DEFAULT_ITERATIONS, DcpredOptions
 from svmfast.methods.dcpred.search import PSEUDO_SHARES, TREES, TRIAL_ITERATIONS, TRIAL_ROWS
-from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
+from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.head import Head
 
 #: Multiples of a linear model's multiply-adds, for the candidates.

@@ -12,12 +12,12 @@ import numpy as np
 
 from svmfast.errors import NothingFitsError
 from svmfast.methods.common.equal_rows import groups_of, row_keys
-from svmfast.methods.common.landmark_report import linear_functions
+from svmfast.methods.common.landmarks import linear_functions
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import Trial
 from svmfast.methods.dcpred.tree import KMeansTree, build_tree, present_classes, train_tree
-from svmfast.methods.given import ALONE, Setting
+from svmfast.methods.method import ALONE, Setting
 from svmfast.models.routed import centers_on_the_way
 from svmfast.progress import counting
 from svmfast.rows import FloatArray

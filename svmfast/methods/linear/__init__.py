@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from svmfast.methods.given import Input
 from svmfast.methods.linear.options import LinearOptions
-from svmfast.methods.method import Method
+from svmfast.methods.method import Input, Method
 
 METHOD = Method(
     name="linear",

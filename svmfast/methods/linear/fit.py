@@ -14,13 +14,12 @@ import numpy as np
 
 from svmfast.display import count
 from svmfast.errors import MemoryLimitError, OptionError
-from svmfast.methods.common.class_weights import row_weights, warn_of_absent
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.head_score import MOST_SCORED, HeadScore, remark_on_classes
-from svmfast.methods.common.problem import IntArray, numbered_classes, targets_of
-from svmfast.methods.given import Inputs, Outcome, Setting
+from svmfast.methods.common.problem import IntArray, numbered_classes, row_weights, targets_of, warn_of_absent
+from svmfast.methods.common.scores import MOST_SCORED, HeadScore, remark_on_classes
 from svmfast.methods.grid import RATE, Candidate, Grid, NotTried
 from svmfast.methods.linear.options import LinearOptions
+from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.kernels import Kernel
-from svmfast.methods.common.stopwatch import Stopwatch
+from svmfast.methods.common.landmarks import Stopwatch
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.progress import Progress, counting, silent
 from svmfast.rows import FloatArray, Rows

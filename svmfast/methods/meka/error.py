@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
-from svmfast.methods.common.stopwatch import Stopwatch
-from svmfast.methods.given import ALONE, Setting
+from svmfast.methods.common.landmarks import Stopwatch
 from svmfast.methods.meka.approximation import Meka, approximate_kernel
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.plan import BLOCK, checked_bytes, triangle_bytes
 from svmfast.methods.meka.report import ErrorReport, ExactBlocks
 from svmfast.methods.meka.solve import positive_spectrum
+from svmfast.methods.method import ALONE, Setting
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, load_kmeans, partition
 from svmfast.threads import map_in_threads, one_blas_thread

@@ -19,20 +19,18 @@ from svmfast.methods.common.cross_validation import (
     check_folds,
     cross_validate,
 )
-from svmfast.methods.common.equal_rows import row_keys
+from svmfast.methods.common.equal_rows import HELD_OUT, LEAST_ROWS, row_keys, rows_aside
 from svmfast.methods.common.error_statement import labels_differing
-from svmfast.methods.common.head_score import MOST_SCORED
-from svmfast.methods.common.hold_out import HELD_OUT, LEAST_ROWS, rows_aside
-from svmfast.methods.common.landmark_report import linear_functions
+from svmfast.methods.common.landmarks import Stopwatch, linear_functions
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.common.refit_probabilities import probabilities_after, probability_error
-from svmfast.methods.common.stopwatch import Stopwatch
-from svmfast.methods.given import ALONE, Setting
+from svmfast.methods.common.scores import MOST_SCORED
 from svmfast.methods.meka.approximation import approximate_kernel
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.plan import check_blocks, checked_bytes, triangle_bytes
 from svmfast.methods.meka.report import MekaReport
 from svmfast.methods.meka.solve import assemble, block_ridge, block_svc, meka_ridge, meka_svc
+from svmfast.methods.method import ALONE, Setting
 from svmfast.models.base import Model
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import FloatArray, Rows

@@ -141,7 +141,7 @@ class MekaOptions(Seeded, Bounded, Tasked):
 
     def resolved(self, columns: int, exact: Model | None = None) -> MekaOptions:
         """Fill in all defaults, for rows of `columns` and the model to convert."""
-        from svmfast.methods.common.kernel_width import kernel_width
+        from svmfast.methods.common.landmarks import kernel_width
 
         rank = self.rank or (RANK if exact is None else EXACT_RANK)
         gamma = None if self.gamma is not None else (kernel_width(columns, exact, self.kernel_kind),)

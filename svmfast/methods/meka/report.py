@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from svmfast.figures import Figures, computed, figure
 from svmfast.methods.common.error_statement import labels_line
-from svmfast.methods.common.landmark_report import LandmarkReport
+from svmfast.methods.common.landmarks import LandmarkReport
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,14 +6,13 @@ from functools import partial
 
 from svmfast.methods.common.cross_validation import checked_labels
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.kernel_width import widths_to_try
-from svmfast.methods.common.landmark_report import outcome
-from svmfast.methods.given import Inputs, Outcome, Setting
+from svmfast.methods.common.landmarks import outcome, widths_to_try
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import fit, fit_exact
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.plan import plan_bytes
+from svmfast.methods.method import Inputs, Outcome, Setting
 
 #: Clusters and rank of the candidates for ``frontier``.
 BLOCKS = ((8, 16), (16, 32), (32, 64))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from svmfast.methods.given import Input
-from svmfast.methods.method import Method
+from svmfast.methods.method import Input, Method
 from svmfast.methods.nystrom.options import NystromOptions
 
 METHOD = Method(

@@ -16,15 +16,13 @@ import numpy as np
 
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.kernels import Kernel
-from svmfast.methods.common.class_weights import warn_of_absent
-from svmfast.methods.common.equal_rows import row_keys
+from svmfast.methods.common.equal_rows import Aside, row_keys, rows_aside
 from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.head_score import remark_on_classes
-from svmfast.methods.common.hold_out import Aside, rows_aside
-from svmfast.methods.common.problem import Problem
-from svmfast.methods.given import Inputs, Outcome, Setting
+from svmfast.methods.common.problem import Problem, warn_of_absent
+from svmfast.methods.common.scores import remark_on_classes
 from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
+from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.methods.nystrom.options import NystromOptions
 from svmfast.methods.nystrom.report import NystromReport
 from svmfast.models.routed import RoutedModel

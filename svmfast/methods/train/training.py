@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.libsvm_names import KERNELS, SVM_TYPES
-from svmfast.methods.common.class_weights import absent_weights
+from svmfast.methods.common.problem import absent_weights
 from svmfast.methods.train.libsvm import Problem
 from svmfast.methods.train.options import TrainOptions as TrainOptions
 from svmfast.methods.train.pairs import solve_pairs

@@ -1,18 +1,21 @@
-"""The report of the methods that train landmarks, dcpred and meka: figures and their printed lines."""
+"""What dcpred and meka, which train landmarks, share: the kernel's width, times of phases, the report."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from svmfast.errors import OptionError
 from svmfast.figures import Figures, computed, figure
 from svmfast.methods.common.cross_validation import CrossValidation, score_lines
-from svmfast.methods.common.head_score import remark_on_classes
-from svmfast.methods.common.probability_lines import probability_lines
+from svmfast.methods.common.error_statement import probability_lines
 from svmfast.methods.common.problem import CLASSES
-from svmfast.methods.given import Outcome, PredictionTime, Setting
+from svmfast.methods.common.scores import remark_on_classes
+from svmfast.methods.method import Outcome, PredictionTime, Setting
 from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
 from svmfast.score import Quality
@@ -116,3 +119,39 @@ def outcome(made: tuple[Model | None, Any], rows: Rows, setting: Setting, *, con
 def linear_functions(head: Head) -> int:
     """Count the weight vectors of a linear model: one per class (one-vs-rest), as in the papers."""
     return head.n_classes if head.is_classifier and head.n_classes > 2 else 1
+
+
+def kernel_width(columns: int, exact: Model | None, kind: str) -> float:
+    """Gamma of a kernel: that of the model to convert, or LIBSVM's default 1/(number of features)."""
+    exact = None if exact is None else exact.expansion
+    if exact is None:
+        return 1.0 / max(1, columns)
+    if exact.kernel.kind != kind:
+        raise OptionError(
+            f"the exact model's kernel is {exact.kernel.kind}; give the new kernel's width, `gamma`"
+        )
+    return exact.kernel.gamma
+
+
+def widths_to_try(exact: KernelExpansion) -> dict[str, tuple[float, ...]]:
+    """The option `gamma` of a candidate for ``frontier``; empty if the exact model's gamma is used."""
+    if exact.kernel.kind == "rbf":
+        return {}
+    return {"gamma": (float(f"{1.0 / max(1, exact.n_features):.6g}"),)}
+
+
+class Stopwatch:
+    """Seconds of each phase, by name."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """Let the next lap begin now."""
+        self._since = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """Record the time since the last lap under `name`."""
+        now = time.perf_counter()
+        self.laps[name], self._since = now - self._since, now
