@@ -10,15 +10,7 @@ from svmfast.values import Value
 
 
 def checked(name: str, value: Any, kind: Value) -> Any:
-    """Return a Python value in the form that its kind has when it is read from text.
-
-    Raises
-    ------
-    WrongTypeError
-        `value` has a wrong type.
-    OptionError
-        `value` is not allowed.
-    """
+    """Return a Python value in the form that its kind has when it is read from text."""
     if not kind.has_type(value):
         raise WrongTypeError(name, value, kind.type_expected)
     found = kind.accept(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.column_order import ColumnOrder
+from svmfast.api.fit import ColumnOrder
 from svmfast.api.predictor import Predictor
 from svmfast.errors import MissingPackageError, OptionError, WrongTypeError
 from svmfast.options import Reading
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def predict(model: Model | str | os.PathLike[str], collection: Any, **options: Any) -> Any:
-    """Return a lazy collection of the labels that a model predicts for the rows of a collection.
+    """A lazy collection of the labels that a model predicts for the rows of a collection.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def predict(model: Model | str | os.PathLike[str], collection: Any, **options: A
 
 
 def _labels(answer: Answer, predictor: Predictor) -> Any:
-    """Return the names of the predicted classes, as the caller knows them, or labels or values."""
+    """The names of the predicted classes, as the caller knows them, or labels or values."""
     named = predictor.output.names is not False and answer.names is not None
     return answer.names if named else answer.predicted
 
@@ -100,9 +100,10 @@ def _labels_of_frame(frame: Any, predictor: Predictor) -> Any:
 
 
 def _first_order(paths: Any, predictor: Predictor) -> list[ColumnOrder]:
-    """Return the columns of the first table of a partition; nothing is read of its rows."""
+    """The columns of the first table of a partition; nothing is read of its rows."""
     order = ColumnOrder()
-    order.find_first(paths, Reading(), (), predictor)
+    how = Reading(scale=predictor.scaling)
+    order.find_first(paths, how, (), predictor.listener.note, predictor.model)
     return [order]
 
 

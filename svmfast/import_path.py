@@ -13,7 +13,7 @@ _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def without_current_folder(path: list[str]) -> list[str]:
-    """Return the entries of an import path except the current folder, under whatever name.
+    """The entries of an import path except the current folder, under whatever name.
 
     Where svmfast itself is installed in the current folder, that entry stays, as an absolute path.
     """

@@ -48,12 +48,7 @@ class Option:
     sets: str | None = None
 
     def check(self, given: Any) -> Any:
-        """Check `given`, and return it as a value of this option.
-
-        Raises
-        ------
-        WrongTypeError, OptionError
-        """
+        """Check `given`, and return it as a value of this option."""
         if given is None and self.default is None:
             return None
         return checked(f"`{self.name}`", given, self.value)
@@ -77,7 +72,7 @@ def option(
     only_with: str | None = None,
     sets: str | None = None,
 ) -> Any:
-    """Return a dataclass field that is an option, with the attributes of :class:`Option`.
+    """A dataclass field that is an option, with the attributes of :class:`Option`.
 
     If none of the flags is long, a name of more than one letter is made into a long flag.
     """
@@ -94,7 +89,7 @@ def argument(
     many: bool = False,
     metavar: str | None = None,
 ) -> Any:
-    """Return a dataclass field that is an argument of a command."""
+    """A dataclass field that is an argument of a command."""
     about = {"value": value, "flags": None, "required": required, "many": many, "metavar": metavar}
     return dataclasses.field(default=default, metadata={_KEY: about})
 
@@ -125,15 +120,7 @@ def _option(field: dataclasses.Field[Any]) -> Option:
 
 
 def made(cls: type[T], given: Mapping[str, Any]) -> T:
-    """Return an object of the options class with the values `given`, after checking each of them.
-
-    Raises
-    ------
-    TypeError
-        A name is not an option of the class.
-    OptionError
-        A value is not allowed.
-    """
+    """An object of the options class with the values `given`, after checking each of them."""
     known = {one.name: one for one in options_of(cls)}
     for name in given:
         if name not in known:
@@ -141,8 +128,18 @@ def made(cls: type[T], given: Mapping[str, Any]) -> T:
     return cls(**{name: known[name].check(value) for name, value in given.items()})
 
 
+def divided(given: Mapping[str, Any], *classes: type) -> tuple[Any, ...]:
+    """Objects of several options classes from all their values; like :func:`made`."""
+    known = [{one.name for one in options_of(cls)} for cls in classes]
+    for name in given:
+        if not any(name in names for names in known):
+            raise TypeError(f"there is no option '{name}'; options: {', '.join(sorted(set().union(*known)))}")
+    parts = ({name: given[name] for name in given if name in names} for names in known)
+    return tuple(made(cls, part) for cls, part in zip(classes, parts, strict=True))
+
+
 def command_words(cls: type, given: Mapping[str, Any]) -> list[str]:
-    """Return options as arguments of the command line; the values read back unchanged."""
+    """Options as arguments of the command line; the values read back unchanged."""
     known = {one.name: one for one in options_of(cls)}
     words: list[str] = []
     for name, value in given.items():
@@ -151,13 +148,13 @@ def command_words(cls: type, given: Mapping[str, Any]) -> list[str]:
 
 
 def with_defaults(options: T, usual: Mapping[str, Any]) -> T:
-    """Return a copy of an options object, with the values `usual` for those options that are None."""
+    """A copy of an options object, with the values `usual` for those options that are None."""
     missing = {name: value for name, value in usual.items() if getattr(options, name) is None}
     return dataclasses.replace(options, **missing)  # type: ignore[type-var]
 
 
 def class_weights(where: str) -> Any:
-    """Return the option `weights` of a trainer, which multiplies C for the rows that `where` describes."""
+    """The option `weights` of a trainer, which multiplies C for the rows that `where` describes."""
     return option(
         (),
         Weights(),
@@ -168,7 +165,7 @@ def class_weights(where: str) -> Any:
 
 
 def changed_words(options: object) -> tuple[str, ...]:
-    """Return the options of an object that differ from their defaults, as command-line arguments."""
+    """The options of an object that differ from their defaults, as command-line arguments."""
     values = {one.name: getattr(options, one.name) for one in options_of(type(options))}
     defaults = {one.name: one.default for one in options_of(type(options))}
     changed = {name: value for name, value in values.items() if value != defaults[name]}
@@ -263,13 +260,7 @@ class Reading:
     )
 
     def values_for_missing(self, count: int) -> list[float | None]:
-        """Return the values in place of missing ones in the columns of features; None refuses them.
-
-        Raises
-        ------
-        OptionError
-            Means are asked for, and the model has no values.
-        """
+        """The values in place of missing ones in the columns of features; None refuses them."""
         found = getattr(self.scale, "missing", None)
         if self.missing == "zero":
             return [0.0] * count

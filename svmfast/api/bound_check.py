@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.column_order import ColumnOrder
+from svmfast.api.fit import Fit
 from svmfast.api.functions import takes
-from svmfast.api.given import MODEL, check_array, check_width, is_path, open_model, rows_of, with_scaling_of
+from svmfast.api.given import is_path, model_of, rows_of, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.commands.bound_check import BoundCheckOptions
-from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
+from svmfast.errors import OptionError, UnsupportedError
 from svmfast.evaluation import bound_check as checks
 from svmfast.evaluation.bound_check import BoundCheck
 from svmfast.evaluation.scale import ScaleCheck
-from svmfast.models.memory import require_memory
 from svmfast.options import Reading, made
 from svmfast.threads import thread_count
 
@@ -74,13 +73,7 @@ def bound_check(
         report = _check_data(data, gamma, 2 if order is None else order, reading, cores, listener)
         return replace(report, **asked)
     name = os.fspath(model) if is_path(model) else "the model"
-    judged: Any = model
-    if is_path(model):
-        judged = open_model(model, listener.note, listener.warn, memory=memory).model
-    elif not hasattr(model, "decision_values"):
-        raise WrongTypeError("the model", model, MODEL)
-    else:
-        require_memory(judged, memory)
+    judged, _ = model_of(model, "the model", listener.note, memory)
     reading = with_scaling_of(reading, [(name, judged)], memory=memory)
     judged = judged.unscaled
     _check_combination(judged, name, chosen)
@@ -131,7 +124,7 @@ def _check_data(
 
 
 def _parts(rows: Rows, reading: Reading) -> Iterable[Rows]:
-    """Return the rows of an array, scaled in blocks."""
+    """The rows of an array, scaled in blocks."""
     return [rows] if reading.scale is None else reading.scale.parts(rows)
 
 
@@ -139,16 +132,12 @@ def _fitting(
     data: Any, reading: Reading, name: str, model: Model, threads: int, listener: Listener
 ) -> Iterator[Rows]:
     """Yield the rows of data; the scale of the first ones is compared with the model's."""
-    scale = ScaleCheck(model, scaled=reading.scale is not None)
+    scale, fit = ScaleCheck(model, scaled=reading.scale is not None), Fit(model, reading, listener)
     first = True
-
-    def see_array(width: int) -> None:
-        check_array(width, model, reading.scale, listener.warn)
-
-    for rows, columns in _blocks(data, reading, threads, listener, see_array):
+    for rows, columns in _blocks(data, reading, threads, listener, fit.array):
         if first:
-            ColumnOrder().check(name, columns, reading, listener.note, model)
-            check_width(reading, name, model, rows, listener.warn, columns)
+            fit.columns(name, columns)
+            fit.width(name, rows, columns)
             first = False
         scale.add(rows)
         yield rows

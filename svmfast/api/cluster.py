@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from svmfast.api.jobs import Job
 from svmfast.api.listener import Listener
-from svmfast.api.many import Job
 from svmfast.api.predictor import Predictor
 from svmfast.errors import (
     ClusterError,
@@ -44,7 +44,7 @@ _PREDICTORS: dict[str, Predictor] = {}
 
 
 def distributed() -> Any:
-    """Return the package ``distributed``; raise MissingPackageError if it is not installed."""
+    """The package ``distributed``; raises MissingPackageError if it is not installed."""
     try:
         import distributed as package
     except ImportError:
@@ -53,7 +53,7 @@ def distributed() -> Any:
 
 
 def absolute(path: str) -> str:
-    """Return a path for workers; unlike ``os.path.abspath``, the same file where ``..`` follows a link."""
+    """A path for workers; unlike ``os.path.abspath``, the same file where ``..`` follows a link."""
     return os.path.join(os.getcwd(), path)
 
 
@@ -83,14 +83,14 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def _part_name(job: Job, number: int) -> str:
-    """Return the name of a part's output in the folder: a hidden file next to the whole one."""
+    """The name of a part's output in the folder: a hidden file next to the whole one."""
     folder, name = os.path.split(job.name)
     end = ".arrow" if table_form(job.name) else ""
     return os.path.join(folder, f".{name}.part-{number:05}{end}")
 
 
 def _part_made_from(job: Job, part: Part) -> dict[str, Any]:
-    """Return the record of what a part is made from."""
+    """The record of what a part is made from."""
     return {**job.made_from, "part": [part.begin, part.end, list(part.groups), part.of]}
 
 
@@ -127,10 +127,7 @@ def run_jobs(
 ) -> Iterator[Job]:
     """Yield the jobs as they end, each with its counts or an error.
 
-    Raises
-    ------
-    ClusterError
-        The connection to the scheduler was lost; finished outputs are complete and recorded.
+    ClusterError: the connection to the scheduler was lost; finished outputs are complete and recorded.
     """
     package = distributed()
     from svmfast import __version__
@@ -235,7 +232,7 @@ def work(part: Part, output: str, key: str, reading: Reading, keep: tuple[str, .
 
 
 def _result(future: Any, address: str) -> dict[str, Any] | str:
-    """Return the result of a future, or the reason for its file's failure.
+    """The result of a future, or the reason for its file's failure.
 
     Dask computes a result again if its worker is lost; ``future.result`` waits for it.
     """

@@ -12,27 +12,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.api.column_order import IN_MEMORY, ColumnOrder
+from svmfast.api.fit import IN_MEMORY, Fit
 from svmfast.api.functions import takes
 from svmfast.api.given import (
-    check_array,
-    check_scale,
-    check_width,
     checked_labels,
     is_path,
-    open_model,
+    model_of,
     rows_of,
     with_scaling_of,
 )
 from svmfast.api.listener import Listener
 from svmfast.commands.compare import CompareOptions
-from svmfast.errors import OptionError, WrongTypeError
+from svmfast.errors import OptionError
 from svmfast.evaluation.benchmark import ComparedModel
 from svmfast.evaluation.comparison import Comparison
 from svmfast.evaluation.comparison import compare as compare_models
 from svmfast.evaluation.timing import measure
 from svmfast.formats.dataset import naming_file
-from svmfast.models.memory import require_memory
 from svmfast.options import Reading, made
 from svmfast.threads import thread_count
 
@@ -92,17 +88,15 @@ def compare(
     reading = with_scaling_of(reading or Reading(), carriers, memory=asked.memory)
     if reading.scale is not None:
         compared = [_behind_scaling(one) for one in compared]
-    widths: list[int] = []
-    dataset, parse_seconds = _data(data, labels, reading, cores, timed=timed, see_array=widths.append)
-    for width in widths:
-        check_array(width, compared[0].model, reading.scale, listener.warn)
+    fits = [Fit(one.model, reading, listener) for one in compared]
+    dataset, parse_seconds = _data(data, labels, reading, cores, timed=timed, see_array=fits[0].array)
     rows, targets, path = dataset.rows, dataset.labels, dataset.path or None
     scaling = reading.scale
     name = path or IN_MEMORY
-    ColumnOrder().check(name, dataset.columns, reading, listener.note, compared[0].model)
-    check_scale(reading, name, compared[0].model, rows, listener.warn)
-    for one in compared:
-        check_width(reading, name, one.model, rows, listener.warn, dataset.columns)
+    fits[0].columns(name, dataset.columns)
+    fits[0].scale(name, rows)
+    for fit in fits:
+        fit.width(name, rows, dataset.columns)
     labels_of, names = compared[0].model.head.labels, None
     if scaling is not None:
         names = scaling.for_labels(None if labels_of is None else labels_of.tolist()).names_of_labels
@@ -125,14 +119,11 @@ def compare(
 def _compared(name: str, given: Any, memory: int, listener: Listener, *, timed: bool) -> ComparedModel:
     from svmfast.formats.detect import load_model
 
-    if not is_path(given):
-        if not hasattr(given, "decision_values"):
-            raise WrongTypeError("the model", given, "a model, or the path of one")
-        require_memory(given, memory)
-        return ComparedModel(name, given)
     begin = time.perf_counter()
-    opened = open_model(given, listener.note, listener.warn, memory=memory)
-    model, seconds = opened.model, time.perf_counter() - begin
+    model, opened = model_of(given, "the model", listener.note, memory)
+    seconds = time.perf_counter() - begin
+    if opened is None:
+        return ComparedModel(name, model)
     if timed:  # the first read was the warm-up
         model, timing = measure(
             lambda: load_model(given, memory=memory),
@@ -147,7 +138,7 @@ def _compared(name: str, given: Any, memory: int, listener: Listener, *, timed: 
 
 
 def _behind_scaling(one: ComparedModel) -> ComparedModel:
-    """Return the model for scaled rows; all models are compared on rows scaled the same way."""
+    """The model for scaled rows; all models are compared on rows scaled the same way."""
     from svmfast.formats.detect import identity_of
 
     if one.model.scaling is None:
@@ -166,7 +157,7 @@ def _data(
     timed: bool,
     see_array: Callable[[int], None],
 ) -> tuple[Dataset, float | None]:
-    """Return the rows as read, with scaled labels (NaN if there are none) and path, and the reading time."""
+    """The rows as read, with scaled labels (NaN if there are none) and path, and the reading time."""
     path, seconds = getattr(data, "path", None), None
     if is_path(data):
         path = os.fspath(data)

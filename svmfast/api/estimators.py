@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @takes(ImportOptions)
 def from_sklearn(estimator: Any, *, listener: Listener | None = None, **options: Any) -> Model:
-    """Return the model of a fitted scikit-learn estimator: the same labels, values and probabilities.
+    """The model of a fitted scikit-learn estimator: the same labels, values and probabilities.
 
     Parameters
     ----------

@@ -1,38 +1,31 @@
-"""``export`` from Python: return a model in another language, with figures.
-
-Slightly over 400 lines: one function, a fifth of which documents its parameters.
-"""
+"""``export`` from Python: return a model in another language, with figures."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from svmfast import __version__
-from svmfast.api.column_order import IN_MEMORY, ColumnOrder
-from svmfast.api.export_report import Export, report_of
+from svmfast.api.export_report import Export, ExportReport
+from svmfast.api.fit import IN_MEMORY, ColumnOrder, Fit
 from svmfast.api.functions import takes
 from svmfast.api.given import (
-    MODEL,
-    check_array,
-    check_scale,
-    check_width,
     is_path,
-    open_model,
+    model_of,
     rows_of,
     with_scaling_of,
 )
 from svmfast.api.listener import Listener
 from svmfast.commands.export import ExportOptions
-from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
+from svmfast.errors import OptionError, UnsupportedError
 from svmfast.exports.languages import LANGUAGES, Language
 from svmfast.formats.detect import identity_of
-from svmfast.models.memory import require_memory
 from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading, made
 from svmfast.rows import Rows
@@ -113,18 +106,9 @@ def export(
     """
     chosen = made(ExportOptions, options)
     language, names = _language(to), _names(feature_names)
-    asked = {
-        "prefix": chosen.prefix != "model",
-        "precision": precision not in (None, language.precision),
-        "feature_names": bool(names),
-        "max_flash": chosen.max_flash is not None,
-        "device": chosen.device is not None,
-        "ranges": ranges,
-        "probability": chosen.probability,
-    }
-    _check_options(language, asked, chosen, precision)
+    _check_options(language, chosen, precision, names=bool(names), ranges=ranges)
     listener, cores, reading = listener or Listener(), thread_count(threads), reading or Reading()
-    given = _model(model, chosen.memory, listener)
+    given, _ = model_of(model, "the model", listener.note, chosen.memory)
     if data is not None and chosen.max_flash is None:
         raise OptionError("`data` is only used with `max_flash`")
     if reading.unlabelled and test is None and data is None:
@@ -240,17 +224,20 @@ def _computed(
 
 
 def _check_options(
-    language: Language,
-    asked: Mapping[str, bool],
-    options: ExportOptions,
-    precision: str | None,
+    language: Language, options: ExportOptions, precision: str | None, *, names: bool, ranges: bool
 ) -> None:
-    """Raise OptionError for options that the language does not support or that are out of range.
-
-    `asked` maps each optional ability of a language to whether the caller uses it.
-    """
+    """Refuse options that the language does not support or that are out of range."""
     if precision not in (None, "float", "double"):
         raise OptionError(f"`precision` is float or double, not '{precision}'")
+    asked = {
+        "prefix": options.prefix != "model",
+        "precision": precision not in (None, language.precision),
+        "feature_names": names,
+        "max_flash": options.max_flash is not None,
+        "device": options.device is not None,
+        "ranges": ranges,
+        "probability": options.probability,
+    }
     for ability, given in asked.items():
         if given and ability not in language.abilities:
             raise OptionError(f"`to` {language.name} does not support {_WORDS[ability]}")
@@ -262,38 +249,19 @@ def _check_options(
         raise OptionError("`device` counts the code of single precision; leave out `double`")
 
 
-def _model(given: Any, memory: int, listener: Listener) -> Model:
-    if is_path(given):
-        return open_model(given, listener.note, listener.warn, memory=memory).model
-    if not hasattr(given, "decision_values"):
-        raise WrongTypeError("the model", given, MODEL)
-    require_memory(given, memory)
-    found: Model = given
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class _RowSource:
-    """Reads the rows on which an export is measured, or that a smaller model is fitted to.
-
-    Attributes
-    ----------
-    model : Model
-    reading : Reading
-    threads : int
-    listener : Listener
-    order : ColumnOrder
-        The columns of the tables that were read before.
-    """
+    """Reads the rows on which an export is measured, or that a smaller model is fitted to."""
 
     model: Model
     reading: Reading
     threads: int
     listener: Listener
+    #: The columns of the tables that were read before.
     order: ColumnOrder
 
     def read(self, given: Any) -> tuple[Rows | None, str]:
-        """Return rows that are given as a path or an object, and what sentences call them."""
+        """Rows that are given as a path or an object, and what sentences call them."""
         if given is None:
             return None, ""
         path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
@@ -304,13 +272,9 @@ class _RowSource:
         if is_path(given):
             return self._of_file(str(path), named), of
 
-        def see(columns: Sequence[str]) -> None:
-            self.order.check(IN_MEMORY, columns, named, self.listener.note, self.model, in_memory=True)
-
-        def see_array(width: int) -> None:
-            check_array(width, self.model.unscaled, scaling, self.listener.warn)
-
-        return rows_of(given, reading=named, see=see, see_array=see_array), of
+        see = partial(Fit(self.model, named, self.listener, self.order).columns, IN_MEMORY, in_memory=True)
+        array = Fit(self.model.unscaled, replace(named, scale=scaling), self.listener).array
+        return rows_of(given, reading=named, see=see, see_array=array), of
 
     def _of_file(self, path: str, named: Reading) -> Rows:
         from svmfast.formats.data import read_through
@@ -321,14 +285,15 @@ class _RowSource:
         for block in read_through(path, named, self.threads, listener.progress, labels=False):
             if not blocks:
                 columns = block.columns
-                self.order.check(block.path, columns, named, listener.note, self.model)
+                Fit(self.model, named, listener, self.order).columns(block.path, columns)
             blocks.append(block.rows)
             if sum(map(len, blocks)) > MOST_ROWS:
                 listener.note(f"{path}: the first {MOST_ROWS:,} rows are used")
                 break
         rows = Rows.concatenate(blocks)[:MOST_ROWS]
-        check_width(self.reading, path, self.model, rows, listener.warn, columns)
-        check_scale(self.reading, path, self.model, rows, listener.warn)
+        fit = Fit(self.model, self.reading, listener)
+        fit.width(path, rows, columns)
+        fit.scale(path, rows)
         return rows
 
 
@@ -341,7 +306,7 @@ def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def _own_names(model: Model, width: int) -> tuple[str, ...]:
-    """Return the names of the features that the model stores, or none if it does not name all of them."""
+    """The names of the features that the model stores, or none if it does not name all of them."""
     scaling = model.scaling
     names = None if scaling is None else scaling.feature_names
     return names if names is not None and len(names) == width else ()
@@ -354,7 +319,7 @@ def _printed(
 
     found, checked = settings.accuracy, settings.test
     printed = language.load(language.printer)(computation, settings)
-    report = report_of(
+    report = ExportReport.of(
         language.name,
         "float" if settings.dtype == np.float32 else "double",
         printed,
@@ -374,7 +339,7 @@ def _language(name: str) -> Language:
 
 
 def _origin(model: Model) -> dict[str, str]:
-    """Return the provenance that an exported file states; it never includes a time or a host."""
+    """The provenance that an exported file states; it never includes a time or a host."""
     made = {name: text for name, text in model.provenance.items() if text}
     return {"exported by": f"svmfast {__version__}", "model": identity_of(model), **made}
 

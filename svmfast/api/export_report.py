@@ -14,63 +14,60 @@ from svmfast.exports.languages import LANGUAGES
 
 @dataclass(frozen=True)
 class ExportReport:
-    """The figures of an exported file.
-
-    Attributes
-    ----------
-    language : str
-    arithmetic : str
-        ``float`` or ``double``.
-    method : str or None
-        How the model was made small enough for `max_flash`.
-    bytes : int
-        Size of the file.
-    table_bytes : int or None
-        C: bytes of constant tables and of the names of classes, without the code.
-    code_bytes : int or None
-        C: upper limit of the code's bytes on the given device.
-    stack_bytes : int or None
-        C: bytes of arrays on the stack while a label is computed.
-    multiply_adds : float
-        Multiply-adds for a dense row.
-    measured_rows : int
-        Rows on which the exported arithmetic was compared with the model's.
-    measured_on : str
-        Description of these rows.
-    labels_differing : int or None
-        Number of these rows whose label changes; None for regression.
-    max_abs_error : float
-        Largest difference of decision values.
-    max_abs_value : float
-        Largest absolute decision value.
-    certified : int or None
-        Rows whose label the file proves to be the exact model's; None without a certificate.
-    test_rows : int or None
-        Rows in the file's own test.
-    """
+    """The figures of an exported file."""
 
     language: str
+    #: ``float`` or ``double``.
     arithmetic: str
+    #: How the model was made small enough for `max_flash`.
     method: str | None
+    #: Size of the file.
     bytes: int
+    #: C: bytes of constant tables and of the names of classes, without the code.
     table_bytes: int | None
+    #: C: upper limit of the code's bytes on the given device.
     code_bytes: int | None
+    #: C: bytes of arrays on the stack while a label is computed.
     stack_bytes: int | None
+    #: Multiply-adds for a dense row.
     multiply_adds: float
+    #: Rows on which the exported arithmetic was compared with the model's, and what they are.
     measured_rows: int
     measured_on: str
+    #: Number of these rows whose label changes; None for regression.
     labels_differing: int | None
+    #: Largest difference of decision values, and largest absolute value.
     max_abs_error: float
     max_abs_value: float
+    #: Rows whose label the file proves to be the exact model's; None without a certificate.
     certified: int | None
+    #: Rows in the file's own test.
     test_rows: int | None
 
+    @classmethod
+    def of(
+        cls,
+        language: str,
+        arithmetic: str,
+        printed: Printed,
+        found: Accuracy,
+        work: float,
+        *,
+        method: str | None = None,
+        code: int | None = None,
+        test_rows: int | None = None,
+    ) -> ExportReport:
+        """The figures of what was printed, and found on the measured rows."""
+        sizes = (len(printed.data), printed.table_bytes, code, printed.stack_bytes)
+        apart = (found.labels_differing, found.largest_difference, found.largest_value, found.certain)
+        return cls(language, arithmetic, method, *sizes, work, found.rows, found.of, *apart, test_rows)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures by name."""
+        """The figures by name."""
         return asdict(self)
 
     def lines(self) -> list[str]:
-        """Return the figures as text, one per line."""
+        """The figures as text, one per line."""
         apart = f"values differ by at most {self.max_abs_error:.2g} (largest {self.max_abs_value:.3g})"
         if self.labels_differing is not None:
             apart = f"{labels_differing(self.labels_differing)}, {apart}"
@@ -136,7 +133,7 @@ class Export:
 
 
 def language_for(path: str | os.PathLike[str], to: str | None) -> str:
-    """Return the language to write to a file: `to`, else that of its extension, else C.
+    """The language to write to a file: `to`, else that of its extension, else C.
 
     Raises
     ------
@@ -155,34 +152,3 @@ def language_for(path: str | os.PathLike[str], to: str | None) -> str:
             f"give `to` {found} or another extension"
         )
     return to or found or "c"
-
-
-def report_of(
-    language: str,
-    arithmetic: str,
-    printed: Printed,
-    found: Accuracy,
-    multiply_adds: float,
-    *,
-    method: str | None = None,
-    code: int | None = None,
-    test_rows: int | None = None,
-) -> ExportReport:
-    """Return the report on an exported file."""
-    return ExportReport(
-        language,
-        arithmetic,
-        method,
-        len(printed.data),
-        printed.table_bytes,
-        code,
-        printed.stack_bytes,
-        multiply_adds,
-        found.rows,
-        found.of,
-        found.labels_differing,
-        found.largest_difference,
-        found.largest_value,
-        found.certain,
-        test_rows,
-    )

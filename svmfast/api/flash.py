@@ -49,17 +49,17 @@ class Limit:
     device: str | None = None
 
     def words(self, model: Model) -> str:
-        """Return a clause that states a model's size."""
+        """A clause that states a model's size."""
         what = "the tables take" if self.device is None else "tables and code take"
         return f"{what} {self.size(model):,} bytes"
 
     def size(self, model: Model) -> int:
-        """Return the size that is limited, in bytes."""
+        """The size that is limited, in bytes."""
         tables = table_bytes(model, self.dtype)
         return tables if self.device is None else tables + code_bytes(computation_of(model), self.device)
 
     def holds(self, model: Model) -> bool:
-        """Return whether a model is small enough."""
+        """Whether a model is small enough."""
         return self.size(model) <= self.most
 
     def check(self, tables: int, code: int | None) -> None:
@@ -72,7 +72,7 @@ class Limit:
 
 
 def table_bytes(model: Model, dtype: np.dtype[Any]) -> int:
-    """Return the size in bytes of the tables in a model's C file."""
+    """The size in bytes of the tables in a model's C file."""
     from svmfast.exports.c import print_c
 
     nothing = Settings("model", dtype, {}, Accuracy(0, "rows", None, 0.0, 0.0))
@@ -179,7 +179,7 @@ def _run(
 
 
 def _difference(model: Model, rows: Rows, wanted: FloatArray, dtype: np.dtype[Any]) -> float:
-    """Return the percentage of labels that differ; for regression how much the values differ."""
+    """The percentage of labels that differ; for regression how much the values differ."""
     computation = computation_of(model)
     got = values(computation, rows, dtype)[0].astype(np.float64)
     if computation.head.is_regression:

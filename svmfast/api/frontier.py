@@ -17,7 +17,7 @@ from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, Frontier
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import Folder, file_hash
 from svmfast.frontiers.grid import chosen_methods
-from svmfast.options import Reading, made, options_of
+from svmfast.options import Reading, divided
 from svmfast.threads import thread_count
 from svmfast.values import percentage
 
@@ -41,44 +41,37 @@ SUSPICIOUS = 0.5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrontierResult:
-    """The result of ``frontier``.
+    """The result of ``frontier``."""
 
-    Attributes
-    ----------
-    report : Frontier
-        Every measured model, the limits, and the recommendation.
-    folder : str
-        The folder of the models and reports.
-    recommended : str or None
-        The recommended model's file; None if no model meets the limits.
-    """
-
+    #: Every measured model, the limits, and the recommendation.
     report: Frontier
+    #: The folder of the models and reports.
     folder: str
+    #: The recommended model's file; None if no model meets the limits.
     recommended: str | None
 
     def __repr__(self) -> str:
         return "\n".join([*self.table(), *self.lines()])
 
     def table(self) -> list[str]:
-        """Return the table of the models as text."""
+        """The table of the models as text."""
         from svmfast.frontiers import report
 
         found = self.report
         return [report.title(found), *report.origins(found), *report.as_text(found).splitlines()]
 
     def lines(self) -> list[str]:
-        """Return the recommendation as text."""
+        """The recommendation as text."""
         from svmfast.frontiers.words import verdict
 
         return verdict(self.report)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures that docs/json.md describes."""
+        """The figures that docs/json.md describes."""
         return self.report.to_dict()
 
     def model(self) -> Model:
-        """Return the recommended model; raise UnsupportedError if there is none."""
+        """The recommended model; raises UnsupportedError if there is none."""
         from svmfast.formats.detect import load_model
 
         return load_model(self._path())
@@ -139,9 +132,7 @@ def frontier(
 
     begin = time.monotonic()
     listener, cores = listener or Listener(), thread_count(threads)
-    names = {one.name for one in options_of(Reading)}
-    reading = made(Reading, {name: value for name, value in options.items() if name in names})
-    chosen = made(FrontierOptions, {name: value for name, value in options.items() if name not in names})
+    chosen, reading = divided(options, FrontierOptions, Reading)
     _check_labels(chosen, reading, None if test is None else os.fspath(test))
     methods = chosen_methods(chosen.methods)
     exact, train = os.fspath(exact), os.fspath(data)
@@ -222,13 +213,7 @@ def _check_labels(chosen: FrontierOptions, reading: Reading, test: str | None) -
 def _measured(
     given: ExactInput, sets: RowSets, train: str, test: str | None, threads: int, listener: Listener
 ) -> tuple[Measuring, Origin]:
-    """Measure the exact model; refuse labelled rows on which it is no better than chance.
-
-    Raises
-    ------
-    UnsupportedError
-        The exact model is no better than chance.
-    """
+    """Measure the exact model; refuse labelled rows on which it is no better than chance."""
     from svmfast.evaluation.skill import skill
     from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.report import Origin
@@ -251,7 +236,7 @@ def _measured(
 
 
 def _scores(model: KernelExpansion, sets: RowSets) -> bool:
-    """Return whether the labels of the rows say how good answers are.
+    """Whether the labels of the rows say how good answers are.
 
     Data for one-class models have labels because LIBSVM's format needs them; they mean something only if they
     tell inliers, 1, from outliers, -1.

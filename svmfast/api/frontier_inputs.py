@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from svmfast.api.column_order import ColumnOrder
-from svmfast.api.given import check_scale, check_width, is_path, with_scaling_of
+from svmfast.api.fit import Fit
+from svmfast.api.given import is_path, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.options import Reading
@@ -22,21 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ExactInput:
-    """The exact model without its scaling, the scaling of all rows, and how commands are given it.
-
-    Attributes
-    ----------
-    model : KernelExpansion
-    sha256 : str
-        Hash of its file.
-    scaling : Scaling or None
-    words : tuple of str
-        The arguments that pass the scaling to the commands that frontier runs.
-    """
+    """The exact model without its scaling, the scaling of all rows, and how commands are given it."""
 
     model: KernelExpansion
+    #: Hash of its file.
     sha256: str
     scaling: Scaling | None
+    #: The arguments that pass the scaling to the commands that frontier runs.
     words: tuple[str, ...]
 
 
@@ -66,7 +58,8 @@ def read_row_sets(
     """Read and divide the rows, scaled; warn about those that do not look like the model's."""
     from svmfast.frontiers.row_sets import read_sets
 
-    order, model, scaling = ColumnOrder(), exact.model, exact.scaling
+    model, scaling = exact.model, exact.scaling
+    columns = Fit(model, reading, listener)
     raw = read_sets(
         train,
         unseen,
@@ -76,18 +69,23 @@ def read_row_sets(
         scaling=scaling,
         threads=threads,
         note=listener.note,
-        columns=lambda path, columns, reading: order.check(path, columns, reading, listener.note, model),
+        columns=lambda path, names, how: replace(columns, reading=how).columns(path, names),
         progress=listener.progress,
     )
     sets = raw if scaling is None else raw.scaled(scaling, exact.words)
-    _check_rows(replace(reading, scale=scaling), model, sets, train, unseen, listener)
+    # Rows that do not look like those that the model was trained on.
+    fit = Fit(model, replace(reading, scale=scaling), listener)
+    fit.width(train, sets.sample.rows)
+    fit.width(unseen or train, sets.choosing.rows)
+    if not fit.scale(train, sets.sample.rows) and unseen is not None:
+        fit.scale(unseen, sets.choosing.rows)
     return sets
 
 
 def _scaling(
     model: Model, exact: str, reading: Reading, memory: int
 ) -> tuple[Scaling | None, tuple[str, ...]]:
-    """Return the scaling of the rows, and the arguments that pass it to the commands that frontier runs."""
+    """The scaling of the rows, and the arguments that pass it to the commands that frontier runs."""
     if reading.scale is not None and not is_path(reading.scale):
         raise OptionError("`scale`: the commands that frontier runs need a path, of a range file or a model")
     scaling = with_scaling_of(reading, [(exact, model)], memory=memory).scale
@@ -95,21 +93,6 @@ def _scaling(
         return scaling, ()
     # Commands that read only data, such as budget-train, need a file with the scaling.
     return scaling, ("--scale", str(reading.scale or exact))
-
-
-def _check_rows(
-    reading: Reading,
-    model: KernelExpansion,
-    sets: RowSets,
-    train: str,
-    unseen: str | None,
-    listener: Listener,
-) -> None:
-    """Warn about rows that do not look like those that the model was trained on."""
-    check_width(reading, train, model, sets.sample.rows, listener.warn)
-    check_width(reading, unseen or train, model, sets.choosing.rows, listener.warn)
-    if not check_scale(reading, train, model, sets.sample.rows, listener.warn) and unseen is not None:
-        check_scale(reading, unseen, model, sets.choosing.rows, listener.warn)
 
 
 def _convertible(opened: LoadedModel, exact: str) -> KernelExpansion:

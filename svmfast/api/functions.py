@@ -34,7 +34,7 @@ _USUAL = {
 
 
 def takes(*declared: type) -> Callable[[T], T]:
-    """Return a decorator for a function or class that takes the options of these classes as ``**options``.
+    """A decorator for a function or class that takes the options of these classes as ``**options``.
 
     The function calls :func:`svmfast.options.made` with them, which checks them as on the command line. Here
     its signature and its docstring, in place of the line ``{options}``, get every one of them; the docstring
@@ -60,7 +60,7 @@ def takes(*declared: type) -> Callable[[T], T]:
 
 
 def option_parameters(*declared: type) -> list[inspect.Parameter]:
-    """Return the keyword-only parameters for the options of these classes."""
+    """The keyword-only parameters for the options of these classes."""
     bases = [base for cls in declared for base in cls.__mro__[:-1]]
     hints = {name: hint for base in bases for name, hint in base.__annotations__.items()}
     found = []
@@ -73,19 +73,19 @@ def option_parameters(*declared: type) -> list[inspect.Parameter]:
 
 
 def option_lines(one: Option) -> list[str]:
-    """Return the entry of an option in a numpydoc docstring."""
+    """The entry of an option in a numpydoc docstring."""
     default = one.shown or ("" if one.default is None else repr(one.default))
     kind = one.value.expected() + (f" (default: {default})" if default else ", optional")
     return entry(one.name, kind, one.help)
 
 
 def entry(name: str, kind: str, text: str = "") -> list[str]:
-    """Return the entry of a parameter in a numpydoc docstring."""
+    """The entry of a parameter in a numpydoc docstring."""
     return [f"{name} : {kind}", *wrapped(text, _INDENT)]
 
 
 def wrapped(text: str, indent: int) -> list[str]:
-    """Return paragraphs as lines of a docstring."""
+    """Paragraphs as lines of a docstring."""
     lines: list[str] = []
     for paragraph in text.split("\n\n") if text else ():
         if lines:

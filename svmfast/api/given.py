@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.display import count, listed, shown
+from svmfast.display import shown
 from svmfast.errors import (
-    ArrayWidthError,
-    DataFormatError,
     NotFiniteCellError,
-    NotFiniteError,
     OptionError,
-    TableError,
     WrongTypeError,
 )
-from svmfast.models.memory import MEMORY
+from svmfast.models.memory import MEMORY, require_memory
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, Rows, as_array, as_floats, as_rows
 from svmfast.sparse import is_sparse
@@ -39,18 +34,12 @@ _SERIES = "a DataFrame, an array, or for a single row a Series whose index has t
 
 
 def is_path(given: Any) -> bool:
-    """Return whether an object is the path of a file."""
+    """Whether an object is the path of a file."""
     return isinstance(given, str | os.PathLike)
 
 
-def open_model(
-    source: Any,
-    note: Callable[[str], None],
-    warn: Callable[[str], None],
-    *,
-    memory: int = MEMORY,
-) -> LoadedModel:
-    """Read a model of any kind, in at most `memory` bytes; `note` and `warn` receive its reader's remarks."""
+def open_model(source: Any, note: Callable[[str], None], *, memory: int = MEMORY) -> LoadedModel:
+    """Read a model of any kind, in at most `memory` bytes; `note` receives its reader's remarks."""
     from svmfast.formats import detect
 
     opened = detect.open_model(source, memory=memory)
@@ -59,73 +48,17 @@ def open_model(
     return opened
 
 
-def check_width(
-    reading: Reading,
-    name: str,
-    model: Model,
-    rows: Rows,
-    warn: Callable[[str], None],
-    columns: Sequence[str] | None = None,
-) -> None:
-    """Refuse a table that lacks features of a model; warn about one with more (`dense`, or with `columns`).
-
-    A row of a table has a value for every feature. A row with fewer values than the model has features does
-    not come from the model's problem: perhaps a label was read as a feature, or a feature as a label.
-
-    Raises
-    ------
-    DataFormatError, TableError
-        There are too few values.
-    """
-    if reading.scale is not None:
-        return  # the reader compares the rows with the width of the scaling
-    if columns is not None and len(columns) != model.n_features:
-        what = f"{count(len(columns), 'column')} of features"
-        if len(columns) < model.n_features:
-            expected = f"the model has {model.n_features} features"
-            raise TableError(name, None, what, None, expected)
-        beyond = listed(columns[model.n_features :])
-        warn(
-            f"{name}: {what}, the model has {model.n_features} features, and {beyond} beyond them; "
-            "name the features with `features`, or the other columns with `label` or `keep`"
-        )
-    if not reading.dense or rows.n_columns == model.n_features:
-        return
-    found, wanted = rows.n_columns, model.n_features
-    place = "in a row" if reading.unlabelled else "after the label"
-    other = (
-        "; as many as features with `unlabelled`" if not reading.unlabelled and found + 1 == wanted else ""
-    )
-    if found < wanted:
-        expected = f"the model has {wanted} features{other}"
-        raise DataFormatError(name, None, f"{found} values {place}", None, expected)
-    also = "; as many as features after a label, without `unlabelled`" if reading.unlabelled else ""
-    warn(
-        f"{name}: {found} values {place}, the model has {wanted} features"
-        + (also if found == wanted + 1 else "")
-    )
-
-
-def check_array(
-    width: int, model: Model, scaling: Scaling | None, warn: Callable[[str], None] = lambda text: None
-) -> None:
-    """Refuse an array whose columns cannot be the features of a model, as scikit-learn does.
-
-    An array has a value for every feature. If the model's features are named or were scaled by offset and
-    factor, their number is known. The text of a LIBSVM model and a range file only have the largest index
-    that occurs: fewer columns are refused, more cause a warning and count as features that are 0 in all
-    support vectors (a range file drops them). The model is that for scaled rows.
-    """
-    known = model.n_features
-    if scaling is not None:
-        known = len(scaling) if scaling.ranges is not None else max(known, len(scaling))
-        exact = scaling.feature_names is not None or scaling.ranges is None
-        if exact and width != known:
-            raise ArrayWidthError(width, f"{known}, the number of the model's features")
-    if width < known:
-        raise ArrayWidthError(width, f"at least {known}, the number of the model's features")
-    if width > known:
-        warn(f"the data have {width} columns, the model has {known} features")
+def model_of(
+    given: Any, name: str, note: Callable[[str], None], memory: int
+) -> tuple[Model, LoadedModel | None]:
+    """A model that is given as a path or an object, called `name` in messages, and its file."""
+    if is_path(given):
+        opened = open_model(given, note, memory=memory)
+        return opened.model, opened
+    if not hasattr(given, "decision_values"):
+        raise WrongTypeError(name, given, MODEL)
+    require_memory(given, memory)
+    return given, None
 
 
 def with_scaling_of(
@@ -181,25 +114,8 @@ def _with_names_of(named: Scaling, scaling: Scaling) -> Scaling:
     return scaling
 
 
-def check_scale(reading: Reading, name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> bool:
-    """Warn if the first rows differ in scale from the model's vectors, and return whether they do.
-
-    The rows are as read: `reading.scale` is applied to those that are looked at.
-    """
-    from svmfast.evaluation.scale import MOST_ROWS, ScaleCheck
-
-    check = ScaleCheck(model, scaled=reading.scale is not None)
-    with suppress(NotFiniteError):  # it is an error where all rows are scaled
-        for few in [rows] if reading.scale is None else reading.scale.parts(rows[:MOST_ROWS]):
-            check.add(few)
-    verdict = check.verdict()
-    if verdict is not None:
-        warn(f"{name}: {verdict}")
-    return verdict is not None
-
-
 def is_table(data: Any) -> bool:
-    """Return whether data are named columns, available through Arrow's C interface.
+    """Whether data are named columns, available through Arrow's C interface.
 
     Without pyarrow a table that NumPy can read is treated as an array.
     """
@@ -211,7 +127,7 @@ def is_table(data: Any) -> bool:
 
 
 def _row_of_series(data: Any) -> Any:
-    """Return a Series with names as its index, such as ``frame.iloc[0]``, as a DataFrame of one row.
+    """A Series with names as its index, such as ``frame.iloc[0]``, as a DataFrame of one row.
 
     Other data are returned unchanged; a Series without names is refused, since it may be a column.
     """
@@ -230,7 +146,7 @@ def rows_of(
     see: Callable[[Sequence[str]], None] = lambda columns: None,
     see_array: Callable[[int], None] = lambda width: None,
 ) -> Rows:
-    """Return data that are in memory as Rows, which `form` makes of an array or a matrix.
+    """Data that are in memory as Rows, which `form` makes of an array or a matrix.
 
     Parameters
     ----------
@@ -282,7 +198,7 @@ def rows_of(
 
 
 def filled(dense: FloatArray, reading: Reading) -> FloatArray:
-    """Return an array with values in place of nan, where the reading or its model has them."""
+    """An array with values in place of nan, where the reading or its model has them."""
     if (reading.missing or getattr(reading.scale, "missing", None)) is None or not np.isnan(dense).any():
         return dense
     values = [np.nan if one is None else one for one in reading.values_for_missing(dense.shape[-1])]
@@ -292,7 +208,7 @@ def filled(dense: FloatArray, reading: Reading) -> FloatArray:
 def checked_labels(
     rows: Rows, labels: ArrayLike, class_names: Mapping[float, str] | None = None
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return labels as float64; names of classes become the labels that `class_names` names.
+    """Labels as float64; names of classes become the labels that `class_names` names.
 
     Raises
     ------

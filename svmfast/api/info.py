@@ -28,14 +28,9 @@ _INSIDE = ("model", "fast")
 
 @dataclass(frozen=True, repr=False)
 class Description:
-    """Figures of a model or of data.
+    """Figures of a model or of data."""
 
-    Attributes
-    ----------
-    figures : dict
-        By name, in the order of display; ``format`` says what is described.
-    """
-
+    #: By name, in the order of display; ``format`` says what is described.
     figures: dict[str, Any]
 
     def __getitem__(self, name: str) -> Any:
@@ -45,11 +40,11 @@ class Description:
         return "\n".join(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures that docs/json.md describes."""
+        """The figures that docs/json.md describes."""
         return self.figures
 
     def lines(self) -> list[str]:
-        """Return the figures as text: a line for each; those of a model inside another one are indented."""
+        """The figures as text: a line for each; those of a model inside another one are indented."""
         # Of data, these are called labels too.
         named = {"labels" if key == "label_rows" else key: value for key, value in self.figures.items()}
         return _lines(named, {})
@@ -92,10 +87,17 @@ def info(
             blocks = read_through(opened, reading or Reading(), thread_count(threads), listener.progress)
             found = describe_data((block.rows, block.labels) for block in blocks)
             return Description({"path": path, "format": "data", **found})
-        loaded = open_model(opened, listener.note, listener.warn, memory=memory)
+        loaded = open_model(opened, listener.note, memory=memory)
     figures = _of_model(loaded.model, path)
     size, sha256 = loaded.n_bytes, loaded.sha256
     return Description({"path": path, "format": kind, **figures, "bytes": size, "sha256": sha256})
+
+
+def instruction_set() -> str:
+    """The instruction set that the native core uses here: ``baseline``, ``avx2`` or ``avx512``."""
+    from svmfast.solvers import arithmetic
+
+    return arithmetic.instruction_set()
 
 
 def _of_model(model: Model, path: str) -> dict[str, Any]:
@@ -110,7 +112,7 @@ def _of_model(model: Model, path: str) -> dict[str, Any]:
 
 
 def _lines(figures: dict[str, Any], outside: dict[str, Any]) -> list[str]:
-    """Return figures as text; those that a model around this one has too are left out, except the kind."""
+    """Figures as text; those that a model around this one has too are left out, except the kind."""
     known = {**outside, **figures}
     inside = {name: figures[name] for name in _INSIDE if isinstance(figures.get(name), dict)}
     shown = {name: value for name, value in figures.items() if name not in ("scalars", *inside)}
@@ -134,7 +136,7 @@ def _lines(figures: dict[str, Any], outside: dict[str, Any]) -> list[str]:
 
 
 def _with_names_apart(shown: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures with the names of classes and features, which may hold spaces, one per line."""
+    """The figures with the names of classes and features, which may hold spaces, one per line."""
     lines: dict[str, Any] = {}
     for name, value in shown.items():
         if name != "scaling":

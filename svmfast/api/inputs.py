@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,21 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from svmfast.api.column_order import ColumnOrder
+from svmfast.api.fit import Fit
 from svmfast.api.given import (
     DATA,
-    MODEL,
-    check_array,
-    check_scale,
-    check_width,
     checked_labels,
     is_path,
-    open_model,
+    model_of,
     rows_of,
     with_scaling_of,
 )
-from svmfast.api.missing import with_means
-from svmfast.api.training_names import TrainingNames
+from svmfast.api.training import TrainingNames, with_means
 from svmfast.display import named_labels
 from svmfast.errors import (
     DataFormatError,
@@ -41,7 +36,7 @@ from svmfast.formats.dataset import naming_file
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.method import GivenModel, GivenRows, GivenStream, Input, Inputs, Method, Setting
 from svmfast.models.base import Model
-from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.memory import MEMORY
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
 
@@ -51,8 +46,6 @@ if TYPE_CHECKING:
     from svmfast.formats.spool import Spool
 
 _PARSED_AT_ONCE = 4 << 20
-#: Called with a table's name in messages and its columns of features; `in_memory` for a DataFrame.
-_See = Callable[..., None]
 
 
 @contextmanager
@@ -81,20 +74,15 @@ def opened_inputs(
     for name, one in inputs.items():
         if isinstance(one, GivenModel):
             inputs[name] = _behind_scaling(one)
-    reference, order = _reference(method, inputs), ColumnOrder()
     names = TrainingNames(method, given, options, reading)
-
-    def see(name: str, columns: Sequence[str] | None, *, in_memory: bool = False) -> None:
-        order.check(name, columns, reading, setting.note, reference, in_memory=in_memory)
-        names.see(columns)
-
+    fit = Fit(_reference(method, inputs), reading, setting)
     with ExitStack() as stack:
-        reader = _Reader(options, reading, setting, stack, see, reference)
+        reader = _Reader(options, fit, setting, stack, names)
         for spec in (one for one in method.inputs if one.content == "rows"):
             trains = spec.required and method.group == "train"
             if trains and names.keeps and reading.missing == "mean":
                 reading = with_means(reading, given.get(spec.name), setting.threads)
-            reader = replace(reader, reading=reading, names=names if trains else None)
+            reader = replace(reader, fit=replace(fit, reading=reading), trains=trains)
             if spec.spooled:
                 inputs[spec.name], used = reader.stream(given.get(spec.name), labels, spec), True
             else:
@@ -116,7 +104,7 @@ def _width(given: GivenRows | GivenStream) -> int:
 
 
 def _behind_scaling(given: GivenModel) -> GivenModel:
-    """Return the model for scaled rows; models converted from it name the given model as their source."""
+    """The model for scaled rows; models converted from it name the given model as their source."""
     from svmfast.formats.detect import identity_of
 
     if given.model.scaling is None:
@@ -130,7 +118,7 @@ def _is_empty(given: Any) -> bool:
 
 
 def _reference(method: Method, inputs: Inputs) -> Model | None:
-    """Return the model whose width and scale the rows must match: the exact one, if there is one."""
+    """The model whose width and scale the rows must match: the exact one, if there is one."""
     models = [one for one in method.inputs if isinstance(inputs.get(one.name), GivenModel)]
     models.sort(key=lambda one: one.content != "exact model")
     return inputs.model(models[0].name).model if models else None
@@ -142,14 +130,11 @@ def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setti
     if given is None and not spec.required:
         return None
     memory: int = getattr(options, "memory", MEMORY)
-    if is_path(given):
-        opened = open_model(given, setting.note, setting.warn, memory=memory)
-        found = GivenModel(opened.model, os.fspath(given), opened.identity, opened.n_bytes)
+    model, file = model_of(given, f"`{spec.name}`", setting.note, memory)
+    if file is None:
+        found = GivenModel(model, f"`{spec.name}`", identity_of(model), None)
     else:
-        if not hasattr(given, "decision_values"):
-            raise WrongTypeError(f"`{spec.name}`", given, MODEL)
-        require_memory(given, memory)
-        found = GivenModel(given, f"`{spec.name}`", identity_of(given), None)
+        found = GivenModel(model, os.fspath(given), file.identity, file.n_bytes)
     if spec.content == "exact model" and found.model.unscaled.expansion is None:
         instead = "give the LIBSVM model"
         for name, other in before.items():
@@ -163,26 +148,36 @@ def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setti
 class _Reader:
     """Reads the rows of a run: open, compare with the model, sample or spool, scale.
 
-    `options` are `method.options`; `stack` closes opened files after the run; the rows must match width and
-    scale of `reference`; `names` is for the rows that are trained on; `held`:
-    the memory of the scaled rows of each input, since one allowance serves them all.
+    `options` are `method.options`; `stack` closes opened files after the run.
     """
 
     options: Any
-    reading: Reading
+    #: With the model whose width and scale the rows must match, if any.
+    fit: Fit
     setting: Setting
     stack: ExitStack
-    see: _See
-    reference: Model | None
-    names: TrainingNames | None = None
+    names: TrainingNames
+    #: Whether the rows are trained on.
+    trains: bool = False
+    #: The memory of the scaled rows of each input, since one allowance serves them all.
     held: list[int] = field(default_factory=list)
 
     @property
+    def reading(self) -> Reading:
+        """The format of the rows."""
+        return self.fit.reading
+
+    @property
     def _classes(self) -> TrainingClasses | None:
-        return None if self.names is None else self.names.classes
+        return self.names.classes if self.trains else None
+
+    def see(self, name: str, columns: Sequence[str] | None, *, in_memory: bool = False) -> None:
+        """Take note of the columns of a table; `in_memory` for a DataFrame."""
+        self.fit.columns(name, columns, in_memory=in_memory)
+        self.names.see(columns)
 
     def rows(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows | None:
-        """Return rows that are read at once; None if none are given."""
+        """Rows that are read at once; None if none are given."""
         if _is_empty(given) and not spec.required:
             return None
         paths = spec.many and isinstance(given, list | tuple) and all(map(is_path, given))
@@ -198,7 +193,7 @@ class _Reader:
         return self._in_memory(several[0], labels, spec)
 
     def _file(self, path: Any, spec: Input) -> GivenRows:
-        """Return all rows of a file."""
+        """All rows of a file."""
         from svmfast.formats.data import read_data
 
         setting = self.setting
@@ -212,8 +207,8 @@ class _Reader:
         )
         self._note(dataset.path, dataset.notes)
         self.see(dataset.path, dataset.columns)
-        self._check_width(dataset.path, dataset.rows, dataset.columns)
-        self._check_scale(dataset.path, dataset.rows)
+        self.fit.width(dataset.path, dataset.rows, dataset.columns)
+        self.fit.scale(dataset.path, dataset.rows)
         if spec.required:  # only rows that are trained on; other rows are checked against the model
             self.stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
         rows, labels = self._scaled(spec, dataset.rows, dataset.labels, dataset.path)
@@ -221,7 +216,7 @@ class _Reader:
         return GivenRows(rows, own, dataset.path, len(rows))
 
     def _sampled_files(self, paths: Sequence[Any], spec: Input) -> GivenRows:
-        """Return a sample of the rows of all files; the reference is compared with the first of each."""
+        """A sample of the rows of all files; the reference is compared with the first of each."""
         from svmfast.formats.data import stream_data
 
         sample = RowSample(self._most(spec), getattr(self.options, "seed", 0))
@@ -231,13 +226,13 @@ class _Reader:
                 for block in stream:
                     if first and len(block.rows):
                         self.see(name, block.columns)
-                        self._check_width(name, block.rows, block.columns)
+                        self.fit.width(name, block.rows, block.columns)
                         first = False
                     self._note(name, block.notes)
                     sample.add(block.rows, block.labels)
                     self.setting.progress(stream.bytes_read, stream.bytes_total, "read")
         rows, labels = sample.result()
-        self._check_scale(f"`{spec.name}`", rows)
+        self.fit.scale(f"`{spec.name}`", rows)
         self._note_sample(sample, spec)
         name = f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0])
         rows, labels = self._scaled(spec, rows, labels, name, sample.numbers)
@@ -245,7 +240,7 @@ class _Reader:
         return GivenRows(rows, own, name, sample.seen)
 
     def _in_memory(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows:
-        """Return the rows of an object, or a sample of them."""
+        """The rows of an object, or a sample of them."""
         if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
             given, labels = given
         precomputed, name = getattr(self.options, "precomputed", False), f"`{spec.name}`"
@@ -254,15 +249,11 @@ class _Reader:
                 "`scale`: rows of a precomputed kernel are kernel values; scale the rows before"
             )
 
-        def see_array(width: int) -> None:
-            if self.reference is not None:
-                check_array(width, self.reference, self.reading.scale, self.setting.warn)
-
         form = with_zeros if precomputed else as_rows
-        rows = rows_of(given, form, self.reading, partial(self.see, name, in_memory=True), see_array)
+        rows = rows_of(given, form, self.reading, partial(self.see, name, in_memory=True), self.fit.array)
         values = self._labels(given, rows, labels, spec)
-        self._check_width(name, rows)
-        self._check_scale(name, rows)
+        self.fit.width(name, rows)
+        self.fit.scale(name, rows)
         kept, numbers, seen = np.zeros(len(rows)) if values is None else self._final(values), None, len(rows)
         if seen > self._most(spec):
             sample = RowSample(self._most(spec), getattr(self.options, "seed", 0))
@@ -274,7 +265,7 @@ class _Reader:
         return GivenRows(rows, None if values is None else kept, name, seen)
 
     def stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
-        """Return a stream of rows that is parsed once, into memory or a temporary file."""
+        """A stream of rows that is parsed once, into memory or a temporary file."""
         from svmfast.formats.spool import Spool
 
         digest = self.setting.checkpoint is not None
@@ -314,13 +305,13 @@ class _Reader:
         self.stack.enter_context(naming_lines(path, stream.notes, first_line))
 
     def _labels(self, given: Any, rows: Rows, labels: ArrayLike | None, spec: Input) -> FloatArray | None:
-        """Return the labels of rows in memory as numbers, provisional ones of names."""
+        """The labels of rows in memory as numbers, provisional ones of names."""
         labels = getattr(given, "labels", None) if labels is None else labels
         if labels is None and spec.labels == "needed":
             raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
         if labels is None or spec.labels == "ignored":
             return None
-        if self.names is not None and self.names.classes is not None:
+        if self._classes is not None:
             labels = self.names.labels(labels)
         return checked_labels(rows, labels, self.reading.class_names)
 
@@ -331,16 +322,8 @@ class _Reader:
         for note in notes.messages():
             self.setting.note(f"{path}: {note}")
 
-    def _check_width(self, name: str, rows: Rows, columns: Sequence[str] | None = None) -> None:
-        if self.reference is not None:
-            check_width(self.reading, name, self.reference, rows, self.setting.warn, columns)
-
-    def _check_scale(self, name: str, rows: Rows) -> None:
-        if self.reference is not None:
-            check_scale(self.reading, name, self.reference, rows, self.setting.warn)
-
     def _most(self, spec: Input) -> int:
-        """Return how many rows of an input are used at most: the option `rows`, or the declared limit."""
+        """How many rows of an input are used at most: the option `rows`, or the declared limit."""
         most: int | None = getattr(self.options, "rows", spec.most)
         return sys.maxsize if most is None or spec.most is None else most
 

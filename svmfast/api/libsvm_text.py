@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from svmfast.api.export_report import Export, report_of
+from svmfast.api.export_report import Export, ExportReport
 from svmfast.api.listener import Listener
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
@@ -38,7 +38,7 @@ def written(
     listener: Listener,
     to: str,
 ) -> Export:
-    """Return a model as LIBSVM's text or, with `names`, as an svmfast file that contains this text.
+    """A model as LIBSVM's text or, with `names`, as an svmfast file that contains this text.
 
     `names`, which may be empty, are those of the features. `ranges` writes the scaling as a range file for
     svm-scale; without it a scaling, which would be lost, is refused. On `rows`, called `of` in messages, the
@@ -66,7 +66,7 @@ def written(
         _note_lost_names(scaling, inner, listener)
     accuracy = _measured(inner, inside, rows, scaling, of, threads)
     work = inner.multiply_adds(Rows.empty(inner.n_features))
-    return Export(text, report_of(to, "double", Printed(text), accuracy, work), beside)
+    return Export(text, ExportReport.of(to, "double", Printed(text), accuracy, work), beside)
 
 
 def _measured(
@@ -85,7 +85,7 @@ def _measured(
 
 
 def _named(scaling: Scaling | None, model: KernelExpansion, names: Sequence[str]) -> Scaling:
-    """Return the scaling with these names, with a column for each; its effect on rows does not change."""
+    """The scaling with these names, with a column for each; its effect on rows does not change."""
     known = max(model.n_features, 0 if scaling is None else len(scaling))
     # Trailing columns that are 0 in all vectors are missing from the model. A scaling that clips is not
     # widened: the new columns would be clipped as well.
@@ -96,7 +96,7 @@ def _named(scaling: Scaling | None, model: KernelExpansion, names: Sequence[str]
 
 
 def command_for_text(model: Model, path: str) -> str | None:
-    """Return the command that writes a scaled LIBSVM model as LIBSVM's text, or why there is none.
+    """The command that writes a scaled LIBSVM model as LIBSVM's text, or why there is none.
 
     Return None for other models. The path is quoted for a shell.
     """
@@ -113,7 +113,7 @@ def command_for_text(model: Model, path: str) -> str | None:
 
 
 def _obstacle(scaling: Scaling) -> str | None:
-    """Return why a scaling cannot be written as a range file, or None if it can."""
+    """Why a scaling cannot be written as a range file, or None if it can."""
     if scaling.ranges is not None:
         return None
     if scaling.clip is not None:
@@ -122,7 +122,7 @@ def _obstacle(scaling: Scaling) -> str | None:
 
 
 def _ranges(scaling: Scaling | None, listener: Listener) -> bytes:
-    """Return a scaling as svm-scale's range file."""
+    """A scaling as svm-scale's range file."""
     if scaling is None or scaling.is_identity:
         raise OptionError("`ranges`: the model has no scaling")
     if scaling.ranges is not None:

@@ -10,26 +10,16 @@ from svmfast.progress import Progress, silent
 
 @dataclass
 class Listener:
-    """Callbacks that a run calls as it proceeds; remarks and warnings are also kept for the result.
-
-    Attributes
-    ----------
-    progress : Progress
-    on_note, on_warning : callable
-        Each receives one sentence.
-    log : callable or None
-        Receives the output of a solver.
-    on_status : callable or None
-        Receives the name of a step and a line about its state.
-    should_stop : callable
-        Returns whether a run with a checkpoint should save its state and raise KeyboardInterrupt.
-    """
+    """Callbacks that a run calls as it proceeds; remarks and warnings are also kept for the result."""
 
     progress: Progress = silent
     on_note: Callable[[str], None] = lambda text: None
     on_warning: Callable[[str], None] = lambda text: None
+    #: Receives the output of a solver.
     log: Callable[[str], None] | None = None
+    #: Receives the name of a step and a line about its state.
     on_status: Callable[[str, str], None] | None = None
+    #: Whether a run with a checkpoint should save its state and raise KeyboardInterrupt.
     should_stop: Callable[[], bool] = lambda: False
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

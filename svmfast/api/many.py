@@ -9,18 +9,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast import __version__
-from svmfast.api.column_order import ColumnOrder
+from svmfast.api.fit import ColumnOrder
 from svmfast.api.functions import takes
+from svmfast.api.jobs import Job, Plan, files_in
 from svmfast.api.listener import Listener
-from svmfast.api.plan import Plan, files_in
 from svmfast.api.predictor import Predictor
 from svmfast.commands.predict import SUFFIX, ManyOptions, PredictionOptions
 from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
 from svmfast.formats.done import DoneList, stamp
-from svmfast.formats.parts import PART_BYTES, Part
+from svmfast.formats.parts import PART_BYTES
 from svmfast.models.memory import MEMORY, Allowance
-from svmfast.options import Reading, made, options_of
+from svmfast.options import Reading, divided
 from svmfast.threads import thread_count
 
 #: Bytes of a name in a list, besides its text: as bytes and as a string.
@@ -35,49 +35,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FileResult:
-    """The result for one input.
-
-    Attributes
-    ----------
-    data, output : str
-    status : {"predicted", "skipped", "failed"}
-        skipped: finished by an earlier run.
-    counted : dict or None
-        The counts of a :class:`PredictionReport`; None if the file failed.
-    error : str or None
-        The reason for a failure, in one line.
-    """
+    """The result for one input."""
 
     data: str
     output: str
+    #: skipped: finished by an earlier run.
     status: Literal["predicted", "skipped", "failed"]
+    #: The counts of a :class:`PredictionReport`; None if the file failed.
     counted: dict[str, Any] | None = None
+    #: The reason for a failure, in one line.
     error: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class FilesReport:
-    """The results for many files, in the order in which they were given.
-
-    Attributes
-    ----------
-    files : list of FileResult
-    total : PredictionReport
-        The figures of all rows together, including those of files finished earlier.
-    """
+    """The results for many files, in the order in which they were given."""
 
     files: list[FileResult]
+    #: The figures of all rows together, including those of files finished earlier.
     total: PredictionReport = field(repr=False)
 
     def __repr__(self) -> str:
         return "\n".join([f"<{self.sentence()}>", *self.total.lines()])
 
     def number(self, status: str) -> int:
-        """Return how many files have a status."""
+        """How many files have a status."""
         return sum(one.status == status for one in self.files)
 
     def sentence(self) -> str:
-        """Return the number of files by status, as a sentence."""
+        """The number of files by status, as a sentence."""
         earlier, failed = self.number("skipped"), self.number("failed")
         parts = [f"{self.number('predicted'):,} of {count(len(self.files), 'file')} predicted"]
         parts += [f"{earlier:,} finished earlier"] if earlier else []
@@ -85,7 +71,7 @@ class FilesReport:
         return ", ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures that docs/json.md describes: those of all rows, and a list of the files."""
+        """The figures that docs/json.md describes: those of all rows, and a list of the files."""
         listed: list[dict[str, Any]] = []
         for one in self.files:
             entry: dict[str, Any] = {"data": one.data, "output": one.output, "status": one.status}
@@ -154,14 +140,12 @@ def predict_files(
     ClusterError
         The cluster cannot be reached, or the connection was lost.
     """
-    of_many = {one.name for one in options_of(ManyOptions)}
-    how = made(ManyOptions, {name: value for name, value in options.items() if name in of_many})
-    options = {name: value for name, value in options.items() if name not in of_many}
+    how, predicting = divided(options, ManyOptions, PredictionOptions)
     listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
     paths = [os.fspath(path) for path in data]
     if "-" in paths:
         raise OptionError("standard input has no name to derive an output's name from; give files")
-    predictor = Predictor(model, listener=listener, identify=True, scale=reading.scale, **options)
+    predictor = Predictor(model, listener=listener, identify=True, scale=reading.scale, **vars(predicting))
     reading = replace(reading, scale=None)
     suffix = SUFFIX if how.suffix is None else how.suffix
     plan = Plan.of(paths, os.fspath(folder), suffix, how.relative_to)
@@ -191,7 +175,7 @@ def predict_files(
 
 
 def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]:
-    """Return the names in a list: one per line or, if it contains a NUL byte, each terminated by one.
+    """The names in a list: one per line or, if it contains a NUL byte, each terminated by one.
 
     `memory` limits the bytes of the names.
     """
@@ -208,7 +192,7 @@ def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]
 
 
 def made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> str:
-    """Return a hash of everything but the input that determines an output and its counts.
+    """A hash of everything but the input that determines an output and its counts.
 
     The counts of another version may have other names and cannot be added, so its outputs are made again.
     """
@@ -218,27 +202,8 @@ def made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> st
 
 
 def _keys(value: Any) -> Any:
-    """Return the names in nested dictionaries."""
+    """The names in nested dictionaries."""
     return {name: _keys(inner) for name, inner in sorted(value.items())} if isinstance(value, dict) else None
-
-
-@dataclass
-class Job:
-    """The prediction of one input.
-
-    `name` is the output's path relative to the folder, `made_from` its record in the list of finished
-    outputs. On a cluster a job has parts; `ended` are the counts of those that have ended, by their numbers.
-    """
-
-    path: str
-    place: str
-    name: str
-    made_from: dict[str, Any]
-    counted: dict[str, Any] | None = None
-    error: str | None = None
-    parts: list[Part] = field(default_factory=list)
-    ended: dict[int, dict[str, Any]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
 
 
 def _results(
@@ -311,7 +276,8 @@ def _made_by_cluster(
             return
         order = predictor.column_order
         # Workers take files in any order; which one is the first must not depend on that.
-        order.find_first((job.path for job in jobs), reading, keep, predictor)
+        how = replace(reading, scale=predictor.scaling)
+        order.find_first((job.path for job in jobs), how, keep, predictor.listener.note, predictor.model)
         key = order.key(settings)
         for job in run_jobs(address, jobs, predictor, done, key, reading, keep, part_bytes=part_bytes):
             for text in job.warnings:

@@ -14,14 +14,7 @@ _MOST_BYTES = 1 << 26
 
 
 def read_names(source: str | os.PathLike[str], *, distinct: bool = False) -> tuple[str, ...]:
-    """Return the names in a file, stripped of surrounding blanks.
-
-    Raises
-    ------
-    DataFormatError
-        The file is empty or not UTF-8, or a line is blank, has control characters, or repeats a name that
-        must be `distinct`.
-    """
+    """The names in a file, stripped of surrounding blanks; they may have to be `distinct`."""
     path = os.fspath(source)
     with open_source(path) as opened:
         text = opened.read_whole(Allowance(_MOST_BYTES, path))

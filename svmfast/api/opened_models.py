@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.given import MODEL, is_path, open_model, with_scaling_of
-from svmfast.errors import OptionError, WrongTypeError
+from svmfast.api.given import model_of, with_scaling_of
+from svmfast.errors import OptionError
 from svmfast.models.certified import check_exact, check_same_labels, check_source
-from svmfast.models.memory import require_memory
 from svmfast.options import Reading
 
 if TYPE_CHECKING:
@@ -23,23 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class OpenedModels:
-    """The models that answer together.
+    """The models that answer together."""
 
-    Attributes
-    ----------
-    model : Model
-        The model for scaled rows; with an assumed error, a cascade.
-    exact : KernelExpansion or None
-        The model for rows that are not certified.
-    scaling : Scaling or None
-        Applied to the rows before either.
-    identities : list of str
-        Hashes of the models, if requested.
-    """
-
+    #: The model for scaled rows; with an assumed error, a cascade.
     model: Model
+    #: The model for rows that are not certified.
     exact: KernelExpansion | None
+    #: Applied to the rows before either.
     scaling: Scaling | None
+    #: Hashes of the models, if requested.
     identities: list[str]
 
 
@@ -51,14 +42,7 @@ def opened_models(
     identify: bool,
     listener: Listener,
 ) -> OpenedModels:
-    """Return the models that are given as files or objects, after checking that they match.
-
-    The parameters and options are those of :class:`svmfast.Predictor`.
-
-    Raises
-    ------
-    OptionError, UnsupportedError, MemoryLimitError, WrongTypeError
-    """
+    """Open the models that are given as files or objects, and check that they match."""
     opening, error = _Opening(options.memory, identify, listener), options.assume_error
     main = opening.open("`model`", model)
     behind = _exact_model(opening, main, options.exact, options.fallback, proven=error is None)
@@ -92,26 +76,17 @@ class _Opening:
     carriers: list[tuple[str, Model]] = field(default_factory=list)
 
     def open(self, name: str, given: Any) -> _Opened:
-        """Return a model given as a file or an object."""
-        if is_path(given):
-            listener = self.listener
-            opened = open_model(given, listener.note, listener.warn, memory=self.memory)
-            if self.identify:
-                self.identities.append(f"sha256:{opened.sha256}")
-            if opened.model.scaling is not None:
-                self.carriers.append((name, opened.model))
-                return _inside(opened.model)
-            return _Opened(opened.model, opened.provenance.get("source"), opened.is_source)
-        if not hasattr(given, "decision_values"):
-            raise WrongTypeError("the model", given, MODEL)
-        require_memory(given, self.memory)
+        """A model given as a file or an object."""
+        model, file = model_of(given, "the model", self.listener.note, self.memory)
         if self.identify:
             from svmfast.formats.detect import identity_of
 
-            self.identities.append(identity_of(given))
-        if given.scaling is not None:
-            self.carriers.append((name, given))
-        return _inside(given)
+            self.identities.append(identity_of(model) if file is None else f"sha256:{file.sha256}")
+        if model.scaling is not None:
+            self.carriers.append((name, model))
+        elif file is not None:
+            return _Opened(model, file.provenance.get("source"), file.is_source)
+        return _inside(model)
 
 
 def _inside(model: Model) -> _Opened:

@@ -12,9 +12,9 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.column_order import IN_MEMORY, ColumnOrder
+from svmfast.api.fit import IN_MEMORY, ColumnOrder, Fit
 from svmfast.api.functions import takes
-from svmfast.api.given import check_array, check_width, rows_of
+from svmfast.api.given import rows_of
 from svmfast.api.listener import Listener
 from svmfast.api.opened_models import opened_models
 from svmfast.commands.predict import PredictionOptions
@@ -132,7 +132,7 @@ class Predictor:
             raise OptionError("`tolerance` needs `certify`, `exact` or a LIBSVM regression model")
 
     def answer(self, data: Any, *, threads: int | None = None) -> Answer:
-        """Return the answer for rows in memory, which are scaled first if the model has a scaling.
+        """The answer for rows in memory, which are scaled first if the model has a scaling.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Predictor:
         return self._joined(rows, [rows] if self.scaling is None else self.scaling.parts(rows), threads)
 
     def _joined(self, rows: Rows, scaled: Iterable[Rows], threads: int | None) -> Answer:
-        """Return the answer for rows; `scaled` are the same rows, a few at a time if that fills zeros."""
+        """The answer for rows; `scaled` are the same rows, a few at a time if that fills zeros."""
         answered, again = (partial(one, threads=threads) for one in (self._answer, self.answer))
         return in_blocks(rows, scaled, answered, again)
 
@@ -162,41 +162,35 @@ class Predictor:
         reading: Reading | None = None,
         threads: int | None = None,
     ) -> Answer:
-        """Return the answer for all rows of a file, read into memory."""
+        """The answer for all rows of a file, read into memory."""
         from svmfast.formats.data import read_data
 
         names = None if self.scaling is None else self.scaling.only_names()
-        how, heard = replace(reading or Reading(), scale=names), self.listener
+        how = replace(reading or Reading(), scale=names)
         dataset = read_data(data, how, threads=thread_count(threads))
-        self.column_order.check(dataset.path, dataset.columns, how, heard.note, self.model)
-        check_width(how, dataset.path, self.model, dataset.rows, heard.warn, dataset.columns)
+        fit = Fit(self.model, how, self.listener, self.column_order)
+        fit.columns(dataset.path, dataset.columns)
+        fit.width(dataset.path, dataset.rows, dataset.columns)
         scaled = (block.rows for block in dataset.scaled(self.scaling, 1))
         return self._joined(dataset.rows, scaled, threads)
 
     def see(self, columns: Sequence[str]) -> None:
-        """Judge the columns of a DataFrame, their order and how many there are, before its rows.
+        """Judge the columns of a DataFrame that are features, their order and how many, before its rows."""
+        fit = self._fit
+        fit.columns(IN_MEMORY, columns, in_memory=True)
+        fit.width(IN_MEMORY, Rows.empty(len(columns)), columns)
 
-        Parameters
-        ----------
-        columns : sequence of str
-            Those that are features.
-
-        Raises
-        ------
-        TableError
-        """
-        how, heard = self._reading, self.listener
-        self.column_order.check(IN_MEMORY, columns, how, heard.note, self.model, in_memory=True)
-        check_width(how, IN_MEMORY, self.model, Rows.empty(len(columns)), heard.warn, columns)
+    @property
+    def _fit(self) -> Fit:
+        return Fit(self.model, self._reading, self.listener, self.column_order)
 
     def _see_array(self, width: int) -> None:
         """Judge the number of columns of an array; a warning is given once."""
-
-        def warn(text: str) -> None:
+        heard = Listener()
+        replace(self._fit, heard=heard).array(width)
+        for text in heard.warnings:
             if text not in self.listener.warnings:
                 self.listener.warn(text)
-
-        check_array(width, self.model, self.scaling, warn)
 
     def _answer(self, rows: Rows, *, threads: int | None = None) -> Answer:
         asked = self._options
@@ -209,7 +203,7 @@ class Predictor:
         return replace(found, class_names=self.class_names, boolean_classes=boolean)
 
     def settings(self) -> dict[str, Any]:
-        """Return what determines the answers as plain values: the options and (`identify`) models' hashes."""
+        """What determines the answers as plain values: the options and (`identify`) models' hashes."""
         asked = self._options
         return {
             "models": self._identities,
@@ -220,7 +214,7 @@ class Predictor:
         }
 
     def report(self, *, labelled: bool, auc: bool = False) -> PredictionReport:
-        """Return the report of a prediction that has not begun; `auc` as in :meth:`predict_file`."""
+        """The report of a prediction that has not begun; `auc` as in :meth:`predict_file`."""
         from svmfast.evaluation.prediction_report import PredictionReport
 
         falls_back = self.exact is not None
@@ -234,7 +228,7 @@ class Predictor:
         )
 
     def preamble(self) -> list[str]:
-        """Return the lines that svm-predict prints before it predicts."""
+        """The lines that svm-predict prints before it predicts."""
         head = self.model.head
         if not self._options.probability:
             if head.has_probability:
@@ -315,27 +309,17 @@ class Predictor:
     ) -> PredictionReport:
         """Predict rows from a stream that applies the predictor's scaling; see :meth:`predict_file`.
 
-        Parameters
-        ----------
-        stream : RowStream
-        output : path
-        reading : Reading
-        threads : int
-        keep : sequence of str
-        auc : bool
-        first : bool
-            Whether the rows begin their file. If not, their scale is not checked, there may be none, and the
-            output has no header line.
-        on_start : callable
+        `first` says whether the rows begin their file. If not, their scale is not checked, there may be none,
+        and the output has no header line.
         """
         from svmfast.evaluation.scale import ScaleCheck
         from svmfast.formats.target import write_atomic
         from svmfast.prefetch import prefetch
 
+        fit = Fit(self.model, reading, self.listener, self.column_order)
         columns = getattr(stream, "columns", None)
         if columns is not None:
-            note = self.listener.note
-            self.column_order.check(stream.path, columns.features, reading, note, self.model)
+            fit.columns(stream.path, columns.features)
         report = self.report(labelled=not reading.unlabelled, auc=auc)
         scale = ScaleCheck(self.model, scaled=reading.scale is not None)
 
@@ -343,9 +327,7 @@ class Predictor:
             try:
                 for block in prefetch(stream):
                     if not report.rows:
-                        check_width(
-                            reading, stream.path, self.model, block.rows, self.listener.warn, block.columns
-                        )
+                        fit.width(stream.path, block.rows, block.columns)
                     scale.add(block.rows)
                     yield block
             except EmptyDataError:

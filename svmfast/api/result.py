@@ -55,7 +55,8 @@ class Result:
         return "\n".join([f"<svmfast {self.method}: {self.model!r}>", *self.report.lines()])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report's figures as plain types, under the names of ``--json``."""
+        """The report's figures as plain types, under the names of ``--json``."""
+
         return {
             "command": self.method,
             "seconds": self.seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -39,48 +40,16 @@ def run_method(
     checkpoint: str | os.PathLike[str] | None = None,
     size: Callable[[Model], int] | None = None,
 ) -> Result:
-    """Run a method.
+    """Run a method on `inputs` (paths, models or arrays) with fields of its options and of Reading.
 
-    Parameters
-    ----------
-    method : Method
-    inputs : mapping
-        Paths, models or arrays, by name.
-    options, reading : mapping
-        Fields of ``method.options`` and of :class:`svmfast.options.Reading`.
-    labels : (n,) array_like, optional
-        Labels for rows without labels.
-    threads : int, optional
-        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The result does not
-        depend on it.
-    listener : Listener, optional
-    output : path, optional
-        Where the model will be written. Sizes refer to a file of this name, which may be compressed.
-    writes : bool, optional
-        Whether a model is wanted, rather than only scores (default: unless `options` ask for scores only).
-    timed : bool
-        Whether methods that report a prediction time should measure it.
-    checkpoint : path, optional
-        Where a method with checkpoints saves its state.
-    size : callable, optional
-        Returns the size that `max_bytes` limits; by default that of the model's file.
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    SvmfastError
+    `labels` are those of rows without labels. `output` is where the model will be written: sizes refer to a
+    file of this name, which may be compressed. `writes` says whether a model is wanted and not only scores
+    (default: unless `options` ask only for these), `timed` whether prediction times are measured. `size` is
+    what `max_bytes` limits, by default the size of the model's file.
     """
-    from svmfast.api.class_weights import with_weights_of_labels
     from svmfast.api.inputs import opened_inputs
     from svmfast.api.result import Result
-    from svmfast.evaluation.timing import times_as_fast
-    from svmfast.formats.checkpoint import CheckpointFile
-    from svmfast.formats.detect import model_bytes
-    from svmfast.formats.target import stored_size
-    from svmfast.models.scaled import with_scaling
+    from svmfast.api.training import with_weights_of_labels
 
     begin = time.perf_counter()
     chosen: Any = made(method.options, options)
@@ -89,48 +58,75 @@ def run_method(
         writes = not method.only_scores(vars(chosen))
     more = {"output": writes, "unlabelled": row_format.unlabelled, "checkpoint": checkpoint is not None}
     _check(chosen, inputs, {name for name, there in more.items() if there})
-    scaling: Scaling | None = None
+    listener, front = listener or Listener(), _Scaling(output)
+    setting = _setting(listener, front, thread_count(threads), size or front.stored_size, timed=timed)
+    if checkpoint is not None:
+        from svmfast.formats.checkpoint import CheckpointFile
 
-    measured = size or (lambda model: stored_size(output or "", model_bytes(model)))
-
-    def in_front(model: Model) -> Model:
-        return with_scaling(model, scaling)
-
-    listener = listener or Listener()
-    cores = thread_count(threads)
-    setting = Setting(
-        threads=cores,
-        progress=listener.progress,
-        note=listener.note,
-        warn=listener.warn,
-        stored_size=lambda model: measured(in_front(model)),
-        prediction_time=lambda model, rows: _prediction_time(model, rows, cores) if timed else None,
-        log=listener.log,
-        status=listener.on_status,
-        checkpoint=None if checkpoint is None else CheckpointFile(os.fspath(checkpoint)),
-        should_stop=listener.should_stop,
-        writes=writes,
-        race=times_as_fast,
-        names_of_labels=lambda: None if scaling is None else scaling.names_of_labels,
-    )
+        setting = replace(setting, checkpoint=CheckpointFile(os.fspath(checkpoint)))
+    setting = replace(setting, writes=writes)
     with opened_inputs(method, inputs, labels, chosen, row_format, setting) as opened:
-        scaling = opened.scaling
-        names = None if scaling is None else scaling.names_of_labels
-        chosen = with_weights_of_labels(chosen, method, opened, names)
+        front.scaling = opened.scaling
+        chosen = with_weights_of_labels(chosen, method, opened, front.names_of_labels)
         outcome = method.runner()(opened, chosen, setting)
+    model = None if outcome.model is None else front.before(outcome.model)
     if output is not None and outcome.model is not None and outcome.model.expansion is not None:
-        _note_format(in_front(outcome.model), os.fspath(output), listener)
-    seconds = time.perf_counter() - begin
+        _note_format(model, os.fspath(output), listener)
     return Result(
         method.name,
-        None if outcome.model is None else in_front(outcome.model),
+        model,
         outcome.report,
         outcome.refusal,
         (*listener.warnings, *outcome.warnings),
         tuple(listener.notes),
-        seconds,
+        time.perf_counter() - begin,
         outcome.fallback_error,
         outcome.advice,
+    )
+
+
+@dataclass(eq=False)
+class _Scaling:
+    """The scaling that a run's rows get, known once they are read, and that goes before its models."""
+
+    output: str | os.PathLike[str] | None
+    scaling: Scaling | None = None
+
+    def before(self, model: Model) -> Model:
+        """The model for rows as they are read."""
+        from svmfast.models.scaled import with_scaling
+
+        return with_scaling(model, self.scaling)
+
+    @property
+    def names_of_labels(self) -> Mapping[float, str] | None:
+        return None if self.scaling is None else self.scaling.names_of_labels
+
+    def stored_size(self, model: Model) -> int:
+        """The size of the file of a model."""
+        from svmfast.formats.detect import model_bytes
+        from svmfast.formats.target import stored_size
+
+        return stored_size(self.output or "", model_bytes(model))
+
+
+def _setting(
+    listener: Listener, front: _Scaling, threads: int, size: Callable[[Model], int], *, timed: bool
+) -> Setting:
+    from svmfast.evaluation.timing import times_as_fast
+
+    return Setting(
+        threads=threads,
+        progress=listener.progress,
+        note=listener.note,
+        warn=listener.warn,
+        stored_size=lambda model: size(front.before(model)),
+        prediction_time=lambda model, rows: _prediction_time(model, rows, threads) if timed else None,
+        log=listener.log,
+        status=listener.on_status,
+        should_stop=listener.should_stop,
+        race=times_as_fast,
+        names_of_labels=lambda: front.names_of_labels,
     )
 
 
@@ -142,7 +138,7 @@ def _check(options: Any, inputs: Mapping[str, Any], more: set[str]) -> None:
         check((set(inputs) - absent) | more)
 
 
-def _note_format(model: Model, output: str, listener: Listener) -> None:
+def _note_format(model: Any, output: str, listener: Listener) -> None:
     """Note that a model is not in LIBSVM's format only because that has no place for names."""
     from svmfast.api.libsvm_text import command_for_text
 

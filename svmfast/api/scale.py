@@ -33,31 +33,21 @@ _ROWS_A_PIECE = 512
 
 @dataclass(frozen=True)
 class ScaleReport:
-    """The report of :func:`scale`.
-
-    Attributes
-    ----------
-    scaling : Scaling
-    rows, features : int
-    values, scaled_values : int
-        Number of stored values before and after scaling.
-    unseen : tuple of int
-        Indices (from 1) of features that the range file does not contain; they are scaled to 0.
-    data, restore : str or None
-        The files, for the messages.
-    """
+    """The report of :func:`scale`."""
 
     scaling: Scaling
     rows: int
     features: int
+    #: Number of stored values before and after scaling.
     values: int
     scaled_values: int
+    #: Indices (from 1) of features that the range file does not contain; they are scaled to 0.
     unseen: tuple[int, ...] = ()
     data: str = "-"
     restore: str | None = None
 
     def lines(self) -> list[str]:
-        """Return the warnings in svm-scale's words."""
+        """The warnings in svm-scale's words."""
         found = [
             f"WARNING: feature index {index} appeared in file {self.data} was not seen in the scaling factor "
             f"file {self.restore}. The feature is scaled to 0."
@@ -72,7 +62,7 @@ class ScaleReport:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures that docs/json.md describes."""
+        """The figures that docs/json.md describes."""
         from svmfast.evaluation.describe import describe_scaling
 
         return {
@@ -130,7 +120,7 @@ def scale(
     twice = given is None or (labels is not None and given.target is None)
     with ReplayableInput(path) as replayable:
         if given is None and reading.missing == "mean":
-            from svmfast.api.missing import with_means
+            from svmfast.api.training import with_means
 
             reading = with_means(reading, replayable.source(), cores)
         source = replayable.source() if twice else path
@@ -163,7 +153,7 @@ def _scaling_of(
     limits: tuple[float, float],
     labels: tuple[float, float] | None,
 ) -> Scaling:
-    """Return the scaling of the rows, which are added to `seen`; a given one gets that of their labels."""
+    """The scaling of the rows, which are added to `seen`; a given one gets that of their labels."""
     least, greatest = np.inf, -np.inf
     for block in prefetch(blocks):
         seen.add(block.rows)
@@ -176,7 +166,7 @@ def _scaling_of(
 
 
 def _unseen(ranges: ColumnRanges, seen: ColumnExtremes) -> tuple[int, ...]:
-    """Return the indices, from 1, of the columns that vary in the data but are not in a range file."""
+    """The indices, from 1, of the columns that vary in the data but are not in a range file."""
     low, high = seen.result()
     missing = low != high
     missing[: len(ranges.minimum)] &= (ranges.minimum == ranges.maximum)[: len(missing)]
@@ -189,10 +179,9 @@ def _in_order(
     """Yield the blocks; remark that a given range file, which has no names, takes columns in their order."""
     for number, block in enumerate(blocks):
         if not number and given is not None and block.columns is not None:
-            from svmfast.api.column_order import ColumnOrder
+            from svmfast.api.fit import Fit
 
-            read = replace(reading, scale=given)
-            ColumnOrder().check(block.path, block.columns, read, heard.note)
+            Fit(None, replace(reading, scale=given), heard).columns(block.path, block.columns)
         yield block
 
 

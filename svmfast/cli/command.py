@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +12,7 @@ from svmfast.cli.flags import with_flags
 from svmfast.cli.front import Front
 from svmfast.cli.parsing import program_options, refuse_repeats
 from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand, WeightsCommand, joined
-from svmfast.command import Command
+from svmfast.command import Command, Verb
 from svmfast.display import shown
 from svmfast.options import Option
 from svmfast.values import BALANCED, Choice, Names, OnOff, Pair, Real, Switch, Text, Value, Weights
@@ -78,7 +80,7 @@ def _kind(value: Value) -> Any:
 
 
 def _param(one: Option, options: tuple[Option, ...]) -> click.Parameter:
-    """Return the click parameter of a declared option."""
+    """The click parameter of a declared option."""
     names, default, words = [*one.flags, one.name], one.default, one.shown
     switch = isinstance(one.value, Switch) and not isinstance(one.value, OnOff)
     if isinstance(default, str):
@@ -139,7 +141,7 @@ class _Predict(click.Command):
 
 
 def click_command(command: Command) -> click.Command:
-    """Return the click command of a declaration."""
+    """The click command of a declaration."""
     if command.name != "predict":
         return _made(command)
     from svmfast.commands.predict import MANY
@@ -149,6 +151,18 @@ def click_command(command: Command) -> click.Command:
     return made
 
 
+def _run_of(command: Command) -> Callable[..., int | None]:
+    found: Callable[..., int | None]
+    if isinstance(command, Verb):
+        from svmfast.cli import verbs
+
+        name = command.function_name
+        found = getattr(verbs, f"{name}_" if iskeyword(name) else name)
+    else:
+        from svmfast.cli.methods import run as found
+    return found
+
+
 def _made(command: Command, kind: type[click.Command] = click.Command) -> click.Command:
     options = command.params
     params = [_param(one, options) for one in options]
@@ -156,7 +170,7 @@ def _made(command: Command, kind: type[click.Command] = click.Command) -> click.
         kind = SvmTrainCommand if getattr(command, "svm_train_output", False) else WeightsCommand
 
     def callback(**given: Any) -> int | None:
-        return Front(command, options, given, click.get_current_context()).run()
+        return Front(command, options, given, click.get_current_context()).run(_run_of(command))
 
     made = kind(
         command.name,

@@ -18,7 +18,7 @@ from svmfast.values.files import File
 
 
 def is_stdout(path: str) -> bool:
-    """Return whether an output is standard output, under any of its names."""
+    """Whether an output is standard output, under any of its names."""
     from svmfast.formats.target import is_stdout
 
     return is_stdout(path)
@@ -33,7 +33,7 @@ class _Named:
 
 
 def settle(options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the outputs of a command line, after checking them against each other and the inputs.
+    """The outputs of a command line, after checking them against each other and the inputs.
 
     An output that is not given is named after an input. Standard input is read at most once, standard output
     gets at most one result, and no output is the same file as an input or another output, by whatever path or
@@ -88,7 +88,7 @@ def _check_outputs(inputs: list[_Named], outputs: list[tuple[_Named, OutputFile]
 
 
 def swapped(options: Sequence[Option], given: Mapping[str, Any], usage: str) -> str | None:
-    """Return a message if the model and data arguments are swapped.
+    """A message if the model and data arguments are swapped.
 
     Called only after one of them turned out to have the wrong content. An output counts too: if the arguments
     of a training command are swapped, the data file would be overwritten by the model.
@@ -114,7 +114,7 @@ def swapped(options: Sequence[Option], given: Mapping[str, Any], usage: str) -> 
 
 
 def _is_a_model(path: str) -> bool | None:
-    """Return whether a file contains a model; None if it cannot be read, or cannot be read twice."""
+    """Whether a file contains a model; None if it cannot be read, or cannot be read twice."""
     from svmfast.formats.detect import detect
 
     status = _status(path, 0)
@@ -160,7 +160,7 @@ def _files(folder: str) -> Iterator[str]:
 
 
 def _status(path: str, descriptor: int) -> os.stat_result | None:
-    """Return the status of a path, or of a descriptor for ``-``; None if there is no such file."""
+    """The status of a path, or of a descriptor for ``-``; None if there is no such file."""
     try:
         return os.fstat(descriptor) if path == "-" else os.stat(path)
     except (OSError, ValueError):

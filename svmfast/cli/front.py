@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +12,7 @@ import click
 from svmfast.cli import messages
 from svmfast.cli.files import settle, swapped
 from svmfast.cli.flags import remember, with_flags
-from svmfast.command import Command, Verb
+from svmfast.command import Command
 from svmfast.errors import ModelAsDataError, NotAModelError, OptionError
 from svmfast.options import Option, Reading, options_of
 from svmfast.threads import thread_count
@@ -47,16 +46,8 @@ class Front:
         self.began = time.perf_counter()
         self._shown: tuple[Mapping[str, Any], bool] | None = None
 
-    def run(self) -> int | None:
-        """Run the command, print its JSON report, and return its exit status."""
-        from svmfast.cli import verbs
-
-        run: Callable[..., int | None]
-        if isinstance(self.command, Verb):
-            name = self.command.function_name
-            run = getattr(verbs, f"{name}_" if iskeyword(name) else name)
-        else:
-            from svmfast.cli.methods import run
+    def run(self, run: Callable[..., int | None]) -> int | None:
+        """Call the command's run, print its JSON report, and return its exit status."""
         try:
             status = run(self, **self.own)
         except (NotAModelError, ModelAsDataError) as error:
@@ -121,7 +112,7 @@ class Front:
         self._shown = figures, written
 
     def document(self, figures: Mapping[str, Any], *, written: bool = True) -> dict[str, Any]:
-        """Return the JSON report with these figures."""
+        """The JSON report with these figures."""
         from svmfast.cli.json_report import document
 
         seconds = time.perf_counter() - self.began

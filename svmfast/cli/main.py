@@ -20,7 +20,7 @@ import click
 
 from svmfast import __version__
 from svmfast.cli import messages, signals
-from svmfast.cli.parsing import program_options, refuse_repeats
+from svmfast.cli.parsing import message_of, program_options, refuse_repeats
 from svmfast.command import SECTIONS
 from svmfast.commands import command, commands
 from svmfast.display import shown
@@ -240,14 +240,14 @@ def _report(error: Exception, debug: bool) -> int:
 
 
 def _out_of_range(error: Exception) -> bool:
-    """Return whether a result of NumPy's or Python's arithmetic was infinite or NaN."""
+    """Whether a result of NumPy's or Python's arithmetic was infinite or NaN."""
     if isinstance(error, OverflowError):
         return bool(error.args) and error.args[0] in (errno.ERANGE, "math range error")
     return isinstance(error, RuntimeWarning) and re.match(_OUT_OF_RANGE, str(error)) is not None
 
 
 def describe(error: Exception) -> tuple[str, int]:
-    """Return the one-line message for `error`, and its exit status."""
+    """The one-line message for `error`, and its exit status."""
     line, status = _describe(error)
     from svmfast.cli.flags import with_flags
 
@@ -261,8 +261,6 @@ def _describe(error: Exception) -> tuple[str, int]:
         return f"svmfast: {error}", error.exit_code
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx else "svmfast"
-        from svmfast.cli.usage import message_of
-
         return f"{path}: {message_of(error)}; see '{path} --help'", EXIT_BAD_INPUT
     if isinstance(error, click.ClickException):
         return f"svmfast: {error.format_message()}", EXIT_BAD_INPUT

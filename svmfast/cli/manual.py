@@ -12,7 +12,7 @@ from svmfast.commands import commands
 
 
 def pages() -> dict[str, str]:
-    """Return the manual pages of the program and of every command, by file name."""
+    """The manual pages of the program and of every command, by file name."""
     # Use the program's settings, since click caches the first help option that it creates.
     root = click.Context(main.program, info_name="svmfast", **main.program.context_settings)
     found = {"svmfast.1": _page(main.program, root)}

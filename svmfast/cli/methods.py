@@ -107,7 +107,7 @@ def _print(
 
 
 def _fallback(front: Front, result: Result, output: str | None) -> list[str]:
-    """Return the predict command in which the exact model answers the rows close to a boundary."""
+    """The predict command in which the exact model answers the rows close to a boundary."""
     exact = front.given.get("exact") or front.given.get("model")
     if result.fallback_error is None or not exact or output is None or "-" in (exact, output):
         return []
@@ -117,5 +117,5 @@ def _fallback(front: Front, result: Result, output: str | None) -> list[str]:
 
 
 def _factor(before: int, after: int) -> str:
-    """Return a clause that compares a file's size with that of the exact model."""
+    """A clause that compares a file's size with that of the exact model."""
     return f"{before / after:.1f}x smaller" if after < before else f"{after / before:.1f}x LARGER"

@@ -1,6 +1,6 @@
-"""Options of all commands, and the rule that an option that is given twice is an error.
+"""Options of all commands, and messages for command lines that cannot be parsed.
 
-Nothing that a user types is dropped silently.
+An option that is given twice is an error: nothing that a user types is dropped silently.
 
 LIBSVM's own options in the commands that stand in for its programs keep LIBSVM's rule: the last value counts.
 """
@@ -60,12 +60,12 @@ def _refuse(given: Iterable[click.Parameter], words: Sequence[str], ctx: click.C
 
 
 def _harmless(param: click.Option, other: click.Option) -> bool:
-    """Return whether both say the same: a switch that can only be turned on."""
+    """Whether both say the same: a switch that can only be turned on."""
     return param is other and param.is_flag and not param.secondary_opts
 
 
 def _as_libsvm(param: click.Option, words: Sequence[str], ctx: click.Context) -> bool:
-    """Return whether every repeat is written as LIBSVM's program has it, with a letter."""
+    """Whether every repeat is written as LIBSVM's program has it, with a letter."""
     if not any(f"-{letter}" in param.opts for letter in LIBSVM.get(str(ctx.command.name), "")):
         return False
     long = [name for name in param.opts if name.startswith("--")]
@@ -111,3 +111,52 @@ def _set_progress(ctx: click.Context, _param: click.Parameter, value: str | None
     if settings.progress is not None:
         raise click.UsageError("'--progress' is given more than once; give it once", ctx)
     settings.progress = value
+
+
+#: A name at least this similar to an existing one may be a typo; '--model' and '--help' have a ratio of 0.4.
+_ALIKE = 0.7
+
+
+def message_of(error: click.UsageError) -> str:
+    """The message on one line; for an unknown option, suggest what may have been meant."""
+    if isinstance(error, click.NoSuchOption):
+        if error.option_name == "--unlabelled" and error.ctx is not None and _reads_rows(error.ctx):
+            return f"no option '--unlabelled': {error.ctx.info_name} needs the labels of all rows"
+        hint = None if error.ctx is None else _meant(error.option_name, error.ctx)
+        return f"No such option '{error.option_name}'" + (f"; {hint}" if hint else "")
+    message = error.format_message().rstrip(".").replace("\n", " ")
+    if error.ctx is not None and message.startswith("Got unexpected extra argument"):
+        return f"{message}; usage: {_usage(error.ctx)}"
+    return message
+
+
+def _usage(ctx: click.Context) -> str:
+    return " ".join([ctx.command_path, *ctx.command.collect_usage_pieces(ctx)])
+
+
+def _reads_rows(ctx: click.Context) -> bool:
+    return any(param.name == "zero_based" for param in ctx.command.params)
+
+
+def _meant(name: str, ctx: click.Context) -> str | None:
+    """Suggest what an unknown option may mean: an argument, an option of another name, or a typo."""
+    from difflib import get_close_matches
+
+    bare = name.lstrip("-")
+    words: dict[str, str] = {}
+    for param in ctx.command.get_params(ctx):
+        if isinstance(param, click.Option):
+            if param.name == bare.replace("-", "_"):
+                return f"did you mean '{param.opts[-1]}'?"
+            names = (*param.opts, *param.secondary_opts)
+            words |= {word.lstrip("-"): word for word in names if word.startswith("--")}
+        else:
+            called = (param.metavar or str(param.name)).upper().strip("[]").removesuffix("...")
+            if bare.upper() == called:
+                return f"{called} is an argument: {_usage(ctx)}"
+    if len(bare) > 1:
+        starting = [word for word in words if word.startswith(bare)]
+        near = starting or get_close_matches(bare, words, n=1, cutoff=_ALIKE)
+        if near:
+            return f"did you mean {' or '.join(repr(words[word]) for word in near)}?"
+    return None

@@ -13,7 +13,7 @@ _asked_to_end: list[int] = []
 
 
 def signals_to_end() -> list[signal.Signals]:
-    """Return the signals that end the program, except those that its parent has set to be ignored.
+    """The signals that end the program, except those that its parent has set to be ignored.
 
     A shell's background job ignores interrupts, and a job under ``nohup`` ignores SIGHUP.
     """
@@ -65,7 +65,7 @@ def ending_softly(remark: Callable[[], None]) -> Iterator[Callable[[], bool]]:
 
 
 def status_asked_for() -> int | None:
-    """Return the exit status for the first signal; None if there was none."""
+    """The exit status for the first signal; None if there was none."""
     return _asked_to_end[0] if _asked_to_end else None
 
 

@@ -20,7 +20,7 @@ class ClassWeight(click.Option):
 
 
 def joined(ctx: click.Context, _param: click.Parameter, given: tuple[Any, ...]) -> Any:
-    """Return all class weights of a command line: pairs, or ``balanced``."""
+    """All class weights of a command line: pairs, or ``balanced``."""
     if BALANCED not in given:
         return given
     if len(given) > 1:

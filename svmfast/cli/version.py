@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib import metadata
 
 from svmfast import __version__
-from svmfast.api.platforms import instruction_set
+from svmfast.api.info import instruction_set
 
 #: Distributions that svmfast depends on, then those of its extras.
 _USED = ("click", "numpy", "scipy", "libsvm-official", "rich", "scikit-learn", "threadpoolctl")

@@ -21,53 +21,48 @@ _MOST_DIGITS = 400
 
 
 class Value(ABC):
-    """A kind of value.
+    """A kind of value."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in help.
-    """
-
+    #: Its name in help.
     name = "value"
     #: Accepted types of a Python value.
     type_expected = "a number"
 
     def has_type(self, value: Any) -> bool:
-        """Return whether a Python value has one of the accepted types."""
+        """Whether a Python value has one of the accepted types."""
         return isinstance(value, Number) and not isinstance(value, bool)
 
     def of_text(self, text: str) -> Any:
-        """Return the value that `text` spells; None if it is not allowed."""
+        """The value that `text` spells; None if it is not allowed."""
         text = text.strip(" \t\n")
         return self.read(text) if len(text) <= _MOST_DIGITS else None
 
     @abstractmethod
     def read(self, text: str) -> Any:
-        """Return the value that `text` spells, ignoring blanks at its ends; None if it is not allowed."""
+        """The value that `text` spells, ignoring blanks at its ends; None if it is not allowed."""
 
     def expected(self) -> str:
-        """Return a description of the allowed values, to follow the word "expected"."""
+        """A description of the allowed values, to follow the word "expected"."""
         return self.type_expected
 
     @abstractmethod
     def accept(self, value: Any) -> Any:
-        """Return a Python value in the form that :meth:`read` returns; None if it is not allowed."""
+        """A Python value in the form that :meth:`read` returns; None if it is not allowed."""
 
     def text(self, value: Any) -> str:
-        """Return text that :meth:`read` turns back into `value`."""
+        """Text that :meth:`read` turns back into `value`."""
         return repr(value) if isinstance(value, float) else str(value)
 
     def command_words(self, flags: Sequence[str], value: Any) -> list[str]:
-        """Return the command-line arguments that set an option with these flags to this value."""
+        """The command-line arguments that set an option with these flags to this value."""
         return [flags[0], self.text(value)]
 
     def reported(self, value: Any) -> Any:
-        """Return a value as JSON reports show it: as one would type it on the command line."""
+        """A value as JSON reports show it: as one would type it on the command line."""
         return value
 
     def hint(self, text: str) -> str | None:
-        """Return a message for `text` that is not allowed; None if the usual message will do."""
+        """A message for `text` that is not allowed; None if the usual message will do."""
         return None
 
 
@@ -85,7 +80,7 @@ class Worded(Value):
 
 
 def read_decimal(text: str) -> float | None:
-    """Return the finite float64 that decimal `text` spells; None if it is not a decimal number, underflows
+    """The finite float64 that decimal `text` spells; None if it is not a decimal number, underflows
     to 0, or overflows.
     """
     if not _DECIMAL.fullmatch(text):
@@ -96,7 +91,7 @@ def read_decimal(text: str) -> float | None:
 
 
 def finite_float(value: Any) -> float | None:
-    """Return a finite Python or NumPy number as a float; None for anything else."""
+    """A finite Python or NumPy number as a float; None for anything else."""
     if value is None or isinstance(value, bool | str | bytes):
         return None
     try:

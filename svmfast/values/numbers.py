@@ -97,7 +97,7 @@ _MOST_ROWS = 2**26
 
 
 def percentage(share: float) -> float:
-    """Return a share in percent: for the double ``k / n``, the double ``100 * k / n``.
+    """A share in percent: for the double ``k / n``, the double ``100 * k / n``.
 
     The product ``100 * share`` may be another one: 100 * 0.07 is above 7, which 7 of 100 rows are.
     """

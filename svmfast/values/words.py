@@ -83,15 +83,7 @@ class Choice(Listed):
 
 
 class Numbered(Listed):
-    """One of a list of LIBSVM's words; on the command line, its position in the list.
-
-    Parameters
-    ----------
-    all_words : sequence of str
-        In the order of their numbers, from 0.
-    allowed : sequence of str, optional
-        The words that may be chosen; by default all.
-    """
+    """One of a list of LIBSVM's words, or of those `allowed`; on the command line, its number, from 0."""
 
     name = "N"
 
@@ -120,11 +112,6 @@ class Weights(Value):
     """Weights of classes, a tuple of (label, weight), or ``balanced``; on the command line ``-w-1 2.5``.
 
     A class may be named instead of its label, if it has a name.
-
-    Attributes
-    ----------
-    label, weight : Value
-        The allowed labels and weights.
     """
 
     name = "NUMBER"
@@ -143,7 +130,7 @@ class Weights(Value):
         return self.accept([(self.read_label(label), self.weight.read(weight)) for label, _, weight in pairs])
 
     def read_label(self, text: str) -> int | str | None:
-        """Return the label that `text` spells, or `text` itself: the name of a class."""
+        """The label that `text` spells, or `text` itself: the name of a class."""
         return self.label.read(text) if _INTEGER.fullmatch(text) else text or None
 
     def expected(self) -> str:

@@ -331,7 +331,8 @@ def test_data_and_model_names_are_shown_as_given() -> None:
 
 
 def test_prediction_starts_without_the_methods_declarations(tmp_path: Path) -> None:
-    words = ["predict", "-q", data("iris.test"), model("iris_c_rbf_prob"), tmp_path / "out"]
+    words = ["predict", "-q", "--decision-values", data("iris.test"), model("iris_c_rbf_prob")]
+    words.append(tmp_path / "out")
     done = subprocess.run(
         [sys.executable, "-X", "importtime", PROGRAM, *words], capture_output=True, text=True, check=True
     )

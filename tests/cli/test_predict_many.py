@@ -16,7 +16,7 @@ from json_schema import faults
 from program import PROGRAM, ROOT, data, model, svmfast
 
 import svmfast as package
-from svmfast.api.plan import Plan
+from svmfast.api.jobs import Plan
 from svmfast.cli.main import run
 from svmfast.errors import OptionError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport

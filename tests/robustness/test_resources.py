@@ -21,7 +21,7 @@ from every_command import COMMAND_OF, RUNS, words
 from program import data, metered, model
 
 from svmfast.api import many
-from svmfast.api.plan import Plan
+from svmfast.api.jobs import Plan
 from svmfast.api.predictor import Predictor
 from svmfast.api.scale import scale
 from svmfast.commands import command

@@ -1,14 +1,35 @@
-"""The paths of the outputs for many inputs."""
+"""The inputs of a prediction of many files, and the paths of their outputs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from svmfast.commands.predict import SUFFIX
 from svmfast.errors import OptionError
 from svmfast.formats.done import NAME
+from svmfast.formats.parts import Part
+
+
+@dataclass
+class Job:
+    """The prediction of one input.
+
+    `name` is the output's path relative to the folder, `made_from` its record in the list of finished
+    outputs. On a cluster a job has parts; `ended` are the counts of those that have ended, by their numbers.
+    """
+
+    path: str
+    place: str
+    name: str
+    made_from: dict[str, Any]
+    counted: dict[str, Any] | None = None
+    error: str | None = None
+    parts: list[Part] = field(default_factory=list)
+    ended: dict[int, dict[str, Any]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -20,13 +41,7 @@ class Plan:
 
     @classmethod
     def of(cls, data: Sequence[str], folder: str, suffix: str, relative_to: str | None) -> Plan:
-        """Name the outputs.
-
-        Raises
-        ------
-        OptionError
-            Two inputs would have one output, or an output is an input or not a regular file.
-        """
+        """Name the outputs; refuse two inputs with one output, and an output that is an input or no file."""
         if os.path.basename(suffix) != suffix:
             raise OptionError(f"`suffix` is '{suffix}'; expected the end of a name, such as '{SUFFIX}'")
         named: dict[str, str] = {}
@@ -68,7 +83,7 @@ def _name(path: str, suffix: str, relative_to: str | None) -> str:
 
 
 def files_in(folder: str) -> str:
-    """Return a shell pattern for the files of a folder, with their common extension if there is one."""
+    """A shell pattern for the files of a folder, with their common extension if there is one."""
     try:
         names = [name for name in sorted(os.listdir(folder)) if not name.startswith(".")]
     except OSError:

@@ -1,4 +1,4 @@
-"""The names of columns and classes of a table that a model is trained on, which the model keeps."""
+"""What a run takes from the rows that it trains on: names of columns and classes, class weights, means."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmfast.api.given import is_path, is_table
+from svmfast.display import listed, shown
 from svmfast.errors import OptionError
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.table_columns import LABEL
-from svmfast.methods.method import Method
+from svmfast.methods.method import GivenRows, GivenStream, Method
 from svmfast.models.scaling import Scaling, identity
 from svmfast.options import Reading
-from svmfast.rows import FloatArray, as_array
+from svmfast.rows import FloatArray, as_array, as_floats
+from svmfast.values import BALANCED
 
 
 class TrainingNames:
@@ -57,7 +60,7 @@ class TrainingNames:
             self._columns = tuple(columns)
 
     def labels(self, given: ArrayLike) -> FloatArray:
-        """Return the labels of the training rows, in memory, as numbers: provisional ones of names.
+        """The labels of the training rows, in memory, as numbers: provisional ones of names.
 
         Raises
         ------
@@ -89,7 +92,7 @@ class TrainingNames:
         return None if names is None else {float(label): name for label, name in enumerate(names)}
 
     def on(self, scaling: Scaling | None, width: int) -> Scaling | None:
-        """Return the scaling of `width` columns with these names; None if there is neither."""
+        """The scaling of `width` columns with these names; None if there is neither."""
         classes = self.of_classes
         columns = self._columns if self._keeps else None
         if scaling is not None and columns is not None:
@@ -111,3 +114,100 @@ class TrainingNames:
         if classes is not None:
             scaling = replace(scaling, class_names=tuple(classes.values()), class_labels=tuple(classes))
         return scaling
+
+
+def with_weights_of_labels(
+    options: Any, method: Method, inputs: Mapping[str, Any], names: Mapping[float, str] | None
+) -> Any:
+    """The options of a method with its class weights given by labels.
+
+    ``weights`` may have names of classes in place of labels, or be ``balanced``: the weight of a class with m
+    of n rows is then n / (k m), for k classes, as in scikit-learn. `names` has the name of each label, if the
+    labels of the training rows are names.
+    """
+    weights = getattr(options, "weights", ())
+    if weights == BALANCED:
+        return replace(options, weights=_balanced(_training_rows(method, inputs)))
+    if all(isinstance(label, int) for label, _ in weights):
+        return options
+    labels = {name: int(label) for label, name in (names or {}).items()}
+    for word, _ in weights:
+        if isinstance(word, str) and word not in labels:
+            data = _training_rows(method, inputs)
+            known = listed(list(labels)) if labels else ", ".join(_shown_labels(data))
+            have = "the classes are" if labels else "the classes have no names; their labels are"
+            raise OptionError(
+                f"`weights`: no class of {data.name} is called '{shown(word, 60)}'; {have} {known}"
+            )
+    found = tuple((labels[label] if isinstance(label, str) else label, weight) for label, weight in weights)
+    return replace(options, weights=found)
+
+
+def _training_rows(method: Method, inputs: Mapping[str, Any]) -> GivenRows | GivenStream:
+    found: GivenRows | GivenStream = inputs[next(o.name for o in method.inputs if o.content == "rows")]
+    return found
+
+
+def _counts(data: GivenRows | GivenStream) -> dict[int, int]:
+    """The number of rows of each label; LIBSVM truncates labels to integers."""
+    if isinstance(data, GivenStream):
+        values, counts = np.array(data.source.labels.values), np.array(data.source.labels.counts)
+    else:
+        values, counts = np.unique(np.zeros(0) if data.labels is None else data.labels, return_counts=True)
+    found: dict[int, int] = {}
+    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        found[int(value)] = found.get(int(value), 0) + count
+    return found
+
+
+def _balanced(data: GivenRows | GivenStream) -> tuple[tuple[int, float], ...]:
+    counts = _counts(data)
+    n, k = sum(counts.values()), len(counts)
+    return tuple((label, n / (k * count)) for label, count in sorted(counts.items()))
+
+
+def _shown_labels(data: GivenRows | GivenStream) -> list[str]:
+    return [f"{label}" for label in sorted(_counts(data))[:10]]
+
+
+def with_means(reading: Reading, given: Any, threads: int) -> Reading:
+    """Return `reading` with a scaling that has the means of the rows, which are read once for them.
+
+    Refuse a pipe, LIBSVM's text, a sparse matrix, and a column without a finite mean.
+    """
+    plain, names = replace(reading, missing="zero"), None
+    if is_path(given) or hasattr(given, "readinto"):
+        from svmfast.formats.data import is_replayable, stream_data
+
+        if is_path(given) and not is_replayable(given):
+            raise OptionError("`missing`: means need a first pass over the rows, which a pipe does not allow")
+        with stream_data(given, plain, threads=threads, labels=False) as stream:
+            means, names = stream.means(), stream.columns.features  # type: ignore[attr-defined]
+    elif is_table(given):
+        from svmfast.formats.tables import opened_object
+
+        columns, batches = opened_object(given, replace(plain, unlabelled=True, label=None, features=None))
+        means, names = columns.means(batches), columns.features
+    else:
+        means = _of_array(given)
+    scaling = reading.scale
+    if scaling is None:
+        named = names is not None and not all(name.isdecimal() for name in names)
+        scaling = replace(identity(len(means)), feature_names=names if named else None)
+    return replace(reading, scale=replace(scaling, missing=means))
+
+
+def _of_array(given: Any) -> Any:
+    try:
+        dense = as_floats(given, "the data")
+    except (TypeError, ValueError):
+        dense = np.zeros(0)
+    if dense.ndim != 2:
+        raise OptionError("`missing`: means are those of a table or a dense array")
+    absent = np.isnan(dense)
+    with np.errstate(invalid="ignore"):
+        means = np.where(absent, 0, dense).sum(axis=0) / (~absent).sum(axis=0)
+    bad = np.flatnonzero(~np.isfinite(means))
+    if len(bad):
+        raise OptionError(f"`missing`: column {bad[0] + 1:,} has no mean of finite numbers")
+    return means

@@ -1,0 +1,241 @@
+"""Whether data are those of a model: the order of their columns, their width and their scale.
+
+If a model does not name its features, a column in a different place cannot be found. A remark says so, and
+the tables of one run are compared with each other: their feature columns must have the same names in the same
+order. The rule is stated in docs/tables.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from svmfast.api.given import rows_of
+from svmfast.display import count, listed, shell_line
+from svmfast.errors import (
+    ArrayWidthError,
+    DataFormatError,
+    NotFiniteError,
+    OptionError,
+    SvmfastError,
+    TableError,
+)
+from svmfast.options import Reading
+from svmfast.rows import Rows, as_rows
+
+if TYPE_CHECKING:
+    from svmfast.models.base import Model
+
+#: The name of a table that is not a file, in messages.
+IN_MEMORY = "the data"
+_HINT, _HINT_IN_MEMORY = "give `features`", "give the columns in that order"
+_WORDS = ("svmfast", "export", "MODEL", "--to", "libsvm", "--feature-names", "NAMES", "-o", "NAMED")
+_EXPORT = f", or name them in the model ({shell_line(_WORDS)})"
+_EARLIER = "an earlier run wrote outputs by the order of {}; `overwrite` starts over"
+
+
+class ColumnOrder:
+    """The feature columns of the first table; later tables must have the same.
+
+    `names` are the columns of a table `of` that an earlier run read, None before the first table; `on_first`
+    is called with the names and the path of the first table.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str] | None = None,
+        of: str = "",
+        on_first: Callable[[Sequence[str], str], None] | None = None,
+    ) -> None:
+        self.names = None if names is None else tuple(names)
+        self._of, self._earlier, self._on_first = of, names is not None, on_first
+
+    def check(
+        self,
+        path: str,
+        features: Sequence[str] | None,
+        reading: Reading,
+        note: Callable[[str], None],
+        model: Model | None = None,
+        *,
+        in_memory: bool = False,
+    ) -> None:
+        """Compare a table with the first one; if there is none yet, this becomes it.
+
+        `features` are the names of its feature columns in their order, None for LIBSVM's text, which has no
+        columns. `reading` has the scaling of the rows, whose names find the columns. `note` receives a remark
+        on the first table if it has names but the model's features have none. Without a `model`, for
+        training, the first table decides which feature is which. A table `in_memory` is a DataFrame, which
+        has no reading options.
+        """
+        if features is None or reading.features is not None or reading.names is not None:
+            return
+        features = tuple(features)
+        if model is not None and reading.scale is None and len(features) < model.n_features:
+            return  # refused for that, and no example for others
+        whose = "the model" if model is not None else None if reading.scale is None else "the scaling"
+        if self.names is None:
+            self.names, self._of = features, path
+            if whose and any(name != str(number) for number, name in enumerate(features, 1)):
+                note(f"{path}: {whose} does not name its features, so the columns are taken in their order")
+            if self._on_first is not None:
+                self._on_first(features, path)
+        elif features != self.names:
+            hint = _HINT_IN_MEMORY if in_memory else _HINT
+            is_libsvms = model is not None and model.expansion is not None
+            self._refuse(path, features, whose, hint + _EXPORT * is_libsvms)
+
+    def _refuse(self, path: str, features: Sequence[str], whose: str | None, hint: str) -> None:
+        wanted = self.names or ()
+        known, found = {*wanted}, {*features}
+        missing = [f"there is no '{name}'" for name in wanted if name not in found]
+        more = [f"'{name}' is not among them" for name in features if name not in known]
+        if missing or more:
+            what = f"its columns differ from those of {self._of}: {(missing + more)[0]}"
+        else:
+            pairs = enumerate(zip(features, wanted, strict=True), 1)
+            place, here, there = next((n, here, there) for n, (here, there) in pairs if here != there)
+            what = f"its columns are those of {self._of} in another order: feature {place} is '{here}', "
+            what += f"there '{there}'"
+        if whose:
+            what += f"; {whose} does not name its features"
+        if self._earlier:
+            hint += f" ({_EARLIER.format(self._of)})"
+        raise TableError(path, None, what, None, hint)
+
+    def key(self, settings: str) -> str:
+        """A hash of these names and a run's settings."""
+        return hashlib.sha256(repr((settings, self.names)).encode()).hexdigest()
+
+    def find_first(
+        self,
+        paths: Iterable[str],
+        reading: Reading,
+        keep: Sequence[str],
+        note: Callable[[str], None],
+        model: Model,
+    ) -> None:
+        """Find the first table among files before they are distributed; no rows are read."""
+        from svmfast.formats.data import recognized
+        from svmfast.formats.tables import TableStream
+
+        if reading.features is not None or reading.names is not None:
+            return
+        for path in paths:
+            if self.names is not None:
+                return
+            try:
+                if not stat.S_ISREG(os.stat(path).st_mode):
+                    continue
+                opened, kind = recognized(path, reading)
+                with opened if kind is None else TableStream(opened, kind, reading, keep=keep) as stream:
+                    if isinstance(stream, TableStream):
+                        self.check(path, stream.columns.features, reading, note, model)
+            except OptionError:
+                raise
+            except (SvmfastError, OSError):
+                continue  # reported when the file is predicted
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_on_first": None}
+
+
+@dataclass(eq=False)
+class Fit:
+    """Compares data with the model that they are for; `heard` gets remarks and warnings.
+
+    Without a model, for training, only the columns of several tables are compared with each other.
+    """
+
+    #: The model, for scaled rows.
+    model: Model | None
+    #: The format of the rows, with the scaling that they get.
+    reading: Reading
+    #: A Listener, or the Setting of a run.
+    heard: Any
+    order: ColumnOrder = field(default_factory=ColumnOrder)
+
+    def rows_of(self, data: Any, form: Callable[[Any], Rows] = as_rows, name: str = IN_MEMORY) -> Rows:
+        """Data that are in memory as Rows, after a look at their columns or their width."""
+        return rows_of(data, form, self.reading, partial(self.columns, name, in_memory=True), self.array)
+
+    def columns(self, name: str, columns: Sequence[str] | None, *, in_memory: bool = False) -> None:
+        """Compare the feature columns of a table, None for LIBSVM's text, with those of the first one."""
+        self.order.check(name, columns, self.reading, self.heard.note, self.model, in_memory=in_memory)
+
+    def width(self, name: str, rows: Rows, columns: Sequence[str] | None = None) -> None:
+        """Refuse a table that lacks features of the model; warn about more (`dense`, or with `columns`).
+
+        A row of a table has a value for every feature. A row with fewer values than the model has features
+        does not come from the model's problem: perhaps a label was read as a feature, or the reverse.
+
+        Raises
+        ------
+        DataFormatError, TableError
+        """
+        model, reading = self.model, self.reading
+        if model is None or reading.scale is not None:
+            return  # the reader compares the rows with the width of a scaling
+        wanted = model.n_features
+        if columns is not None and len(columns) != wanted:
+            what = f"{count(len(columns), 'column')} of features"
+            if len(columns) < wanted:
+                raise TableError(name, None, what, None, f"the model has {wanted} features")
+            self.heard.warn(
+                f"{name}: {what}, the model has {wanted} features, and {listed(columns[wanted:])} beyond "
+                "them; name the features with `features`, or the other columns with `label` or `keep`"
+            )
+        found, labelled = rows.n_columns, not reading.unlabelled
+        if not reading.dense or found == wanted:
+            return
+        what = f"{found} values {'after the label' if labelled else 'in a row'}"
+        if found < wanted:
+            other = "; as many as features with `unlabelled`" if labelled and found + 1 == wanted else ""
+            raise DataFormatError(name, None, what, None, f"the model has {wanted} features{other}")
+        text = f"{name}: {what}, the model has {wanted} features"
+        if found == wanted + 1 and not labelled:
+            text += "; as many as features after a label, without `unlabelled`"
+        self.heard.warn(text)
+
+    def array(self, width: int) -> None:
+        """Refuse an array whose columns cannot be the features of the model, as scikit-learn does.
+
+        An array has a value for every feature. If the model's features are named or were scaled by offset and
+        factor, their number is known. The text of a LIBSVM model and a range file only have the largest index
+        that occurs: fewer columns are refused, more cause a warning and count as features that are 0 in all
+        support vectors (a range file drops them).
+        """
+        if self.model is None:
+            return
+        known, scaling = self.model.n_features, self.reading.scale
+        if scaling is not None:
+            known = len(scaling) if scaling.ranges is not None else max(known, len(scaling))
+            exact = scaling.feature_names is not None or scaling.ranges is None
+            if exact and width != known:
+                raise ArrayWidthError(width, f"{known}, the number of the model's features")
+        if width < known:
+            raise ArrayWidthError(width, f"at least {known}, the number of the model's features")
+        if width > known:
+            self.heard.warn(f"the data have {width} columns, the model has {known} features")
+
+    def scale(self, name: str, rows: Rows) -> bool:
+        """Warn if the first rows, as read, differ in scale from the model's; return whether they do."""
+        from svmfast.evaluation.scale import MOST_ROWS, ScaleCheck
+
+        if self.model is None:
+            return False
+        scaling = self.reading.scale
+        check = ScaleCheck(self.model, scaled=scaling is not None)
+        with suppress(NotFiniteError):  # it is an error where all rows are scaled
+            for few in [rows] if scaling is None else scaling.parts(rows[:MOST_ROWS]):
+                check.add(few)
+        verdict = check.verdict()
+        if verdict is not None:
+            self.heard.warn(f"{name}: {verdict}")
+        return verdict is not None
