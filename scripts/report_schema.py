@@ -19,6 +19,7 @@ from svmfast.methods import registry
 REPORTS = {
     "bound-check": ["svmfast.evaluation.bound_check:BoundCheck"],
     "compare": ["svmfast.evaluation.comparison:Comparison"],
+    "export": ["svmfast.api.export_report:ExportReport"],
     "frontier": ["svmfast.frontiers.report:Frontier"],
     "import": ["svmfast.evaluation.describe:ModelDescription"],
     "info": ["svmfast.evaluation.describe:ModelDescription", "svmfast.evaluation.describe:DataDescription"],

@@ -20,31 +20,17 @@ _DENSE_DECISION, _DENSE_CELL = 0.04, 0.1
 
 @dataclass(frozen=True, eq=False)
 class ExpansionSizes:
-    """The sizes of n expansions, on which the memory of their engines depends.
+    """The sizes of n expansions, on which the memory of their engines depends."""
 
-    Attributes
-    ----------
-    sizes : (n, groups) float64
-        Number of vectors of each class; a single group if there are no classes.
-    entries, columns : (n,) float64
-        Number of stored values, and of columns in use.
-    """
-
+    #: (n, groups) number of vectors of each class; a single group if there are no classes.
     sizes: FloatArray
+    #: (n,) number of stored values, and of columns in use.
     entries: FloatArray
     columns: FloatArray
 
     @classmethod
     def of(cls, vectors: Rows, sizes: ArrayLike) -> ExpansionSizes:
-        """Return the sizes of n expansions whose vectors are stored one after another.
-
-        Parameters
-        ----------
-        vectors : Rows
-            The vectors of all expansions.
-        sizes : (n, groups) array_like
-            Number of vectors of each expansion and class.
-        """
+        """Measure n expansions whose vectors are stored one after another, with ``(n, groups)`` `sizes`."""
         groups = np.asarray(sizes, dtype=np.int64)
         starts = vectors.indptr[np.concatenate([[0], np.cumsum(groups.sum(axis=1))])]
         columns = _core.count_columns(
@@ -59,29 +45,16 @@ class ExpansionSizes:
         return found
 
     def densely(self, padded: FloatArray, share: float) -> FloatArray:
-        """Return each expansion's number of densely stored values, ``(n,)``: 0 if it is too sparse.
-
-        Parameters
-        ----------
-        padded : (n,) float64
-            Number of vectors after padding.
-        share : float
-            Share of nonzero values from which on vectors are stored densely.
-        """
+        """Count each expansion's densely stored values, of `padded` vectors; 0 if it is too sparse."""
         dense = self.entries >= share * self.vectors * self.columns
         found: FloatArray = np.where(dense, padded * self.columns, 0.0)
         return found
 
 
 def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) -> float:
-    """Return an upper bound on the bytes that the :class:`DecisionEngine` of all expansions take together.
+    """Bound from above the bytes that the :class:`DecisionEngine` of all expansions take together.
 
-    Parameters
-    ----------
-    kernel : str
-    of : ExpansionSizes
-    width, functions : int
-        Number of coefficients per vector, and of decision functions.
+    `width` is the number of coefficients per vector.
     """
     padded, single = ((np.ceil(of.sizes / w) * w).sum(axis=1) for w in (_PANEL, _SINGLE_PANEL))
     sparse = 24 * of.entries + 40 * of.columns + 2000
@@ -98,16 +71,9 @@ def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) 
 
 
 def cell_bytes(of: ExpansionSizes, pseudo: ArrayLike, functions: int) -> float:
-    """Return an upper bound on the bytes that a :class:`CellEngine` takes.
+    """Bound from above the bytes that a :class:`CellEngine` takes, with so many `pseudo` landmarks a cell.
 
-    Parameters
-    ----------
-    of : ExpansionSizes
-        The sizes of the cells; with several groups, the coefficients have LIBSVM's layout.
-    pseudo : (cells,) int
-        Number of pseudo landmarks of each cell.
-    functions : int
-        Number of decision functions.
+    With several groups, the coefficients have LIBSVM's layout.
     """
     m, groups, q = of.vectors, of.sizes.shape[1], np.asarray(pseudo, dtype=np.float64)
     # Stored in two layouts, and once more while they are packed.

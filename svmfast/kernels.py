@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from svmfast import _core
 from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.libsvm_names import KERNELS as KERNELS
-from svmfast.rows import Rows
-
-FloatArray = NDArray[np.float64]
+from svmfast.rows import FloatArray, Rows
 
 #: A kernel that LIBSVM does not have; models with it are never LIBSVM models.
 LAPLACIAN = "laplacian"
@@ -61,19 +59,9 @@ class Kernel:
         return f"{self.kind} kernel" + (f" ({numbers})" if numbers else "")
 
     def matrix(self, x: FloatArray, z: FloatArray) -> FloatArray:
-        """Return the kernel values of dense rows, K[i, j] = K(x_i, z_j).
+        """Compute the kernel values of dense rows, K[i, j] = K(x_i, z_j), for solvers.
 
-        This is for solvers that need the kernel values; :class:`DecisionEngine` computes decision values
-        faster.
-
-        Parameters
-        ----------
-        x : (m, d) float64
-        z : (n, d) float64
-
-        Returns
-        -------
-        (m, n) float64
+        :class:`DecisionEngine` computes decision values faster.
         """
         if self.kind == "precomputed":
             raise UnsupportedError(
@@ -118,20 +106,9 @@ class DecisionEngine:
     value is within the rounding error of zero, so that the label could change, the row is summed again with
     LIBSVM's operations in LIBSVM's order.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    sv : Rows of n support vectors, grouped by class
-    sv_coef : (max(k - 1, 1), n) or (p, n) float64
-    rho : (p,) float64
-    nr_sv : (k,) int64 or None
-        Sizes of the classes, whose pairs are the decision functions. None: each row of `sv_coef` is a
-        decision function (one-class, regression, and vector-valued expansions).
-
-    Raises
-    ------
-    UnsupportedError
-        For the precomputed kernel, whose rows are not vectors.
+    `nr_sv` are the sizes of the classes, whose pairs are the decision functions, with `sv_coef` in LIBSVM's
+    layout, ``(max(k - 1, 1), n)``; without it, each row of `sv_coef` is a decision function (one-class,
+    regression, and vector-valued expansions).
     """
 
     def __init__(
@@ -152,8 +129,8 @@ class DecisionEngine:
             self._laplacian = _core.LaplacianSums(
                 kernel.gamma,
                 *_arrays(sv),
-                np.ascontiguousarray(sv_coef, dtype=np.float64),
-                np.ascontiguousarray(rho, dtype=np.float64),
+                _reals(sv_coef),
+                _reals(rho),
             )
         elif self.n_functions:
             self._sums = _core.DecisionSums(
@@ -162,9 +139,9 @@ class DecisionEngine:
                 kernel.coef0,
                 kernel.degree,
                 *_arrays(sv),
-                np.ascontiguousarray(sv_coef, dtype=np.float64),
-                np.ascontiguousarray(rho, dtype=np.float64),
-                np.ascontiguousarray(sizes, dtype=np.int64),
+                _reals(sv_coef),
+                _reals(rho),
+                _wholes(sizes),
             )
 
     def decision_values(
@@ -175,16 +152,11 @@ class DecisionEngine:
         libsvm_order: bool = False,
         wanted: NDArray[np.bool_] | None = None,
     ) -> FloatArray:
-        """Return the ``(len(rows), p)`` decision values.
+        """Compute the ``(len(rows), p)`` decision values.
 
-        Parameters
-        ----------
-        rows : Rows
-        threads : int
-        libsvm_order : bool
-            Sum every row in LIBSVM's order, with equal bits (regression prints its values with 17 digits).
-        wanted : (len(rows), p) bool, optional
-            The values to compute: only the classes of these pairs are evaluated. The others are undefined.
+        With `libsvm_order` every row is summed in LIBSVM's order, with equal bits (regression prints its
+        values with 17 digits). `wanted`, ``(len(rows), p)``, are the values to compute: only the classes of
+        these pairs are evaluated, and the others are undefined.
         """
         if self._laplacian is not None:
             values: FloatArray = self._laplacian.decide(rows.indptr, rows.indices, rows.values, threads)
@@ -197,12 +169,9 @@ class DecisionEngine:
         return decisions
 
     def bounded_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return decision values, and bounds on their distances from LIBSVM's own floating-point results.
+        """Compute decision values, and bounds on their distances from LIBSVM's own results, both ``(n, p)``.
 
-        Returns
-        -------
-        values, bounds : (n, p) float64
-            The bounds of a row are 0 if it was summed in LIBSVM's order.
+        The bounds of a row are 0 if it was summed in LIBSVM's order.
         """
         if self._laplacian is not None:
             raise UnsupportedError("LIBSVM does not have this kernel", "use the decision values")
@@ -227,29 +196,12 @@ class DecisionEngine:
     def labels(
         self, rows: Rows, *, threads: int = 1, single_precision: bool = True
     ) -> tuple[NDArray[np.int32], LabelCounts]:
-        """Return the class of each row: the winner of the vote of :meth:`decision_values`, but faster.
+        """Find the number of each row's class: the winner of the vote of :meth:`decision_values`, but faster.
 
         Rows are summed first in single precision, with a bound on the rounding error
         (docs/single-precision.md); if the bound does not prove the label, in double precision; and if that
-        does not prove it either, in LIBSVM's own order of summation. The label is the same in any case.
-
-        Parameters
-        ----------
-        rows : Rows of n rows
-        threads : int
-        single_precision : bool
-            If False, start with double precision.
-
-        Returns
-        -------
-        winner : (n,) int32
-            The number of the class. With a single decision function, 0 if its value is above 0, else 1.
-        counts : LabelCounts
-
-        Raises
-        ------
-        ValueError
-            The expansion has neither pairs of classes nor a single decision function.
+        does not prove it either, in LIBSVM's own order of summation. The label is the same in any case. With
+        a single decision function it is 0 if the value is above 0, else 1.
         """
         if self._sums is None:
             decisions = self.decision_values(rows, threads=threads)
@@ -263,13 +215,10 @@ class DecisionEngine:
         return winner, LabelCounts(single, libsvm)
 
     def single_precision_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return decision values summed in single precision, and bounds on their errors.
+        """Compute decision values in single precision, and bounds on their errors, both ``(n, p)``.
 
-        Returns
-        -------
-        values, bounds : (n, p) float64
-            |value - the value in LIBSVM's arithmetic| <= bound. Infinite if single precision proves nothing:
-            for the linear kernel, wide sparse models, and numbers that are out of range.
+        A bound is infinite if single precision proves nothing: for the linear kernel, wide sparse models, and
+        numbers that are out of range.
         """
         if self._sums is None:
             shape = len(rows), self.n_functions
@@ -302,25 +251,8 @@ class CellEngine:
 
     Native code groups the rows by cell. The rows of a cell are the lanes of vectors, and one dense product
     computes their products with the cell's landmarks. Decision functions whose coefficients in a cell are all
-    zero take no operations there.
-
-    Parameters
-    ----------
-    gamma : (cells,) float64
-    sizes : (cells,) int64
-    landmarks : Rows of m landmarks, cell by cell
-    coef : (p, m) float64
-    rho : (cells, p) float64
-    pseudo_kind : {"poly", "triangle"}
-    pseudo_sizes : (cells,) int64
-    pairs : (q, 2) int64
-        For ``poly``, the two landmarks of the same cell whose kernel values are multiplied.
-    distances : (sum over cells of pseudo landmarks times landmarks,) float64
-        For ``triangle``, the distances of each pseudo landmark from its cell's landmarks.
-    pseudo_coef : (p, q) float64
-    nr_sv : (cells, k) int64, optional
-        Number of landmarks of each class in each cell, k >= 2. `coef` then has LIBSVM's layout, (k - 1, m),
-        and there are no pseudo landmarks.
+    zero take no operations there. The arrays are those of :class:`svmfast.models.routed.RoutedModel`; with
+    `nr_sv` there are no pseudo landmarks.
     """
 
     def __init__(
@@ -340,23 +272,23 @@ class CellEngine:
     ) -> None:
         groups = np.zeros((len(sizes), 0), dtype=np.int64) if nr_sv is None else nr_sv
         self._native = _core.CellSums(
-            np.ascontiguousarray(gamma, dtype=np.float64),
-            np.ascontiguousarray(sizes, dtype=np.int64),
+            _reals(gamma),
+            _wholes(sizes),
             *_arrays(landmarks),
-            np.ascontiguousarray(coef, dtype=np.float64),
-            np.ascontiguousarray(rho, dtype=np.float64),
+            _reals(coef),
+            _reals(rho),
             {"poly": 1, "triangle": 2}[pseudo_kind],
-            np.ascontiguousarray(pseudo_sizes, dtype=np.int64),
-            np.ascontiguousarray(pairs, dtype=np.int64),
-            np.ascontiguousarray(distances, dtype=np.float64),
-            np.ascontiguousarray(pseudo_coef, dtype=np.float64),
-            np.ascontiguousarray(groups, dtype=np.int64),
+            _wholes(pseudo_sizes),
+            _wholes(pairs),
+            _reals(distances),
+            _reals(pseudo_coef),
+            _wholes(groups),
         )
 
     def decision_values(
         self, cell: NDArray[np.int32], rows: Rows, *, threads: int = 1
     ) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Return the decision values of rows with known cells, ``(len(rows), p)``, and the doubtful rows.
+        """Compute the decision values of rows with known cells, ``(len(rows), p)``, and the doubtful rows.
 
         With `nr_sv`, a row is doubtful if one of its values is within the rounding error of zero, so that a
         vote depends on the order of summation. Without `nr_sv`, no row is doubtful.
@@ -364,17 +296,21 @@ class CellEngine:
         return self._native.decide(cell, rows.indptr, rows.indices, rows.values, threads)
 
 
+def _reals(values: NDArray[Any]) -> FloatArray:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _wholes(values: NDArray[Any]) -> NDArray[np.int64]:
+    return np.ascontiguousarray(values, dtype=np.int64)
+
+
 def _arrays(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int32], FloatArray]:
-    """Return the three arrays of rows in the types that the native core takes."""
-    return (
-        np.ascontiguousarray(rows.indptr, dtype=np.int64),
-        np.ascontiguousarray(rows.indices, dtype=np.int32),
-        np.ascontiguousarray(rows.values, dtype=np.float64),
-    )
+    """The three arrays of rows in the types that the native core takes."""
+    return _wholes(rows.indptr), np.ascontiguousarray(rows.indices, dtype=np.int32), _reals(rows.values)
 
 
 def pairwise_coefficients(sv_coef: FloatArray, nr_sv: NDArray[np.int64]) -> FloatArray:
-    """Return LIBSVM's ``(k - 1, n)`` coefficients as one row for each pair of classes, ``(k(k-1)/2, n)``."""
+    """Expand LIBSVM's ``(k - 1, n)`` coefficients to one row for each pair of classes, ``(k(k-1)/2, n)``."""
     k, ends = len(nr_sv), np.cumsum(nr_sv)
     out = np.zeros((k * (k - 1) // 2, sv_coef.shape[1]))
     pair = 0

@@ -14,38 +14,24 @@ from svmfast.rows import FloatArray
 
 
 def pairwise_probabilities(decisions: FloatArray, a: FloatArray, b: FloatArray, classes: int) -> FloatArray:
-    """Return for each pair of classes the probability of its first one, ``(n, p)``.
+    """Compute for each pair of classes the probability of its first one, ``(n, p)``.
 
-    It is ``1 / (1 + exp(a f + b))``, clipped to [1e-7, 1 - 1e-7]; nan becomes the lower limit.
-
-    Parameters
-    ----------
-    decisions : (n, p) float64
-    a, b : (p,) float64
-        Parameters of each pair's sigmoid (Platt).
-    classes : int
-        k, at least 2; ``p = k (k - 1) / 2`` in LIBSVM's order.
+    It is ``1 / (1 + exp(a f + b))`` with the parameters of each pair's sigmoid (Platt), clipped to [1e-7, 1 -
+    1e-7]; nan becomes the lower limit. There are at least two classes, and their pairs are in LIBSVM's order.
     """
-    return _core.pairwise_probabilities(*_arrays(decisions, a, b), classes)
+    return _core.pairwise_probabilities(_reals(decisions), _reals(a), _reals(b), classes)
 
 
 def probabilities(
     decisions: FloatArray, a: FloatArray, b: FloatArray, classes: int, *, threads: int = 1
 ) -> FloatArray:
-    """Return the probability of each class, ``(n, classes)``.
+    """Compute the probability of each class, ``(n, classes)``.
 
     For more than two classes, the probabilities of the pairs are coupled by method 2 of Wu, Lin and Weng
     (Probability Estimates for Multi-class Classification by Pairwise Coupling, JMLR 5, 2004), with LIBSVM's
     stopping rule.
-
-    Parameters
-    ----------
-    decisions, a, b, classes
-        As for :func:`pairwise_probabilities`.
-    threads : int
-        Number of threads; the result does not depend on it.
     """
-    return _core.probabilities(*_arrays(decisions, a, b), classes, None, threads)[0]
+    return _core.probabilities(_reals(decisions), _reals(a), _reals(b), classes, None, threads)[0]
 
 
 def in_doubt(
@@ -57,31 +43,16 @@ def in_doubt(
     *,
     threads: int = 1,
 ) -> NDArray[np.bool_]:
-    """Return for which rows LIBSVM's estimates could print other digits, or have another maximum.
+    """Find the rows for which LIBSVM's estimates could print other digits, or have another maximum.
 
-    For all other rows, every estimate prints the same six digits (``%g``) for any decision values within
-    `errors`. docs/certificate.md proves this from bounds on how each step of the coupling changes an error.
-
-    Parameters
-    ----------
-    decisions, a, b, classes
-        As for :func:`pairwise_probabilities`.
-    errors : (n, p) float64
-        Bounds on the distance of `decisions` from the values that LIBSVM uses.
-    threads : int
-
-    Returns
-    -------
-    (n,) bool
+    `errors`, ``(n, p)``, bound the distance of `decisions` from the values that LIBSVM uses. For all other
+    rows, every estimate prints the same six digits (``%g``) for any decision values within them.
+    docs/certificate.md proves this from bounds on how each step of the coupling changes an error.
     """
-    errors = np.ascontiguousarray(errors, dtype=np.float64)
-    doubtful = _core.probabilities(*_arrays(decisions, a, b), classes, errors, threads)[1]
+    arrays = _reals(decisions), _reals(a), _reals(b)
+    doubtful = _core.probabilities(*arrays, classes, _reals(errors), threads)[1]
     return doubtful.astype(np.bool_)
 
 
-def _arrays(decisions: FloatArray, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return (
-        np.ascontiguousarray(decisions, dtype=np.float64),
-        np.ascontiguousarray(a, dtype=np.float64),
-        np.ascontiguousarray(b, dtype=np.float64),
-    )
+def _reals(values: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(values, dtype=np.float64)

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast import _core
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: The children of a node are padded to a multiple of this (router.hpp).
@@ -18,14 +17,10 @@ ROUTER_WIDTH = 16
 class Router:
     """A tree of centers. A row descends from the root to the nearest child until it reaches a leaf, its cell.
 
-    Parameters
-    ----------
-    children : (nodes,) int64
-        Number of children of each node, breadth first; node 0 is the root. Nodes without children are leaves,
-        and the cells are the leaves in this order. A flat tree of c cells is ``[c, 0, 0, ...]``.
-    centers : (nodes - 1, d) float64
-        Centers of all nodes but the root. Columns of rows beyond d have no effect, because they add the same
-        to all distances.
+    `children`, ``(nodes,)``, are the numbers of children of each node, breadth first; node 0 is the root.
+    Nodes without children are leaves, and the cells are the leaves in this order. `centers`,
+    ``(nodes - 1, d)``, are those of all nodes but the root. Columns of rows beyond d have no effect, because
+    they add the same to all distances.
     """
 
     def __init__(self, children: IntArray, centers: FloatArray) -> None:
@@ -36,23 +31,18 @@ class Router:
 
     @classmethod
     def flat(cls, centers: FloatArray) -> Router:
-        """Return the router that finds the nearest of `centers`."""
+        """Make the router that finds the nearest of `centers`."""
         return cls(flat_tree(len(centers)), centers)
 
     def route(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
-        """Return the cell of each row, ``(n,)`` int32: the nearest center; ties go to the lower index."""
+        """Find the cell of each row, ``(n,)`` int32: the nearest center; ties go to the lower index."""
         return self._native.route(rows.indptr, rows.indices, rows.values, threads)
 
     def group(self, rows: Rows, *, threads: int = 1) -> tuple[IntArray, IntArray, Rows]:
-        """Return rows sorted by cell.
+        """Sort rows by cell.
 
-        Returns
-        -------
-        order : (n,) int64
-            Position of each sorted row in `rows`.
-        start : (cells + 1,) int64
-            Cell c has the sorted rows ``start[c]:start[c + 1]``.
-        sorted : Rows
+        Returns the position of each sorted row in `rows`, the starts of the cells, and the sorted rows: cell
+        c has the sorted rows ``start[c]:start[c + 1]``.
         """
         if self.n_cells == 1:
             n = len(rows)
@@ -65,7 +55,7 @@ class Router:
 
 
 def flat_tree(cells: int) -> IntArray:
-    """Return the numbers of children, as :class:`Router` takes them, of a root with `cells` leaves."""
+    """The numbers of children, as :class:`Router` takes them, of a root with `cells` leaves."""
     children = np.zeros(cells + 1, dtype=np.int64)
     children[0] = cells
     return children

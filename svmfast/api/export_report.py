@@ -3,46 +3,34 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from svmfast.display import shown
 from svmfast.errors import OptionError
 from svmfast.exports.accuracy import OWN_VECTORS, Accuracy, Printed, labels_are, labels_differing
 from svmfast.exports.languages import LANGUAGES
+from svmfast.figures import Figures, figure
 
 
-@dataclass(frozen=True)
-class ExportReport:
+@dataclass(frozen=True, kw_only=True)
+class ExportReport(Figures):
     """The figures of an exported file."""
 
-    language: str
-    #: ``float`` or ``double``.
-    arithmetic: str
-    #: How the model was made small enough for `max_flash`.
-    method: str | None
-    #: Size of the file.
-    bytes: int
-    #: C: bytes of constant tables and of the names of classes, without the code.
-    table_bytes: int | None
-    #: C: upper limit of the code's bytes on the given device.
-    code_bytes: int | None
-    #: C: bytes of arrays on the stack while a label is computed.
-    stack_bytes: int | None
-    #: Multiply-adds for a dense row.
-    multiply_adds: float
-    #: Rows on which the exported arithmetic was compared with the model's, and what they are.
-    measured_rows: int
-    measured_on: str
-    #: Number of these rows whose label changes; None for regression.
-    labels_differing: int | None
-    #: Largest difference of decision values, and largest absolute value.
-    max_abs_error: float
-    max_abs_value: float
-    #: Rows whose label the file proves to be the exact model's; None without a certificate.
-    certified: int | None
-    #: Rows in the file's own test.
-    test_rows: int | None
+    language: str = figure("The language of the file.")
+    arithmetic: str = figure("Precision of the exported arithmetic: float or double.")
+    method: str | None = figure("How the model was made small enough for the flash limit.")
+    bytes: int = figure("Size of the file written.")
+    table_bytes: int | None = figure("Constant tables and class names of a C file, without its code.")
+    code_bytes: int | None = figure("Most bytes of a C file's code on the device.")
+    stack_bytes: int | None = figure("Arrays on the stack while a C file computes a label.")
+    multiply_adds: float = figure("Multiply-adds for a dense row.")
+    measured_rows: int = figure("Rows on which the exported arithmetic was compared with the model's.")
+    measured_on: str = figure("The origin of those rows, in words.")
+    labels_differing: int | None = figure("Rows whose label differs from the model's; null for regression.")
+    max_abs_error: float = figure("Largest difference of a decision value from the model's.")
+    max_abs_value: float = figure("Largest absolute decision value.")
+    certified: int | None = figure("Rows whose label the file proves; null without a certificate.")
+    test_rows: int | None = figure("Rows in the file's own test.")
 
     @classmethod
     def of(
@@ -58,13 +46,23 @@ class ExportReport:
         test_rows: int | None = None,
     ) -> ExportReport:
         """The figures of what was printed, and found on the measured rows."""
-        sizes = (len(printed.data), printed.table_bytes, code, printed.stack_bytes)
-        apart = (found.labels_differing, found.largest_difference, found.largest_value, found.certain)
-        return cls(language, arithmetic, method, *sizes, work, found.rows, found.of, *apart, test_rows)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures by name."""
-        return asdict(self)
+        return cls(
+            language=language,
+            arithmetic=arithmetic,
+            method=method,
+            bytes=len(printed.data),
+            table_bytes=printed.table_bytes,
+            code_bytes=code,
+            stack_bytes=printed.stack_bytes,
+            multiply_adds=work,
+            measured_rows=found.rows,
+            measured_on=found.of,
+            labels_differing=found.labels_differing,
+            max_abs_error=found.largest_difference,
+            max_abs_value=found.largest_value,
+            certified=found.certain,
+            test_rows=test_rows,
+        )
 
     def lines(self) -> list[str]:
         """The figures as text, one per line."""

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from svmfast.display import shown
 from svmfast.errors import UnsupportedError
 from svmfast.exports.accuracy import Printed, Settings, sentence
-from svmfast.exports.computation import Computation
+from svmfast.exports.computation import Computation, dense
 from svmfast.exports.onnx_cells import CellTables, cell_values
-from svmfast.exports.onnx_graph import IR_VERSION, OPSET, Graph
+from svmfast.exports.onnx_graph import IR_VERSION, OPSET, Graph, Value
 from svmfast.exports.onnx_probabilities import probabilities
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 
 #: Number of rows per batch, because memory grows with rows times vectors.
 _BATCH = 1024
 
 
 def print_onnx(computation: Computation, settings: Settings) -> Printed:
-    """Return the ONNX file."""
+    """Write the ONNX file."""
     model = model_of(computation, settings.dtype, probability=settings.probability)
     about: dict[str, str] = {**settings.origin, "measured": sentence(settings.accuracy, settings.dtype)}
     if settings.feature_names:
@@ -34,9 +34,7 @@ def print_onnx(computation: Computation, settings: Settings) -> Printed:
 
 
 def onnx_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[NDArray[Any], int | None]:
-    """Return the decision values of the graph, from onnxruntime if installed, else from ONNX's evaluator."""
-    from svmfast.exports.computation import dense
-
+    """Compute the decision values of the graph by onnxruntime if installed, else by ONNX's evaluator."""
     kind = np.dtype(dtype)
     x = dense(rows, computation.n_features).astype(kind)
     model = model_of(computation, kind)
@@ -57,97 +55,79 @@ def onnx_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[NDArr
 
 
 def model_of(computation: Computation, dtype: np.dtype[Any], *, probability: bool = False) -> Any:
-    """Return the ONNX ModelProto of a computation, with `probability` also of the probabilities."""
+    """Make the ONNX ModelProto of a computation, with `probability` also of the probabilities."""
     try:
         from onnx import TensorProto, helper
     except ImportError as error:
         raise UnsupportedError(
             "writing ONNX needs onnx, which is not installed", "pip install 'svmfast[onnx]'"
         ) from error
-    graph = Graph(dtype)
+    graph, head = Graph(dtype), computation.head
     real = TensorProto.FLOAT if dtype == np.float32 else TensorProto.DOUBLE
     inputs = [helper.make_tensor_value_info("X", real, [None, computation.n_features])]
-    named = add_computation(graph, computation, "X")
+    named = add_computation(graph, computation, Value(graph, "X"))
     if probability:
-        named["probabilities"] = probabilities(graph, computation.head, named["scores"])
+        named["probabilities"] = probabilities(graph, head, named["scores"])
     kinds: dict[str, tuple[int, list[int | None]]] = {
         "variable": (real, [None, 1]),
-        "scores": (real, [None, computation.head.n_functions]),
-        "probabilities": (real, [None, computation.head.n_classes]),
+        "scores": (real, [None, head.n_functions]),
+        "probabilities": (real, [None, head.n_classes]),
         "label": (TensorProto.INT64 if computation.class_names is None else TensorProto.STRING, [None]),
     }
     outputs = []
     for name, found in named.items():
-        graph.nodes.append(helper.make_node("Identity", [found], [name]))
-        kind, shape = kinds[name]
-        outputs.append(helper.make_tensor_value_info(name, kind, shape))
+        graph.nodes.append(helper.make_node("Identity", [found.name], [name]))
+        outputs.append(helper.make_tensor_value_info(name, *kinds[name]))
     body = helper.make_graph(graph.nodes, "svmfast", inputs, outputs, graph.used_constants())
-    model = helper.make_model(
-        body,
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        producer_name="svmfast",
-        ir_version=IR_VERSION,
-    )
-    return model
+    opset = [helper.make_opsetid("", OPSET)]
+    return helper.make_model(body, opset_imports=opset, producer_name="svmfast", ir_version=IR_VERSION)
 
 
-def add_computation(graph: Graph, computation: Computation, x: str) -> dict[str, str]:
-    """Add the computation for rows `x` to the graph; return the graph's name of each output."""
+def add_computation(graph: Graph, computation: Computation, x: Value) -> dict[str, Value]:
+    """Add the computation for rows `x` to the graph; return its outputs by name."""
     z, rest = _variables(graph, computation, x)
     cells = _cells(graph, computation, z)
-    values = computation.values
     if not computation.head.n_functions:
-        count = graph.add("Slice", graph.add("Shape", x), graph.integers(0), graph.integers(1))
-        shape = graph.add("Concat", count, graph.integers(0), axis=0)
-        decisions = graph.add("ConstantOfShape", shape, value=_scalar(graph))
+        shape = graph.add("Concat", x.count(), (0,), axis=0)
+        decisions = graph.filled(shape, 0)
     elif cells is None:
-        cell = CellTables(graph, values)
-        decisions = cell_values(graph, computation, cell, z, rest)
+        decisions = cell_values(CellTables(graph, computation.values), computation, z, rest)
     else:
         decisions = _every_cell(graph, computation, z, rest, cells)
     return _answers(graph, computation, decisions)
 
 
-def _scalar(graph: Graph) -> Any:
-    from onnx import numpy_helper
-
-    return numpy_helper.from_array(np.zeros(1, dtype=graph.dtype))
-
-
-def _variables(graph: Graph, computation: Computation, x: str) -> tuple[str, str]:
-    """Return the scaled variables, and the other columns' share of a distance, ``(n, 1)``."""
+def _variables(graph: Graph, computation: Computation, x: Value) -> tuple[Value, Value | None]:
+    """The scaled variables, and the other columns' share of a distance, ``(n, 1)``."""
     scaling = computation.scaling
     if scaling is not None:
-        x = graph.add("Mul", graph.add("Sub", x, graph.reals(scaling.offset)), graph.reals(scaling.factor))
+        x = (x - scaling.offset) * scaling.factor
         if scaling.clip is not None:
-            x = graph.add("Clip", x, graph.reals(scaling.clip[0]), graph.reals(scaling.clip[1]))
+            x = graph.add("Clip", x, *map(float, scaling.clip))
     others = np.ones(computation.n_features, dtype=np.bool_)
     others[computation.variables] = False
     if not others.any():
-        return x, ""
-    left = graph.add("Gather", x, graph.constant(np.flatnonzero(others)), axis=1)
-    laplacian = getattr(computation.values, "kernel", "rbf") == "laplacian"
-    left = graph.add("Abs", left) if laplacian else graph.square(left)
-    z = graph.add("Gather", x, graph.constant(np.asarray(computation.variables, dtype=np.int64)), axis=1)
-    return z, graph.total(left, 1)
+        return x, None
+    left = x.take(np.flatnonzero(others), 1)
+    left = graph.add("Abs", left) if computation.values.kernel == "laplacian" else left.square()
+    return x.take(np.asarray(computation.variables, dtype=np.int64), 1), left.total(1)
 
 
-def _distances(graph: Graph, z: str, centers: NDArray[np.float64]) -> str:
-    """Return squared distances from constant points minus the row's own square: the nearest is the same."""
-    squares = graph.reals((centers * centers).sum(axis=1)[None])
-    return str(graph.add("Add", graph.add("MatMul", z, graph.reals(-2 * centers.T)), squares))
+def _distances(z: Value, centers: FloatArray) -> Value:
+    """Squared distances from constant points minus the row's own square: the nearest is the same."""
+    squares = z.graph.constant((centers * centers).sum(axis=1)[None])
+    return z @ np.asarray(-2 * centers.T) + squares
 
 
-def _cells(graph: Graph, computation: Computation, z: str) -> str | None:
-    """Return the cell of every row, ``(n,)`` int64; None if there is a single cell."""
+def _cells(graph: Graph, computation: Computation, z: Value) -> Value | None:
+    """The cell of every row, ``(n,)`` int64; None if there is a single cell."""
     route = computation.route
     if route is None:
         return None
     middle = route.centers.mean(axis=0)
-    shifted = graph.add("Sub", z, graph.reals(middle))
-    apart = _distances(graph, shifted, route.centers - middle)
+    apart = _distances(z - middle, route.centers - middle)
     if route.is_flat:
-        return str(graph.add("ArgMin", apart, axis=1, keepdims=0))
+        return graph.add("ArgMin", apart, axis=1, keepdims=0)
     children = route.children
     nodes = len(children)
     first = 1 + np.concatenate([[0], np.cumsum(children)[:-1]])
@@ -158,60 +138,36 @@ def _cells(graph: Graph, computation: Computation, z: str) -> str | None:
         mine[node, own.start - 1 : own.stop - 1] = True
         depth[own] = depth[node] + 1
     leaf = graph.constant(np.where(children == 0, np.arange(nodes), -1))
-    table, infinite = graph.constant(mine), graph.reals(np.inf)
-    root = graph.add("Mul", graph.add("ArgMin", apart, axis=1, keepdims=0), graph.integers(0))
-    node_of = root
+    table, infinite = graph.constant(mine), graph.constant(np.inf)
+    node_of = graph.add("ArgMin", apart, axis=1, keepdims=0) * (0,)
     for _ in range(int(depth.max())):
-        allowed = graph.add("Gather", table, node_of, axis=0)
+        allowed = table.take(node_of, 0)
         near = graph.add("ArgMin", graph.add("Where", allowed, apart, infinite), axis=1, keepdims=0)
-        following = graph.add("Add", near, graph.integers(1))
-        stays = graph.add("Gather", leaf, node_of, axis=0)
-        at_leaf = graph.add("GreaterOrEqual", stays, graph.integers(0))
-        node_of = graph.add("Where", at_leaf, stays, following)
-    cell = graph.constant(np.where(children == 0, np.cumsum(children == 0) - 1, 0))
-    return str(graph.add("Gather", cell, node_of, axis=0))
+        following = near + np.array([1])
+        stays = leaf.take(node_of, 0)
+        node_of = graph.add("Where", stays >= (0,), stays, following)
+    return graph.constant(np.where(children == 0, np.cumsum(children == 0) - 1, 0)).take(node_of, 0)
 
 
-def _every_cell(graph: Graph, computation: Computation, z: str, rest: str, cells: str) -> str:
+def _every_cell(graph: Graph, computation: Computation, z: Value, rest: Value | None, cells: Value) -> Value:
     """Loop over the cells that occur among the rows, and compute the values of each cell's rows."""
-    from onnx import TensorProto, helper
-
     p = computation.head.n_functions
-    real = TensorProto.FLOAT if graph.dtype == np.float32 else TensorProto.DOUBLE
     present = graph.add("Unique", cells, sorted=1)
-    count = graph.add("Squeeze", graph.add("Shape", present), graph.integers(0))
-    rows = graph.add("Shape", cells)
-    start = graph.add(
-        "ConstantOfShape", graph.add("Concat", rows, graph.integers(p), axis=0), value=_scalar(graph)
-    )
+    count = graph.add("Shape", present).without(0)
+    start = graph.filled(graph.add("Concat", graph.add("Shape", cells), (p,), axis=0), 0)
     body = graph.inner()
-    number, going, so_far = (body.name() for _ in range(3))
-    cell = body.add("Gather", present, number, axis=0)
-    mine = body.add("Squeeze", body.add("NonZero", body.add("Equal", cells, cell)), body.integers(0))
-    own_z = body.add("Gather", z, mine, axis=0)
-    own_rest = body.add("Gather", rest, mine, axis=0) if rest else ""
-    found = cell_values(body, computation, CellTables(body, computation.values, cell), own_z, own_rest)
-    place = body.add("Unsqueeze", mine, body.integers(1))
-    filled = body.add("ScatterND", so_far, place, found)
+    number, going, so_far = (body.new() for _ in range(3))
+    cell = body.here(present).take(number, 0)
+    mine = body.add("NonZero", body.add("Equal", cells, cell)).without(0)
+    own_z = body.here(z).take(mine, 0)
+    own_rest = None if rest is None else body.here(rest).take(mine, 0)
+    found = cell_values(CellTables(body, computation.values, cell), computation, own_z, own_rest)
+    filled = body.add("ScatterND", so_far, mine.at(1), found)
     still = body.add("Identity", going)
-    inner = helper.make_graph(
-        body.nodes,
-        "cell",
-        [
-            helper.make_tensor_value_info(number, TensorProto.INT64, []),
-            helper.make_tensor_value_info(going, TensorProto.BOOL, []),
-            helper.make_tensor_value_info(so_far, real, [None, p]),
-        ],
-        [
-            helper.make_tensor_value_info(still, TensorProto.BOOL, []),
-            helper.make_tensor_value_info(filled, real, [None, p]),
-        ],
-    )
-    # No optional input is left empty, because sklearn-onnx sorts nodes by their inputs and expects names.
-    return str(graph.add("Loop", count, graph.constant(np.array(True)), start, body=inner))
+    return graph.loop("cell", count, start, p, body, number, going, so_far, still, filled)
 
 
-def _answers(graph: Graph, computation: Computation, decisions: str) -> dict[str, str]:
+def _answers(graph: Graph, computation: Computation, decisions: Value) -> dict[str, Value]:
     head = computation.head
     if head.is_regression:
         return {"variable": decisions}
@@ -221,30 +177,18 @@ def _answers(graph: Graph, computation: Computation, decisions: str) -> dict[str
         table = graph.constant(np.array(computation.class_names, dtype=object))
     k = len(labels)
     if k == 1:
-        zeros = graph.add(
-            "ConstantOfShape",
-            graph.add("Slice", graph.add("Shape", decisions), graph.integers(0), graph.integers(1)),
-            value=_integer_zero(),
-        )
-        return {"label": graph.add("Gather", table, zeros), "scores": decisions}
-    if head.one_vs_rest:
+        winner = graph.filled(decisions.count(), 0, np.int64)
+    elif head.one_vs_rest:
         winner = graph.add("ArgMax", decisions, axis=1, keepdims=0)
     elif k == 2:
-        first = graph.add("Cast", graph.add("Greater", decisions, graph.reals(0)), to=7)
-        winner = graph.add("Squeeze", graph.add("Sub", graph.integers(1), first), graph.integers(1))
+        first = graph.add("Cast", decisions > 0, to=7)
+        winner = graph.add("Sub", (1,), first).without(1)
     else:
         one, other = np.triu_indices(k, 1)
         share = np.zeros((len(one), k), dtype=np.float32)
         share[np.arange(len(one)), one], share[np.arange(len(one)), other] = 1, -1
-        won = graph.add("Cast", graph.add("Greater", decisions, graph.reals(0)), to=1)
-        votes = graph.add("MatMul", won, graph.constant(share))
+        votes = graph.add("Cast", decisions > 0, to=1) @ share
         # Class i is the second class of i pairs, and wins each of them unless the first class does.
-        votes = graph.add("Add", votes, graph.constant(np.arange(k, dtype=np.float32)[None]))
+        votes = votes + np.arange(k, dtype=np.float32)[None]
         winner = graph.add("ArgMax", votes, axis=1, keepdims=0)
     return {"label": graph.add("Gather", table, winner), "scores": decisions}
-
-
-def _integer_zero() -> Any:
-    from onnx import numpy_helper
-
-    return numpy_helper.from_array(np.zeros(1, dtype=np.int64))

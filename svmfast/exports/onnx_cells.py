@@ -9,78 +9,74 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.exports.computation import Computation, KernelSums, Polynomials, degrees
-from svmfast.exports.onnx_graph import Graph
+from svmfast.exports.onnx_graph import Graph, Value
 from svmfast.models.head import Head, pair_numbers
+from svmfast.models.pseudo import PseudoLandmarks
 
 
 class CellTables:
-    """The tables of a cell: of the only one, or of the one whose number has the name `cell` in the graph."""
+    """The tables of a cell: of the only one, or of the one whose number is `cell`."""
 
-    def __init__(self, graph: Graph, values: KernelSums | Polynomials, cell: str = "") -> None:
+    def __init__(self, graph: Graph, values: KernelSums | Polynomials, cell: Value | None = None) -> None:
         self.graph, self.values, self.cell = graph, values, cell
 
-    def one(self, table: NDArray[Any]) -> str:
-        """Return the cell's entry of a table that has one entry for each cell."""
-        if not self.cell:
-            return self.graph.reals(table[0])
-        return str(self.graph.add("Gather", self.graph.reals(table), self.cell, axis=0))
+    def one(self, table: NDArray[Any]) -> Value:
+        """The cell's entry of a table that has one entry for each cell."""
+        if self.cell is None:
+            return self.graph.constant(np.asarray(table[0]))
+        return self.graph.constant(table).take(self.cell, 0)
 
-    def part(self, table: NDArray[Any], sizes: NDArray[np.int64], *, integers: bool = False) -> str:
-        """Return the cell's rows of a table that lists `sizes` rows for each cell, cell by cell."""
-        add = self.graph.constant if integers else self.graph.reals
-        if not self.cell:
-            return add(table)
+    def part(self, table: NDArray[Any], sizes: NDArray[np.int64]) -> Value:
+        """The cell's rows of a table that lists `sizes` rows for each cell, cell by cell."""
+        if self.cell is None:
+            return self.graph.constant(table)
         ends = np.concatenate([[0], np.cumsum(sizes)])
-        graph = self.graph
-        one = graph.add("Unsqueeze", self.cell, graph.integers(0))
-        start, stop = (
-            graph.add("Gather", graph.constant(part), one, axis=0) for part in (ends[:-1], ends[1:])
-        )
-        return str(graph.add("Slice", add(table), start, stop, graph.integers(0)))
+        one = self.cell.at(0)
+        start, stop = (self.graph.constant(part).take(one, 0) for part in (ends[:-1], ends[1:]))
+        return self.graph.add("Slice", table, start, stop, (0,))
 
 
-def cell_values(graph: Graph, computation: Computation, cell: CellTables, z: str, rest: str) -> str:
-    if isinstance(computation.values, Polynomials):
-        return _polynomials(graph, computation, cell, z, rest)
-    return _sums(graph, computation, cell, z, rest)
+def cell_values(cell: CellTables, computation: Computation, z: Value, rest: Value | None) -> Value:
+    """The decision values of rows of a cell: `z` are their variables, `rest` what others add to distances."""
+    if isinstance(cell.values, Polynomials):
+        return _polynomials(cell.values, computation, cell, z, rest)
+    return _sums(_mixed(_without_empty_cells(cell.values)), computation, cell, z, rest)
 
 
-def _sums(graph: Graph, computation: Computation, cell: CellTables, z: str, rest: str) -> str:
-    values = _mixed(_without_empty_cells(cell.values))
-    apart = values.kernel in ("rbf", "laplacian")
+def _sums(
+    values: KernelSums, computation: Computation, cell: CellTables, z: Value, rest: Value | None
+) -> Value:
+    graph = cell.graph
     # Measured from the mean of all vectors, so that squared distances lose less to cancellation.
     middle = values.vectors.mean(axis=0) if values.kernel == "rbf" else np.zeros(values.vectors.shape[1])
     vectors = cell.part(values.vectors - middle, values.sizes)
     gamma = cell.one(values.gamma)
     if values.kernel == "rbf":
-        z = graph.add("Sub", z, graph.reals(middle))
+        z = z - middle
         across = graph.add("Gemm", z, vectors, transB=1)
         squares = cell.part((values.vectors - middle) ** 2 @ np.ones((len(middle), 1)), values.sizes)
-        s = graph.add("Add", graph.total(graph.square(z), 1), graph.add("Transpose", squares, perm=[1, 0]))
-        s = graph.add("Sub", s, graph.add("Mul", across, graph.reals(2)))
-        s = graph.add("Max", s, graph.reals(0))
+        s = z.square().total(1) + graph.add("Transpose", squares, perm=[1, 0])
+        s = graph.add("Max", s - across * 2, 0)
     elif values.kernel == "laplacian":
-        differences = graph.add("Sub", graph.add("Unsqueeze", z, graph.integers(1)), vectors)
-        s = graph.total(graph.add("Abs", differences), 2, keep=False)
+        s = graph.add("Abs", z.at(1) - vectors).total(2, keep=False)
     else:
         s = graph.add("Gemm", z, vectors, transB=1)
-    if apart:
-        s = graph.add("Add", s, rest) if rest else s
-        k = graph.add("Exp", graph.add("Neg", graph.add("Mul", s, gamma)))
+    if values.kernel in ("rbf", "laplacian"):
+        s = s if rest is None else s + rest
+        k = graph.add("Exp", -(s * gamma))
     elif values.kernel == "linear":
         k = s
     else:
-        inner = graph.add("Add", graph.add("Mul", s, gamma), graph.reals(values.coef0))
-        k = graph.add("Tanh", inner) if values.kernel == "sigmoid" else _power(graph, inner, values.degree)
-    out = _weighted(graph, computation.head, values, cell, k)
+        inner = s * gamma + values.coef0
+        k = graph.add("Tanh", inner) if values.kernel == "sigmoid" else _power(inner, values.degree)
+    out = _weighted(computation.head, values, cell, k)
     if values.pseudo is not None and values.pseudo.coef.size:
-        out = graph.add("Add", out, _pseudo(graph, values, cell, k, s, gamma))
-    return str(graph.add("Sub", out, cell.one(values.rho)))
+        out = out + _pseudo(values, values.pseudo, cell, k, s, gamma)
+    return out - cell.one(values.rho)
 
 
-def _without_empty_cells(values: KernelSums | Polynomials) -> KernelSums:
+def _without_empty_cells(values: KernelSums) -> KernelSums:
     """Add a vector with zero coefficients to each empty cell, because runtimes may fail on empty products."""
-    assert isinstance(values, KernelSums)
     empty = np.flatnonzero(values.sizes == 0)
     if not len(empty):
         return values
@@ -123,130 +119,109 @@ def _mixed(values: KernelSums) -> KernelSums:
     return replace(values, vectors=values.vectors[order], coef=values.coef[:, order])
 
 
-def _power(graph: Graph, base: str, degree: int) -> str:
+def _power(base: Value, degree: int) -> Value:
     if degree == 0:
-        return str(graph.add("Add", graph.add("Mul", base, graph.reals(0)), graph.reals(1)))
-    out = ""
+        return base * 0 + 1
+    out = None
     while degree > 0:
         if degree % 2:
-            out = graph.add("Mul", out, base) if out else base
+            out = base if out is None else out * base
         degree //= 2
-        base = graph.square(base) if degree else base
+        base = base.square() if degree else base
+    assert out is not None
     return out
 
 
-def _weighted(graph: Graph, head: Head, values: KernelSums, cell: CellTables, k: str) -> str:
-    """Return the sums of kernel values times coefficients, for LIBSVM's layout too."""
+def _weighted(head: Head, values: KernelSums, cell: CellTables, k: Value) -> Value:
+    """The sums of kernel values times coefficients, for LIBSVM's layout too."""
+    graph = cell.graph
     if values.classes is None:
-        return str(graph.add("MatMul", k, cell.part(values.coef.T, values.sizes)))
+        return k @ cell.part(values.coef.T, values.sizes)
     n_classes = head.n_classes
     pair, (one, other) = pair_numbers(n_classes), np.triu_indices(n_classes, 1)
-    if cell.cell:
+    if cell.cell is not None:
         full = np.zeros((values.coef.shape[1], len(one)))
         owner = np.concatenate([np.repeat(np.arange(n_classes), counts) for counts in values.classes])
         for c in range(n_classes):
             full[np.ix_(owner == c, np.delete(pair[c], c))] = values.coef[:, owner == c].T
-        return str(graph.add("MatMul", k, cell.part(full, values.sizes)))
+        return k @ cell.part(full, values.sizes)
     # Class by class, a vector has k - 1 coefficients instead of one for each of the k (k - 1) / 2 pairs.
     sizes = values.classes[0]
     present = np.flatnonzero(sizes)
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    parts = (
-        [k]
-        if len(present) == 1
-        else graph.add("Split", k, graph.integers(*sizes[present].tolist()), axis=1, outputs=len(present))
-    )
-    found = []
-    for part, c in zip(parts, present.tolist(), strict=True):
-        found.append(graph.add("MatMul", part, graph.reals(values.coef[:, ends[c] : ends[c + 1]].T)))
-    nothing = graph.add("Mul", found[0], graph.reals(0))
-    by_class = dict(zip(present.tolist(), found, strict=True))
+    parts = [k]
+    if len(present) > 1:
+        parts = graph.split("Split", k, tuple(sizes[present].tolist()), axis=1, outputs=len(present))
+    by_class = {
+        c: part @ values.coef[:, ends[c] : ends[c + 1]].T
+        for part, c in zip(parts, present.tolist(), strict=True)
+    }
+    nothing = by_class[int(present[0])] * 0
     every = graph.add("Concat", *(by_class.get(c, nothing) for c in range(n_classes)), axis=1)
     # The pair (i, j), i < j, is the sum of column j - 1 of class i and column i of class j.
     width = n_classes - 1
-    firsts = graph.constant((one * width + other - 1).astype(np.int64))
-    seconds = graph.constant((other * width + one).astype(np.int64))
-    both = (graph.add("Gather", every, places, axis=1) for places in (firsts, seconds))
-    return str(graph.add("Add", *both))
+    firsts, seconds = (
+        graph.constant(places.astype(np.int64)) for places in (one * width + other - 1, other * width + one)
+    )
+    return every.take(firsts, 1) + every.take(seconds, 1)
 
 
-def _pseudo(graph: Graph, values: KernelSums, cell: CellTables, k: str, s: str, gamma: str) -> str:
-    pseudo = values.pseudo
-    assert pseudo is not None
+def _pseudo(
+    values: KernelSums, pseudo: PseudoLandmarks, cell: CellTables, k: Value, s: Value, gamma: Value
+) -> Value:
+    graph = cell.graph
     coef = cell.part(pseudo.coef.T, pseudo.sizes)
     if pseudo.kind == "poly":
-        pair = (
-            graph.add(
-                "Gather",
-                k,
-                cell.part(pseudo.pairs[:, side].astype(np.int64), pseudo.sizes, integers=True),
-                axis=1,
-            )
-            for side in (0, 1)
+        first, second = (
+            k.take(cell.part(pseudo.pairs[:, side].astype(np.int64), pseudo.sizes), 1) for side in (0, 1)
         )
-        return str(graph.add("MatMul", graph.add("Mul", *pair), coef))
-    each = pseudo.sizes * values.sizes
-    flat = cell.part(pseudo.distances, each)
-    if cell.cell:
-        one = graph.add("Unsqueeze", cell.cell, graph.integers(0))
-        count = graph.add("Gather", graph.constant(pseudo.sizes.astype(np.int64)), one, axis=0)
-        width = graph.add("Gather", graph.constant(values.sizes.astype(np.int64)), one, axis=0)
-        shape = graph.add("Concat", count, width, axis=0)
-    else:
-        shape = graph.integers(len(pseudo.coef.T), len(values.vectors))
+        return (first * second) @ coef
+    flat = cell.part(pseudo.distances, pseudo.sizes * values.sizes)
+    shape: Any = (len(pseudo.coef.T), len(values.vectors))
+    if cell.cell is not None:
+        one = cell.cell.at(0)
+        counts = (pseudo.sizes, values.sizes)
+        sides = (graph.constant(each.astype(np.int64)).take(one, 0) for each in counts)
+        shape = graph.add("Concat", *sides, axis=0)
     theirs = graph.add("Reshape", flat, shape, allowzero=1)
-    roots = graph.add("Unsqueeze", graph.add("Sqrt", s), graph.integers(1))
-    apart = graph.add("ReduceMax", graph.add("Abs", graph.add("Sub", roots, theirs)), axes=[2], keepdims=0)
-    near = graph.add("Exp", graph.add("Neg", graph.add("Mul", graph.square(apart), gamma)))
-    return str(graph.add("MatMul", near, coef))
+    roots = graph.add("Sqrt", s).at(1)
+    apart = graph.add("ReduceMax", graph.add("Abs", roots - theirs), axes=[2], keepdims=0)
+    return graph.add("Exp", -(apart.square() * gamma)) @ coef
 
 
-def _polynomials(graph: Graph, computation: Computation, cell: CellTables, z: str, rest: str) -> str:
-    values = cell.values
-    assert isinstance(values, Polynomials)
-    (cells, p), d = values.orders.shape, len(computation.variables)
+def _polynomials(
+    values: Polynomials, computation: Computation, cell: CellTables, z: Value, rest: Value | None
+) -> Value:
+    graph, (cells, p), d = cell.graph, values.orders.shape, len(computation.variables)
     order = int(values.orders.max(initial=0))
-    shifted = graph.add("Sub", z, cell.one(values.centers))
+    shifted = z - cell.one(values.centers)
     w = shifted if values.centered else z
     inner, top = _coefficients(values, d, order)
     out = cell.one(inner[0])  # (1, p)
-    powers = graph.add(
-        "Add",
-        graph.add(
-            "Mul",
-            graph.add("Slice", w, graph.integers(0), graph.integers(1), graph.integers(1)),
-            graph.reals(0),
-        ),
-        graph.reals(1),
-    )
+    powers = graph.add("Slice", w, (0,), (1,), (1,)) * 0 + 1
     for m, one in enumerate(degrees(d, max(order - 1, 0))):
         if m:
-            own = graph.add("Gather", w, graph.constant(one.last), axis=1)
-            before = graph.add("Gather", powers, graph.constant(one.parent), axis=1)
-            powers = graph.add("Mul", before, own)
-            out = graph.add("Add", out, graph.add("MatMul", powers, cell.one(inner[m])))
+            own, before = w.take(one.last, 1), powers.take(one.parent, 1)
+            powers = before * own
+            out = out + powers @ cell.one(inner[m])
     if order:
         # The highest degree is summed by its last index, which avoids a table of all its monomials per row.
-        runs = graph.add("MatMul", powers, cell.one(top.reshape(cells, -1, p * d)))
-        runs = graph.add("Reshape", runs, graph.integers(-1, p, d))
-        out = graph.add(
-            "Add",
-            out,
-            graph.total(graph.add("Mul", runs, graph.add("Unsqueeze", w, graph.integers(1))), 2, keep=False),
-        )
+        runs = powers @ cell.one(top.reshape(cells, -1, p * d))
+        runs = graph.add("Reshape", runs, (-1, p, d))
+        out = out + (runs * w.at(1)).total(2, keep=False)
     else:
-        out = graph.add("Mul", powers, out)
+        out = powers * out
     if values.gamma:
-        s = graph.total(graph.square(shifted), 1)
-        s = graph.add("Add", s, rest) if rest else s
-        out = graph.add("Mul", graph.add("Exp", graph.add("Mul", s, graph.reals(-values.gamma))), out)
-    return str(graph.add("Sub", out, graph.reals(values.rho[None])))
+        s = shifted.square().total(1)
+        s = s if rest is None else s + rest
+        out = graph.add("Exp", s * -values.gamma) * out
+    return out - values.rho[None]
 
 
 def _coefficients(
     values: Polynomials, d: int, order: int
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
-    """Return the coefficients of each lower degree, ``(cells, count, p)``, and of the highest degree.
+    """List the coefficients of each lower degree, ``(cells, count, p)``, and of the highest degree.
 
     Those of the highest degree are ``(cells, count, p, d)``: the last axis is the last index of the tuple.
     """

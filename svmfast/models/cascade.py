@@ -28,25 +28,15 @@ from svmfast.rows import FloatArray, Rows
 class CascadeModel(Cacheless, Model):
     """A fast model with an assumed error, and the exact model for the rows that this error leaves undecided.
 
-    Attributes
-    ----------
-    fast : Model
-        A model of any other kind.
-    exact : KernelExpansion
-    error : float
-        The assumed bound on the error of every decision value: chosen by the method cascade or, for example,
-        the 99.9 % quantile in the report of compress.
-    provenance : mapping of str to str
-
-    Raises
-    ------
-    UnsupportedError
-        `exact` and `fast` differ in type or labels, or they are regression models, for which a constant
-        error says nothing about single rows.
+    The two have the same type and labels. Regression is refused: a constant error says nothing about single
+    rows.
     """
 
+    #: A model of any other kind.
     fast: Model
     exact: KernelExpansion
+    #: The assumed bound on the error of every decision value: chosen by the method cascade or, for example,
+    #: the 99.9 % quantile in the report of compress.
     error: float
     provenance: Mapping[str, str] = field(default_factory=dict)
 

@@ -17,7 +17,7 @@ from svmfast.kernels import KERNELS, DecisionEngine, Kernel
 from svmfast.models.base import Attempt, Model
 from svmfast.models.head import Head
 from svmfast.models.sizes import check_sizes
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 
 __all__ = ["KERNELS", "Kernel", "KernelExpansion", "Tier"]
 
@@ -33,25 +33,18 @@ class KernelExpansion(Cacheless, Model):
 
     For a pair of classes i < j, the coefficients are row ``j - 1`` of `sv_coef` for the support vectors of
     class i, and row ``i`` for those of class j. The order of the pairs is (0,1), (0,2), ..., (1,2), ...
-
-    Attributes
-    ----------
-    head : Head
-    kernel : Kernel
-    sv : Rows
-        The n support vectors, grouped by class in the order of ``head.labels``. For a precomputed kernel,
-        each row has one stored value, its serial number, in column 0.
-    sv_coef : (max(k - 1, 1), n) float64
-    rho : (p,) float64
-    nr_sv : (k,) int64 or None
-        Number of support vectors of each class; None for one-class and regression.
     """
 
     head: Head
     kernel: Kernel
+    #: The n support vectors, grouped by class in the order of ``head.labels``. For a precomputed kernel,
+    #: each row has one stored value, its serial number, in column 0.
     sv: Rows
-    sv_coef: NDArray[np.float64]
-    rho: NDArray[np.float64]
+    #: (max(k - 1, 1), n)
+    sv_coef: FloatArray
+    #: (p,)
+    rho: FloatArray
+    #: (k,) number of support vectors of each class; None for one-class and regression.
     nr_sv: NDArray[np.int64] | None = None
 
     kind: ClassVar[str] = "libsvm"
@@ -92,7 +85,7 @@ class KernelExpansion(Cacheless, Model):
 
     def decision_values(
         self, rows: Rows, *, threads: int = 1, wanted: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> FloatArray:
         """Compute the exact decision values of `rows`, ``(n, p)``, in LIBSVM's pair order.
 
         Parameters
@@ -109,7 +102,7 @@ class KernelExpansion(Cacheless, Model):
             rows, threads=threads, libsvm_order=self.head.is_regression, wanted=wanted
         )
 
-    def probability_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
+    def probability_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute decision values that give the probabilities ``svm-predict -b 1`` prints, ``(n, p)``.
 
         Rows for which rounding could change a printed digit or the most probable label are summed in
@@ -122,7 +115,7 @@ class KernelExpansion(Cacheless, Model):
         a, b, marks = (none if one is None else np.ascontiguousarray(one, dtype=np.float64) for one in given)
         return self._engine.probability_values(rows, (a, b), marks, threads=threads)
 
-    def labels(self, rows: Rows, *, threads: int = 1, single_precision: bool = True) -> NDArray[np.float64]:
+    def labels(self, rows: Rows, *, threads: int = 1, single_precision: bool = True) -> FloatArray:
         """Find the labels that ``svm-predict`` gives, ``(n,)``, without the decision values.
 
         They are those of ``head.predict(decision_values(rows))``, but faster: single precision answers
@@ -131,11 +124,11 @@ class KernelExpansion(Cacheless, Model):
         if self.head.is_regression:
             raise UnsupportedError("a regression model has no labels", "use its decision values")
         winner, _ = self._engine.labels(rows, threads=threads, single_precision=single_precision)
-        answers: NDArray[np.float64] = self._labels[winner]
+        answers: FloatArray = self._labels[winner]
         return answers
 
     @cached
-    def _labels(self) -> NDArray[np.float64]:
+    def _labels(self) -> FloatArray:
         return np.array([1.0, -1.0]) if self.head.labels is None else self.head.labels.astype(np.float64)
 
     @property
@@ -169,9 +162,7 @@ class KernelExpansion(Cacheless, Model):
             found.insert(0, Attempt(True, partial(self._single, threads=threads)))
         return found
 
-    def _double(
-        self, rows: Rows, *, tolerance: float | None, threads: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _double(self, rows: Rows, *, tolerance: float | None, threads: int) -> tuple[FloatArray, FloatArray]:
         values, bounds = self._engine.bounded_values(rows, threads=threads)
         # A label that its bound does not prove has already been summed in LIBSVM's order.
         wide = np.flatnonzero(~(bounds <= (np.inf if tolerance is None else tolerance)).all(axis=1))
@@ -179,7 +170,7 @@ class KernelExpansion(Cacheless, Model):
             values[wide], bounds[wide] = self.libsvm_values(rows.take(wide), threads=threads), 0.0
         return values, bounds
 
-    def _single(self, rows: Rows, *, threads: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _single(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
         if self._engine.one_hot:  # double precision is as fast
             shape = len(rows), self.head.n_functions
             return np.zeros(shape), np.full(shape, np.inf)
@@ -195,7 +186,7 @@ class KernelExpansion(Cacheless, Model):
         # A try costs a quarter to a half of what it may save.
         return float(np.sort(bounds.max(axis=1, initial=0.0))[len(some) // 4])
 
-    def libsvm_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
+    def libsvm_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute decision values with LIBSVM's operations in LIBSVM's order, ``(n, p)``."""
         return self._engine.decision_values(rows, threads=threads, libsvm_order=True)
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from svmfast.errors import ModelContentError, OptionError, UnsupportedError
 from svmfast.libsvm_names import SVM_TYPES as SVM_TYPES
 from svmfast.probability import pairwise_probabilities, probabilities
-
-FloatArray = NDArray[np.float64]
+from svmfast.rows import FloatArray
 
 DENSITY_MARKS = 10
 # Up to this number of classes, votes are counted by a matrix product.
@@ -21,28 +20,19 @@ _MATRIX_CLASSES = 64
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Head:
-    """The meaning of a model's decision values.
+    """The meaning of a model's decision values."""
 
-    Attributes
-    ----------
-    svm_type : str
-        One of ``c_svc nu_svc one_class epsilon_svr nu_svr``.
-    labels : (k,) int64 or None
-        Class labels in the model's order; None for one-class and regression.
-    prob_a, prob_b : (p,) float64 or None
-        Sigmoid parameters of every pair. Regression has only `prob_a`, of length 1: the Laplace sigma.
-    density_marks : (10,) float64 or None
-        One-class: the decision values that separate the density bins.
-    one_vs_rest : bool
-        Whether this is a classifier of three or more classes with one decision value for each class, of which
-        the largest wins, instead of LIBSVM's one for each pair. Such a head has no probabilities.
-    """
-
+    #: One of ``c_svc nu_svc one_class epsilon_svr nu_svr``.
     svm_type: str
+    #: (k,) class labels in the model's order; None for one-class and regression.
     labels: NDArray[np.int64] | None = None
+    #: (p,) sigmoid parameters of every pair. Regression has only `prob_a`, of length 1: the Laplace sigma.
     prob_a: FloatArray | None = None
     prob_b: FloatArray | None = None
+    #: (10,) one-class: the decision values that separate the density bins.
     density_marks: FloatArray | None = None
+    #: Whether this is a classifier of three or more classes with one decision value for each class, of which
+    #: the largest wins, instead of LIBSVM's one for each pair. Such a head has no probabilities.
     one_vs_rest: bool = False
 
     def __post_init__(self) -> None:
@@ -124,26 +114,18 @@ class Head:
         return self.density_marks is not None if self.svm_type == "one_class" else self.prob_a is not None
 
     def same_functions(self, other: Head) -> bool:
-        """Return whether the decision functions of both separate the same classes in the same order."""
+        """Whether the decision functions of both separate the same classes in the same order."""
         if self.labels is None or other.labels is None:
             return True
         return self.one_vs_rest == other.one_vs_rest and np.array_equal(self.labels, other.labels)
 
     def predict(self, decisions: FloatArray) -> FloatArray:
-        """Return LIBSVM's answers (svm_predict).
+        """Answer decision values as LIBSVM (svm_predict), ``(n,)``.
 
-        Parameters
-        ----------
-        decisions : (n, n_functions) float64
-            nan counts as not positive.
-
-        Returns
-        -------
-        (n,) float64
-            Classification: the label with the most votes, where a decision value above 0 is a vote for the
-            first class of its pair and any other value for the second; ties go to the lower index.
-            One-vs-rest: the label of the largest value; ties go to the lower index. One-class: +1 if the
-            value is above 0, else -1. Regression: the value.
+        Classification: the label with the most votes, where a decision value above 0 is a vote for the first
+        class of its pair and any other value, nan too, for the second; ties go to the lower index.
+        One-vs-rest: the label of the largest value; ties go to the lower index. One-class: +1 if the value is
+        above 0, else -1. Regression: the value.
         """
         self._check_shape(decisions)
         if self.labels is None:
@@ -170,23 +152,11 @@ class Head:
         return _votes(decisions > 0, self.n_classes)
 
     def probabilities(self, decisions: FloatArray) -> FloatArray:
-        """Return LIBSVM's probability estimates (svm_predict_probability).
+        """Estimate probabilities as LIBSVM (svm_predict_probability), ``(n, k)``.
 
-        Parameters
-        ----------
-        decisions : (n, n_functions) float64
-
-        Returns
-        -------
-        (n, k) float64
-            One column for each label, in the model's order: sigmoids of the pairs, coupled as in Wu, Lin and
-            Weng (JMLR 5, 2004), method 2. One-class: the columns "normal" and "outlier", from ten density
-            bins (Que and Lin). A row's estimates do not depend on the other rows.
-
-        Raises
-        ------
-        UnsupportedError
-            For regression, and if the model was trained without probabilities.
+        One column for each label, in the model's order: sigmoids of the pairs, coupled as in Wu, Lin and
+        Weng (JMLR 5, 2004), method 2. One-class: the columns "normal" and "outlier", from ten density bins
+        (Que and Lin). A row's estimates do not depend on the other rows.
         """
         self._check_shape(decisions)
         if self.is_regression or not self.has_probability:
@@ -201,11 +171,11 @@ class Head:
         return probabilities(decisions, *self._sigmoids, self.n_classes)
 
     def pairwise_probabilities(self, decisions: FloatArray) -> FloatArray:
-        """Return the probability of each pair's first class, ``(n, p)``, clipped to LIBSVM's limits."""
+        """Compute the probability of each pair's first class, ``(n, p)``, clipped to LIBSVM's limits."""
         return pairwise_probabilities(decisions, *self._sigmoids, self.n_classes)
 
     def predict_with_probabilities(self, decisions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``(answers, probabilities)`` as ``svm-predict -b 1`` gives them.
+        """Compute ``(answers, probabilities)`` as ``svm-predict -b 1`` gives them.
 
         A classifier's label is the most probable one, which may differ from the winner of the vote. A
         one-class label is given by the sign of the decision value, as without probabilities.
@@ -227,7 +197,7 @@ class Head:
 
 
 def _votes(first: NDArray[np.bool_], k: int) -> NDArray[Any]:
-    """Return the votes of each class, ``(n, k)``; `first`, ``(n, p)``: whether a pair's first class wins."""
+    """Count the votes of each class, ``(n, k)``; `first`, ``(n, p)``: whether a pair's first class wins."""
     pair = pair_numbers(k)
     if k <= _MATRIX_CLASSES:  # small whole numbers, exact in single precision in any order
         one, other = np.triu_indices(k, 1)
@@ -252,7 +222,7 @@ def pair_numbers(k: int) -> NDArray[np.intp]:
 
 
 def _density(decisions: FloatArray, marks: FloatArray) -> FloatArray:
-    """Return the probability of being normal, given by the density bin of the decision value."""
+    """The probability of being normal, given by the density bin of the decision value."""
     p = np.zeros(len(decisions))
     for i in range(DENSITY_MARKS - 1, 0, -1):
         p[decisions < marks[i]] = i / DENSITY_MARKS

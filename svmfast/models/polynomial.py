@@ -1,6 +1,6 @@
 """Truncated expansions of any order, in one or more cells: the models of ``approximate``.
 
-Slightly over 400 lines, because it is one class, with the checks of its parts and its record.
+Slightly over 400 lines: one class, with the checks of its parts and its record.
 """
 
 from __future__ import annotations
@@ -45,55 +45,36 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PolynomialModel(Cacheless, Model):
-    """fhat_p(z) = exp(-gamma ||z - mu||^2) P_p(z - about) - rho_p, where mu is the center nearest to z.
-
-    Attributes
-    ----------
-    head : Head
-    gamma : float
-        0 if there is no exponential factor: the exact polynomial of a linear or polynomial kernel.
-    n_features : int
-        Number of features of the model this was made from.
-    features : (d,) int64
-        Zero-based columns of the polynomials' variables, ascending; all others only count in ``||z||^2``.
-    about : str
-        ``zero``: the polynomials are in z, which is cheap for rows with few entries; ``centre``: in z - mu.
-    centers : (cells, d) float64
-    orders : (cells, p) int32
-        Degree of the polynomial of each cell and decision function.
-    coefficients : (total,) float64
-        The coefficients of all polynomials, ordered by cell, then by function, then by degree, and within a
-        degree by the sorted index tuples ``i1 <= i2 <= ...`` in lexicographic order.
-    rho : (p,) float64
-    sv_squared_norm : float
-        Largest ``||x||^2`` over the support vectors.
-    sv_squared_norms : (cells,) float64
-        Largest ``||x - mu||^2`` over the support vectors, for each center.
-    provenance : mapping of str to str
-    bound_degrees : (cells, p, top + 1) float64 or None
-    bound_rest : (cells, p, 5) float64 or None
-        The numbers of the certificate, see :func:`svmfast.certificate.error_bounds`; None without one.
-    embedded_exact : KernelExpansion or None
-        The model this was made from, which answers the rows that are not certified.
-    has_validity_bound : bool
-        Whether the terms are the expansion's own, not shortened to fit a size.
-    """
+    """fhat_p(z) = exp(-gamma ||z - mu||^2) P_p(z - about) - rho_p, where mu is the center nearest to z."""
 
     head: Head
+    #: 0 if there is no exponential factor: the exact polynomial of a linear or polynomial kernel.
     gamma: float
+    #: Number of features of the model this was made from.
     n_features: int
+    #: (d,) zero-based columns of the polynomials' variables, ascending; others only count in ``||z||^2``.
     features: NDArray[np.int64]
+    #: ``zero``: the polynomials are in z, which is cheap for rows with few entries; ``centre``: in z - mu.
     about: str
+    #: (cells, d)
     centers: FloatArray
+    #: (cells, p) degree of the polynomial of each cell and decision function.
     orders: NDArray[np.int32]
+    #: The coefficients of all polynomials, ordered by cell, then by function, then by degree, and within a
+    #: degree by the sorted index tuples ``i1 <= i2 <= ...`` in lexicographic order.
     coefficients: FloatArray
+    #: (p,)
     rho: FloatArray
+    #: Largest ``||x||^2`` over the support vectors, and (cells,) largest ``||x - mu||^2`` for each center.
     sv_squared_norm: float
     sv_squared_norms: FloatArray
     provenance: Mapping[str, str] = field(default_factory=dict)
+    #: (cells, p, top + 1) and (cells, p, 5) numbers of the certificate (svmfast.certificate.error_bounds).
     bound_degrees: FloatArray | None = None
     bound_rest: FloatArray | None = None
+    #: The model this was made from, which answers the rows that are not certified.
     embedded_exact: KernelExpansion | None = None
+    #: Whether the terms are the expansion's own, not shortened to fit a size.
     has_validity_bound: bool = True
 
     kind: ClassVar[str] = "polynomial"

@@ -47,47 +47,31 @@ class RoutedModel(Cacheless, Model):
     """f_p(z) = sum_i coef_pi K_c(x_i, z) - rho_cp, summed over the landmarks of z's cell c.
 
     The sum includes the cell's pseudo landmarks.
-
-    Attributes
-    ----------
-    head : Head
-    kernel : str
-        ``rbf`` or ``laplacian``.
-    gamma : (cells,) float64
-        The kernel's width in each cell.
-    children : (nodes,) int64
-    centers : (nodes - 1, d) float64
-        The tree of centers, in the form that :class:`Router` takes.
-    landmarks : Rows
-        The m landmarks of all cells, cell by cell.
-    sizes : (cells,) int64
-        Number of landmarks of each cell; the model is constant in a cell that has none.
-    coef : (p, m) or (k - 1, m) float64
-        One row for each decision function or, with `nr_sv`, LIBSVM's layout.
-    rho : (cells, p) float64
-    nr_sv : (cells, k) int64 or None
-        If every cell is a LIBSVM classifier, the number of its landmarks that belong to each class.
-    provenance : dict of str to str
-        The origin of the model, to be recorded in its file.
-    pseudo : PseudoLandmarks, optional
-        Only with the rbf kernel and without `nr_sv`.
-    fits_labels : bool
-        Whether it was fitted to the labels of an exact model instead of its decision values, so that the
-        probabilities of that model do not apply to it.
     """
 
     head: Head
+    #: ``rbf`` or ``laplacian``.
     kernel: str
+    #: (cells,) the kernel's width in each cell.
     gamma: FloatArray
+    #: (nodes,) and (nodes - 1, d): the tree of centers, in the form that :class:`Router` takes.
     children: IntArray
     centers: FloatArray
+    #: The m landmarks of all cells, cell by cell.
     landmarks: Rows
+    #: (cells,) number of landmarks of each cell; the model is constant in a cell that has none.
     sizes: IntArray
+    #: (p, m) one row for each decision function, or with `nr_sv` (k - 1, m) in LIBSVM's layout.
     coef: FloatArray
+    #: (cells, p)
     rho: FloatArray
+    #: (cells, k) if every cell is a LIBSVM classifier: how many of its landmarks belong to each class.
     nr_sv: IntArray | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
+    #: Only with the rbf kernel and without `nr_sv`.
     pseudo: PseudoLandmarks | None = None
+    #: Whether it was fitted to the labels of an exact model instead of its decision values, so that the
+    #: probabilities of that model do not apply to it.
     fits_labels: bool = False
 
     kind: ClassVar[str] = "routed"

@@ -52,7 +52,7 @@ class TargetRange:
         )
 
     def apply(self, labels: FloatArray) -> FloatArray:
-        """Return scaled labels, computed in svm-scale's order of operations."""
+        """Scale labels in svm-scale's order of operations."""
         span = self.maximum - self.minimum
         with np.errstate(all="ignore"):
             scaled = self.lower + (self.upper - self.lower) * (labels - self.minimum) / span
@@ -65,14 +65,9 @@ class TargetRange:
 
 @dataclass(frozen=True, eq=False)
 class ColumnRanges:
-    """svm-scale's map of columns: values from `minimum` to `maximum` become values from `lower` to `upper`.
+    """svm-scale's map of columns: values from `minimum` to `maximum` get values from `lower` to `upper`."""
 
-    Attributes
-    ----------
-    minimum, maximum : (d,) float64
-        Equal for a column that is dropped; svm-scale drops the columns that its range file does not list.
-    """
-
+    #: (d,) equal for a column that is dropped; svm-scale drops the columns that its range file does not list.
     minimum: FloatArray
     maximum: FloatArray
     lower: float = -1.0
@@ -89,7 +84,7 @@ class ColumnRanges:
         _expect("lower", limits, "not below upper", "finite limits, lower below upper")
 
     def as_affine(self) -> tuple[FloatArray, FloatArray]:
-        """Return offset and factor of the same map, both ``(d,)``; the factor of a dropped column is 0."""
+        """Compute offset and factor of the same map, both ``(d,)``; the factor of a dropped column is 0."""
         with np.errstate(all="ignore"):
             span = self.maximum - self.minimum
             factor = np.where(span > 0, (self.upper - self.lower) / span, 0.0)
@@ -250,12 +245,12 @@ class Scaling(Cacheless):
         return dict(zip(self.class_labels, self.class_names, strict=True))
 
     def only_names(self) -> Scaling:
-        """Return a scaling with the same names that does not change rows or labels."""
+        """Keep the names, and change neither rows nor labels."""
         kept = replace(self, offset=np.zeros(len(self)), factor=np.ones(len(self)), ranges=None)
         return replace(kept, clip=None, target=None, digits=None)
 
     def naming(self, names: Sequence[str]) -> Scaling:
-        """Return the same map with these names of columns, of which there is one for every column or more.
+        """Give the same map these names of columns, of which there is one for every column or more.
 
         Columns beyond the known ones are not changed, or with `ranges`, are dropped, as before. A scaling
         that clips must have as many columns: others would be clipped as well.
@@ -274,7 +269,7 @@ class Scaling(Cacheless):
         )
 
     def for_labels(self, labels: Iterable[float] | None) -> Scaling:
-        """Return the same map for a model with these labels, with the class names of these labels only."""
+        """Take the same map for a model with these labels, with the class names of these labels only."""
         names = self.names_of_labels
         if names is None:
             return self
@@ -359,36 +354,24 @@ class Scaling(Cacheless):
         return Rows.trusted(indptr, indices, values, self.width(rows))
 
     def zero_bytes(self, rows: Rows, copies: float = 1) -> int:
-        """Return the most bytes of zeros that become values, in `copies` copies of the scaled rows."""
+        """Bound the bytes of zeros that become values, in `copies` copies of the scaled rows."""
         return max(0, int(copies * _ENTRY_BYTES * (len(rows) * self.moved_zeros - rows.nnz)))
 
     def width(self, rows: Rows) -> int:
-        """Return the number of columns of rows after scaling."""
+        """The number of columns of rows after scaling."""
         return len(self) if self.ranges is not None else max(len(self), rows.n_columns)
 
     def text(self, rows: Rows, labels: FloatArray) -> tuple[bytes, int]:
-        """Return the text that svm-scale writes for rows and labels, and its number of values.
-
-        Parameters
-        ----------
-        rows : Rows of n rows
-        labels : (n,) float64
-            Already scaled.
-
-        Raises
-        ------
-        NotFiniteError
-            A scaled value leaves the range of floating point.
-        """
+        """Write the text that svm-scale writes for rows and labels already scaled; count its values."""
         with _named_overflow():
             return self.native.text(np.ascontiguousarray(labels), rows.indptr, rows.indices, rows.values)
 
     def apply_labels(self, labels: FloatArray) -> FloatArray:
-        """Return the scaled labels of data, ``(n,)``; `labels` themselves if there is no `target`."""
+        """Scale the labels of data, ``(n,)``; `labels` themselves if there is no `target`."""
         return labels if self.target is None else self.target.apply(labels)
 
     def same_map(self, other: Scaling | None) -> bool:
-        """Return whether `other` scales every row and label to the same numbers; names may differ.
+        """Whether `other` scales every row and label to the same numbers; names may differ.
 
         Values for missing ones must agree if both have them.
         """
@@ -406,7 +389,7 @@ class Scaling(Cacheless):
         )
 
     def digest(self) -> str:
-        """Return a hash of the map and its names."""
+        """Hash the map and its names."""
         import hashlib  # imported on use, to save start-up time
 
         scalars, arrays = self.stored()
@@ -415,7 +398,7 @@ class Scaling(Cacheless):
         return hashlib.sha256(b"\n".join(parts)).hexdigest()
 
     def stored(self) -> tuple[dict[str, Scalar], dict[str, Array]]:
-        """Return the scalars and arrays that a file stores."""
+        """List the scalars and arrays that a file stores."""
         scalars: dict[str, Scalar] = {}
         if self.ranges is not None:
             arrays = {"minimum": self.ranges.minimum, "maximum": self.ranges.maximum}
@@ -447,7 +430,7 @@ class Scaling(Cacheless):
 
     @classmethod
     def from_stored(cls, scalars: Mapping[str, Scalar], arrays: Mapping[str, Array]) -> Scaling:
-        """Return the inverse of :meth:`stored`; raise ModelContentError if the parts are inconsistent."""
+        """Undo :meth:`stored`; raise ModelContentError if the parts are inconsistent."""
         ranged, affine = (
             _all_or_none(arrays, names) for names in (("minimum", "maximum"), ("offset", "factor"))
         )
@@ -489,7 +472,7 @@ class Scaling(Cacheless):
 
 
 def identity(width: int) -> Scaling:
-    """Return the scaling that changes no row, with so many columns."""
+    """Make the scaling that changes no row, with so many columns."""
     return Scaling(np.zeros(width), np.ones(width))
 
 
@@ -532,7 +515,7 @@ def _expect(name: str, holds: bool, what: str, expected: str) -> None:
 
 
 def _vector(name: str, given: NDArray[Any]) -> FloatArray:
-    """Return a read-only copy of finite numbers."""
+    """Copy finite numbers, read-only."""
     values = np.array(given, dtype=np.float64)
     _expect(name, values.ndim == 1, f"an array of {values.ndim} dimensions", "one")
     _expect(name, bool(np.isfinite(values).all()), "nan or inf among the numbers", "finite numbers")
@@ -541,7 +524,7 @@ def _vector(name: str, given: NDArray[Any]) -> FloatArray:
 
 
 def _all_or_none(given: Mapping[str, Any], names: Sequence[str]) -> bool:
-    """Return whether all of `names` are given; raise ModelContentError if only some of them are."""
+    """Whether all of `names` are given; raise ModelContentError if only some of them are."""
     there = [name in given for name in names]
     if any(there) and not all(there):
         missing, given_one = (names[there.index(one)] for one in (False, True))

@@ -9,7 +9,7 @@ import numpy as np
 from svmfast.errors import UnsupportedError
 from svmfast.exports.computation import computation_of
 from svmfast.exports.onnx import add_computation
-from svmfast.exports.onnx_graph import OPSET, Graph
+from svmfast.exports.onnx_graph import OPSET, Graph, Value
 from svmfast.sklearn.fast import FastSVC, FastSVR
 from svmfast.sklearn.trained import BudgetSVC, DCPredRidge, DCPredSVC, MekaRidge, MekaSVC
 
@@ -64,10 +64,10 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     from onnx import TensorProto, helper
 
     graph = Graph(np.dtype(np.float64), prefix=scope.get_unique_variable_name("svmfast"))
-    x = graph.add("Cast", operator.inputs[0].full_name, to=TensorProto.DOUBLE)
+    x = graph.add("Cast", Value(graph, operator.inputs[0].full_name), to=TensorProto.DOUBLE)
     found = add_computation(graph, computation_of(operator.raw_operator.model_), x)
-    for name, output in zip(found.values(), operator.outputs, strict=True):
-        graph.nodes.append(helper.make_node("Identity", [name], [output.full_name]))
+    for value, output in zip(found.values(), operator.outputs, strict=True):
+        graph.nodes.append(helper.make_node("Identity", [value.name], [output.full_name]))
     container.nodes.extend(graph.nodes)
     container.initializers.extend(graph.used_constants())
     container.node_domain_version_pair_sets.add(("", OPSET))

@@ -17,7 +17,7 @@ from program import FIXTURES, PROGRAM, ROOT, data, model, svmfast
 import svmfast as package
 from svmfast.api.export_report import ExportReport, language_for
 from svmfast.errors import OptionError
-from svmfast.exports.accuracy import Accuracy, sentence
+from svmfast.exports.accuracy import Accuracy, Printed, sentence
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 
@@ -149,7 +149,7 @@ def test_the_error_for_what_cannot_be_exported_is_one_line(
 
 def test_one_label_is_singular() -> None:
     one, more = (
-        ExportReport("c", "float", None, 1, 1, None, 1, 1, 50, "rows", n, 0.1, 1, n, None).lines()
+        ExportReport.of("c", "float", Printed(b"x", 1, 1), Accuracy(50, "rows", n, 0.1, 1, n), 1.0).lines()
         for n in (1, 2)
     )
     assert "1 label differs from the model's" in one[1]
