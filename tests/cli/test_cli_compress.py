@@ -15,7 +15,7 @@ from svmfast.cli.main import program
 from svmfast.cli.messages import rounded_up
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
-from svmfast.methods.compress.compressor import prepare
+from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.registry import method
 from svmfast.models.cascade import CascadeModel
@@ -138,8 +138,8 @@ def test_compress_never_overwrites_an_input(which: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", ["kmeans", "auto"])
 def test_zero_iterations_leave_the_vectors_unchanged(start: str) -> None:
     settings = CompressOptions(start=start, iterations=0)
-    made, report = prepare(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)
-    selected, _ = prepare(
+    made, report = Compressor(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)
+    selected, _ = Compressor(
         exact("breast_c_rbf"), *rows("breast.train"), CompressOptions(start=report.start, select_only=True)
     ).compress(6)
     assert (report.iterations, report.evaluations) == (0, 0)

@@ -31,7 +31,7 @@ from svmfast.kernels import Kernel
 from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.refit_probabilities import fit_sigmoid
 from svmfast.methods.common.row_sample import RowSample
-from svmfast.methods.compress.compressor import prepare
+from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.data_split import gather
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.reduced_set import allocate
@@ -76,7 +76,7 @@ def test_libsvm_loads_the_model_and_gives_the_same_answers(
     name: str, train: str, test: str, count: int, most: float, tmp_path: Path
 ) -> None:
     before = exact(name)
-    made, report = prepare(before, *rows(train), QUICK).compress(count)
+    made, report = Compressor(before, *rows(train), QUICK).compress(count)
     assert len(made.sv) == report.support_vectors == count
     path = tmp_path / "small.model"
     path.write_bytes(model_bytes(made))
@@ -99,7 +99,7 @@ def test_libsvm_loads_the_model_and_gives_the_same_answers(
 
 def test_svm_predict_agrees(tmp_path: Path) -> None:
     """The program itself, if it is installed; its library is tested above."""
-    made, _ = prepare(exact("digits_c_rbf_prob"), *rows("digits.train"), QUICK).compress(40)
+    made, _ = Compressor(exact("digits_c_rbf_prob"), *rows("digits.train"), QUICK).compress(40)
     (tmp_path / "small.model").write_bytes(model_bytes(made))
     done = svmfast("predict", "-b", "1", data("digits.test"), tmp_path / "small.model", tmp_path / "ours")
     assert done.returncode == 0
@@ -117,8 +117,8 @@ def test_svm_predict_agrees(tmp_path: Path) -> None:
 def test_optimized_vectors_are_better_than_selected_ones() -> None:
     z, labels = rows("photos.train")
     before = exact("photos_c_rbf")
-    selected, _ = prepare(before, z, labels, CompressOptions(start="lars", select_only=True)).compress(12)
-    moved, report = prepare(before, z, labels, CompressOptions(start="lars", iterations=200)).compress(12)
+    selected, _ = Compressor(before, z, labels, CompressOptions(start="lars", select_only=True)).compress(12)
+    moved, report = Compressor(before, z, labels, CompressOptions(start="lars", iterations=200)).compress(12)
     test, _ = rows("photos.test")
     old = before.head.predict(before.decision_values(test))
     differing = [np.mean(m.head.predict(m.decision_values(test)) != old) for m in (selected, moved)]
@@ -132,7 +132,7 @@ def test_optimized_vectors_are_better_than_selected_ones() -> None:
 
 def test_the_error_statement_holds_on_unseen_rows() -> None:
     before = exact("photos_c_rbf")
-    made, report = prepare(
+    made, report = Compressor(
         before, *rows("photos.train"), CompressOptions(start="kmeans", iterations=200)
     ).compress(20)
     statement = report.statement
@@ -153,7 +153,7 @@ def test_the_error_statement_holds_on_unseen_rows() -> None:
 
 @pytest.mark.parametrize(("name", "expected"), [("breast.train", True), ("breast.test", False)])
 def test_it_reports_whether_the_model_was_trained_on_the_rows(name: str, expected: bool) -> None:
-    _, report = prepare(
+    _, report = Compressor(
         exact("breast_c_rbf"), *rows(name), CompressOptions(start="random", iterations=0)
     ).compress(5)
     assert any("was trained on rows of `data`" in note for note in report.notes) == expected
@@ -161,11 +161,11 @@ def test_it_reports_whether_the_model_was_trained_on_the_rows(name: str, expecte
 
 def test_auto_takes_the_better_start() -> None:
     settings = CompressOptions(iterations=80)
-    _, report = prepare(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)
+    _, report = Compressor(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)
     assert [start.name for start in report.starts] == ["kmeans", "lars"]
     assert report.start in ("kmeans", "lars")
     only = replace(settings, select_only=True)
-    _, report = prepare(exact("breast_c_rbf"), *rows("breast.train"), only).compress(6)
+    _, report = Compressor(exact("breast_c_rbf"), *rows("breast.train"), only).compress(6)
     best = min(report.starts, key=lambda start: start.choosing_error)
     assert (report.start, report.method) == (best.name, "selection")
 
@@ -175,7 +175,7 @@ def test_a_few_large_errors_do_not_choose_the_start() -> None:
     before = exact("odd_c_rbf")
     squared, differing = {}, {}
     for start in ("kmeans", "lars"):
-        compressor = prepare(before, *rows("odd.train"), CompressOptions(start=start, select_only=True))
+        compressor = Compressor(before, *rows("odd.train"), CompressOptions(start=start, select_only=True))
         made, report = compressor.compress(16)
         columns = compressor.split.columns
         values = made.decision_values(
@@ -188,13 +188,13 @@ def test_a_few_large_errors_do_not_choose_the_start() -> None:
         differing[start] = report.starts[0].labels_differing_percent
     assert squared["lars"] < squared["kmeans"]
     assert differing["kmeans"] < differing["lars"]
-    _, report = prepare(before, *rows("odd.train"), CompressOptions(select_only=True)).compress(16)
+    _, report = Compressor(before, *rows("odd.train"), CompressOptions(select_only=True)).compress(16)
     assert report.start == "kmeans"
 
 
 def test_the_report_shows_by_what_the_start_was_chosen() -> None:
     settings = CompressOptions(iterations=100)
-    _, report = prepare(exact("odd_c_rbf"), *rows("odd.train"), settings).compress(16)
+    _, report = Compressor(exact("odd_c_rbf"), *rows("odd.train"), settings).compress(16)
     best = min(report.starts, key=lambda start: start.moved_choosing_error or 0.0)
     assert report.start == best.name
     lines = [line for line in report.lines() if line.startswith("start")]
@@ -211,8 +211,8 @@ def test_the_report_shows_by_what_the_start_was_chosen() -> None:
 def test_sparse_tolerance_shrinks_the_file() -> None:
     before = exact("onehot_c_rbf")
     z, labels = rows("onehot.train")
-    dense, _ = prepare(before, z, labels, QUICK).compress(8)
-    thin, _ = prepare(before, z, labels, replace(QUICK, sparse_tolerance=0.1)).compress(8)
+    dense, _ = Compressor(before, z, labels, QUICK).compress(8)
+    thin, _ = Compressor(before, z, labels, replace(QUICK, sparse_tolerance=0.1)).compress(8)
     assert thin.sv.nnz < 0.8 * dense.sv.nnz
     test, _ = rows("onehot.test")
     old = before.head.predict(before.decision_values(test))
@@ -249,14 +249,14 @@ def test_sample_does_not_depend_on_blocks(block: int) -> None:
 def test_probabilities_are_refitted_where_labels_are() -> None:
     before = exact("digits_c_rbf_prob")
     z, labels = rows("digits.train")
-    refitted, report = prepare(before, z, labels, QUICK).compress(40)
+    refitted, report = Compressor(before, z, labels, QUICK).compress(40)
     assert report.probabilities == "refitted"
     assert refitted.head.prob_a is not None
     assert not np.array_equal(refitted.head.prob_a, before.head.prob_a)  # type: ignore[arg-type]
     test, truth = rows("digits.test")
     answers, _ = refitted.head.predict_with_probabilities(refitted.decision_values(test))
     assert np.mean(answers == truth) > 0.9
-    kept, report = prepare(before, z, np.zeros(len(z)), QUICK).compress(40)
+    kept, report = Compressor(before, z, np.zeros(len(z)), QUICK).compress(40)
     assert report.probabilities == "kept"
     assert any("were kept" in note for note in report.notes)
     np.testing.assert_array_equal(kept.head.prob_a, before.head.prob_a)  # type: ignore[arg-type]
@@ -296,19 +296,19 @@ def test_shares_of_classes(count: int) -> None:
 
 def test_refusals() -> None:
     with pytest.raises(UnsupportedError, match="a precomputed kernel is not a function of vectors"):
-        prepare(exact("iris_precomputed"))
+        Compressor(exact("iris_precomputed"))
     with pytest.raises(UnsupportedError, match="no support vectors"):
-        prepare(exact("single_class"))
+        Compressor(exact("single_class"))
     with pytest.raises(NothingFitsError, match="2 support vectors are too few for 10 classes"):
-        prepare(exact("digits_c_rbf_prob"), options=QUICK).compress(2)
+        Compressor(exact("digits_c_rbf_prob"), options=QUICK).compress(2)
     with pytest.raises(OptionError, match="`start` is 'best'; expected auto, kmeans, lars, greedy or random"):
         made(CompressOptions, {"start": "best"})
     with pytest.raises(
         MemoryLimitError, match="starting from greedy with dense support vectors needs 20,400"
     ):
-        prepare(exact("breast_c_rbf"), options=CompressOptions(start="greedy", memory=1000)).compress(20)
+        Compressor(exact("breast_c_rbf"), options=CompressOptions(start="greedy", memory=1000)).compress(20)
     with pytest.raises(MemoryLimitError, match="moving 20 vectors of 30 features"):
-        prepare(exact("breast_c_rbf"), options=CompressOptions(memory=1000)).compress(20)
+        Compressor(exact("breast_c_rbf"), options=CompressOptions(memory=1000)).compress(20)
 
 
 # --- the command ---
@@ -317,7 +317,7 @@ def test_refusals() -> None:
 def test_every_phase_is_named() -> None:
     """On large data the starts and the error statement take as long as the optimization."""
     phases: list[str] = []
-    compressor = prepare(exact("breast_c_rbf"), *rows("breast.train"), CompressOptions(iterations=2))
+    compressor = Compressor(exact("breast_c_rbf"), *rows("breast.train"), CompressOptions(iterations=2))
     compressor.compress(6, progress=lambda _done, _total, what: phases.append(what))
     for phase in ("kmeans start", "lars start", "from kmeans", "error on held-out rows"):
         assert phase in phases
@@ -326,7 +326,7 @@ def test_every_phase_is_named() -> None:
 def _tried(differences: Mapping[int, tuple[float, float]], limit: float) -> Found:
     """Search among models with these differences, by size: on the rows for choices, on held-out rows."""
     options = replace(QUICK, iterations=1)
-    _, known = prepare(exact("breast_c_rbf"), *rows("breast.train"), options).compress(4)
+    _, known = Compressor(exact("breast_c_rbf"), *rows("breast.train"), options).compress(4)
 
     def of_size(size: int) -> Any:
         return SimpleNamespace(sv=range(size), head=SimpleNamespace(is_regression=False))

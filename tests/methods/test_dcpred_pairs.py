@@ -17,7 +17,7 @@ from program import svmfast as run_program
 from svmfast.errors import OptionError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.compress.compressor import prepare
+from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.dcpred.fit import fit, fit_exact
 from svmfast.methods.dcpred.options import DcpredOptions
@@ -68,7 +68,7 @@ def test_the_error_is_stated_on_rows_held_out_of_the_fit() -> None:
     few = replace(MINE, landmarks=30)  # type: ignore[attr-defined]
     told = fit_exact(rows, exact, few)[1].held_out
     how = CompressOptions(start="kmeans", iterations=few.iterations, seed=few.seed, memory=few.memory)
-    stated = prepare(exact, rows, options=how).compress(30)[1].statement
+    stated = Compressor(exact, rows, options=how).compress(30)[1].statement
     assert told is not None
     assert (told["rows"], told["fallback_error"]) == (stated.rows, stated.quantile_999)
     assert told["labels_differing_percent_low"] == stated.labels_differing_percent_low

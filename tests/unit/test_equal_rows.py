@@ -10,7 +10,7 @@ from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.cross_validation import fold_numbers
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, quantiles, row_keys, rows_aside
-from svmfast.methods.compress.compressor import prepare
+from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.rows import Rows
 from svmfast.solvers.intervals import clopper_pearson
@@ -88,7 +88,7 @@ def test_a_stored_zero_makes_no_other_row() -> None:
     """The held-out rows of compress were fitted where the model leaves out zeros that the data store."""
     exact, rows = load_model(model("photos_c_rbf")), read_svmlight(data("photos.train")).rows
     both = Rows.concatenate([rows, _with_zeros(rows)])
-    split = prepare(exact, both, options=CompressOptions()).split
+    split = Compressor(exact, both, options=CompressOptions()).split
     fitted, chose, held = (set(row_keys(part.rows)) for part in (split.fit, split.choose, split.state))
     assert not held & (fitted | chose)
     assert not chose & fitted
@@ -102,7 +102,7 @@ def test_a_stored_zero_makes_no_other_row() -> None:
 def test_frequent_rows_are_counted_and_may_be_fitted() -> None:
     exact, rows = load_model(model("breast_c_rbf")), read_svmlight(data("breast.train")).rows
     often = np.concatenate([np.arange(len(rows)), *(np.full(20 + i, i) for i in range(8))])
-    made, report = prepare(
+    made, report = Compressor(
         exact, rows.take(often), options=CompressOptions(start="kmeans", iterations=2)
     ).compress(20)
     held = report.statement
@@ -115,6 +115,6 @@ def test_frequent_rows_are_counted_and_may_be_fitted() -> None:
     assert held.labels_differing_percent >= 100 * share
     assert f"{held.frequent_rows:,} rows that occur 10 times or more" in "\n".join(report.lines())
     # Copies of a file are no independent draws.
-    split = prepare(exact, Rows.concatenate([rows] * 12), options=CompressOptions()).split
+    split = Compressor(exact, Rows.concatenate([rows] * 12), options=CompressOptions()).split
     assert not len(split.frequent)
     assert split.state.times.min() >= 12

@@ -218,8 +218,7 @@ def _measured(
                 label=label,
                 by_exact=before.get(label),
                 by_both=after.get(label),
-                exact_rows=kept[label].rows,
-                labels_differing=kept[label].rows - kept[label].correct,
+                kept=kept[label],
                 labels_differing_limit_percent=100 * chosen.limits[number] if per_class else None,
             )
             for number, label in enumerate(names.tolist())

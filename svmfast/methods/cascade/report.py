@@ -31,11 +31,13 @@ class ClassChange(Figures):
     #: Counts against the true labels, of the exact model and of both together; None if those are unknown.
     by_exact: ClassScore | None  # type: ignore[misc]  # figures look like defaults
     by_both: ClassScore | None  # type: ignore[misc]
-    exact_rows: int = figure("Rows that the exact model assigns to the class.")
-    labels_differing: int = figure("Those of them whose label the two models together change.")
+    #: Rows that the exact model assigns to the class, and those of them that keep the label.
+    kept: ClassScore  # type: ignore[misc]
     labels_differing_limit_percent: float | None = figure(
         "Upper limit on their percentage; null without `per_class`."
     )
+    exact_rows = _of("kept", "rows", "Rows that the exact model assigns to the class.")
+    labels_differing = _of("kept", "differing", "Those of them whose label both together change.")
     rows = _of("by_both", "rows", "Rows with this true label; null, as all scores, if it is unknown.")
     correct_exact = _of("by_exact", "correct", "Those that the exact model recognizes.")
     recall_exact = _of("by_exact", "recall", "Percent of the class's rows that the exact model recognizes.")
@@ -53,9 +55,10 @@ class ClassChange(Figures):
             before, after = self.by_exact.recall, self.by_both.recall
             recall = "-" if after is None else f"{before:.2f}% -> {after:.2f}%"
             text += f"recall {recall} of {count(self.by_both.rows, 'row')}; "
+        differing = self.kept.differing
         text += (
-            f"{self.labels_differing:,} of the exact model's {count(self.exact_rows, 'label')} of this class "
-            f"differ{'s' * (self.labels_differing == 1)}"
+            f"{differing:,} of the exact model's {count(self.kept.rows, 'label')} of this class "
+            f"differ{'s' * (differing == 1)}"
         )
         limit = self.labels_differing_limit_percent
         return text if limit is None else f"{text}; guaranteed: at most {limit:.3g}%"
@@ -139,12 +142,7 @@ class CascadeReport(Figures):
     @property
     def kept(self) -> KeptLabels:
         """How many of the measured rows with each label of the exact model keep it."""
-        return KeptLabels(
-            tuple(
-                ClassScore(one.label, one.exact_rows, 0, one.exact_rows - one.labels_differing)
-                for one in self.classes
-            )
-        )
+        return KeptLabels(tuple(one.kept for one in self.classes))
 
     @property
     def deciding(self) -> str:

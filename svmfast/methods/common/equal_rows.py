@@ -26,7 +26,7 @@ FREQUENT = 10
 
 
 def row_keys(rows: Rows) -> list[bytes]:
-    """Return a hash of each row that is equal for equal rows, whether or not they store zeros."""
+    """A hash of each row that is equal for equal rows, whether or not they store zeros."""
     stored = rows.values != 0
     if not stored.all():
         starts = np.concatenate([[0], np.cumsum(stored)])[rows.indptr]
@@ -41,7 +41,7 @@ def row_keys(rows: Rows) -> list[bytes]:
 
 
 def groups_of(keys: list[bytes]) -> tuple[IntArray, IntArray]:
-    """Return the group of every key, numbered in order of appearance, and the first member of each group."""
+    """The group of every key, numbered in order of appearance, and the first member of each group."""
     seen: dict[bytes, int] = {}
     first: list[int] = []
     group = np.empty(len(keys), dtype=np.int64)
@@ -53,7 +53,7 @@ def groups_of(keys: list[bytes]) -> tuple[IntArray, IntArray]:
 
 
 def copied(group: IntArray) -> int | None:
-    """Return how many times the copied rows occur; None if independent draws explain all equal rows.
+    """How many times the copied rows occur; None if independent draws explain all equal rows.
 
     Let f_j be the number of distinct rows that occur j times. In independent draws from any population, f_j
     is about a mixture of Poisson distributions, E f_j = sum_i exp(-l_i) l_i^j / j!. So j! E f_j are the
@@ -74,7 +74,7 @@ def copied(group: IntArray) -> int | None:
 
 
 def frequent_groups(group: IntArray) -> BoolArray:
-    """Return which groups have at least :data:`FREQUENT` rows; none have if rows were copied."""
+    """Which groups have at least :data:`FREQUENT` rows; none have if rows were copied."""
     times = np.bincount(group)
     return (times >= FREQUENT) & (copied(group) is None)
 
@@ -111,7 +111,7 @@ class Counted:
     def share(
         self, found: BoolArray | FloatArray, confidence: float = CONFIDENCE
     ) -> tuple[float, float, float]:
-        """Return an estimate of the share of rows for which `found` is true, and its interval.
+        """Estimate the share of rows for which `found` is true, and its interval.
 
         The interval of rows that are not frequent is Clopper and Pearson's for an effective number of rows:
         how many distinct rows that occur once give the same variance, at most (Korn and Graubard, "Confidence
@@ -144,13 +144,13 @@ class Counted:
 
     @classmethod
     def of(cls, times: FloatArray, held: BoolArray, frequent: BoolArray) -> Counted:
-        """Return the held-out and the frequent groups, in this order; `times` are the rows of each group."""
+        """The held-out and the frequent groups, in this order; `times` are the rows of each group."""
         own = np.concatenate([times[held], times[frequent]])
         return cls(own, np.arange(len(own)) >= np.count_nonzero(held), times[~frequent])
 
 
 def quantiles(values: FloatArray, weights: FloatArray, shares: list[float]) -> list[float]:
-    """Return quantiles of ``(m, p)`` values whose row i occurs weights[i] times; the higher of two."""
+    """Quantiles of ``(m, p)`` values whose row i occurs weights[i] times; the higher of two."""
     order = np.argsort(values, axis=None, kind="stable")
     reached = np.cumsum(np.repeat(weights, values.shape[1])[order])
     places = np.searchsorted(reached, np.ceil(np.array(shares) * (reached[-1] - 1)), side="right")

@@ -48,7 +48,7 @@ def labels_line(figures: Mapping[str, Any]) -> str:
 
 
 def probability_lines(what: str, held_out: Mapping[str, float] | None = None) -> list[str]:
-    """Return the line of a report; `what` became of them is ``none`` (there were none), kept or dropped."""
+    """The line of a report; `what` became of them is ``none`` (there were none), kept or dropped."""
     if what == "none":
         return []
     if what == "dropped":

@@ -56,17 +56,17 @@ class FileSizes:
         )
 
     def expansion(self, count: int) -> int | None:
-        """Return the bytes of a LIBSVM model of `count` dense vectors with eight digits."""
+        """The bytes of a LIBSVM model of `count` dense vectors with eight digits."""
         return self._of(count, "expansion", self._expansion)
 
     def routed(self, cells: int, count: int, head: Head) -> int | None:
-        """Return the bytes of a routed model of `count` dense vectors in all cells together."""
+        """The bytes of a routed model of `count` dense vectors in all cells together."""
         most = self._of(count, ("routed", cells, head.one_vs_rest), lambda n: self._routed(cells, n, head))
         # The starts of the vectors among the values have more digits in a larger model.
         return None if most is None else most + count * len(str(count * self.columns))
 
     def polynomial(self, order: int, cells: int, features: int, head: Head, degrees: int = 0) -> int | None:
-        """Return the bytes of polynomials with bounds for `degrees` degrees; 0: without a certificate."""
+        """The bytes of polynomials with bounds for `degrees` degrees; 0: without a certificate."""
         if self._size_of is None:
             return None
         functions = head.n_functions
@@ -75,7 +75,7 @@ class FileSizes:
         return small + numbers * NUMBER_BYTES + self._spare(head)
 
     def largest(self, size: Callable[[int], int | None], most: int) -> int:
-        """Return the largest number up to `most` whose size is certain to be within the limit, or 0."""
+        """The largest number up to `most` whose size is certain to be within the limit, or 0."""
         if self._size_of is None or not self.binding:
             return 0
         # Without a bound, no number is certain to fit.
@@ -140,7 +140,7 @@ def _polynomial(cells: int, features: int, head: Head, degrees: int) -> Polynomi
 
 
 def _longest(head: Head) -> Head:
-    """Return the head with the longest numbers for its probabilities, which may be fitted again."""
+    """The head with the longest numbers for its probabilities, which may be fitted again."""
     numbers = {name: getattr(head, name) for name in ("prob_a", "prob_b", "density_marks")}
     longest = {name: np.full_like(value, LONGEST) for name, value in numbers.items() if value is not None}
     return replace(head, **longest)

@@ -127,7 +127,7 @@ def numbered_classes(labels: FloatArray, *, pairs: bool) -> tuple[Head, IntArray
 
 
 def row_weights(weights: Sequence[tuple[int, float]], labels: FloatArray) -> FloatArray | None:
-    """Return the weight of every row, ``(n,)``; None without weights. Several weights of a label multiply."""
+    """The weight of every row, ``(n,)``; None without weights. Several weights of a label multiply."""
     if not weights:
         return None
     found = np.ones(len(labels))
@@ -137,7 +137,7 @@ def row_weights(weights: Sequence[tuple[int, float]], labels: FloatArray) -> Flo
 
 
 def class_weights_of(which: NDArray[np.int64], weights: FloatArray | None) -> tuple[tuple[int, float], ...]:
-    """Return the weight of each class from weights of rows, ``(n,)``, that are equal within a class."""
+    """The weight of each class from weights of rows, ``(n,)``, that are equal within a class."""
     if weights is None:
         return ()
     present, first = np.unique(which, return_index=True)
@@ -145,7 +145,7 @@ def class_weights_of(which: NDArray[np.int64], weights: FloatArray | None) -> tu
 
 
 def absent_weights(weights: Sequence[tuple[int, float]], labels: ArrayLike) -> list[int]:
-    """Return the labels that have a class weight but no row, in the order of the weights."""
+    """The labels that have a class weight but no row, in the order of the weights."""
     present = set(np.trunc(np.asarray(labels, dtype=np.float64)).tolist())
     return list(dict.fromkeys(label for label, _ in weights if label not in present))
 

@@ -13,7 +13,7 @@ from svmfast.solvers.platt import laplace_scale
 
 
 def probabilities_after(exact: Head, made: Head) -> str:
-    """Return what happened to the probabilities: ``none`` (there were none), kept, refitted or dropped."""
+    """What happened to the probabilities: ``none`` (there were none), kept, refitted or dropped."""
     if not exact.has_probability:
         return "none"
     if not made.has_probability:
@@ -24,11 +24,7 @@ def probabilities_after(exact: Head, made: Head) -> str:
 
 
 def probability_error(head: Head, ours: FloatArray, theirs: FloatArray) -> dict[str, float]:
-    """Return by how much the probabilities change with the decision values if the parameters are kept.
-
-    `head` is that of both models. Return ``probability_mean`` and ``probability_max`` of |difference|, if
-    there are any.
-    """
+    """How much the probabilities of both models, by the same `head`, differ: mean and largest, if any."""
     if head.is_regression or not head.has_probability:
         return {}
     difference = np.abs(head.probabilities(ours) - head.probabilities(theirs))
@@ -46,7 +42,7 @@ def refit_probabilities(
     """Fit probA and probB (regression: sigma; one-class: density marks) to the compressed model.
 
     `compressed` still has the exact model's head. One-class models need rows, but no labels. `notes` receives
-    remarks for the user. Return the head, and ``none``, ``refitted`` or ``kept``.
+    remarks for the user. With the head comes ``none``, ``refitted`` or ``kept``.
     """
     head = exact.head
     if not head.has_probability:
@@ -76,7 +72,7 @@ def refit_probabilities(
 
 
 def _sigmoids(head: Head, decisions: FloatArray, labels: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Return A and B of Platt's sigmoid for each pair; None if a label is unknown or a class has no row."""
+    """A and B of Platt's sigmoid for each pair; None if a label is unknown or a class has no row."""
     assert head.labels is not None
     known = head.labels.astype(np.float64)
     if not np.isin(labels, known).all() or len(np.unique(labels)) < len(known):
@@ -91,7 +87,7 @@ def _sigmoids(head: Head, decisions: FloatArray, labels: FloatArray) -> tuple[Fl
 
 
 def fit_sigmoid(decisions: FloatArray, positive: np.ndarray) -> tuple[float, float]:
-    """Return A, B of P(positive | f) = 1 / (1 + exp(A f + B)) by regularized maximum likelihood.
+    """Fit A, B of P(positive | f) = 1 / (1 + exp(A f + B)) by regularized maximum likelihood.
 
     Platt's targets (n+ + 1) / (n+ + 2) and 1 / (n- + 2); Newton's method with a line search on the convex
     problem (Lin, Lin and Weng, A note on Platt's probabilistic outputs, Machine Learning 68, 2007).

@@ -45,7 +45,7 @@ class RowSample:
         self._held = len(rows)
 
     def result(self) -> tuple[Rows, FloatArray]:
-        """Return the sample and its labels."""
+        """The sample and its labels."""
         if not self._parts:
             return Rows.empty(), np.zeros(0)
         self._prune()

@@ -37,14 +37,14 @@ class HeadScore:
 
 
 def head_quality(head: Head, decisions: FloatArray, target: FloatArray) -> Quality:
-    """Return the figures of decision values ``(n, p)`` against labels or values ``(n,)``; n > 0."""
+    """Compare decision values ``(n, p)`` with labels or values ``(n,)``; n > 0."""
     score = HeadScore(head)
     score.add(decisions, target)
     return score.quality
 
 
 def value_quality(values: FloatArray, target: FloatArray) -> Quality:
-    """Return the figures of the values of all functions together; both ``(n, p)``, n > 0."""
+    """Compare the values of all functions together with their targets; both ``(n, p)``, n > 0."""
     score = Score()
     for column in range(target.shape[1]):  # all columns at once would take several times the memory
         score.add(values[:, column], target[:, column], regression=True)
@@ -75,11 +75,11 @@ class FoldScore(Figures):
 
     @classmethod
     def of(cls, predicted: FloatArray, labels: FloatArray, folds: int, *, regression: bool) -> FoldScore:
-        """Return the score of predictions, ``(n,)``, against `labels`."""
+        """Compare predictions with labels, both ``(n,)``."""
         return cls(len(labels), folds, quality(predicted, labels, regression=regression))
 
     def lines(self) -> list[str]:
-        """Return svm-train's last lines; with `by_class`, more lines follow."""
+        """svm-train's last lines; with `by_class`, one more follows."""
         found = self.quality
         if found.accuracy is not None:
             more = [self.classes()] if self.by_class else []
@@ -90,7 +90,7 @@ class FoldScore(Figures):
         ]
 
     def classes(self) -> str:
-        """Return the balanced accuracy and the recall of each class, in a line."""
+        """The balanced accuracy and the recall of each class, in a line."""
         known = [one for one in self.quality.classes if one.recall is not None]
         recalls = [
             f"{class_word(one.label, self.names)} {one.recall:.4g}% of {count(one.rows, 'row')}"

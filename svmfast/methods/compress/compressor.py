@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
 from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.common.refit_probabilities import refit_probabilities
-from svmfast.methods.compress.data_split import DataSplit, Part, gather, scale_of, target
+from svmfast.methods.compress.data_split import Part, gather, scale_of, target
 from svmfast.methods.compress.landmark_start import lars_bytes, start_bytes, start_vectors
 from svmfast.methods.compress.model_form import as_model, class_sizes, collapsed, rounded
 from svmfast.methods.compress.optimizer import Optimized, optimize
 from svmfast.methods.compress.options import CompressOptions
-from svmfast.methods.compress.reduced_set import ReducedSet, Target, allocate, solve_coefficients
+from svmfast.methods.compress.reduced_set import ReducedSet, allocate, solve_coefficients
 from svmfast.methods.compress.report import CompressReport, StartReport
 from svmfast.methods.compress.statement import Compared, caution
 from svmfast.models.expansion import KernelExpansion
@@ -50,19 +50,50 @@ class Solution:
     starts: tuple[StartReport, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
 class Compressor:
-    """Compresses a model to any size, on given rows. Made by :func:`prepare`."""
+    """Compresses a model to any size, on given rows.
 
-    model: KernelExpansion
-    options: CompressOptions
-    threads: int
-    split: DataSplit
-    fit: Target
-    choosing: Part
-    choose: Target
-    notes: tuple[str, ...]
-    labelled: tuple[Rows, FloatArray] | None
+    `data` are like those to predict; `labels`, if known, serve to refit the probabilities. UnsupportedError:
+    a precomputed kernel, or no support vectors.
+    """
+
+    def __init__(
+        self,
+        model: KernelExpansion,
+        data: Rows | None = None,
+        labels: FloatArray | None = None,
+        options: CompressOptions | None = None,
+        *,
+        threads: int = 1,
+        progress: Progress = silent,
+    ) -> None:
+        self.model, self.options, self.threads = model, options or CompressOptions(), threads
+        if model.kernel.kind == "precomputed":
+            raise UnsupportedError(
+                "a precomputed kernel is not a function of vectors", "compress needs a kernel of features"
+            )
+        if not len(model.sv) or not model.head.n_functions:
+            raise UnsupportedError("the model has no support vectors", "there is nothing to compress")
+        self._notes: list[str] = []
+        if data is not None and not len(data):
+            data = None
+        if data is None:
+            self._notes.append(
+                "without `data` the model is fitted and measured only on its support vectors, which lie "
+                "where it is hardest to approximate; rows of data give a closer model and a better estimate"
+            )
+        progress(0, None, "exact model on the rows")
+        self.split = split = gather(model, data, seed=self.options.seed, threads=threads)
+        if split.trained_on:
+            self._notes.append(
+                "the model was trained on rows of `data`, which contain its support vectors: "
+                "expect slightly larger differences on new rows than reported"
+            )
+        scale = scale_of(model, split.fit.exact)
+        self.fit = target(model, split, split.fit, scale, threads)
+        self.choosing = split.with_frequent(split.choose)
+        self.choose = target(model, split, self.choosing, scale, threads)
+        self._labelled = (data, labels) if data is not None and labels is not None else None
 
     @property
     def smallest(self) -> int:
@@ -72,7 +103,7 @@ class Compressor:
 
     def compress(self, count: int, *, progress: Progress = silent) -> tuple[KernelExpansion, CompressReport]:
         """Make a model of `count` support vectors (below the model's own number) and its report."""
-        notes = list(self.notes)
+        notes = list(self._notes)
         if count < self.smallest:
             raise NothingFitsError(
                 f"{count} support vectors are too few for {self.smallest} classes, which need one each"
@@ -84,7 +115,7 @@ class Compressor:
         compressed = as_model(self.model, self.split.columns, self._with_best_coefficients(reduced))
         progress(0, None, "error on held-out rows")
         head, probabilities = refit_probabilities(
-            self.model, compressed, self.labelled, threads=self.threads, notes=notes
+            self.model, compressed, self._labelled, threads=self.threads, notes=notes
         )
         compressed = replace(compressed, head=head)
         stating, choosing = (self._compared(compressed, p) for p in (self.split.state, self.split.choose))
@@ -268,46 +299,3 @@ class Compressor:
                 self.options.memory,
                 "raise `memory`, ask for fewer vectors, or use fewer rows of data (`rows`)",
             )
-
-
-def prepare(
-    model: KernelExpansion,
-    data: Rows | None = None,
-    labels: FloatArray | None = None,
-    options: CompressOptions | None = None,
-    *,
-    threads: int = 1,
-    progress: Progress = silent,
-) -> Compressor:
-    """Check the model (UnsupportedError: a precomputed kernel, no support vectors) and collect the rows.
-
-    `data` are like those to predict; `labels`, if known, serve to refit the probabilities.
-    """
-    options = options or CompressOptions()
-    if model.kernel.kind == "precomputed":
-        raise UnsupportedError(
-            "a precomputed kernel is not a function of vectors", "compress needs a kernel of features"
-        )
-    if not len(model.sv) or not model.head.n_functions:
-        raise UnsupportedError("the model has no support vectors", "there is nothing to compress")
-    notes = []
-    if data is not None and not len(data):
-        data = None
-    if data is None:
-        notes.append(
-            "without `data` the model is fitted and measured only on its support vectors, which lie where "
-            "it is hardest to approximate; rows of data give a closer model and a better estimate"
-        )
-    progress(0, None, "exact model on the rows")
-    split = gather(model, data, seed=options.seed, threads=threads)
-    if split.trained_on:
-        notes.append(
-            "the model was trained on rows of `data`, which contain its support vectors: "
-            "expect slightly larger differences on new rows than reported"
-        )
-    scale = scale_of(model, split.fit.exact)
-    fit = target(model, split, split.fit, scale, threads)
-    choosing = split.with_frequent(split.choose)
-    choose = target(model, split, choosing, scale, threads)
-    labelled = (data, labels) if data is not None and labels is not None else None
-    return Compressor(model, options, threads, split, fit, choosing, choose, tuple(notes), labelled)

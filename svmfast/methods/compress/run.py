@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.compress.compressor import PROBE_ITERATIONS, prepare
+from svmfast.methods.compress.compressor import PROBE_ITERATIONS, Compressor
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import Nothing
 from svmfast.methods.compress.search import LARGEST_SHARE, held_out_difference, refuted, search
@@ -26,7 +26,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
     """Compress `model`, on `data` if there are any."""
     source, data = inputs.model("model"), inputs["data"]
     exact = cast(KernelExpansion, source.model)
-    compressor = prepare(
+    compressor = Compressor(
         exact,
         None if data is None else data.rows,
         None if data is None else data.labels,

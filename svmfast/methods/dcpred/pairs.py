@@ -14,7 +14,7 @@ import numpy as np
 
 from svmfast.errors import NothingFitsError, OptionError
 from svmfast.methods.common.landmarks import linear_functions
-from svmfast.methods.compress.compressor import prepare
+from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import of_statement
@@ -58,7 +58,7 @@ def fit_pairs(
         how = CompressOptions(
             start="kmeans", iterations=options.iterations, seed=options.seed, memory=options.memory
         )
-        prepared = prepare(exact, rows, options=how, threads=setting.threads, progress=setting.progress)
+        prepared = Compressor(exact, rows, options=how, threads=setting.threads, progress=setting.progress)
         made, report = prepared.compress(options.landmarks, progress=setting.progress)
         held = of_statement(report.statement)
     assert made.nr_sv is not None
