@@ -118,23 +118,6 @@ def test_a_model_that_would_not_be_better_is_refused(
     assert not out.exists()
 
 
-@pytest.mark.parametrize("which", ["MODEL", "DATA"])
-def test_compress_never_overwrites_an_input(which: str, tmp_path: Path) -> None:
-    small, train = tmp_path / "a.model", tmp_path / "train"
-    small.write_bytes(model("breast_c_rbf").read_bytes())
-    train.write_bytes(data("breast.train").read_bytes())
-    output = small if which == "MODEL" else tmp_path / "again"
-    if which == "DATA":
-        output.hardlink_to(train)
-    before = output.read_bytes()
-    files = ("-o", output, "--data", data("breast.test"), "--data", train)
-    done = svmfast("compress", small, "--sv", "5", *files, timeout=300)
-    assert done.returncode == 2
-    which = {"MODEL": "MODEL", "DATA": "--data"}[which]
-    assert f"--output is {which} itself, '{output}'; it would be lost" in done.stderr.decode()
-    assert output.read_bytes() == before
-
-
 @pytest.mark.parametrize("start", ["kmeans", "auto"])
 def test_zero_iterations_leave_the_vectors_unchanged(start: str) -> None:
     settings = CompressOptions(start=start, iterations=0)

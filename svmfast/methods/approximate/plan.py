@@ -188,7 +188,7 @@ def chosen(plan: Plan, expander: Expander, samples: Divided, size_of: SizeOf, de
         raise NegativeAnswerError(_too_slow(plan, step, costs.exact))
     if best is None:
         raise NegativeAnswerError(_no_layout(plan, step, costs))
-    return _built(plan, expander, best, "cells" if len(best.cells) > 1 else name, size_of)
+    return _expanded(plan, expander, best, "cells" if len(best.cells) > 1 else name, size_of)
 
 
 class Search:
@@ -289,7 +289,7 @@ def _is_hopeless(size: int, found: Layout, open_before: float, *, low: bool) -> 
     return too_few or (size >= 20 and 100 - 100 * found.certified > STALLED * open_before)
 
 
-def _built(plan: Plan, expander: Expander, found: Layout, name: str, size_of: SizeOf) -> Plan:
+def _expanded(plan: Plan, expander: Expander, found: Layout, name: str, size_of: SizeOf) -> Plan:
     """Build the layout, with coefficients shortened more and more until the file is small enough."""
     options = plan.options
     centers, distances = [cell.center for cell in found.cells], _distances(found.cells)
