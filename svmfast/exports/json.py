@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from svmfast.exports.accuracy import Printed, Settings
-from svmfast.exports.computation import Computation, KernelSums, Polynomials
+from svmfast.exports.computation import Computation, Polynomials
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 
@@ -17,8 +18,9 @@ VERSION = 1
 
 
 def print_json(computation: Computation, settings: Settings) -> Printed:
-    """Return the document of docs/export.schema.json."""
-    scaling, route = computation.scaling, computation.route
+    """Write the document of docs/export.schema.json."""
+    scaling = computation.scaling
+    form = "polynomials" if isinstance(computation.values, Polynomials) else "kernel_sums"
     document = {
         "svmfast_export": VERSION,
         "origin": dict(settings.origin),
@@ -27,16 +29,11 @@ def print_json(computation: Computation, settings: Settings) -> Printed:
         "scaling": None
         if scaling is None
         else {
-            "offset": _list(scaling.offset),
-            "factor": _list(scaling.factor),
-            "clip": None if scaling.clip is None else list(scaling.clip),
-            "drops_others": scaling.drops_others,
+            name: _described(getattr(scaling, name)) for name in ("offset", "factor", "clip", "drops_others")
         },
         "variables": _list(computation.variables),
-        "route": None
-        if route is None
-        else {"children": _list(route.children), "centers": _list(route.centers)},
-        "values": _values(computation.values),
+        "route": _described(computation.route),
+        "values": {"form": form, **_described(computation.values)},
         "answer": _answer(computation.head, computation.class_names),
     }
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
@@ -44,7 +41,7 @@ def print_json(computation: Computation, settings: Settings) -> Printed:
 
 
 def own_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[FloatArray, int | None]:
-    """Return the values of the description itself, in double precision."""
+    """Compute the values of the description itself, in double precision."""
     from svmfast.exports.twin import values
 
     return values(computation, rows, dtype)[0], None
@@ -54,43 +51,15 @@ def _list(array: Any) -> Any:
     return None if array is None else np.asarray(array).tolist()
 
 
-def _values(values: KernelSums | Polynomials) -> dict[str, Any]:
-    if isinstance(values, Polynomials):
-        certificate = values.certificate
-        return {
-            "form": "polynomials",
-            "gamma": values.gamma,
-            "centered": values.centered,
-            "centers": _list(values.centers),
-            "orders": _list(values.orders),
-            "coefficients": _list(values.coefficients),
-            "rho": _list(values.rho),
-            "certificate": None
-            if certificate is None
-            else {"degrees": _list(certificate.degrees), "rest": _list(certificate.rest)},
-        }
-    pseudo = values.pseudo
-    return {
-        "form": "kernel_sums",
-        "kernel": values.kernel,
-        "gamma": _list(values.gamma),
-        "coef0": values.coef0,
-        "degree": values.degree,
-        "vectors": _list(values.vectors),
-        "sizes": _list(values.sizes),
-        "coefficients": _list(values.coef),
-        "class_sizes": _list(values.classes),
-        "rho": _list(values.rho),
-        "pseudo_landmarks": None
-        if pseudo is None
-        else {
-            "kind": pseudo.kind,
-            "sizes": _list(pseudo.sizes),
-            "coefficients": _list(pseudo.coef),
-            "pairs": _list(pseudo.pairs),
-            "distances": _list(pseudo.distances),
-        },
-    }
+#: The names of fields in the document, where they differ.
+_NAMES = {"coef": "coefficients", "classes": "class_sizes", "pseudo": "pseudo_landmarks"}
+
+
+def _described(part: Any) -> Any:
+    """A part of the description by the names of its fields, or the numbers of an array."""
+    if not is_dataclass(part):
+        return _list(part) if isinstance(part, np.ndarray) else part
+    return {_NAMES.get(one.name, one.name): _described(getattr(part, one.name)) for one in fields(part)}
 
 
 def _answer(head: Head, names: tuple[str, ...] | None) -> dict[str, Any]:

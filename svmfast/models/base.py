@@ -283,6 +283,19 @@ def head_fields(head: Head) -> tuple[dict[str, Scalar], dict[str, Array]]:
     return scalars, {name: a for name, a in arrays.items() if a is not None}
 
 
+def record_of(model: Model, **others: Any) -> Record:
+    """Collect what a model's schema lists: `others`, or its attributes of these names that are not None."""
+    scalars, arrays = head_fields(model.head)
+    schema = model.schema
+    for found, listed in ((scalars, schema.scalars), (arrays, schema.arrays)):
+        for one in listed:
+            value = others[one.name] if one.name in others else getattr(model, one.name, None)
+            if value is not None and one.name not in found:
+                found[one.name] = value
+    embedded = {name: others[name] for name in schema.embedded if others.get(name) is not None}
+    return Record(model.kind, dict(model.provenance), scalars, arrays, embedded)
+
+
 def head_of(record: Record) -> Head:
     """Make the head that a record stores; raise ModelContentError if its parts are inconsistent."""
     arrays = record.arrays

@@ -16,7 +16,7 @@ from svmfast.kernel_memory import ExpansionSizes, decision_bytes
 from svmfast.kernels import KERNELS, DecisionEngine, Kernel
 from svmfast.models.base import Attempt, Model
 from svmfast.models.head import Head
-from svmfast.models.sizes import check_sizes
+from svmfast.models.sizes import check_sizes, expect
 from svmfast.rows import FloatArray, Rows
 
 __all__ = ["KERNELS", "Kernel", "KernelExpansion", "Tier"]
@@ -50,21 +50,18 @@ class KernelExpansion(Cacheless, Model):
     kind: ClassVar[str] = "libsvm"
 
     def __post_init__(self) -> None:
-        if self.kernel.kind not in KERNELS:
-            raise ModelContentError(
-                "kernel_type", "not a LIBSVM kernel", " or ".join(KERNELS), self.kernel.kind
-            )
-        n, k, p = len(self.sv), self.head.n_classes, self.head.n_functions
-        if self.sv_coef.shape != (max(k - 1, 1), n):
-            raise ModelContentError("SV", f"sv_coef of shape {self.sv_coef.shape}", f"({max(k - 1, 1)}, {n})")
-        if self.rho.shape != (p,):
-            raise ModelContentError("rho", f"{self.rho.size} values", f"{p}, one for each decision function")
-        if self.head.is_classifier:
-            if self.nr_sv is None:
-                raise ModelContentError("nr_sv", "no sizes of the classes", f"{k} counts")
+        n, k, p, kind = len(self.sv), self.head.n_classes, self.head.n_functions, self.kernel.kind
+        expect("kernel_type", kind in KERNELS, "not a LIBSVM kernel", " or ".join(KERNELS), kind)
+        shape, wanted = self.sv_coef.shape, (max(k - 1, 1), n)
+        expect("SV", shape == wanted, f"sv_coef of shape {shape}", f"{wanted}")
+        expected = f"{p}, one for each decision function"
+        expect("rho", self.rho.shape == (p,), f"{self.rho.size} values", expected)
+        if not self.head.is_classifier:
+            expect("nr_sv", self.nr_sv is None, f"nr_sv in a {self.head.svm_type} model", "none")
+        elif self.nr_sv is None:
+            raise ModelContentError("nr_sv", "no sizes of the classes", f"{k} counts")
+        else:
             check_sizes("nr_sv", self.nr_sv, k, n, "classes")
-        elif self.nr_sv is not None:
-            raise ModelContentError("nr_sv", f"nr_sv in a {self.head.svm_type} model", "none")
 
     @property
     def summary(self) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError, OptionError, UnsupportedError
 from svmfast.libsvm_names import SVM_TYPES as SVM_TYPES
+from svmfast.models.sizes import expect
 from svmfast.probability import pairwise_probabilities, probabilities
 from svmfast.rows import FloatArray
 
@@ -36,32 +37,30 @@ class Head:
     one_vs_rest: bool = False
 
     def __post_init__(self) -> None:
-        if self.svm_type not in SVM_TYPES:
-            raise ModelContentError("svm_type", "unknown svm_type", " or ".join(SVM_TYPES), self.svm_type)
+        known = self.svm_type in SVM_TYPES
+        expect("svm_type", known, "unknown svm_type", " or ".join(SVM_TYPES), self.svm_type)
+        labels, marks = self.labels, self.density_marks
         if self.is_classifier:
-            if self.labels is None or len(self.labels) == 0:
+            if labels is None or not len(labels):
                 raise ModelContentError("label", "a classifier without labels", "one label for each class")
             # Not np.unique, which imports numpy.ma: that is a tenth of the start-up time of a prediction.
-            if len(set(self.labels.tolist())) != len(self.labels):
-                raise ModelContentError("label", "the same label twice", "labels that differ")
-        elif self.labels is not None:
-            raise ModelContentError("label", f"labels in a {self.svm_type} model", "none")
-        if self.one_vs_rest and (self.n_classes < 3 or self.prob_a is not None or self.prob_b is not None):
-            raise ModelContentError(
-                "decision",
-                "one decision value for each class in this model",
-                "this rule only with three or more classes and without probabilities",
-            )
+            holds = len(set(labels.tolist())) == len(labels)
+            expect("label", holds, "the same label twice", "labels that differ")
+        expect("label", self.is_classifier or labels is None, f"labels in a {self.svm_type} model", "none")
+        expect(
+            "decision",
+            not self.one_vs_rest or (self.n_classes > 2 and self.prob_a is None and self.prob_b is None),
+            "one decision value for each class in this model",
+            "this rule only with three or more classes and without probabilities",
+        )
         pairs = self.n_functions
         for name, values in (("probA", self.prob_a), ("probB", self.prob_b)):
-            if values is not None and values.shape != (pairs,):
-                raise ModelContentError(
-                    name, f"{values.size} values", f"{pairs}, one for each decision function"
-                )
-        if self.density_marks is not None and self.density_marks.shape != (DENSITY_MARKS,):
-            raise ModelContentError(
-                "prob_density_marks", f"{self.density_marks.size} values", f"exactly {DENSITY_MARKS}"
-            )
+            if values is not None:
+                expected = f"{pairs}, one for each decision function"
+                expect(name, values.shape == (pairs,), f"{values.size} values", expected)
+        if marks is not None:
+            what, expected = f"{marks.size} values", f"exactly {DENSITY_MARKS}"
+            expect("prob_density_marks", marks.shape == (DENSITY_MARKS,), what, expected)
 
     def __repr__(self) -> str:
         return f"<head: {self.summary}>"

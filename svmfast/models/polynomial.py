@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from svmfast import _core
 from svmfast.caches import Cacheless, cached
 from svmfast.certificate import REST, SPARE_ENTRIES, centered_squared_norms, error_bounds, inside_bound
 from svmfast.display import count
-from svmfast.errors import ModelContentError, NotFiniteError, UnsupportedError
+from svmfast.errors import NotFiniteError, UnsupportedError
 from svmfast.models.base import (
     HEAD_ARRAYS,
     HEAD_SCALARS,
@@ -28,13 +28,13 @@ from svmfast.models.base import (
     Record,
     ScalarField,
     Schema,
-    head_fields,
     head_of,
     part,
+    record_of,
 )
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.models.sizes import check_width
+from svmfast.models.sizes import check_width, expect
 from svmfast.rows import FloatArray, Rows
 
 MAX_ORDER = 32
@@ -105,26 +105,26 @@ class PolynomialModel(Cacheless, Model):
 
     def __post_init__(self) -> None:
         p, (cells, d) = self.head.n_functions, self.centers.shape
-        _expect("gamma", 0 <= self.gamma < math.inf, "not a width", "a number of at least 0")
-        _expect("about", self.about in ABOUT, f"'{self.about}'", " or ".join(ABOUT))
-        _expect("rho", self.rho.shape == (p,), f"{self.rho.size} values", f"{p}, one for each function")
+        expect("gamma", 0 <= self.gamma < math.inf, "not a width", "a number of at least 0")
+        expect("about", self.about in ABOUT, f"'{self.about}'", " or ".join(ABOUT))
+        expect("rho", self.rho.shape == (p,), f"{self.rho.size} values", f"{p}, one for each function")
         check_width("n_features", self.n_features)
         columns = self.features
         in_range = len(columns) == d and bool(((columns >= 0) & (columns < self.n_features)).all())
-        _expect(
+        expect(
             "features",
             in_range and bool((columns[1:] > columns[:-1]).all()),
             "not the columns of the centers' variables",
             f"{d} ascending indices from 1 to n_features",
         )
-        _expect("centres", cells >= 1, "no cell", "at least one")
-        _expect("orders", self.orders.shape == (cells, p), f"shape {self.orders.shape}", f"({cells}, {p})")
+        expect("centres", cells >= 1, "no cell", "at least one")
+        expect("orders", self.orders.shape == (cells, p), f"shape {self.orders.shape}", f"({cells}, {p})")
         in_range = not self.orders.size or (self.orders.min() >= 0 and self.orders.max() <= MAX_ORDER)
-        _expect("orders", bool(in_range), "an order out of range", f"orders from 0 to {MAX_ORDER}")
+        expect("orders", bool(in_range), "an order out of range", f"orders from 0 to {MAX_ORDER}")
         norms = self.sv_squared_norms
-        _expect("sv_squared_norms", norms.shape == (cells,), f"{norms.size} values", f"{cells}")
+        expect("sv_squared_norms", norms.shape == (cells,), f"{norms.size} values", f"{cells}")
         needed = sum(math.comb(d + int(order), int(order)) for order in self.orders.flat)
-        _expect(
+        expect(
             "coefficients",
             self.coefficients.shape == (needed,),
             f"{self.coefficients.size} values",
@@ -134,26 +134,26 @@ class PolynomialModel(Cacheless, Model):
         if self.embedded_exact is not None:
             self._check_embedded(self.embedded_exact)
         both = (self.bound_degrees is None) == (self.bound_rest is None)
-        _expect("bound_degrees", both, "half a certificate", "bound_degrees and bound_rest, or neither")
+        expect("bound_degrees", both, "half a certificate", "bound_degrees and bound_rest, or neither")
         if self.bound_degrees is not None and self.bound_rest is not None:
             shape, rest = self.bound_degrees.shape, self.bound_rest.shape
             holds = shape[:2] == (cells, p) and shape[2] >= 1
-            _expect("bound_degrees", holds, f"shape {shape}", f"({cells}, {p}, at least 1)")
-            _expect("bound_rest", rest == (cells, p, REST), f"shape {rest}", f"({cells}, {p}, {REST})")
+            expect("bound_degrees", holds, f"shape {shape}", f"({cells}, {p}, at least 1)")
+            expect("bound_rest", rest == (cells, p, REST), f"shape {rest}", f"({cells}, {p}, {REST})")
             # A negative number would make the bound smaller than what was proved.
             for name in ("bound_degrees", "bound_rest"):
                 numbers = getattr(self, name)
-                _expect(name, bool((numbers >= 0).all()), "a negative number", "numbers of at least 0")
+                expect(name, bool((numbers >= 0).all()), "a negative number", "numbers of at least 0")
 
     def _check_embedded(self, exact: KernelExpansion) -> None:
         """Check that `exact` can be the model that this one was made from."""
         own, other = self.head, exact.head
         same = own.svm_type == other.svm_type
-        _expect("exact", same, f"an embedded model of type {other.svm_type}", f"one of type {own.svm_type}")
+        expect("exact", same, f"an embedded model of type {other.svm_type}", f"one of type {own.svm_type}")
         # The labels determine the decision functions.
-        _expect("exact", own.same_functions(other), "an embedded model with other labels", "the same labels")
+        expect("exact", own.same_functions(other), "an embedded model with other labels", "the same labels")
         width = exact.n_features
-        _expect(
+        expect(
             "exact", width == self.n_features, f"an embedded model of {width} features", f"{self.n_features}"
         )
 
@@ -351,61 +351,27 @@ class PolynomialModel(Cacheless, Model):
         return replace(self, embedded_exact=exact)
 
     def to_record(self) -> Record:
-        scalars, arrays = head_fields(self.head)
-        return Record(
-            self.kind,
-            self.provenance,
-            {
-                **scalars,
-                "gamma": self.gamma,
-                "n_features": self.n_features,
-                "about": self.about,
-                "sv_squared_norm": self.sv_squared_norm,
-                **({} if self.has_validity_bound else {"validity_bound": UNKNOWN}),
-            },
-            {
-                **arrays,
-                "rho": self.rho,
-                # Files number features from 1, as LIBSVM does.
-                "features": self.features + 1,
-                "centres": self.centers,
-                "sv_squared_norms": self.sv_squared_norms,
-                "orders": self.orders,
-                "coefficients": self.coefficients,
-                **(
-                    {}
-                    if self.bound_degrees is None or self.bound_rest is None
-                    else {"bound_degrees": self.bound_degrees, "bound_rest": self.bound_rest}
-                ),
-            },
-            {} if self.embedded_exact is None else {"exact": self.embedded_exact},
+        return record_of(
+            self,
+            centres=self.centers,
+            features=self.features + 1,  # files number features from 1, as LIBSVM does
+            validity_bound=None if self.has_validity_bound else UNKNOWN,
+            exact=self.embedded_exact,
         )
 
     @classmethod
     def from_record(cls, record: Record) -> PolynomialModel:
-        scalars, arrays = record.scalars, record.arrays
-        bound = scalars.get("validity_bound")
-        _expect("validity_bound", bound in (None, UNKNOWN), f"'{bound}'", UNKNOWN)
+        given: dict[str, Any] = {**record.scalars, **record.arrays}
+        bound = given.pop("validity_bound", None)
+        expect("validity_bound", bound in (None, UNKNOWN), f"'{bound}'", UNKNOWN)
+        for one in (*HEAD_SCALARS, *HEAD_ARRAYS):
+            given.pop(one.name, None)
         return cls(
             head=head_of(record),
-            gamma=float(scalars["gamma"]),
-            n_features=int(scalars["n_features"]),
-            features=arrays["features"] - 1,
-            about=str(scalars["about"]),
-            centers=arrays["centres"],
-            orders=arrays["orders"],
-            coefficients=arrays["coefficients"],
-            rho=arrays["rho"],
-            sv_squared_norm=float(scalars["sv_squared_norm"]),
-            sv_squared_norms=arrays["sv_squared_norms"],
+            features=given.pop("features") - 1,
+            centers=given.pop("centres"),
             provenance=dict(record.provenance),
-            bound_degrees=arrays.get("bound_degrees"),
-            bound_rest=arrays.get("bound_rest"),
             embedded_exact=cast("KernelExpansion | None", record.embedded.get("exact")),
             has_validity_bound=bound is None,
+            **given,
         )
-
-
-def _expect(name: str, holds: bool, what: str, expected: str) -> None:
-    if not holds:
-        raise ModelContentError(name, what, expected)

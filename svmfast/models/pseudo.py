@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import ModelContentError
-from svmfast.models.sizes import check_sizes, total_of
+from svmfast.models.sizes import check_sizes, expect, total_of
+from svmfast.rows import FloatArray
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: The kinds of pseudo landmarks.
@@ -55,29 +54,24 @@ class PseudoLandmarks:
 
     def check(self, sizes: IntArray, functions: int) -> None:
         """Check that the arrays fit cells with `sizes` landmarks, ``(cells,)``."""
-        cells, q = len(sizes), self.coef.shape[1]
-        if self.kind not in PSEUDO_KINDS:
-            raise ModelContentError("pseudo_type", "unknown kind", " or ".join(PSEUDO_KINDS), self.kind)
-        if self.coef.shape[0] != functions:
-            raise ModelContentError(
-                "pseudo_coef", f"{self.coef.shape[0]} rows", f"{functions}, one for each decision function"
-            )
-        check_sizes("pseudo_sizes", self.sizes, cells, q, "cells")
+        rows, q = self.coef.shape
+        expect("pseudo_type", self.kind in PSEUDO_KINDS, "unknown kind", " or ".join(PSEUDO_KINDS), self.kind)
+        expected = f"{functions}, one for each decision function"
+        expect("pseudo_coef", rows == functions, f"{rows} rows", expected)
+        check_sizes("pseudo_sizes", self.sizes, len(sizes), q, "cells")
         if self.kind == "poly":
-            if self.pairs.shape != (q, 2) or len(self.distances):
-                raise ModelContentError("pseudo_pair", f"pairs of shape {self.pairs.shape}", f"({q}, 2)")
-            if (self.pairs < 0).any() or (self.pairs >= np.repeat(sizes, self.sizes)[:, None]).any():
-                raise ModelContentError(
-                    "pseudo_pair", "a landmark that its cell does not have", "numbers from 0 within the cell"
-                )
+            shape = self.pairs.shape
+            holds = shape == (q, 2) and not len(self.distances)
+            expect("pseudo_pair", holds, f"pairs of shape {shape}", f"({q}, 2)")
+            most = np.repeat(sizes, self.sizes)[:, None]
+            holds = bool(((self.pairs >= 0) & (self.pairs < most)).all())
+            what = "a landmark that its cell does not have"
+            expect("pseudo_pair", holds, what, "numbers from 0 within the cell")
             return
         n = total_of(self.sizes * sizes)  # no overflow: both count elements of the file, fewer than 2^31
-        if self.distances.shape != (n,) or len(self.pairs) or not (self.distances >= 0).all():
-            raise ModelContentError(
-                "pseudo_distance",
-                "not the distances of the pseudo landmarks from their cells' landmarks",
-                f"{n} numbers of 0 or more",
-            )
+        holds = self.distances.shape == (n,) and not len(self.pairs) and bool((self.distances >= 0).all())
+        what = "not the distances of the pseudo landmarks from their cells' landmarks"
+        expect("pseudo_distance", holds, what, f"{n} numbers of 0 or more")
 
     def multiply_adds(self, sizes: IntArray, active: IntArray) -> FloatArray:
         """Compute the multiply-adds of each cell's pseudo landmarks, ``(cells,)``.
@@ -100,10 +94,8 @@ class PseudoLandmarks:
         """Undo :meth:`stored`; raise ModelContentError if parts are missing or excess."""
         own, other = ("pseudo_pair", "pseudo_distance")[:: 1 if kind == "poly" else -1]
         for name in ("pseudo_sizes", "pseudo_coef", own):
-            if name not in arrays:
-                raise ModelContentError("pseudo_type", f"{kind} without {name}", "complete pseudo landmarks")
-        if other in arrays:
-            raise ModelContentError(other, f"a part that {kind} does not have", "none")
+            expect("pseudo_type", name in arrays, f"{kind} without {name}", "complete pseudo landmarks")
+        expect(other, other not in arrays, f"a part that {kind} does not have", "none")
         return cls(
             kind,
             arrays["pseudo_sizes"],

@@ -11,24 +11,22 @@ from numpy.typing import NDArray
 
 from svmfast.caches import Cacheless, cached
 from svmfast.display import count
-from svmfast.errors import ModelContentError
 from svmfast.kernel_memory import ExpansionSizes, cell_bytes, decision_bytes
 from svmfast.kernels import LAPLACIAN, CellEngine, DecisionEngine, Kernel
 from svmfast.models.base import (
     HEAD_ARRAYS,
     HEAD_SCALARS,
-    Array,
     ArrayField,
     Model,
     Record,
     ScalarField,
     Schema,
-    head_fields,
     head_of,
+    record_of,
 )
 from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks
-from svmfast.models.sizes import check_sizes, check_starts, check_tree, check_width
+from svmfast.models.sizes import check_sizes, check_starts, check_tree, check_width, expect
 from svmfast.routing import ROUTER_WIDTH, Router, flat_tree
 from svmfast.rows import FloatArray, Rows
 
@@ -104,40 +102,36 @@ class RoutedModel(Cacheless, Model):
 
     def __post_init__(self) -> None:
         check_tree("children", self.children)
-        if len(self.centers) != len(self.children) - 1:
-            expected = f"{len(self.children) - 1}, for each node but the root"
-            raise ModelContentError("centers", f"{len(self.centers)} centers", expected)
+        nodes, p = len(self.children) - 1, self.head.n_functions
+        holds = len(self.centers) == nodes
+        expect("centers", holds, f"{len(self.centers)} centers", f"{nodes}, for each node but the root")
         cells, m = int(np.count_nonzero(self.children == 0)), len(self.landmarks)
-        if self.kernel not in ROUTED_KERNELS:
-            raise ModelContentError("kernel_type", "unknown kernel", " or ".join(ROUTED_KERNELS), self.kernel)
-        if self.gamma.shape != (cells,) or not (self.gamma > 0).all():
-            raise ModelContentError(
-                "gamma", "not a positive width for each cell", f"{cells} positive numbers"
-            )
+        holds = self.kernel in ROUTED_KERNELS
+        expect("kernel_type", holds, "unknown kernel", " or ".join(ROUTED_KERNELS), self.kernel)
+        holds = self.gamma.shape == (cells,) and bool((self.gamma > 0).all())
+        expect("gamma", holds, "not a positive width for each cell", f"{cells} positive numbers")
         check_sizes("sizes", self.sizes, cells, m, "cells")
-        p = self.head.n_functions
-        if self.rho.shape != (cells, p):
-            raise ModelContentError("rho", f"rho of shape {self.rho.shape}", f"({cells}, {p})")
+        shape = self.rho.shape
+        expect("rho", shape == (cells, p), f"rho of shape {shape}", f"({cells}, {p})")
         width = p
         if self.nr_sv is not None:
-            k = self.head.n_classes
-            if not self.head.is_classifier or self.head.one_vs_rest:
-                raise ModelContentError("nr_sv", "class sizes in a model without pairs of classes", "none")
-            if self.nr_sv.shape != (cells, k) or ((self.nr_sv < 0) | (self.nr_sv > m)).any():
-                expected = f"({cells}, {k}) numbers from 0 to {m}"
-                raise ModelContentError("nr_sv", "not one count for each cell and class", expected)
-            if (self.nr_sv.sum(axis=1) != self.sizes).any():
-                raise ModelContentError("nr_sv", "counts that do not sum to the cells' sizes", "equal sums")
+            k, pairs = self.head.n_classes, self.head.is_classifier and not self.head.one_vs_rest
+            expect("nr_sv", pairs, "class sizes in a model without pairs of classes", "none")
+            expected = f"({cells}, {k}) numbers from 0 to {m}"
+            holds = self.nr_sv.shape == (cells, k) and not ((self.nr_sv < 0) | (self.nr_sv > m)).any()
+            expect("nr_sv", holds, "not one count for each cell and class", expected)
+            holds = bool((self.nr_sv.sum(axis=1) == self.sizes).all())
+            expect("nr_sv", holds, "counts that do not sum to the cells' sizes", "equal sums")
             width = k - 1
-        if self.coef.shape != (width, m):
-            raise ModelContentError("coef", f"coef of shape {self.coef.shape}", f"({width}, {m})")
+        shape = self.coef.shape
+        expect("coef", shape == (width, m), f"coef of shape {shape}", f"({width}, {m})")
         if self.pseudo is not None:
-            if self.kernel != "rbf" or self.nr_sv is not None:
-                raise ModelContentError(
-                    "pseudo_type",
-                    "pseudo landmarks in a model that cannot have them",
-                    "pseudo landmarks only with kernel rbf and without nr_sv",
-                )
+            expect(
+                "pseudo_type",
+                self.kernel == "rbf" and self.nr_sv is None,
+                "pseudo landmarks in a model that cannot have them",
+                "pseudo landmarks only with kernel rbf and without nr_sv",
+            )
             self.pseudo.check(self.sizes, p)
         self._check_range()
 
@@ -173,10 +167,8 @@ class RoutedModel(Cacheless, Model):
             largest = float(np.abs(self.coef).sum() + np.abs(self.rho).sum())
             if self.pseudo is not None:
                 largest += float(np.abs(self.pseudo.coef).sum())
-        if not np.isfinite(largest):
-            raise ModelContentError(
-                "coef", "coefficients whose sum overflows", "a finite sum of their absolute values"
-            )
+        expected = "a finite sum of their absolute values"
+        expect("coef", bool(np.isfinite(largest)), "coefficients whose sum overflows", expected)
 
     @property
     def summary(self) -> str:
@@ -315,31 +307,15 @@ class RoutedModel(Cacheless, Model):
         return engine
 
     def to_record(self) -> Record:
-        scalars, arrays = head_fields(self.head)
-        stored: dict[str, Array] = {
-            "children": self.children,
-            "centers": self.centers,
-            "gamma": self.gamma,
-            "sizes": self.sizes,
-            "rho": self.rho,
-            "coef": self.coef,
-            "landmark_start": self.landmarks.indptr,
-            "landmark_index": self.landmarks.indices,
-            "landmark_value": self.landmarks.values,
-        }
-        if self.nr_sv is not None:
-            stored["nr_sv"] = self.nr_sv
-        scalars |= {"kernel_type": self.kernel, "n_features": self.n_features}
-        if self.pseudo is not None:
-            scalars["pseudo_type"] = self.pseudo.kind
-            stored |= self.pseudo.stored()
-        if self.fits_labels:
-            scalars["fitted"] = LABELS
-        return Record(
-            self.kind,
-            dict(self.provenance),
-            scalars,
-            {**arrays, **stored},
+        pseudo = {} if self.pseudo is None else {"pseudo_type": self.pseudo.kind, **self.pseudo.stored()}
+        return record_of(
+            self,
+            kernel_type=self.kernel,
+            landmark_start=self.landmarks.indptr,
+            landmark_index=self.landmarks.indices,
+            landmark_value=self.landmarks.values,
+            fitted=LABELS if self.fits_labels else None,
+            **pseudo,
         )
 
     @classmethod
@@ -348,35 +324,26 @@ class RoutedModel(Cacheless, Model):
         check_width("n_features", d)
         start, index, value = (arrays[f"landmark_{name}"] for name in ("start", "index", "value"))
         check_starts("landmark_start", start, len(index), "landmarks")
-        if index.shape != value.shape:
-            raise ModelContentError("landmark_value", f"{len(value)} values", f"{len(index)}, one per index")
-        if len(index) and (index.min() < 0 or index.max() >= d):
-            raise ModelContentError("landmark_index", "a column out of range", f"columns from 0 to {d - 1}")
+        same = index.shape == value.shape
+        expect("landmark_value", same, f"{len(value)} values", f"{len(index)}, one per index")
+        inside = not len(index) or (index.min() >= 0 and index.max() < d)
+        expect("landmark_index", bool(inside), "a column out of range", f"columns from 0 to {d - 1}")
         rising = index[1:] > index[:-1]
         rising[start[(start > 0) & (start < len(index))] - 1] = True
-        if not rising.all():
-            raise ModelContentError(
-                "landmark_index", "columns that are not in ascending order", "ascending columns in a row"
-            )
-        if arrays["centers"].shape[1] > d:
-            raise ModelContentError("centers", f"{arrays['centers'].shape[1]} columns", f"at most {d}")
+        what = "columns that are not in ascending order"
+        expect("landmark_index", bool(rising.all()), what, "ascending columns in a row")
+        width = arrays["centers"].shape[1]
+        expect("centers", width <= d, f"{width} columns", f"at most {d}")
         fitted, pseudo_type = record.scalars.get("fitted"), record.scalars.get("pseudo_type")
-        if fitted not in (None, LABELS):
-            raise ModelContentError("fitted", "unknown targets", LABELS, str(fitted))
-        if pseudo_type is None:
-            for name in arrays:
-                if name.startswith("pseudo_"):
-                    raise ModelContentError(name, "pseudo landmarks without pseudo_type", "none")
+        expect("fitted", fitted in (None, LABELS), "unknown targets", LABELS, str(fitted))
+        for name in arrays:
+            holds = pseudo_type is not None or not name.startswith("pseudo_")
+            expect(name, holds, "pseudo landmarks without pseudo_type", "none")
         return cls(
             head=head_of(record),
             kernel=str(record.scalars["kernel_type"]),
-            gamma=arrays["gamma"],
-            children=arrays["children"],
-            centers=arrays["centers"],
             landmarks=Rows(start, index, value, d),
-            sizes=arrays["sizes"],
-            coef=arrays["coef"],
-            rho=arrays["rho"],
+            **{name: arrays[name] for name in ("gamma", "children", "centers", "sizes", "coef", "rho")},
             nr_sv=arrays.get("nr_sv"),
             provenance=record.provenance,
             pseudo=None if pseudo_type is None else PseudoLandmarks.from_stored(str(pseudo_type), arrays),

@@ -19,6 +19,7 @@ from svmfast.caches import Cacheless, cached
 from svmfast.display import count, fault_of_name, listed, shown
 from svmfast.errors import MemoryLimitError, ModelContentError, NotFiniteError
 from svmfast.models.base import Array, ArrayField, Scalar, ScalarField
+from svmfast.models.sizes import expect
 from svmfast.options import MEMORY
 from svmfast.rows import MAX_COLUMNS, FloatArray, Rows
 
@@ -44,7 +45,7 @@ class TargetRange:
 
     def __post_init__(self) -> None:
         numbers = (self.lower, self.upper, self.minimum, self.maximum)
-        _expect(
+        expect(
             "y_lower",
             all(map(math.isfinite, numbers)) and self.lower < self.upper,
             "not the limits of a scaled label",
@@ -77,11 +78,11 @@ class ColumnRanges:
         for name in ("minimum", "maximum"):
             object.__setattr__(self, name, _vector(name, getattr(self, name)))
         same = self.minimum.shape == self.maximum.shape
-        _expect("maximum", same, f"{self.maximum.size} values", f"{self.minimum.size}, as in minimum")
+        expect("maximum", same, f"{self.maximum.size} values", f"{self.minimum.size}, as in minimum")
         ascending = bool((self.minimum <= self.maximum).all())
-        _expect("maximum", ascending, "below the minimum", "no value below that of minimum")
+        expect("maximum", ascending, "below the minimum", "no value below that of minimum")
         limits = math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper
-        _expect("lower", limits, "not below upper", "finite limits, lower below upper")
+        expect("lower", limits, "not below upper", "finite limits, lower below upper")
 
     def as_affine(self) -> tuple[FloatArray, FloatArray]:
         """Compute offset and factor of the same map, both ``(d,)``; the factor of a dropped column is 0."""
@@ -150,23 +151,23 @@ class Scaling(Cacheless):
         if self.missing is not None:
             object.__setattr__(self, "missing", _vector("missing", self.missing))
         d = len(self.offset)
-        _expect("factor", len(self.factor) == d, f"{len(self.factor)} values", f"{d}, as in offset")
-        _expect("offset", d < MAX_COLUMNS, f"{d} columns", f"fewer than {MAX_COLUMNS}")
+        expect("factor", len(self.factor) == d, f"{len(self.factor)} values", f"{d}, as in offset")
+        expect("offset", d < MAX_COLUMNS, f"{d} columns", f"fewer than {MAX_COLUMNS}")
         if self.ranges is not None:
             n = len(self.ranges.minimum)
-            _expect("minimum", n == d, f"{n} values", f"{d}, one for each column")
+            expect("minimum", n == d, f"{n} values", f"{d}, one for each column")
         if self.clip is not None:
             low, high = map(float, self.clip)
             holds = math.isfinite(low) and math.isfinite(high) and low <= high
-            _expect("clip_lower", holds, "not the ends of an interval", "finite numbers, the lower one first")
+            expect("clip_lower", holds, "not the ends of an interval", "finite numbers, the lower one first")
             object.__setattr__(self, "clip", (low, high))
         if self.digits is not None:
             holds = 1 <= self.digits <= MAX_DIGITS
-            _expect("digits", holds, f"{self.digits}", f"a number from 1 to {MAX_DIGITS}")
+            expect("digits", holds, f"{self.digits}", f"a number from 1 to {MAX_DIGITS}")
         for name, expected in (("feature_names", d), ("class_names", None)):
             self._check_names(name, expected)
         words = not self.boolean_classes or set(self.class_names or ()) <= {"False", "True"}
-        _expect("boolean_classes", words, "other names of classes", "False and True")
+        expect("boolean_classes", words, "other names of classes", "False and True")
 
     def _check_names(self, name: str, expected: int | None) -> None:
         names = getattr(self, name)
@@ -178,9 +179,9 @@ class Scaling(Cacheless):
             fault = fault_of_name(one)
             if fault is not None:
                 raise ModelContentError(name, fault, "printable text", one)
-        _expect(name, len(set(names)) == len(names), "the same name twice", "distinct names")
+        expect(name, len(set(names)) == len(names), "the same name twice", "distinct names")
         if expected is not None:
-            _expect(name, len(names) == expected, f"{len(names)} names", f"{expected}, one for each column")
+            expect(name, len(names) == expected, f"{len(names)} names", f"{expected}, one for each column")
 
     @classmethod
     def from_ranges(
@@ -435,11 +436,11 @@ class Scaling(Cacheless):
             _all_or_none(arrays, names) for names in (("minimum", "maximum"), ("offset", "factor"))
         )
         both = "minimum and maximum, or offset and factor"
-        _expect("minimum", not (ranged and affine), "offset and factor too", f"one map: {both}")
-        _expect("factor", ranged or affine, "no map", both)
+        expect("minimum", not (ranged and affine), "offset and factor too", f"one map: {both}")
+        expect("factor", ranged or affine, "no map", both)
         limits = _all_or_none(scalars, ("lower", "upper"))
-        _expect("minimum", limits or not ranged, "without its limits", "lower and upper")
-        _expect("lower", ranged or not limits, "limits without ranges", "minimum and maximum")
+        expect("minimum", limits or not ranged, "without its limits", "lower and upper")
+        expect("lower", ranged or not limits, "limits without ranges", "minimum and maximum")
         clip = None
         if _all_or_none(scalars, ("clip_lower", "clip_upper")):
             clip = float(scalars["clip_lower"]), float(scalars["clip_upper"])
@@ -448,7 +449,7 @@ class Scaling(Cacheless):
             target = TargetRange(*(float(scalars[f"y_{field.name}"]) for field in fields(TargetRange)))
         digits = int(scalars["digits"]) if "digits" in scalars else None
         column = _names("label_column", scalars.get("label_column"))
-        _expect("label_column", column is None or len(column) == 1, "not one name", "one name")
+        expect("label_column", column is None or len(column) == 1, "not one name", "one name")
         ranges = None
         if ranged:
             ends = float(scalars["lower"]), float(scalars["upper"])
@@ -509,16 +510,11 @@ SCALING_ARRAYS = (
 )
 
 
-def _expect(name: str, holds: bool, what: str, expected: str) -> None:
-    if not holds:
-        raise ModelContentError(name, what, expected)
-
-
 def _vector(name: str, given: NDArray[Any]) -> FloatArray:
     """Copy finite numbers, read-only."""
     values = np.array(given, dtype=np.float64)
-    _expect(name, values.ndim == 1, f"an array of {values.ndim} dimensions", "one")
-    _expect(name, bool(np.isfinite(values).all()), "nan or inf among the numbers", "finite numbers")
+    expect(name, values.ndim == 1, f"an array of {values.ndim} dimensions", "one")
+    expect(name, bool(np.isfinite(values).all()), "nan or inf among the numbers", "finite numbers")
     values.setflags(write=False)
     return values
 

@@ -16,6 +16,12 @@ from svmfast.rows import MAX_COLUMNS
 IntArray = NDArray[np.int64]
 
 
+def expect(field: str, holds: bool, what: str, expected: str, token: str | None = None) -> None:
+    """Raise ModelContentError unless a condition on a part of a model holds."""
+    if not holds:
+        raise ModelContentError(field, what, expected, token)
+
+
 def total_of(counts: NDArray[Any]) -> int:
     """Sum integers to a Python int, without overflow."""
     if not counts.size:
@@ -32,23 +38,19 @@ def check_sizes(name: str, sizes: IntArray, count: int, total: int, of: str) -> 
     `name` is the name of the sizes in the file, `of` says what the parts are.
     """
     what, expected = f"not the sizes of the {of}", f"{count} numbers from 0 that sum to {total}"
-    if sizes.shape != (count,):
-        raise ModelContentError(name, what, expected)
+    expect(name, sizes.shape == (count,), what, expected)
     outside = sizes[(sizes < 0) | (sizes > total)]
-    if len(outside):
-        raise ModelContentError(name, what, expected, str(outside[0]))
-    if total_of(sizes) != total:
-        raise ModelContentError(name, what, expected)
+    expect(name, not len(outside), what, expected, str(next(iter(outside), "")))
+    expect(name, total_of(sizes) == total, what, expected)
 
 
 def check_starts(name: str, starts: IntArray, total: int, of: str) -> None:
     """Check that the starts of consecutive parts, and the end of the last one, ascend from 0 to `total`."""
     what, expected = f"not the starts of the {of}", f"ascending numbers from 0 to {total}"
     outside = starts[(starts < 0) | (starts > total)]
-    if len(outside):
-        raise ModelContentError(name, what, expected, str(outside[0]))
-    if not len(starts) or starts[0] != 0 or starts[-1] != total or (starts[1:] < starts[:-1]).any():
-        raise ModelContentError(name, what, expected)
+    expect(name, not len(outside), what, expected, str(next(iter(outside), "")))
+    ends = len(starts) > 0 and starts[0] == 0 and starts[-1] == total
+    expect(name, ends and bool((starts[1:] >= starts[:-1]).all()), what, expected)
 
 
 def check_tree(name: str, children: IntArray) -> None:
@@ -56,17 +58,13 @@ def check_tree(name: str, children: IntArray) -> None:
     n = len(children)
     what, expected = "not the counts of a tree", "counts of children, breadth first"
     outside = children[(children < 0) | (children >= max(n, 1))]
-    if len(outside):
-        raise ModelContentError(name, what, expected, str(outside[0]))
-    if n == 0 or total_of(children) != n - 1:
-        raise ModelContentError(name, what, expected)
+    expect(name, not len(outside), what, expected, str(next(iter(outside), "")))
+    expect(name, n > 0 and total_of(children) == n - 1, what, expected)
     # A node must already have been counted as a child when it is reached. The sum is known to be small.
     known = 1 + np.concatenate([[0], np.cumsum(children)])
-    if (known[:-1] <= np.arange(n)).any():
-        raise ModelContentError(name, what, expected)
+    expect(name, not (known[:-1] <= np.arange(n)).any(), what, expected)
 
 
 def check_width(name: str, width: int) -> None:
-    """Raise ModelContentError unless `width` can be a number of columns."""
-    if not 0 <= width <= MAX_COLUMNS:
-        raise ModelContentError(name, "out of range", f"0 to {MAX_COLUMNS}", str(width))
+    """Check that `width` can be a number of columns."""
+    expect(name, 0 <= width <= MAX_COLUMNS, "out of range", f"0 to {MAX_COLUMNS}", str(width))
