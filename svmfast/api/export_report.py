@@ -131,13 +131,7 @@ class Export:
 
 
 def language_for(path: str | os.PathLike[str], to: str | None) -> str:
-    """The language to write to a file: `to`, else that of its extension, else C.
-
-    Raises
-    ------
-    OptionError
-        The extension is that of another language than `to`.
-    """
+    """The language to write to a file: `to`, else that of its extension, else C."""
     from svmfast.formats.packing import ENDINGS
 
     name, ending = os.path.splitext(os.fspath(path))

@@ -13,10 +13,8 @@ import stat
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.given import rows_of
 from svmfast.display import count, listed, shell_line
 from svmfast.errors import (
     ArrayWidthError,
@@ -27,7 +25,7 @@ from svmfast.errors import (
     TableError,
 )
 from svmfast.options import Reading
-from svmfast.rows import Rows, as_rows
+from svmfast.rows import Rows
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -161,10 +159,6 @@ class Fit:
     heard: Any
     order: ColumnOrder = field(default_factory=ColumnOrder)
 
-    def rows_of(self, data: Any, form: Callable[[Any], Rows] = as_rows, name: str = IN_MEMORY) -> Rows:
-        """Data that are in memory as Rows, after a look at their columns or their width."""
-        return rows_of(data, form, self.reading, partial(self.columns, name, in_memory=True), self.array)
-
     def columns(self, name: str, columns: Sequence[str] | None, *, in_memory: bool = False) -> None:
         """Compare the feature columns of a table, None for LIBSVM's text, with those of the first one."""
         self.order.check(name, columns, self.reading, self.heard.note, self.model, in_memory=in_memory)
@@ -174,10 +168,6 @@ class Fit:
 
         A row of a table has a value for every feature. A row with fewer values than the model has features
         does not come from the model's problem: perhaps a label was read as a feature, or the reverse.
-
-        Raises
-        ------
-        DataFormatError, TableError
         """
         model, reading = self.model, self.reading
         if model is None or reading.scale is not None:

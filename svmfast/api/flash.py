@@ -89,13 +89,6 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, listene
 
     Each method is fitted on three quarters of `data`. On the other rows the labels of each result, in the
     exported arithmetic, are compared with the exact ones, and the result with the fewest differences wins.
-
-    Raises
-    ------
-    OptionError
-        There are no `data` to fit a smaller model on.
-    NegativeAnswerError
-        No model is small enough.
     """
     if limit.holds(model):
         return Fitting(model, "")

@@ -208,13 +208,7 @@ def filled(dense: FloatArray, reading: Reading) -> FloatArray:
 def checked_labels(
     rows: Rows, labels: ArrayLike, class_names: Mapping[float, str] | None = None
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Labels as float64; names of classes become the labels that `class_names` names.
-
-    Raises
-    ------
-    OptionError
-        There is not one label per row, or one is neither a number nor a name of a class.
-    """
+    """Labels as float64; names of classes become the labels that `class_names` names."""
     given = as_array(labels, "`labels`")
     if class_names is not None and given.dtype.kind in "OUST":
         given = _named(given, class_names)

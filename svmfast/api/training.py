@@ -60,13 +60,7 @@ class TrainingNames:
             self._columns = tuple(columns)
 
     def labels(self, given: ArrayLike) -> FloatArray:
-        """The labels of the training rows, in memory, as numbers: provisional ones of names.
-
-        Raises
-        ------
-        OptionError
-            Some are numbers and others are not, or some are neither numbers nor strings.
-        """
+        """The labels of the training rows, in memory, as numbers: provisional ones of names."""
         assert self.classes is not None
         values = as_array(given, "`labels`")
         if values.dtype.kind not in "OUST" or values.ndim != 1:

@@ -38,10 +38,6 @@ def settle(options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, str
     An output that is not given is named after an input. Standard input is read at most once, standard output
     gets at most one result, and no output is the same file as an input or another output, by whatever path or
     link. A path that cannot be written is refused before the work begins.
-
-    Raises
-    ------
-    OptionError, WriteError
     """
     inputs: list[_Named] = []
     outputs: list[tuple[_Named, OutputFile]] = []

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 class ProgressBar:
     """A :data:`svmfast.progress.Progress` callback: bars on a terminal, else nothing.
 
-    Parameters
-    ----------
-    bars : rich.progress.Progress, optional
-    single : bool
-        Show only one bar, for the latest `what`.
+    With `single` there is only one bar, for the latest `what`.
     """
 
     def __init__(self, bars: Bars | None = None, *, single: bool = False) -> None:
@@ -71,11 +67,7 @@ _FIRST, _BETWEEN = 2.0, 10.0
 class PlainProgress(ProgressBar):
     """Lines on stderr, for logs: the first two seconds into a step, then one every ten seconds.
 
-    Parameters
-    ----------
-    clock : callable
-    single : bool
-        All steps are parts of one, which tells the remaining time in its `what`.
+    With `single` all steps are parts of one, which tells the remaining time in its `what`.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, single: bool = False) -> None:

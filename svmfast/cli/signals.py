@@ -35,12 +35,7 @@ def ending_softly(remark: Callable[[], None]) -> Iterator[Callable[[], bool]]:
     """Yield a function that returns whether a signal has arrived.
 
     The work must call it regularly and stop by itself; a second signal ends the program at once. The exit
-    status is that of the first signal.
-
-    Parameters
-    ----------
-    remark : callable
-        Called if the work ended because of a signal.
+    status is that of the first signal. `remark` is called if the work ended because of a signal.
     """
     asked: list[int] = []
 

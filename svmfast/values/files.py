@@ -71,20 +71,10 @@ class ModelFile(InputFile):
 
 
 class OutputFile(File):
-    """A file that is written.
+    """A file that is written, or a `folder` of many; in a `shared` one other files are kept.
 
-    Parameters
-    ----------
-    after, named : str and callable, optional
-        The option from which the default name is derived, and the function that derives it.
-    unless : callable, optional
-        Of all values; if it is true, there is no default name.
-    folder : bool
-        The output is a folder of many files.
-    shared : bool
-        Other files in that folder are kept, so an input may be one of them.
-    packed : bool
-        The file is compressed if its name ends in .gz, .bz2, .xz or .zst.
+    `named` derives the default name from the value of the option `after`, unless the function `unless` of all
+    values is true. The file is `packed`, compressed, if its name ends in .gz, .bz2, .xz or .zst.
     """
 
     def __init__(

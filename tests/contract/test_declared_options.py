@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 import pytest
 
 import svmfast as package
+from svmfast.api.functions import takes
+from svmfast.cli.command import click_command
 from svmfast.cli.main import program
 from svmfast.commands import bound_check, compare, export, frontier, import_, predict, scale
 from svmfast.errors import OptionError
-from svmfast.options import MemoryOfModels, options_of
+from svmfast.options import MemoryOfModels, made, option, options_of
+from svmfast.values import Real
 
 VERBS = [
     (package.predict, predict.AnswerOptions, "predict"),
@@ -44,6 +48,31 @@ def test_a_function_and_its_command_have_the_declared_options(
         assert set(params[one.name].opts + params[one.name].secondary_opts) == {
             flag for flags in one.flags for flag in flags.split("/")
         }
+
+
+def test_an_option_is_added_in_one_place() -> None:
+    """A field of an options class: flag, help and keyword with its default and check follow from it."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class More(predict.PredictionOptions):
+        doubt: float | None = option(None, Real(0), "Doubt every answer this much.", "-d")
+
+    verb = replace(predict.COMMAND, name="doubt", takes=(predict.Files, More))
+    command = click_command(verb)
+    text = command.get_help(click.Context(command))
+    assert "-d, --doubt NUMBER" in text
+    assert "Doubt every answer this much." in text
+
+    def function(**options: Any) -> More:
+        return made(More, options)
+
+    function.__doc__ = "Predict.\n\n    {options}\n"
+    function = takes(More)(function)
+    assert inspect.signature(function).parameters["doubt"].default is None
+    assert "Doubt every answer this much." in str(function.__doc__)
+    assert function(doubt=1).doubt == 1
+    with pytest.raises(OptionError, match="`doubt` is -1; expected a finite decimal number of at least 0"):
+        function(doubt=-1)
 
 
 @pytest.mark.parametrize(("function", "options", "verb"), VERBS)
