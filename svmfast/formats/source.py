@@ -28,7 +28,6 @@ SourceLike = Any
 KILOBYTE = 1024
 _PACKED_BYTES = 1 << 17  # compressed bytes passed to a decompressor at a time
 _LINE_BYTES = 1 << 16  # read at a time in search of a line end
-_PIPE_BYTES = 1 << 20  # a larger pipe buffer allows fewer, larger reads
 _FIRST_BUFFER = 1 << 16
 #: Limits on a compressed model: decompressed bytes, and their ratio to the compressed size, which no model
 #: text exceeds.
@@ -58,13 +57,6 @@ def _reader_of(file: Any, name: str) -> Callable[[memoryview], int | None]:
         return len(data)
 
     return read_and_copy
-
-
-def _widen_pipe(descriptor: int) -> None:
-    with contextlib.suppress(ImportError, AttributeError, OSError):
-        import fcntl
-
-        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 class Closing:
@@ -111,8 +103,6 @@ class Source(Closing):
                 self._never_waits, self.size = True, status.st_size
             else:
                 self._descriptor = descriptor
-                if stat.S_ISFIFO(status.st_mode):
-                    _widen_pipe(descriptor)
 
     def _read_stored(self, view: memoryview) -> int:
         """Read available stored bytes, at least one; return their number, 0 at the end."""
