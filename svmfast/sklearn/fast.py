@@ -152,10 +152,8 @@ class FastSVR(_Fast, ModelRegressor):
 
     Attributes
     ----------
-    model_ : Model
-    report_ : ConversionReport
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    model_, report_, n_features_in_, feature_names_in_
+        As in :class:`FastSVC`.
 
     Examples
     --------

@@ -128,20 +128,14 @@ class MekaSVC(_Meka, ModelClassifier):
         Blocks of the kernel.
     rank : int, default=None
         Rank of each block.
-    class_weight : dict or "balanced", default=None
-        `C` of a class is `C` times its weight; "balanced": n_samples / (n_classes * rows of the class).
-    n_jobs : int, default=None
-        Threads. None: the cores this process may use, at most OMP_NUM_THREADS.
-    random_state : int, RandomState instance or None, default=0
+    class_weight, n_jobs, random_state
+        As in :class:`BudgetSVC`.
 
     Attributes
     ----------
     model_ : RoutedModel
-    report_ : object
-        Figures of the training.
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    report_, classes_, n_features_in_, feature_names_in_
+        As in :class:`BudgetSVC`.
     """
 
     _task = "svc"
@@ -164,10 +158,8 @@ class MekaRidge(_Meka, ModelRegressor):
     Attributes
     ----------
     model_ : RoutedModel
-    report_ : object
-        Figures of the training.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    report_, n_features_in_, feature_names_in_
+        As in :class:`BudgetSVC`.
     """
 
     _task = "ridge"
@@ -201,20 +193,14 @@ class DCPredSVC(_DCPred, ModelClassifier):
         Landmarks of each leaf; None: 32.
     iterations : int, default=None
         Gradient steps that move the landmarks; None: 150.
-    class_weight : dict or "balanced", default=None
-        `C` of a class is `C` times its weight; "balanced": n_samples / (n_classes * rows of the class).
-    n_jobs : int, default=None
-        Threads. None: the cores this process may use, at most OMP_NUM_THREADS.
-    random_state : int, RandomState instance or None, default=0
+    class_weight, n_jobs, random_state
+        As in :class:`BudgetSVC`.
 
     Attributes
     ----------
     model_ : RoutedModel
-    report_ : object
-        Figures of the training.
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    report_, classes_, n_features_in_, feature_names_in_
+        As in :class:`BudgetSVC`.
     """
 
     _task = "svc"
@@ -237,10 +223,8 @@ class DCPredRidge(_DCPred, ModelRegressor):
     Attributes
     ----------
     model_ : RoutedModel
-    report_ : object
-        Figures of the training.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    report_, n_features_in_, feature_names_in_
+        As in :class:`BudgetSVC`.
     """
 
     _task = "ridge"
