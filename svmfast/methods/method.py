@@ -146,7 +146,7 @@ class StateFile(Protocol):
         """Its name."""
 
     def read(self) -> tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]] | None:
-        """Return the state; None if there is no file yet."""
+        """The state; None if there is no file yet."""
 
     def write(self, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Replace the whole state."""
@@ -325,20 +325,20 @@ class Method(Command):
         return [*words, *command_words(self.options, options), *reading, "-o", output]
 
     def makes_no_model(self, options: Mapping[str, Any]) -> bool:
-        """Return whether a run with these options makes no model unless an output is named."""
+        """Whether a run with these options makes no model unless an output is named."""
         return self.only_scores(options) or any(_holds(word, options) for word in self.scores_alone)
 
     def only_scores(self, options: Mapping[str, Any]) -> bool:
-        """Return whether a run with these options only scores and never makes a model."""
+        """Whether a run with these options only scores and never makes a model."""
         return self.scores_instead is not None and _holds(self.scores_instead, options)
 
     def runner(self) -> Callable[[Inputs, Any, Setting], Outcome]:
-        """Return the function that runs the method."""
+        """The function that runs the method."""
         found: Callable[[Inputs, Any, Setting], Outcome] = imported(self.run)
         return found
 
     def grid(self, given: Grid) -> tuple[Sequence[Candidate], Sequence[NotTried]]:
-        """Return the candidates of this method for ``frontier``."""
+        """The candidates of this method for ``frontier``."""
         if self.candidates is None:
             return (), ()
         found: tuple[Sequence[Candidate], Sequence[NotTried]] = imported(self.candidates)(given)
@@ -351,12 +351,12 @@ class Method(Command):
 
 
 def _holds(word: str, options: Mapping[str, Any]) -> bool:
-    """Return whether an option is set (``name``), or has a certain value (``name=value``)."""
+    """Whether an option is set (``name``), or has a certain value (``name=value``)."""
     name, equals, value = word.partition("=")
     return str(options.get(name)) == value if equals else bool(options.get(name))
 
 
 def imported(place: str) -> Any:
-    """Return the object that ``module:name`` names."""
+    """The object that ``module:name`` names."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -6,12 +6,12 @@ from svmfast import _core
 
 
 def instruction_set() -> str:
-    """Return the variant of the core that runs on this machine: ``baseline``, ``avx2`` or ``avx512``."""
+    """The variant of the core that runs on this machine: ``baseline``, ``avx2`` or ``avx512``."""
     return _core.isa()
 
 
 def arithmetic() -> str:
-    """Return the instruction sets of the core and of BLAS, for example ``avx512, BLAS SkylakeX``.
+    """The instruction sets of the core and of BLAS, for example ``avx512, BLAS SkylakeX``.
 
     With other instruction sets, sums are taken in another order and libraries use other code for exp and log.
     So the last digits of a trained model depend on them.
@@ -25,6 +25,6 @@ def arithmetic() -> str:
 
 
 def provenance(method: str, parameters: str, seed: int, source: str | None = None) -> dict[str, str]:
-    """Return the origin of a model with such digits; `source` is the hash of the model it was made from."""
+    """The origin of a model with such digits; `source` is the hash of the model it was made from."""
     origin = {"method": method, "parameters": parameters, "seed": str(seed), "arithmetic": arithmetic()}
     return origin if source is None else {"source": source, **origin}

@@ -35,5 +35,5 @@ class ColumnExtremes:
         self.values += rows.nnz
 
     def result(self) -> tuple[FloatArray, FloatArray]:
-        """Return the smallest and the largest value of each column, both ``(width,)``."""
+        """The smallest and the largest value of each column, both ``(width,)``."""
         return self._native.result()

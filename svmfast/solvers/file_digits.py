@@ -7,7 +7,7 @@ from svmfast.rows import FloatArray
 
 
 def eight_digits(values: FloatArray) -> FloatArray:
-    """Return values rounded as ``svm-train`` writes them (``%.8g``), in the same shape.
+    """Values rounded as ``svm-train`` writes them (``%.8g``), in the same shape.
 
     Training uses it, so that a model in memory is the same as the one in its file.
     """

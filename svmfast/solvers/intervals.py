@@ -24,31 +24,31 @@ LEAST_FOR_MEANS, LARGEST_SHARE = 500, 0.1
 
 
 def clopper_pearson(successes: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the two-sided confidence interval of the proportion, from `successes` in `n` trials."""
+    """The two-sided confidence interval of the proportion, from `successes` in `n` trials."""
     tail = (1 - confidence) / 2
     low = 1 - upper_limit(n - successes, n, 1 - tail)
     return low, upper_limit(successes, n, 1 - tail)
 
 
 def upper_limit(successes: float, n: float, confidence: float = CONFIDENCE) -> float:
-    """Return the one-sided upper confidence limit of the proportion, from `successes` in `n` trials."""
+    """The one-sided upper confidence limit of the proportion, from `successes` in `n` trials."""
     from scipy.special import betaincinv
 
     return float(betaincinv(successes + 1, n - successes, confidence)) if successes < n else 1.0
 
 
 def largest_count(n: int, share: float, confidence: float = CONFIDENCE) -> int:
-    """Return the largest count in n trials whose :func:`upper_limit` is at most `share`; -1 if none is."""
+    """The largest count in n trials whose :func:`upper_limit` is at most `share`; -1 if none is."""
     return largest(lambda count: upper_limit(count, n, confidence) <= share, -1, n)
 
 
 def trials_needed(share: float, confidence: float = CONFIDENCE) -> int:
-    """Return the number of trials without success that shows that the proportion is at most `share`."""
+    """The number of trials without success that shows that the proportion is at most `share`."""
     return math.ceil(math.log1p(-confidence) / math.log1p(-share))
 
 
 def poisson_limits(count: int, tail: float) -> tuple[float, float]:
-    """Return lower and upper confidence limits of a Poisson mean; each errs with probability `tail`."""
+    """Lower and upper confidence limits of a Poisson mean; each errs with probability `tail`."""
     from scipy.special import gammaincinv
 
     low = float(gammaincinv(count, tail)) if count else 0.0
@@ -56,7 +56,7 @@ def poisson_limits(count: int, tail: float) -> tuple[float, float]:
 
 
 def paired_difference(worse: int, better: int, n: int) -> tuple[float, float, float]:
-    """Return the difference of two proportions of the same n trials, and its interval at 95 %.
+    """The difference of two proportions of the same n trials, and its interval at 95 %.
 
     Bonett and Price, "Adjusted Wald confidence interval for a difference of binomial proportions based on
     paired data", Journal of Educational and Behavioral Statistics 37 (2012). `worse` trials have only the
@@ -70,7 +70,7 @@ def paired_difference(worse: int, better: int, n: int) -> tuple[float, float, fl
 def weighted_sum(
     terms: Iterable[tuple[float, tuple[float, float, float]]],
 ) -> tuple[float, float, float]:
-    """Return a sum of independent estimates with positive weights, and the ends of its interval.
+    """A sum of independent estimates with positive weights, and the ends of its interval.
 
     The squared distances from each estimate to the ends of its own interval are added (Zou, Huang and Zhang,
     Computational Statistics and Data Analysis 53, 2009). A term is (weight, (estimate, low, high)).
@@ -84,7 +84,7 @@ def weighted_sum(
 
 
 def mean_ratio(above: FloatArray, below: FloatArray) -> tuple[float, float, float]:
-    """Return the ratio of the means of two kinds of values >= 0 of n rows, and its interval at 95 %.
+    """The ratio of the means of two kinds of values >= 0 of n rows, and its interval at 95 %.
 
     The delta method for the ratio's logarithm. It presumes that the rows show the variance. Where one of them
     makes up a tenth of the estimated variance, or where there are too few rows for such a row to be among

@@ -17,7 +17,7 @@ _GRADIENT = 1e-5
 
 
 def fit_sigmoid(decisions: FloatArray, positive: FloatArray) -> tuple[float, float]:
-    """Return A and B of P(positive | f) = 1 / (1 + exp(A f + B)), from rows that were not trained on."""
+    """A and B of P(positive | f) = 1 / (1 + exp(A f + B)), from rows that were not trained on."""
     first = np.asarray(positive, dtype=bool)
     if first.shape != decisions.shape:
         raise OptionError(f"{len(decisions)} decision values need as many classes, got {first.shape}")
@@ -55,12 +55,12 @@ def fit_sigmoid(decisions: FloatArray, positive: FloatArray) -> tuple[float, flo
 
 
 def _cost(z: FloatArray, target: FloatArray) -> float:
-    """Return the cross entropy, computed without overflow."""
+    """The cross entropy, computed without overflow."""
     return float(np.sum(np.where(z >= 0, target * z, (target - 1.0) * z) + np.log1p(np.exp(-np.abs(z)))))
 
 
 def laplace_scale(residuals: FloatArray) -> float:
-    """Return sigma of the Laplace density of regression residuals, as in LIBSVM's ``svm_svr_probability``.
+    """Sigma of the Laplace density of regression residuals, as in LIBSVM's ``svm_svr_probability``.
 
     A second estimate leaves out the residuals beyond five standard deviations of a first one. The n > 0 rows
     should not have been trained on.

@@ -446,4 +446,5 @@ def test_too_few_rows_to_hold_some_out(count: int, tmp_path: Path) -> None:
         done = svmfast("compress", path, "--max-diff", "1%", "--data", few, "--iterations", "2", "-o", out)
         assert done.returncode == 1
         assert b"too few distinct rows to hold some out" in done.stderr
+        assert b"give more rows in --data" in done.stderr
         assert not out.exists()

@@ -107,7 +107,7 @@ class ScoresReport(Figures):
         return best.quality
 
     def lines(self) -> list[str]:
-        """Return the report as text; the last line is svm-train's."""
+        """Print the report as text; the last line is svm-train's."""
         classes = self.task in CLASSES
         last = f"Accuracy = {self.best.score:g}%" if classes else f"RMSE = {self.best.score:g}"
         return [*score_lines(self.cross_validation, classes=classes), f"Cross Validation {last}"]

@@ -37,7 +37,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
     found = search(compressor, setting.stored_size, progress=setting.progress)
     report = found.report
     if report is None:
-        return Outcome(None, Nothing(found.verdict), found.verdict)
+        return Outcome(None, Nothing(found.verdict), found.verdict, advice=found.advice)
     limit = options.max_diff
     if found.model is not None and limit is not None and (beyond := refuted(report, limit)):
         found = replace(found, model=None, verdict=beyond, advice=MORE_ROWS)
