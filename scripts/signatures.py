@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import svmfast  # noqa: E402
-from svmfast.api.functions import option_parameters, signature_of  # noqa: E402
+from svmfast.api.functions import function_of, option_parameters  # noqa: E402
 from svmfast.methods.registry import methods  # noqa: E402
 
 #: Where the names in signatures of methods come from.
@@ -80,7 +80,7 @@ def lines() -> Iterator[str]:
             stubs.append(stub)
             imports += [f"import {module}"] if stub.startswith("class") else []
     for method in methods():
-        given = list(signature_of(method).parameters.values())
+        given = list(inspect.signature(function_of(method)).parameters.values())
         named = [one for one in given if one.kind is one.KEYWORD_ONLY]
         first = given[: len(given) - len(named)]
         required = [f"{one.name}: {one.annotation}" for one in first if one.default is one.empty]

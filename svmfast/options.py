@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from svmfast.arguments import checked
-from svmfast.errors import OptionError
+from svmfast.display import shown
+from svmfast.errors import OptionError, WrongTypeError
 from svmfast.values import MOST_64, Bytes, Choice, Names, ScalingFile, Switch, Text, Value, Weights, Whole
 
 T = TypeVar("T")
@@ -59,6 +59,16 @@ class Option:
         if not self.flags:
             return (self.metavar or self.name).upper().strip("[]").removesuffix("...")
         return max((flag.partition("/")[0] for flag in self.flags), key=len)
+
+
+def checked(name: str, value: Any, kind: Value) -> Any:
+    """A Python value in the form that its kind reads from text; refused as on the command line."""
+    if not kind.has_type(value):
+        raise WrongTypeError(name, value, kind.type_expected)
+    found = kind.accept(value)
+    if found is None:
+        raise OptionError(f"{name} is {shown(repr(value), 60)}; expected {kind.expected()}")
+    return found
 
 
 def option(

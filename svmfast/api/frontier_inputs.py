@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from svmfast.api.fit import Fit
-from svmfast.api.given import is_path, with_scaling_of
+from svmfast.api.given import is_path, open_model, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.options import Reading
@@ -34,11 +34,9 @@ class ExactInput:
 
 def opened_exact(exact: str, reading: Reading, memory: int, listener: Listener) -> ExactInput:
     """Read the exact model, and the scaling of the rows."""
-    from svmfast.formats.detect import identity_of, open_model
+    from svmfast.formats.detect import identity_of
 
-    opened = open_model(exact, memory=memory)
-    for text in opened.warnings:
-        listener.note(text)
+    opened = open_model(exact, listener.note, memory=memory)
     model = _convertible(opened, exact)
     scaling, words = _scaling(opened.model, exact, reading, memory)
     identity = opened.identity if opened.model.scaling is None else identity_of(model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from svmfast.options import Option, Reading, options_of
@@ -97,7 +97,8 @@ def wrapped(text: str, indent: int) -> list[str]:
 
 def function_of(method: Method) -> Callable[..., Result]:
     """Return ``svmfast.NAME``."""
-    signature = signature_of(method)
+    described = list(_parameters(method))
+    signature = inspect.Signature([one for one, _ in described], return_annotation="Result")
     input_names = {one.name for one in method.inputs}
     option_names = {one.name for one in options_of(method.options)}
     reading_names = {one.name for one in options_of(Reading)}
@@ -124,57 +125,45 @@ def function_of(method: Method) -> Callable[..., Result]:
 
     function.__name__ = function.__qualname__ = method.function_name
     function.__module__ = "svmfast"
-    function.__doc__ = _docstring(method)
+    parts = [method.summary, "", *wrapped(method.description, 0), "", "Parameters", "----------"]
+    parts += [line for _, lines in described for line in lines]
+    parts += ["", "Returns", "-------", "svmfast.Result", *wrapped("The model and its report.", _INDENT)]
+    parts += ["", "Raises", "------", "OptionError, UnsupportedError, MemoryLimitError"]
+    parts += ["NegativeAnswerError", *wrapped("No model meets the request.", _INDENT)]
+    function.__doc__ = "\n".join(parts)
     function.__signature__ = signature  # type: ignore[attr-defined]
     return function
 
 
-def _takes_labels(method: Method) -> bool:
-    return any(one.content == "rows" and one.labels != "ignored" for one in method.inputs)
+def _parameters(method: Method) -> Iterator[tuple[inspect.Parameter, list[str]]]:
+    """Every parameter of a method's function, with its entry in the docstring."""
+    empty, positional = inspect.Parameter.empty, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
+    def taken(
+        name: str, kind: str, text: str, default: Any = None, hint: str = "Any", how: Any = _KEYWORD
+    ) -> tuple[inspect.Parameter, list[str]]:
+        return inspect.Parameter(name, how, default=default, annotation=hint), entry(name, kind, text)
 
-def signature_of(method: Method) -> inspect.Signature:
     # The first rows are positional in Python, even where the command line has a flag for them.
     rows = [one for one in method.inputs if one.content == "rows"]
-    positional = [one for one in method.inputs if one.flag is None or one in rows[:1]]
-
-    def taken(name: str, default: Any = None, hint: str = "Any", *, named: bool = True) -> inspect.Parameter:
-        kind = inspect.Parameter.KEYWORD_ONLY if named else inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Parameter(name, kind, default=default, annotation=hint)
-
-    found = [
-        taken(one.name, inspect.Parameter.empty if one.required else None, named=False) for one in positional
-    ]
-    if _takes_labels(method):
-        found.append(taken("labels", named=False))
-    found += [taken(one.name) for one in method.inputs if one not in positional]
-    found += option_parameters(method.options, Reading)
+    first = [one for one in method.inputs if one.flag is None or one in rows[:1]]
+    for one in first:
+        yield taken(one.name, _kind(one), one.help, empty if one.required else None, how=positional)
+    if any(one.labels != "ignored" for one in rows):
+        text = "Labels for rows without labels."
+        yield taken("labels", "(n,) array_like, optional", text, how=positional)
+    for one in method.inputs:
+        if one not in first:
+            yield taken(one.name, _kind(one), one.help)
+    options = options_of(method.options, Reading)
+    yield from zip(option_parameters(method.options, Reading), map(option_lines, options), strict=True)
     if method.scores_alone:
-        found.append(taken("scores_only", False, "bool"))
+        text = "Only report the scores, without making a model."
+        yield taken("scores_only", "bool (default: False)", text, False, "bool")
     if method.checkpoints:
-        found.append(taken("checkpoint", hint="str | os.PathLike[str] | None"))
-    found.append(taken("threads", hint="int | None"))
-    return inspect.Signature(found, return_annotation="Result")
-
-
-def _docstring(method: Method) -> str:
-    parts = [method.summary, "", *wrapped(method.description, 0), "", "Parameters", "----------"]
-    for given in method.inputs:
-        parts += entry(given.name, _kind(given), given.help)
-    if _takes_labels(method):
-        parts += entry("labels", "(n,) array_like, optional", "Labels for rows without labels.")
-    for one in options_of(method.options, Reading):
-        parts += option_lines(one)
-    if method.scores_alone:
-        parts += entry(
-            "scores_only", "bool (default: False)", "Only report the scores, without making a model."
-        )
-    if method.checkpoints:
-        parts += entry("checkpoint", "path, optional", method.checkpoints)
-    parts += entry("threads", *_USUAL["threads"])
-    parts += ["", "Returns", "-------", "svmfast.Result", *wrapped("The model and its report.", _INDENT)]
-    parts += ["", "Raises", "------", "OptionError, UnsupportedError, MemoryLimitError"]
-    return "\n".join([*parts, "NegativeAnswerError", *wrapped("No model meets the request.", _INDENT)])
+        hint = "str | os.PathLike[str] | None"
+        yield taken("checkpoint", "path, optional", method.checkpoints, hint=hint)
+    yield taken("threads", *_USUAL["threads"], hint="int | None")
 
 
 def _kind(given: Input) -> str:

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from svmfast.api.functions import function_of
-from svmfast.arguments import checked
 from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
 from svmfast.formats.detect import model_bytes
 from svmfast.methods.common.equal_rows import groups_of, row_keys
@@ -22,7 +21,7 @@ from svmfast.models.answer import answer
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import with_scaling
-from svmfast.options import MEMORY
+from svmfast.options import MEMORY, checked
 from svmfast.rows import Rows
 from svmfast.score import values_differing_percent
 from svmfast.threads import thread_count
