@@ -40,7 +40,7 @@ SAMPLE = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Polynomial:
     """One polynomial: packed coefficients, and the symmetric norm of what shortening changed, per degree."""
 
     coefficients: FloatArray
@@ -89,7 +89,7 @@ class Expander:
         *,
         allowances: Sequence[FloatArray] | None = None,
         threads: int | None = None,
-    ) -> list[Part]:
+    ) -> list[Polynomial]:
         """Expand every function about `center`.
 
         Shortening may change degrees by `allowances`, p arrays (order + 1,); by default by a negligible one.
@@ -109,7 +109,7 @@ class Expander:
             if allowances is not None:
                 tolerance = np.maximum(tolerance, allowances[p])
             short = shorten(part, len(center), orders[p], tolerance)
-            out.append(Part(short, symmetric_norms(short - part, len(center), orders[p])))
+            out.append(Polynomial(short, symmetric_norms(short - part, len(center), orders[p])))
         return out
 
     def collapsed(self, order: int) -> PolynomialModel:
@@ -120,7 +120,7 @@ class Expander:
         for p in range(terms.n_functions):
             points, beta, rho = terms.points_of(p), terms.beta[p], float(self.model.rho[p])
             made = polynomial_kernel_coefficients(points, beta, gamma, coef0, order, threads=self.threads)
-            parts.append(Part(made, np.zeros(order + 1)))
+            parts.append(Polynomial(made, np.zeros(order + 1)))
             rounding = polynomial_rounding(points, beta, gamma, coef0, order, made, rho)
             bounds.append(certificate(rounding, order))
         orders = np.full((1, terms.n_functions), order, dtype=np.int32)
@@ -135,7 +135,7 @@ class Expander:
         n = len(self.model.sv)
         sample = self.model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))
         values = self.model.decision_values(sample, threads=self.threads)
-        candidates: dict[str, tuple[PolynomialModel, list[Part]]] = {}
+        candidates: dict[str, tuple[PolynomialModel, list[Polynomial]]] = {}
         errors: dict[str, float] = {}
         for name in names:
             self.progress(0, None, "expand")
@@ -172,7 +172,7 @@ class Expander:
         center: FloatArray,
         orders: Sequence[int],
         about: str,
-        parts: Sequence[Part],
+        parts: Sequence[Polynomial],
         tails: Sequence[Tail],
     ) -> list[Numbers]:
         """The numbers of one cell's certificate, function by function."""
@@ -204,7 +204,7 @@ class Expander:
         about = self.about(centers, int(orders.max(initial=0)))
         done = 0
 
-        def one(c: int, threads: int) -> tuple[list[Part], list[Numbers]]:
+        def one(c: int, threads: int) -> tuple[list[Polynomial], list[Numbers]]:
             nonlocal done
             own = orders[c].tolist()
             parts = self.parts(centers[c], own, about, allowances=allowances[c], threads=threads)
@@ -222,7 +222,7 @@ class Expander:
         centers: Sequence[FloatArray],
         orders: NDArray[np.int32],
         about: str,
-        parts: Sequence[Sequence[Part]],
+        parts: Sequence[Sequence[Polynomial]],
     ) -> PolynomialModel:
         """Make the model of these polynomials, without a certificate."""
         coefficients = [part.coefficients for cell in parts for part in cell]

@@ -20,7 +20,7 @@ MOST_CELLS = 1 << 16
 TARGET = 0.99
 
 
-class Limit(NamedTuple):
+class AccuracyLimit(NamedTuple):
     """What a model must reach to be written, in percent."""
 
     #: The largest share of differing labels (regression: of the values' spread).
@@ -30,7 +30,7 @@ class Limit(NamedTuple):
 
 
 #: Default limits: if the user gives an order or cells, and otherwise.
-ASKED, DEFAULT = Limit(10.0, 0.0), Limit(1.0, 90.0)
+ASKED, DEFAULT = AccuracyLimit(10.0, 0.0), AccuracyLimit(1.0, 90.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +138,7 @@ class ApproximateOptions(Seeded, Bounded):
         return ("mean", "origin") if self.center == "auto" else (self.center,)
 
     @property
-    def limit(self) -> Limit:
+    def limit(self) -> AccuracyLimit:
         """What the result must reach."""
         if self.max_diff is not None:
             return DEFAULT._replace(differing=100 * self.max_diff)

@@ -11,7 +11,7 @@ from svmfast.class_scores import MIN_ROWS, KeptLabels, class_scores
 from svmfast.display import count
 from svmfast.figures import Figures, computed, figure
 from svmfast.methods.approximate.costs import BETTER, WORTHWHILE
-from svmfast.methods.approximate.options import Limit
+from svmfast.methods.approximate.options import AccuracyLimit
 from svmfast.methods.approximate.plan import Step
 from svmfast.methods.approximate.sample import OF_DATA, OF_VECTORS, CertificationSample
 from svmfast.methods.common.equal_rows import Counted, groups_of, row_keys
@@ -106,13 +106,13 @@ class Measured(Figures):
             found += f" ({interval_text(100 * self.interval[0], 100 * self.interval[1])})"
         return f"{found}: {self.labels_differing:,} of {rows}"
 
-    def inaccurate(self, limit: Limit) -> str | None:
+    def inaccurate(self, limit: AccuracyLimit) -> str | None:
         """What differs too much from the exact model, or None."""
         if self.percent > limit.differing:
             return f"{self.difference()}, more than {limit.differing:g}%"
         return self.kept.lost(limit.recall, MIN_ROWS)
 
-    def refused(self, limit: Limit) -> str | None:
+    def refused(self, limit: AccuracyLimit) -> str | None:
         """Why the approximation should not be used, or None."""
         if found := self.inaccurate(limit):
             return found
@@ -127,7 +127,7 @@ class Measured(Figures):
             return f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large"
         return None
 
-    def advised(self, made: PolynomialModel, limit: Limit) -> str | None:
+    def advised(self, made: PolynomialModel, limit: AccuracyLimit) -> str | None:
         """What may help if `made` is refused."""
         if not self.refused(limit):
             return None

@@ -26,7 +26,7 @@ from svmfast.methods.approximate.costs import (
     work_estimate,
 )
 from svmfast.methods.approximate.expansion import Expander
-from svmfast.methods.approximate.options import MOST_ROWS, ApproximateOptions, Limit
+from svmfast.methods.approximate.options import MOST_ROWS, AccuracyLimit, ApproximateOptions
 from svmfast.methods.approximate.plan import Plan, chosen, requested
 from svmfast.methods.approximate.report import OTHERS, WARN_ABOVE, ApproximationReport, Measured, measure
 from svmfast.methods.approximate.sample import CertificationSample, Divided, divided
@@ -106,7 +106,7 @@ def approximate(
 
 
 def _opened(
-    plan: Plan, expander: Expander, samples: Divided, limit: Limit, setting: Setting
+    plan: Plan, expander: Expander, samples: Divided, limit: AccuracyLimit, setting: Setting
 ) -> tuple[Plan, str | None]:
     """Plan order 2, or both auto with what differs too much on the rows that choose."""
     assert samples.planning is not None, "an open choice is made by rows"
@@ -195,7 +195,7 @@ def _raced(
 
 
 def _report(
-    plan: Plan, expander: Expander, measured: Measured, samples: Divided, limit: Limit
+    plan: Plan, expander: Expander, measured: Measured, samples: Divided, limit: AccuracyLimit
 ) -> ApproximationReport:
     """Describe a plan's model, with the figures measured on the held-out rows of `samples`."""
     made, model = plan.made, expander.model

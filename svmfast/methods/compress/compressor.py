@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
 from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.common.refit_probabilities import refit_probabilities
-from svmfast.methods.compress.data_split import Part, gather, scale_of, target
+from svmfast.methods.compress.data_split import Answered, gather, scale_of, target
 from svmfast.methods.compress.landmark_start import lars_bytes, start_bytes, start_vectors
 from svmfast.methods.compress.model_form import as_model, class_sizes, collapsed, rounded
 from svmfast.methods.compress.optimizer import Optimized, optimize
@@ -38,7 +38,7 @@ _AUTO_LARS_LIMIT = 6000
 
 
 @dataclass(frozen=True)
-class Solution:
+class FoundSet:
     """A reduced set and how it was found: figures of :class:`CompressReport`."""
 
     reduced: ReducedSet
@@ -138,14 +138,14 @@ class Compressor:
             notes=tuple(notes),
         )
 
-    def _compared(self, compressed: KernelExpansion, part: Part) -> Compared:
+    def _compared(self, compressed: KernelExpansion, part: Answered) -> Compared:
         return Compared(self.model, compressed, self.split, part, self.threads)
 
-    def _find(self, count: int, notes: list[str], progress: Progress) -> Solution:
+    def _find(self, count: int, notes: list[str], progress: Progress) -> FoundSet:
         """Find `count` vectors: the sums of a linear kernel, or the best start, usually optimized."""
         sums = collapsed(self.model, self.split, count)
         if sums is not None:
-            return Solution(sums, "collapse", "collapse", stopped="exact")
+            return FoundSet(sums, "collapse", "collapse", stopped="exact")
         sizes = allocate(count, class_sizes(self.model))
         self._check_memory(count, sizes)
         tried: dict[str, ReducedSet] = {}
@@ -155,7 +155,7 @@ class Compressor:
         starts = tuple(self._report_start(name, reduced) for name, reduced in tried.items())
         if self.options.select_only:
             best = min(starts, key=lambda start: start.choosing_error).name
-            return Solution(tried[best], "selection", best, starts=starts)
+            return FoundSet(tried[best], "selection", best, starts=starts)
         return self._move(tried, starts, progress)
 
     def _start_names(self, count: int) -> list[str]:
@@ -214,7 +214,7 @@ class Compressor:
 
     def _move(
         self, tried: Mapping[str, ReducedSet], starts: tuple[StartReport, ...], progress: Progress
-    ) -> Solution:
+    ) -> FoundSet:
         """Optimize from every start for a few iterations, and then continue from the best."""
         limit = self.options.iterations
         evaluations = spent = 0
@@ -238,7 +238,7 @@ class Compressor:
                     best, reduced, error = start.name, moved.reduced, reached
             starts = tuple(compared)
         moved = self._optimize(reduced, max(limit - spent, 0), progress)
-        return Solution(
+        return FoundSet(
             moved.reduced,
             "reduced set",
             best,

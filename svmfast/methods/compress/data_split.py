@@ -26,7 +26,7 @@ ROWS_FOR_ONE = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Answered:
     """Some of the rows, with what the exact model answers."""
 
     #: n rows in the compressed model's own columns (see :attr:`DataSplit.columns`).
@@ -52,11 +52,11 @@ class DataSplit:
     #: (d,) original numbers of the columns that occur in the support vectors or the data.
     columns: NDArray[np.int32]
     #: No row is in two of these, even if the data repeat rows or contain the support vectors.
-    fit: Part
-    choose: Part
-    state: Part
+    fit: Answered
+    choose: Answered
+    state: Answered
     #: The rows of `fit` that are frequent.
-    frequent: Part
+    frequent: Answered
     #: (r,) how often each row of the data occurs that is not frequent.
     rest: FloatArray
     #: Whether `choose` and `state` are rows of data; otherwise they are support vectors, which the exact
@@ -70,21 +70,21 @@ class DataSplit:
         """Number of columns d."""
         return len(self.columns)
 
-    def counted(self, part: Part) -> Counted:
+    def counted(self, part: Answered) -> Counted:
         """How often rows occur in `part`, which :meth:`with_frequent` returned."""
         return Counted(part.times, part.frequent, self.rest)
 
-    def least_percent(self, part: Part) -> float:
+    def least_percent(self, part: Answered) -> float:
         """The upper limit on the share of labels that differ if none does in `part`, in percent."""
         part = self.with_frequent(part)
         return 100 * self.counted(part).share(np.zeros(len(part)), 2 * CONFIDENCE - 1)[2]
 
-    def with_frequent(self, part: Part) -> Part:
+    def with_frequent(self, part: Answered) -> Answered:
         """Join `part` and the frequent rows; `times` is how many rows of the data each row stands for."""
         both = (part, self.frequent)
         winner = np.concatenate([p.winner for p in both])
         order = np.argsort(winner, kind="stable")
-        joined = Part(
+        joined = Answered(
             Rows.concatenate([p.rows for p in both]).take(order),
             winner[order],
             np.concatenate([p.exact for p in both])[order],
@@ -115,7 +115,7 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
     kept[order[: n_choose + n_state]] = False
     chosen |= {"fit": np.flatnonzero(kept), "frequent": np.flatnonzero(frequent)}
 
-    def part(groups: NDArray[np.int64]) -> Part:
+    def part(groups: NDArray[np.int64]) -> Answered:
         groups = np.sort(groups)
         original = expand(everything.take(first[groups]), columns, width)
         exact = model.decision_values(original, threads=threads)
@@ -124,7 +124,7 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
         order = np.argsort(winner, kind="stable")
         groups = groups[order]
         rows = everything.take(first[groups])
-        return Part(rows, winner[order], exact[order], np.maximum(times[groups], 1.0), frequent[groups])
+        return Answered(rows, winner[order], exact[order], np.maximum(times[groups], 1.0), frequent[groups])
 
     parts = {name: part(groups) for name, groups in chosen.items()}
     return DataSplit(
@@ -154,7 +154,7 @@ def winners(model: KernelExpansion, exact: FloatArray) -> NDArray[np.int64]:
     return found
 
 
-def target(model: KernelExpansion, split: DataSplit, part: Part, scale: float, threads: int) -> Target:
+def target(model: KernelExpansion, split: DataSplit, part: Answered, scale: float, threads: int) -> Target:
     """The values that a reduced set should have on the rows of `part`, with their weights.
 
     Labels depend on signs, so errors of large decision values matter less: f has weight

@@ -7,7 +7,7 @@ import numpy as np
 from svmfast.class_scores import KeptLabels, class_scores
 from svmfast.methods.common.equal_rows import FREQUENT, quantiles
 from svmfast.methods.common.error_statement import ErrorStatement, labels_differing
-from svmfast.methods.compress.data_split import DataSplit, Part
+from svmfast.methods.compress.data_split import Answered, DataSplit
 from svmfast.models.expansion import KernelExpansion
 from svmfast.score import values_differing_percent
 
@@ -19,7 +19,12 @@ class Compared:
     """A compressed model's answers to a part of the rows and to the frequent rows, and the exact model's."""
 
     def __init__(
-        self, exact: KernelExpansion, compressed: KernelExpansion, split: DataSplit, part: Part, threads: int
+        self,
+        exact: KernelExpansion,
+        compressed: KernelExpansion,
+        split: DataSplit,
+        part: Answered,
+        threads: int,
     ) -> None:
         columns = split.columns
         self._head, self._split, self._own = exact.head, split, part
