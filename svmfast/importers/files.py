@@ -45,6 +45,7 @@ _HARMLESS = {
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
     "numpy.dtype",
+    "svmfast.methods.method.PredictionTime",
 }
 #: Those in a search: how it splits rows, and its scorers, whose functions only compute.
 _OF_SEARCHES = re.compile(
@@ -52,7 +53,7 @@ _OF_SEARCHES = re.compile(
 )
 #: Modules of svmfast's estimators and of what they hold: models, and the reports of fits.
 _PARTS = re.compile(
-    r"svmfast\.(models\.\w+|sklearn\.\w+|methods\.(\w+\.report|common\.\w+|given)|kernels|rows|score|class_scores)"
+    r"svmfast\.(models\.\w+|sklearn\.\w+|methods\.(\w+\.report|common\.\w+)|kernels|rows|score|class_scores)"
 )
 #: Bytes that a byte of JSON may take: "[]," becomes an empty list and a pointer to it.
 _JSON_BYTES = 32
