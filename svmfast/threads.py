@@ -29,30 +29,17 @@ FEW_THREADS, THREADS_A_CORE = 64, 4
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use, by its affinity mask."""
+    """Count the cores that this process may use, by its affinity mask."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def thread_count(threads: int | None) -> int:
-    """Return the number of threads to use when `threads` are allowed.
+    """Choose the number of threads to use when `threads` are allowed: at most 64, or four per core if more.
 
-    Parameters
-    ----------
-    threads : int or None
-        None means the number of cores that this process may use, limited by ``OMP_NUM_THREADS``, with which
-        schedulers and worker pools divide the cores among processes. An explicit number is not limited by it.
-
-    Returns
-    -------
-    int
-        At most 64, or four per core if that is more.
-
-    Raises
-    ------
-    OptionError
-        `threads` is less than 1.
+    None means the number of cores that this process may use, limited by ``OMP_NUM_THREADS``, with which
+    schedulers and worker pools divide the cores among processes. An explicit number is not limited by it.
     """
     if threads is None:
         return min(usable_cores(), _openmp_limit())
@@ -66,7 +53,7 @@ def thread_count(threads: int | None) -> int:
 
 
 def _openmp_limit() -> int:
-    """Return the number that ``OMP_NUM_THREADS`` allows, the first of a list; if unset, ``sys.maxsize``."""
+    """The number that ``OMP_NUM_THREADS`` allows, the first of a list; if unset, ``sys.maxsize``."""
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(first) if first.isascii() and first.isdigit() and int(first) >= 1 else sys.maxsize
 
@@ -86,7 +73,7 @@ def start_thread(
 
 
 def available_threads(wanted: int) -> int:
-    """Return how many of `wanted` threads, including the calling one, can run now; found by starting them.
+    """Count how many of `wanted` threads, including the calling one, can run now; found by starting them.
 
     This is for libraries that abort or hang the process if they cannot start a thread.
     """
@@ -111,7 +98,7 @@ def available_threads(wanted: int) -> int:
 
 
 def _running() -> int:
-    """Return the number of threads of this process; 0 if the system does not report it."""
+    """Count the threads of this process; 0 if the system does not report it."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
@@ -125,7 +112,7 @@ def _join(thread: Thread) -> None:
 
 
 def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:
-    """Return ``[work(item) for item in items]``, computed by `threads` threads.
+    """Compute ``[work(item) for item in items]`` with `threads` threads.
 
     Items are started in order. If items fail, no others are started, and the error of the first one in that
     order is raised. An interrupt takes effect at once, without waiting for the items that are running.
@@ -165,7 +152,7 @@ def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> 
 
 
 def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: int) -> list[R]:
-    """Return ``[work(item, n) for item in items]``, where n is the number of threads that an item may use.
+    """Compute ``[work(item, n) for item in items]``, where n is the number of threads that an item may use.
 
     Several items are computed at the same time with one thread each; a single item gets all `threads`.
     """
@@ -176,7 +163,7 @@ def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: i
 
 
 def interruptible(call: Callable[[], R]) -> R:
-    """Return ``call()``, but let an interrupt take effect at once; the call then continues in the background.
+    """Run ``call()``, but let an interrupt take effect at once; the call then continues in the background.
 
     This is for library calls that cannot be stopped. Python runs signal handlers in the main thread, between
     two bytecode instructions; so a call from the main thread is run in another thread.
@@ -259,11 +246,8 @@ def one_blas_thread(*, numpy_only: bool = False) -> Iterator[None]:
 
     Inside the block, whole items are distributed among threads instead (:func:`map_in_threads`).
 
-    Parameters
-    ----------
-    numpy_only : bool
-        Whether only NumPy's BLAS is used. If not, SciPy's BLAS is loaded first, since the limit applies only
-        to libraries that are already loaded.
+    With `numpy_only`, SciPy's BLAS is not loaded first: the limit applies only to libraries that are already
+    loaded.
     """
     if not numpy_only:
         import scipy.linalg  # noqa: F401

@@ -194,7 +194,7 @@ class Scaling(Cacheless):
         target: TargetRange | None = None,
         digits: int | None = SVM_SCALE_DIGITS,
     ) -> Scaling:
-        """Return svm-scale's map of columns, by default with the digits of its output.
+        """Make svm-scale's map of columns, by default with the digits of its output.
 
         Parameters
         ----------
@@ -323,7 +323,7 @@ class Scaling(Cacheless):
         copies: float = 1,
         held: int = 0,
     ) -> Rows:
-        """Return the scaled rows; zeros are not stored.
+        """Scale rows; zeros are not stored.
 
         Parameters
         ----------
@@ -400,34 +400,21 @@ class Scaling(Cacheless):
 
     def stored(self) -> tuple[dict[str, Scalar], dict[str, Array]]:
         """List the scalars and arrays that a file stores."""
-        scalars: dict[str, Scalar] = {}
-        if self.ranges is not None:
-            arrays = {"minimum": self.ranges.minimum, "maximum": self.ranges.maximum}
-            scalars |= {"lower": float(self.ranges.lower), "upper": float(self.ranges.upper)}
-        else:
-            arrays = {"offset": self.offset, "factor": self.factor}
+        ranges, target, (low, high) = self.ranges, self.target, self.clip or (None, None)
+        column = None if self.label_column is None else (self.label_column,)
+        given: dict[str, Any] = {
+            "lower": None if ranges is None else float(ranges.lower),
+            "upper": None if ranges is None else float(ranges.upper),
+            **{"clip_lower": low, "clip_upper": high, "digits": self.digits},
+            **{f"y_{name}": float(value) for name, value in (vars(target) if target else {}).items()},
+            **{"feature_names": _listed(self.feature_names), "class_names": _listed(self.class_names)},
+            **{"label_column": _listed(column), "boolean_classes": 1 if self.boolean_classes else None},
+        }
+        maps = ("offset", "factor") if ranges is None else ("minimum", "maximum")
+        arrays = {name: getattr(ranges or self, name) for name in maps}
         if self.missing is not None:
             arrays["missing"] = self.missing
-        if self.clip is not None:
-            scalars |= {"clip_lower": self.clip[0], "clip_upper": self.clip[1]}
-        if self.digits is not None:
-            scalars["digits"] = self.digits
-        if self.target is not None:
-            scalars |= {
-                f"y_{field.name}": float(getattr(self.target, field.name)) for field in fields(self.target)
-            }
-        for name in ("feature_names", "class_names"):
-            if getattr(self, name) is not None:
-                import json  # imported on use, to save start-up time
-
-                scalars[name] = json.dumps(list(getattr(self, name)))
-        if self.label_column is not None:
-            import json
-
-            scalars["label_column"] = json.dumps([self.label_column])
-        if self.boolean_classes:
-            scalars["boolean_classes"] = 1
-        return scalars, arrays
+        return {name: value for name, value in given.items() if value is not None}, arrays
 
     @classmethod
     def from_stored(cls, scalars: Mapping[str, Scalar], arrays: Mapping[str, Array]) -> Scaling:
@@ -441,31 +428,30 @@ class Scaling(Cacheless):
         limits = _all_or_none(scalars, ("lower", "upper"))
         expect("minimum", limits or not ranged, "without its limits", "lower and upper")
         expect("lower", ranged or not limits, "limits without ranges", "minimum and maximum")
-        clip = None
-        if _all_or_none(scalars, ("clip_lower", "clip_upper")):
-            clip = float(scalars["clip_lower"]), float(scalars["clip_upper"])
+        ends = ("clip_lower", "clip_upper")
+        clip = tuple(float(scalars[end]) for end in ends) if _all_or_none(scalars, ends) else None
+        numbers = [f"y_{field.name}" for field in fields(TargetRange)]
         target = None
-        if _all_or_none(scalars, [f"y_{field.name}" for field in fields(TargetRange)]):
-            target = TargetRange(*(float(scalars[f"y_{field.name}"]) for field in fields(TargetRange)))
-        digits = int(scalars["digits"]) if "digits" in scalars else None
+        if _all_or_none(scalars, numbers):
+            target = TargetRange(*(float(scalars[name]) for name in numbers))
         column = _names("label_column", scalars.get("label_column"))
         expect("label_column", column is None or len(column) == 1, "not one name", "one name")
-        ranges = None
+        ranges, offset, factor = None, arrays.get("offset"), arrays.get("factor")
         if ranged:
-            ends = float(scalars["lower"]), float(scalars["upper"])
-            ranges = ColumnRanges(arrays["minimum"], arrays["maximum"], *ends)
+            both_ends = float(scalars["lower"]), float(scalars["upper"])
+            ranges = ColumnRanges(arrays["minimum"], arrays["maximum"], *both_ends)
             offset, factor = ranges.as_affine()
-        else:
-            offset, factor = arrays["offset"], arrays["factor"]
+        assert offset is not None
+        assert factor is not None
         return cls(
             offset,
             factor,
-            clip,
+            clip,  # type: ignore[arg-type]
             _names("feature_names", scalars.get("feature_names")),
             _names("class_names", scalars.get("class_names")),
             ranges,
             target,
-            digits,
+            int(scalars["digits"]) if "digits" in scalars else None,
             label_column=None if column is None else column[0],
             boolean_classes=bool(scalars.get("boolean_classes", 0)),
             missing=arrays.get("missing"),
@@ -526,6 +512,14 @@ def _all_or_none(given: Mapping[str, Any], names: Sequence[str]) -> bool:
         missing, given_one = (names[there.index(one)] for one in (False, True))
         raise ModelContentError(given_one, f"'{missing}' is missing", f"all of {' '.join(names)}, or none")
     return all(there)
+
+
+def _listed(names: Sequence[str] | None) -> str | None:
+    if names is None:
+        return None
+    import json  # imported on use, to save start-up time
+
+    return json.dumps(list(names))
 
 
 def _names(name: str, text: Scalar | None) -> tuple[str, ...] | None:
