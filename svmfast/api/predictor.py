@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,9 @@ from svmfast.api.opened_models import opened_models
 from svmfast.commands.predict import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
 from svmfast.formats.answers import OutputColumns
-from svmfast.models.answer import Answer, Asked, answered, in_blocks
+from svmfast.models.answer import Answer, Asked, answered
 from svmfast.models.requirements import require
+from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading, made
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
@@ -108,6 +108,8 @@ class Predictor:
         )
         self._check_options()
         require(self.model, asked.columns, exact=self.exact, tolerance=asked.tolerance)
+        #: The model for rows as read.
+        self._whole = with_scaling(self.model, self.scaling)
 
     def _check_options(self) -> None:
         """Raise OptionError for options that these models do not support, or that need each other."""
@@ -148,12 +150,7 @@ class Predictor:
             rows = data
         else:
             rows = rows_of(data, reading=self._reading, see=self.see, see_array=self._see_array)
-        return self._joined(rows, [rows] if self.scaling is None else self.scaling.parts(rows), threads)
-
-    def _joined(self, rows: Rows, scaled: Iterable[Rows], threads: int | None) -> Answer:
-        """The answer for rows; `scaled` are the same rows, a few at a time if that fills zeros."""
-        answered, again = (partial(one, threads=threads) for one in (self._answer, self.answer))
-        return in_blocks(rows, scaled, answered, again)
+        return self._answer(self._whole, rows, threads)
 
     def answer_file(
         self,
@@ -164,6 +161,7 @@ class Predictor:
     ) -> Answer:
         """The answer for all rows of a file, read into memory."""
         from svmfast.formats.data import read_data
+        from svmfast.formats.dataset import naming_file
 
         names = None if self.scaling is None else self.scaling.only_names()
         how = replace(reading or Reading(), scale=names)
@@ -171,8 +169,8 @@ class Predictor:
         fit = Fit(self.model, how, self.listener, self.column_order)
         fit.columns(dataset.path, dataset.columns)
         fit.width(dataset.path, dataset.rows, dataset.columns)
-        scaled = (block.rows for block in dataset.scaled(self.scaling, 1))
-        return self._joined(dataset.rows, scaled, threads)
+        with naming_file(dataset.path):
+            return self._answer(self._whole, dataset.rows, threads)
 
     def see(self, columns: Sequence[str]) -> None:
         """Judge the columns of a DataFrame that are features, their order and how many, before its rows."""
@@ -192,11 +190,12 @@ class Predictor:
             if text not in self.listener.warnings:
                 self.listener.warn(text)
 
-    def _answer(self, rows: Rows, *, threads: int | None = None) -> Answer:
+    def _answer(self, model: Model, rows: Rows, threads: int | None) -> Answer:
+        """The answer of the model for scaled rows, or of the same with its scaling for rows as read."""
         asked = self._options
         cores, single = thread_count(threads), self._single_precision
         wanted = Asked(asked.columns, self.exact, asked.tolerance, single, cores)
-        found = answered(self.model, rows, wanted)
+        found = answered(model, rows, wanted)
         if self.scaling is None or self.class_names is None:
             return found
         boolean = self.scaling.boolean_classes
@@ -375,6 +374,6 @@ class Predictor:
             named = block.columns is not None and self.scaling is None
             for start in range(0, len(block), size):
                 rows, targets = block.rows[start : start + size], block.labels[start : start + size]
-                found = self._answer(rows, threads=threads)
+                found = self._answer(self.model, rows, threads)
                 report.add(rows, targets, found, named=named)
                 yield found, None if block.kept is None else block.kept.slice(start, size)
