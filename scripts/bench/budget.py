@@ -37,11 +37,11 @@ import numpy as np
 from budget_dual import dual_ascent
 
 from svmfast.formats.svmlight import Dataset, read_svmlight
-from svmfast.methods.budget.model import Finished, assemble, finish
+from svmfast.methods.budget.finish import Finished, assemble, finish, present
 from svmfast.methods.budget.options import BudgetTrainOptions
-from svmfast.methods.budget.refit import refit
+from svmfast.methods.budget.refit import Refit
 from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions
-from svmfast.methods.budget.training_run import BudgetRun
+from svmfast.methods.budget.training import BudgetRun
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.solvers.training_data import MemorySource, random_order
@@ -98,9 +98,14 @@ class Data:
         """Return a run that has not started, on one core."""
         p = self.problem
         options = BudgetTrainOptions(
-            **{"C": p.C, **more}, gamma=p.gamma, budget=budget, passes=passes, maintenance=merge
+            **{"C": p.C, **more},
+            gamma=p.gamma,
+            budget=budget,
+            passes=passes,
+            maintenance=merge,
+            memory=MEMORY,
         )
-        return BudgetRun(self.source, options, None, 1, MEMORY)
+        return BudgetRun(self.source, options)
 
     def accuracy(self, model: Model) -> float:
         """Percent of the test rows."""
@@ -117,8 +122,7 @@ def to_the_end(run: BudgetRun) -> BudgetRun:
 
 def iterate(run: BudgetRun) -> Model:
     """The present iterate as a model."""
-    found = [pair.machine.expansion() for pair in run.pairs]
-    return assemble(run, [Finished(e, e.coef > 0, 0.0, 0.0, None, False) for e in found])
+    return assemble(run, present(run))
 
 
 class Bench:
@@ -174,7 +178,7 @@ class Bench:
             )
             for epoch in range(self.passes):
                 order = random_order(len(working.labels), 0, epoch)
-                machine.steps(*run.rows.of_pair(pair, working, order))
+                machine.steps(*run.rows.of_pair(pair.first, pair.second, working, order))
             audit, found = machine.merge_audit(), machine.statistics()
             yield {
                 "data": data.problem.name,
@@ -266,12 +270,15 @@ class Bench:
                     refitted = data.accuracy(assemble(run, finish(run)))
                     working = run.rows.prepared(0, 0)
                     everything = np.arange(len(working.labels))
-                    block, _ = run.rows.of_pair(pair, working, everything)
+                    block, _ = run.rows.of_pair(pair.first, pair.second, working, everything)
                     made, merges = dual_ascent(x, block.targets, budget, gamma, cost, passes, seed)
-                    better, _ = refit(made, lambda: [(block, everything)], pair.count, pair.machine.options)
+                    fit = Refit(made, pair.count, pair.machine.options)
+                    while not fit.done:
+                        fit.add(block, everything)
+                        fit.advance()
                     scores = [
-                        data.accuracy(assemble(run, [Finished(e, e.coef > 0, 0.0, 0.0, None, False)]))
-                        for e in (made, better)
+                        data.accuracy(assemble(run, [Finished(e, e.coef > 0)]))
+                        for e in (made, fit.expansion())
                     ]
                     steps = found.steps
                     return last, refitted, *scores, found.maintained / steps, merges / steps

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmfast.methods.budget.merge_table import merge_tables
-from svmfast.methods.budget.sgd import BudgetExpansion
+from svmfast.methods.budget.sgd import BudgetExpansion, merge_tables
 from svmfast.rows import FloatArray
 from svmfast.solvers.training_data import random_order
 

@@ -69,7 +69,6 @@ NATIVE = {
 NATIVE_FOLDERS = {"solvers", "formats", "_core"}
 #: and these modules of the methods, which contain their loops
 NATIVE_OF_METHODS = {
-    "budget/merge_table.py",
     "budget/refit.py",
     "budget/sgd.py",
     "compress/reduced_set.py",

@@ -17,11 +17,13 @@ from two_moons import two_moons
 from svmfast.errors import OptionError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.budget import model as budget_model
-from svmfast.methods.budget import run_rows
-from svmfast.methods.budget import training_run as budget_run
+from svmfast.methods.budget import finish as budget_finish
+from svmfast.methods.budget import rows as run_rows
+from svmfast.methods.budget import training as budget_run
+from svmfast.methods.budget.checkpoint import Checkpointing
 from svmfast.methods.budget.options import BudgetTrainOptions
-from svmfast.methods.budget.training import Checkpointing, budget_train
+from svmfast.methods.budget.run import budget_train
+from svmfast.methods.method import Setting
 from svmfast.rows import Rows
 from svmfast.solvers.training_data import MemorySource
 
@@ -30,10 +32,12 @@ from svmfast.solvers.training_data import MemorySource
 def test_threads_and_pieces_change_no_byte(keep):
     source, _ = fixture("digits")
     options = BudgetTrainOptions(C=10, gamma=0.02, budget=9, passes=2, keep=keep, probability=True)
-    one = libsvm_model_bytes(budget_train(source, options, threads=1)[0])
-    assert one == libsvm_model_bytes(budget_train(source, options, threads=2)[0])
-    every = Checkpointing(lambda meta, arrays: None, every=77)
-    assert one == libsvm_model_bytes(budget_train(source, options, threads=2, checkpoints=every)[0])
+    one = libsvm_model_bytes(budget_train(source, options)[0])
+    two = Setting(threads=2)
+    assert one == libsvm_model_bytes(budget_train(source, options, two)[0])
+    saved = Checkpointing(lambda meta, arrays: None)
+    often = replace(options, checkpoint_every=77)
+    assert one == libsvm_model_bytes(budget_train(source, often, two, checkpoints=saved)[0])
     whole = read_svmlight(data("digits.train"))
     assert one == libsvm_model_bytes(budget_train(spooled(whole.rows, whole.labels), options)[0])
     other = libsvm_model_bytes(budget_train(source, replace(options, seed=1))[0])
@@ -60,12 +64,14 @@ def test_a_resumed_run_ends_at_the_same_bytes(after, keep):
     x, y = two_moons(500, 3)
     y = y + 2 * (x[:, 1] > 1)  # three classes
     source = MemorySource(Rows.from_dense(x), np.rint(y))
-    options = BudgetTrainOptions(C=4, gamma=1, budget=10, passes=3, keep=keep, bias=True)
+    options = BudgetTrainOptions(
+        C=4, gamma=1, budget=10, passes=3, keep=keep, bias=True, checkpoint_every=123
+    )
     whole = libsvm_model_bytes(budget_train(source, options)[0])
     stop = Stop(after)
     with pytest.raises(KeyboardInterrupt):
-        budget_train(source, options, checkpoints=Checkpointing(stop.save, 123, should_stop=stop))
-    go_on = Checkpointing(lambda meta, arrays: None, 123, resume=stop.saved)
+        budget_train(source, options, Setting(1, should_stop=stop), checkpoints=Checkpointing(stop.save))
+    go_on = Checkpointing(lambda meta, arrays: None, resume=stop.saved)
     model, report = budget_train(source, options, checkpoints=go_on)
     assert libsvm_model_bytes(model) == whole
     assert report.steps == 3 * 2 * 500  # every row is in two of the three pairs
@@ -74,18 +80,16 @@ def test_a_resumed_run_ends_at_the_same_bytes(after, keep):
 def test_more_passes_may_be_requested_on_resuming():
     source, options = moons(), BudgetTrainOptions(gamma=1, budget=10, passes=2)
     stop = Stop(10**9)
-    budget_train(source, options, checkpoints=Checkpointing(stop.save, 10**6))
+    budget_train(source, options, checkpoints=Checkpointing(stop.save))
     longer = replace(options, passes=5)
-    model, _ = budget_train(source, longer, checkpoints=Checkpointing(stop.save, 10**6, resume=stop.saved))
+    model, _ = budget_train(source, longer, checkpoints=Checkpointing(stop.save, stop.saved))
     assert libsvm_model_bytes(model) == libsvm_model_bytes(budget_train(source, longer)[0])
 
 
 def test_a_state_of_another_run_is_refused():
     stop = Stop(10**9)
-    budget_train(
-        moons(), BudgetTrainOptions(budget=10, passes=1), checkpoints=Checkpointing(stop.save, 10**6)
-    )
-    again = Checkpointing(stop.save, 10**6, resume=stop.saved)
+    budget_train(moons(), BudgetTrainOptions(budget=10, passes=1), checkpoints=Checkpointing(stop.save))
+    again = Checkpointing(stop.save, stop.saved)
     with pytest.raises(OptionError, match="the saved state does not fit"):
         budget_train(moons(), BudgetTrainOptions(budget=11, passes=1), checkpoints=again)
 
@@ -137,12 +141,12 @@ def test_refits_in_groups_give_the_same_bytes(monkeypatch):
     options = BudgetTrainOptions(C=10, gamma=0.02, budget=9, passes=2)
     whole = libsvm_model_bytes(budget_train(source, options)[0])
     groups = []
-    step = budget_model._refit_in_step
+    step = budget_finish._refit_in_step
     monkeypatch.setattr(
-        budget_model, "_refit_in_step", lambda *given: groups.append(len(given[1])) or step(*given)
+        budget_finish, "_refit_in_step", lambda *given: groups.append(len(given[1])) or step(*given)
     )
-    monkeypatch.setattr(budget_model, "REFIT_MATRICES", 10**5)
-    assert libsvm_model_bytes(budget_train(source, options, memory=1 << 28)[0]) == whole
+    monkeypatch.setattr(budget_finish, "REFIT_MATRICES", 10**5)
+    assert libsvm_model_bytes(budget_train(source, replace(options, memory=1 << 28))[0]) == whole
     assert len(groups) > 5
     assert sum(groups) == 45
 

@@ -16,10 +16,10 @@ from svmfast.errors import CheckpointError, MemoryLimitError, OptionError, Singl
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget.options import BudgetTrainOptions
-from svmfast.methods.budget.run import candidates
+from svmfast.methods.budget.run import budget_train, candidates, cross_validate
 from svmfast.methods.budget.sgd import MAINTENANCE
-from svmfast.methods.budget.training import budget_train, cross_validate
 from svmfast.methods.grid import Grid
+from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.options import options_of
 from svmfast.rows import Rows
@@ -174,14 +174,13 @@ def test_keep_best_returns_the_most_accurate_iterate():
     test = two_moons(500, 22)
     seen = []
     options = BudgetTrainOptions(gamma=1, C=100, budget=8, passes=12, keep="best")
-    _, report = budget_train(
-        source, options, validate=(Rows.from_dense(test[0]), test[1]), observe=seen.append
-    )
-    accuracies = [status.validation.accuracy for status in seen]
-    assert [status.epoch for status in seen] == list(range(1, 13))
-    assert report.validation.accuracy == pytest.approx(max(accuracies))
+    telling = Setting(1, status=lambda step, line: seen.append(line))
+    _, report = budget_train(source, options, telling, validate=(Rows.from_dense(test[0]), test[1]))
+    accuracies = [float(line.partition(" accuracy ")[2].partition("%")[0]) for line in seen]
+    assert [line.partition(",")[0] for line in seen] == [f"pass {one}/12" for one in range(1, 13)]
+    assert report.validation.accuracy == pytest.approx(max(accuracies), rel=1e-5)
     assert max(accuracies) > min(accuracies)
-    assert all(status.support_vectors == status.budget == 8 for status in seen[3:])
+    assert all(", budget 8/8, " in line for line in seen[3:])
 
 
 def test_rows_of_a_single_class_are_refused():
@@ -201,7 +200,8 @@ def test_cross_validation_is_stratified_and_predicts_every_row():
     options = BudgetTrainOptions(C=10, gamma=0.5, budget=10)
     answers = cross_validate(whole.rows, whole.labels, 5, options)
     assert np.mean(answers == whole.labels) > 0.9
-    np.testing.assert_array_equal(answers, cross_validate(whole.rows, whole.labels, 5, options, threads=3))
+    threads = Setting(threads=3)
+    np.testing.assert_array_equal(answers, cross_validate(whole.rows, whole.labels, 5, options, threads))
     # Two rows of a class in two folds: each is predicted by a model trained without the other.
     labels = np.array([1.0, 2.0, 1.0, 2.0])
     rows = Rows.from_dense([[0.0], [5.0], [0.1], [5.1]])
@@ -289,7 +289,7 @@ def test_data_are_checked():
     with pytest.raises(OptionError, match="more than 10,000 distinct labels; are they values"):
         budget_train(MemorySource(many, np.arange(10_001)), BudgetTrainOptions())
     with pytest.raises(MemoryLimitError, match="1,000,000 vectors with 3 features needs 24,000,192"):
-        budget_train(moons(), BudgetTrainOptions(budget=1_000_000), memory=1 << 20)
+        budget_train(moons(), BudgetTrainOptions(budget=1_000_000, memory=1 << 20))
 
 
 def test_the_public_name_takes_arrays_and_datasets():

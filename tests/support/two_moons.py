@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from svmfast.methods.budget.refit import Refit
 from svmfast.methods.budget.sgd import TrainingBlock
 from svmfast.rows import Rows
 
@@ -26,3 +27,13 @@ def block_of(x, y):
 
 def kernel(a, b, gamma):
     return np.exp(-gamma * ((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
+
+
+def refit(start, blocks, count, options, *, bias=True, threads=1):
+    """Refit coefficients on blocks of rows, each with an order; return the expansion and the refit."""
+    fit = Refit(start, count, options, bias=bias)
+    while not fit.done:
+        for block, order in blocks():
+            fit.add(block, order, threads)
+        fit.advance()
+    return fit.expansion(), fit

@@ -13,8 +13,7 @@ from program import TEST_PATH
 from two_moons import block_of, kernel, two_moons
 
 from svmfast.errors import OptionError
-from svmfast.methods.budget.merge_table import merge_tables
-from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions
+from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions, merge_tables
 from svmfast.solvers.training_data import random_order
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from svmfast.certificate import error_bounds
 from svmfast.kernels import DecisionEngine, Kernel
-from svmfast.methods.budget.merge_table import merge_tables
+from svmfast.methods.budget.sgd import merge_tables
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.taylor import by_degree, gaussian_coefficients
 

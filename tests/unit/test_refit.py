@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from two_moons import block_of, kernel, two_moons
+from two_moons import block_of, kernel, refit, two_moons
 
 from svmfast import _core
-from svmfast.methods.budget.refit import MAX_ITERATIONS, refit
+from svmfast.methods.budget.refit import MAX_ITERATIONS
 from svmfast.methods.budget.sgd import BudgetExpansion, StepOptions, TrainingBlock
 from svmfast.rows import Rows
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from program import data, svmfast
-from two_moons import block_of
+from two_moons import block_of, refit
 
 from svmfast import _core
 from svmfast.errors import NotFiniteError
-from svmfast.methods.budget.refit import refit
 from svmfast.methods.budget.sgd import BudgetExpansion, StepOptions
 from svmfast.solvers.ridge import solve_with_ridge
 

@@ -31,6 +31,10 @@ METHOD = Method(
     options=BudgetTrainOptions,
     run="svmfast.methods.budget.run:run",
     candidates="svmfast.methods.budget.run:candidates",
+    reports=(
+        "svmfast.methods.budget.report:BudgetTrainReport",
+        "svmfast.methods.common.scores:FoldScore",
+    ),
     color="#009E73",
     scores_instead="folds",
     svm_train_output=True,

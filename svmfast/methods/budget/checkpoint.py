@@ -5,22 +5,33 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from numpy.typing import NDArray
 
 from svmfast.display import count
 from svmfast.errors import CheckpointError, OptionError
 from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.budget.sgd import step_rounding
-from svmfast.methods.budget.training import Checkpointing
 from svmfast.methods.method import GivenRows, GivenStream, Setting
 from svmfast.options import options_of
 from svmfast.values import Weights
 
+State = tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]]
+
 _VERSION = 1
 #: Options that may change when a run continues; `memory` is checked through the number of working sets.
 _FREE = ("passes", "folds", "checkpoint_every", "resume", "memory")
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """How the state of a run is saved, and the state to continue from."""
+
+    save: Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], None]
+    resume: State | None = None
 
 
 @contextlib.contextmanager
@@ -42,12 +53,7 @@ def checkpointing(
         if isinstance(visited, int):
             setting.note(f"{file.path}: continuing after {count(visited, 'row')}")
     try:
-        yield Checkpointing(
-            lambda meta, arrays: file.write({**meta, "run": run}, arrays),
-            options.checkpoint_every,
-            state,
-            setting.should_stop,
-        )
+        yield Checkpointing(lambda meta, arrays: file.write({**meta, "run": run}, arrays), state)
     except OptionError as error:
         if state is None:
             raise
@@ -55,7 +61,7 @@ def checkpointing(
 
 
 def fingerprint(options: BudgetTrainOptions, data: GivenStream, held: GivenRows | None) -> dict[str, Any]:
-    """Return everything that must be unchanged for a run to continue; the number of passes may change."""
+    """Everything that must be unchanged for a run to continue; the number of passes may change."""
     run: dict[str, Any] = json.loads(json.dumps(asdict(options)))
     for name in _FREE:
         del run[name]
@@ -103,7 +109,7 @@ def difference(name: str, saved: object, value: object) -> str:
 
 
 def _spelled(name: str, value: Any) -> str:
-    """Return an option and its value as text."""
+    """An option and its value as text."""
     if value is True:
         return f"`{name}`"
     if value is None and name == "bias":

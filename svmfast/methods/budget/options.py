@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from svmfast.errors import OptionError
 from svmfast.libsvm_names import SVM_TYPES
-from svmfast.options import MEMORY, Seeded, option
-from svmfast.values import MOST_64, Bytes, Choice, Numbered, OnOff, Real, Switch, Weights, Whole
+from svmfast.options import MEMORY, Seeded, class_weights, option
+from svmfast.values import MOST_64, Bytes, Choice, Numbered, OnOff, Real, Switch, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +61,7 @@ class BudgetTrainOptions(Seeded):
         "--bias/--no-bias",
         shown="only in the refit",
     )
-    weights: tuple[tuple[int, float], ...] = option(
-        (),
-        Weights(),
-        "Multiply C by NUMBER for the class labelled I (C-SVC). "
-        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
-        "-w",
-    )
+    weights: tuple[tuple[int, float], ...] = class_weights("the class labelled I (C-SVC)")
     probability: bool = option(
         False,
         OnOff(),

@@ -14,7 +14,6 @@ Keerthi, Chapelle and DeCoste, "Building Support Vector Machines with Reduced Cl
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,46 +29,20 @@ TOLERANCE = 1e-6
 MAX_ITERATIONS = 30
 _SHORTEST_STEP = 2.0**-12
 
-#: Yields the training rows in blocks, each with the order in which to visit its rows.
-Blocks = Callable[[], Iterable[tuple[TrainingBlock, NDArray[np.int64]]]]
 
-
-@dataclass(frozen=True)
-class RefitReport:
-    """The report of a refit.
-
-    Attributes
-    ----------
-    iterations, passes : int
-        Newton steps, and passes over the rows.
-    objective_before, objective : float
-        Objective of the smooth problem above, at the start and at the end.
-    seconds : float
-    """
-
-    iterations: int
-    passes: int
-    objective_before: float
-    objective: float
-    seconds: float
+@dataclass(frozen=True, eq=False)
+class _Point:
+    value: float
+    gradient: FloatArray
+    hessian: FloatArray
 
 
 class Refit:
     """A refit in progress. The caller passes the rows, so that several refits can share a pass over them.
 
     Until :attr:`done` is true, pass every training row to :meth:`add`, always in the same order, and then
-    call :meth:`advance`.
-
-    Parameters
-    ----------
-    start : BudgetExpansion
-        Vectors and initial coefficients.
-    count : int
-        Number of training rows n.
-    options : StepOptions
-        Gives gamma, lambda, loss, epsilon and weights.
-    bias : bool
-        Fit a bias, which is not regularized; otherwise the bias is 0.
+    call :meth:`advance`. `start` has the vectors and initial coefficients, `count` is the number of training
+    rows n. A bias is fitted without regularization, or it is 0.
     """
 
     def __init__(
@@ -86,53 +59,51 @@ class Refit:
         self._theta = np.append(start.coef, start.bias) if bias else start.coef.copy()
         self._point: _Point | None = None
         self._step, self._length = np.zeros(self._size), 0.0
-        self._objective_before = 0.0
-        self._iterations = self._passes = 0
-        self._converged = self.done = False
-        self._seconds = 0.0
+        #: The objective of the smooth problem above, at the start and at the end.
+        self.objective_before = self.objective = 0.0
+        #: Newton steps, and the time spent.
+        self.iterations, self.seconds = 0, 0.0
+        self.done = False
         self._restart()
 
     def add(self, block: TrainingBlock, order: NDArray[np.int64], threads: int = 1) -> None:
         """Add the rows of a block with the numbers ``order``."""
         begin = time.perf_counter()
-        indptr, indices, values, norms, targets = block.arrays()
         trial = self._theta + self._length * self._step
-        loss, _, gradient, hessian = self._native.sums(
-            indptr, indices, values, norms, targets, order, trial, True, threads
-        )
+        loss, _, gradient, hessian = self._native.sums(*block.arrays(), order, trial, True, threads)
         self._loss += loss
         self._gradient += gradient
         self._hessian += hessian
-        self._seconds += time.perf_counter() - begin
+        self.seconds += time.perf_counter() - begin
 
     def advance(self) -> None:
         """After all rows were added, accept the trial or shorten the step, and choose the next trial."""
         begin = time.perf_counter()
-        self._passes += 1
         trial = self._theta + self._length * self._step
-        pull = _product(self._penalty, trial)
+        # Not "@", because the order in which BLAS sums may depend on the number of cores.
+        pull = np.sum(self._penalty * trial, axis=1)
         value = self._loss / self._count + 0.5 * float(np.sum(pull * trial))
         point = _Point(
             value, self._gradient / self._count + pull, self._hessian / self._count + self._penalty
         )
         if self._point is None:
-            self._objective_before = value
+            self.objective_before = value
             self._go_from(point)
         elif value <= self._point.value:
-            self._iterations += 1
+            self.iterations += 1
             self._theta = trial
-            self._converged = self._point.value - value <= TOLERANCE * self._point.value
+            self.done = self._point.value - value <= TOLERANCE * self._point.value
             self._go_from(point)
         elif self._length > _SHORTEST_STEP:
             self._length /= 2
         else:
-            self._converged = self.done = True  # what remains is rounding error
+            self.done = True  # what remains is rounding error
         self._restart()
-        self._seconds += time.perf_counter() - begin
+        self.seconds += time.perf_counter() - begin
 
     def _go_from(self, point: _Point) -> None:
-        self._point = point
-        self.done = self._converged or self._iterations == MAX_ITERATIONS
+        self._point, self.objective = point, point.value
+        self.done = self.done or self.iterations == MAX_ITERATIONS
         if not self.done:
             # Nearly equal vectors make the Hessian singular. If no row is active and lambda is nearly 0, both
             # the Hessian and the gradient are 0.
@@ -142,64 +113,11 @@ class Refit:
         self._loss = 0.0
         self._gradient, self._hessian = np.zeros(self._size), np.zeros((self._size, self._size))
 
-    def result(self) -> tuple[BudgetExpansion, RefitReport]:
-        """Return the expansion with the coefficients found, and a report."""
-        assert self._point is not None
+    def expansion(self) -> BudgetExpansion:
+        """The vectors with the coefficients found."""
         m = self._size - self._bias
-        fitted = BudgetExpansion(
-            self._vectors, self._theta[:m].copy(), float(self._theta[m]) if self._bias else 0.0
-        )
-        return fitted, RefitReport(
-            self._iterations,
-            self._passes,
-            self._objective_before,
-            self._point.value,
-            self._seconds,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    value: float
-    gradient: FloatArray
-    hessian: FloatArray
-
-
-def refit(
-    start: BudgetExpansion,
-    blocks: Blocks,
-    count: int,
-    options: StepOptions,
-    *,
-    bias: bool = True,
-    threads: int = 1,
-) -> tuple[BudgetExpansion, RefitReport]:
-    """Find the best coefficients for the vectors of `start`.
-
-    Parameters
-    ----------
-    start, count, options, bias
-        As for :class:`Refit`.
-    blocks : callable
-        Each call yields all training rows, always in the same order.
-    threads : int
-
-    Returns
-    -------
-    BudgetExpansion, RefitReport
-    """
-    fit = Refit(start, count, options, bias=bias)
-    while not fit.done:
-        for block, order in blocks():
-            fit.add(block, order, threads)
-        fit.advance()
-    return fit.result()
-
-
-def _product(matrix: FloatArray, vector: FloatArray) -> FloatArray:
-    # Not "@", because the order in which BLAS sums may depend on the number of cores.
-    result: FloatArray = np.sum(matrix * vector, axis=1)
-    return result
+        bias = float(self._theta[m]) if self._bias else 0.0
+        return BudgetExpansion(self._vectors, self._theta[:m].copy(), bias)
 
 
 def _cholesky(matrix: FloatArray, right: FloatArray) -> FloatArray | None:

@@ -6,19 +6,26 @@
 
 Wang, Crammer and Vucetic, "Breaking the Curse of Kernelization" (JMLR 13, 2012); merging by table lookup:
 Glasmachers and Qaadan, "Speeding Up Budgeted SGD SVM Training with Precomputed Golden Section Search" (2018).
+Two support vectors of the same sign with kernel value kappa, of which the first has the share m of the sum of
+the coefficients, are merged into z = h x_i + (1 - h) x_j with
+
+    s(h) = m kappa^((1-h)^2) + (1-m) kappa^(h^2),   h = argmax over [0, 1]
+    wd   = m^2 + (1-m)^2 + 2 m (1-m) kappa - s(h)^2
+
+and the weight degradation is (alpha_i + alpha_j)^2 wd.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.errors import OptionError
-from svmfast.methods.budget.merge_table import merge_lookup
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.arithmetic import instruction_set
 
@@ -26,45 +33,35 @@ from svmfast.solvers.arithmetic import instruction_set
 #: golden section search to 0.01, gss-precise to 1e-10; remove and project are baselines without merging.
 MAINTENANCE = {"lookup-wd": 0, "lookup-h": 1, "gss": 2, "gss-precise": 3, "remove": 4, "project": 5}
 LOSSES = {"hinge": 0, "epsilon-insensitive": 1}
-
+#: Grid points per side and precision of h in the tables, as in the paper.
+GRID = 400
+PRECISION = 1e-10
+#: The arrays of a machine's state.
+STATE = ("vectors", "slots", "inverse", "counters")
 
 _AUDITED = ("gss", "lookup-h", "lookup-wd")
 
 
 @dataclass(frozen=True)
 class StepOptions:
-    """Settings of a machine.
+    """Settings of a machine."""
 
-    Attributes
-    ----------
-    budget : int
-        The most support vectors that are kept.
-    gamma : float
-        Parameter of the RBF kernel exp(-gamma ||x - z||^2).
-    lambda_ : float
-        Regularization, 1 / (n C).
-    maintenance : str
-        A key of :data:`MAINTENANCE`.
-    loss : str
-        A key of :data:`LOSSES`.
-    epsilon : float
-        Half the width of the insensitive tube.
-    weights : (float, float)
-        Weights of the losses of negative and positive rows; hinge loss only.
-    bias : bool
-        Give every row a constant feature 1, whose weight is the bias.
-    audit : bool
-        Evaluate every merge with all methods, and count how often they agree (slow).
-    """
-
+    #: The most support vectors that are kept.
     budget: int
     gamma: float
+    #: Regularization, 1 / (n C).
     lambda_: float
+    #: A key of :data:`MAINTENANCE`.
     maintenance: str = "lookup-wd"
+    #: A key of :data:`LOSSES`.
     loss: str = "hinge"
+    #: Half the width of the insensitive tube.
     epsilon: float = 0.1
+    #: Weights of the losses of negative and positive rows; hinge loss only.
     weights: tuple[float, float] = (1.0, 1.0)
+    #: Give every row a constant feature 1, whose weight is the bias.
     bias: bool = False
+    #: Evaluate every merge with all methods, and count how often they agree (slow).
     audit: bool = False
 
     def __post_init__(self) -> None:
@@ -92,21 +89,15 @@ class TrainingBlock:
     targets: FloatArray
 
     def arrays(self) -> RowArrays:
-        """Return the five arrays that the native core takes."""
+        """The five arrays that the native core takes."""
         return self.rows.indptr, self.rows.indices, self.rows.values, self.norms, self.targets
 
 
 @dataclass(frozen=True, eq=False)
 class BudgetExpansion:
-    """f(x) = sum_j coef_j K(vectors_j, x) + bias.
+    """f(x) = sum_j coef_j K(vectors_j, x) + bias."""
 
-    Attributes
-    ----------
-    vectors : (m, columns) float64
-    coef : (m,) float64
-    bias : float
-    """
-
+    #: (m, columns)
     vectors: FloatArray
     coef: FloatArray
     bias: float
@@ -114,65 +105,40 @@ class BudgetExpansion:
 
 @dataclass(frozen=True)
 class StepStatistics:
-    """Counts of the steps so far.
-
-    Attributes
-    ----------
-    support_vectors, steps, violations : int
-        A violation is a step that added a support vector.
-    maintained, merged : int
-        Steps that exceeded the budget, and those of them that merged rather than removed or projected.
-    degradation : float
-        Sum of ||w' - w||^2 over all maintained steps.
-    seconds, maintenance_seconds : float
-        Time of the steps in this process, and the part of it spent on maintenance.
-    """
+    """Counts of the steps so far."""
 
     support_vectors: int
     steps: int
+    #: Steps that added a support vector.
     violations: int
+    #: Steps that exceeded the budget, and those of them that merged rather than removed or projected.
     maintained: int
     merged: int
+    #: Sum of ||w' - w||^2 over all maintained steps.
     degradation: float
+    #: Time of the steps in this process, and the part of it spent on maintenance.
     seconds: float
     maintenance_seconds: float
 
 
 @dataclass(frozen=True)
 class MergeAudit:
-    """A comparison of merging decisions with those of golden section search to 1e-10.
+    """A comparison of merging decisions with those of golden section search to 1e-10."""
 
-    Attributes
-    ----------
-    events, measured : int
-        Merges, and those whose optimal weight degradation is above rounding error.
-    agreement : dict of str to float
-        Share of events in which the method chose the same partner, or one that is exactly as good.
-    factor : dict of str to float
-        Mean over `measured` of the method's weight degradation divided by the optimum.
-    total_factor : dict of str to float
-        Sum of the method's weight degradations divided by the sum of the optima.
-    lookup_like_gss : float
-        Share of events in which lookup-wd and gss chose the same partner.
-    """
-
+    #: Merges, and those whose optimal weight degradation is above rounding error.
     events: int
     measured: int
+    #: Share of events in which the method chose the same partner, or one that is exactly as good.
     agreement: Mapping[str, float]
+    #: Mean over `measured` of the method's weight degradation divided by the optimum, and the ratio of sums.
     factor: Mapping[str, float]
     total_factor: Mapping[str, float]
+    #: Share of events in which lookup-wd and gss chose the same partner.
     lookup_like_gss: float
 
 
 class BudgetedSgd:
-    """One decision function in training.
-
-    Parameters
-    ----------
-    columns : int
-        Width of the rows; memory is about ``8 * columns * (budget + 1)`` bytes.
-    options : StepOptions
-    """
+    """One decision function in training; its memory is about ``8 * columns * (budget + 1)`` bytes."""
 
     def __init__(self, columns: int, options: StepOptions) -> None:
         self.columns = columns
@@ -188,7 +154,7 @@ class BudgetedSgd:
             *options.weights,
             options.bias,
             options.audit,
-            merge_lookup(),
+            _merge_lookup(),
         )
 
     def steps(self, block: TrainingBlock, order: NDArray[np.int64]) -> None:
@@ -199,66 +165,65 @@ class BudgetedSgd:
         self._native.steps(*block.arrays(), order)
 
     def expansion(self) -> BudgetExpansion:
-        """Return the current decision function."""
+        """Copy the current decision function."""
         return BudgetExpansion(*self._native.expansion())
 
     def statistics(self) -> StepStatistics:
-        """Return the counts of the steps so far."""
+        """Count the steps so far."""
         c = self._native.counters()
-        seconds, maintenance = self._native.seconds()
-        return StepStatistics(
-            support_vectors=int(c[0]),
-            steps=int(c[3]),
-            violations=int(c[5]),
-            maintained=int(c[6]),
-            merged=int(c[7]),
-            degradation=float(c[8]),
-            seconds=seconds,
-            maintenance_seconds=maintenance,
-        )
+        vectors, steps, violations, maintained, merged = (int(c[place]) for place in (0, 3, 5, 6, 7))
+        counts = (vectors, steps, violations, maintained, merged)
+        return StepStatistics(*counts, float(c[8]), *self._native.seconds())
 
     def merge_audit(self) -> MergeAudit:
-        """Return the results of an audited run."""
+        """Summarize an audited run."""
         events, measured, *rest = self._native.audit_numbers().tolist()
-        agree, factor, degradation = rest[0:3], rest[3:6], rest[6:9]
-        optimum, same = rest[9:11]
 
-        def shares(values: list[float], whole: float) -> dict[str, float]:
+        def shares(first: int, whole: float) -> dict[str, float]:
+            values = rest[first : first + 3]
             return {name: value / whole for name, value in zip(_AUDITED, values, strict=True) if whole}
 
+        agreement, factor, total = shares(0, events), shares(3, measured), shares(6, rest[9])
         return MergeAudit(
-            int(events),
-            int(measured),
-            shares(agree, events),
-            shares(factor, measured),
-            shares(degradation, optimum),
-            same / events if events else 0.0,
+            int(events), int(measured), agreement, factor, total, rest[10] / events if events else 0.0
         )
 
     def save(self) -> dict[str, FloatArray]:
-        """Return the whole state, from which a machine continues bit for bit."""
-        names = ("vectors", "slots", "inverse", "counters")
-        return dict(zip(names, self._native.save(), strict=True))
+        """Copy the whole state, from which a machine continues bit for bit."""
+        return dict(zip(STATE, self._native.save(), strict=True))
 
     def restore(self, state: Mapping[str, FloatArray]) -> None:
-        """Restore a saved state.
-
-        Raises
-        ------
-        OptionError
-            The state was not saved by a machine with these options.
-        """
+        """Restore a saved state; OptionError if no machine with these options saved it."""
         try:
-            self._native.restore(
-                *(np.ascontiguousarray(state[name]) for name in ("vectors", "slots", "inverse", "counters"))
-            )
+            self._native.restore(*(np.ascontiguousarray(state[name]) for name in STATE))
         except (KeyError, TypeError, ValueError) as error:
             raise OptionError("the saved state does not fit these options and data") from error
 
 
 def step_rounding() -> str:
-    """Return the kind of arithmetic, ``fused`` or ``plain``; steps of the same kind agree bit for bit.
+    """Name the kind of arithmetic, ``fused`` or ``plain``; steps of the same kind agree bit for bit.
 
     AVX2 and AVX-512 give the same bits; a processor without fused multiply-add gives different ones.
     """
     return "plain" if instruction_set() == "baseline" else "fused"
+
+
+def merge_tables(n: int = GRID, precision: float = PRECISION) -> tuple[FloatArray, FloatArray]:
+    """Compute wd and h, both ``(n/2 + 1, n)``, on the lower half, m <= 1/2, of a grid over [0, 1]^2.
+
+    Row i is m = i / n, column j is kappa = j / (n - 1); `precision` is the width of the final interval of h.
+    The other half would follow from h(m, kappa) = 1 - h(1-m, kappa) and wd(m, kappa) = wd(1-m, kappa), but is
+    not needed: the first partner of a merge always has the smaller share. Below kappa = e^-2, s can have two
+    modes; for m <= 1/2 the better one lies in [0, 1/2], the interval of the golden section search.
+    """
+    if n < 4 or n % 2 or not 0 < precision < 0.5:
+        raise OptionError(
+            f"merge tables of {n} points to {precision:g}: an even number and 0 < precision < 0.5"
+        )
+    return _core.merge_tables(n, precision)
+
+
+@lru_cache(maxsize=1)
+def _merge_lookup() -> _core.MergeLookup:
+    """Put the tables in the solver's form; they are computed once per process, in 0.1 s."""
+    return _core.MergeLookup(*merge_tables())

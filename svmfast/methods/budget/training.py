@@ -1,271 +1,241 @@
-"""Budgeted SGD training: at most B support vectors per decision function, in a few passes over the rows.
+"""A budgeted training run: one machine for each pair of classes, passes over working sets, its saved state.
 
-Papers: Wang, Crammer and Vucetic (JMLR 13, 2012), Glasmachers and Qaadan (2018); the refit of the
-coefficients: Keerthi, Chapelle and DeCoste (JMLR 7, 2006). Multiclass is one-against-one, as in LIBSVM; the
-result is a LIBSVM model.
+A run that is interrupted at any point continues bit for bit. A checkpoint holds exactly the state of the run,
+so both are in this module.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import OptionError, SingleClassError
-from svmfast.methods.budget.model import Finished, assemble, finish
+from svmfast.errors import MemoryLimitError, OptionError
+from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.methods.budget.options import BudgetTrainOptions
-from svmfast.methods.budget.report import BudgetTrainReport, PassStatus
-from svmfast.methods.budget.training_run import BudgetRun
-from svmfast.methods.common.scores import head_quality
-from svmfast.models.expansion import KernelExpansion
-from svmfast.progress import Progress, counting, silent
+from svmfast.methods.budget.rows import Prepared, RunRows
+from svmfast.methods.budget.sgd import STATE, BudgetedSgd, BudgetExpansion, StepOptions
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import Quality
-from svmfast.solvers.training_data import MemorySource, TrainingSource, random_order
+from svmfast.solvers.training_data import TrainingSource, expand
 from svmfast.threads import map_in_threads
 
-__all__ = ["BudgetTrainOptions", "BudgetTrainReport", "Checkpointing", "budget_train", "cross_validate"]
+T = TypeVar("T")
+Arrays = dict[str, NDArray[Any]]
 
-#: Default limit on the memory of the machines, in bytes.
-MEMORY = 4 << 30
-_FOLDS = 4
+#: Limits on the rows visited and the multiply-adds (a second or two) between two checks whether a checkpoint
+#: is due or a stop is requested.
+SEGMENT, SEGMENT_WORK = 1 << 16, 1 << 32
 
-State = tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]]
-
-
-@dataclass(frozen=True)
-class Checkpointing:
-    """How the state of a run is saved.
-
-    Attributes
-    ----------
-    save : callable(meta, arrays)
-        Called with the whole state after every `every` rows visited, and before the run stops.
-    every : int
-    resume : (meta, arrays) or None
-        The state to continue from.
-    should_stop : callable() -> bool
-        Called often. If it returns true, the state is saved and KeyboardInterrupt is raised.
-    """
-
-    save: Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], None]
-    every: int
-    resume: State | None = None
-    should_stop: Callable[[], bool] = lambda: False
+_MOST = 1 << 53  # the largest count in a checkpoint
 
 
-def budget_train(
-    source: TrainingSource,
-    options: BudgetTrainOptions,
-    *,
-    validate: tuple[Rows, FloatArray] | None = None,
-    threads: int = 1,
-    memory: int = MEMORY,
-    progress: Progress = silent,
-    observe: Callable[[PassStatus], None] | None = None,
-    checkpoints: Checkpointing | None = None,
-) -> tuple[KernelExpansion, BudgetTrainReport]:
-    """Train an RBF model on a budget.
+@dataclass(eq=False)
+class Pair:
+    """One decision function: class `first` against `second`, or the regression function (0, 0)."""
 
-    Parameters
-    ----------
-    source : TrainingSource
-        For example :class:`svmfast.solvers.training_data.MemorySource`.
-    options : BudgetTrainOptions
-    validate : (Rows, (m,) float64), optional
-        Held-out rows and labels, on which candidates are compared and the score is reported.
-    threads : int
-        Does not change the model.
-    memory : int
-        Limit on the memory for the machines, in bytes.
-    progress : Progress
-    observe : callable(PassStatus), optional
-        Called after every pass.
-    checkpoints : Checkpointing, optional
+    #: Names of the arrays that :meth:`save` returns; the best iterate's are missing if there is none.
+    STATE: ClassVar = (*STATE, "best_vectors", "best_coef")
 
-    Returns
-    -------
-    KernelExpansion, BudgetTrainReport
-        The model's vectors are rounded to the eight digits of a LIBSVM file, so that saving does not change
-        it.
+    first: int
+    second: int
+    #: Number of training rows.
+    count: int
+    machine: BudgetedSgd
+    #: The iterate with the smallest loss so far at the end of a pass, if that is to be returned.
+    best: BudgetExpansion | None = None
+    best_loss: float = np.inf
 
-    Raises
-    ------
-    OptionError, TrainingRowError, SingleClassError, MemoryLimitError
-    """
-    begin = time.perf_counter()
-    run = BudgetRun(source, options, validate, threads, memory)
-    if checkpoints and checkpoints.resume:
-        run.restore(*checkpoints.resume)
-    every = checkpoints.every if checkpoints else None
-    seconds, visited = run.seconds, run.visited
-    while not run.ended:
-        epoch = run.epoch
-        due = run.advance(every)
-        progress(run.visited, run.total, "train")
-        if observe and run.epoch > epoch:
-            observe(_status(run, validate, run.visited - visited, run.seconds - seconds))
-        if checkpoints:
-            stop = checkpoints.should_stop()
-            if due or stop:
-                checkpoints.save(*run.save())
-            if stop:
-                raise KeyboardInterrupt
-    stop_asked = checkpoints.should_stop if checkpoints else lambda: False
-    if checkpoints:
-        checkpoints.save(*run.save())
-    progress(0, None, "refit" if options.keep == "refit" else "finish")
-    finished = finish(run, stop_asked)
-    model = assemble(run, finished)
-    score = _score(run, model, validate)
-    return model, _report(run, finished, model, score, time.perf_counter() - begin)
+    def save(self) -> Arrays:
+        """The state of the machine, and the best iterate, as arrays."""
+        arrays: Arrays = dict(self.machine.save())
+        if self.best is not None:
+            arrays["best_vectors"] = self.best.vectors
+            arrays["best_coef"] = np.append(self.best.coef, [self.best.bias, self.best_loss])
+        return arrays
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
+        """Restore what :meth:`save` returned; arrays that are no such state raise an error of Python's."""
+        self.machine.restore({name: arrays[name] for name in STATE})
+        if "best_coef" not in arrays:
+            return
+        stored = arrays["best_coef"]
+        if stored.ndim != 1 or not np.isfinite(stored).all():
+            raise ValueError("coefficients that are not a row of finite numbers")
+        *coef, bias, loss = stored.tolist()
+        vectors = np.ascontiguousarray(arrays["best_vectors"])
+        shape = len(coef), columns
+        if not np.isfinite(vectors).all() or vectors.dtype != np.float64 or vectors.shape != shape:
+            raise ValueError("vectors and coefficients are inconsistent")
+        self.best, self.best_loss = BudgetExpansion(vectors, np.array(coef, float), bias), loss
 
 
-def cross_validate(
-    rows: Rows,
-    labels: FloatArray,
-    folds: int,
-    options: BudgetTrainOptions,
-    *,
-    threads: int = 1,
-    progress: Progress = silent,
-) -> FloatArray:
-    """Cross-validate: predict every row by a model that was trained without the row's fold.
+class BudgetRun:
+    """The state of a training run; `validate` are rows and labels on which candidates are compared."""
 
-    Folds are stratified as in LIBSVM, with the seed of `options`.
+    def __init__(
+        self,
+        source: TrainingSource,
+        options: BudgetTrainOptions,
+        validate: tuple[Rows, FloatArray] | None = None,
+        threads: int = 1,
+    ) -> None:
+        self.source, self.options, self.threads = source, options, threads
+        self.rows = RunRows(source, options, validate)
+        self.gamma = options.gamma or (1.0 / source.n_features if source.n_features else 1.0)
+        self.pairs = self._new_pairs()
+        #: The next pass, working set, and position within its order.
+        self.epoch = self.number = self.offset = 0
+        #: Rows visited so far, and training time so far, including the runs that this one continues.
+        self.visited = 0
+        self.seconds = 0.0
+        self._carried = np.zeros((len(self.pairs), 2))
 
-    Parameters
-    ----------
-    rows : Rows
-    labels : (n,) float64
-    folds : int
-        At least 2, and at most the number of rows; larger numbers are reduced to that.
-    options : BudgetTrainOptions
-    threads : int
-        Folds that are trained at a time; does not change the predictions.
-    progress : Progress
+    def _new_pairs(self) -> list[Pair]:
+        """Make every pair of classes, or the one function of regression, with a new machine."""
+        options, rows, columns = self.options, self.rows, len(self.source.columns)
+        k = len(rows.classes)
+        places = [(i, j) for i in range(k) for j in range(i + 1, k)] if options.is_classifier else [(0, 0)]
+        needed = len(places) * 8 * (options.budget + 8) * columns
+        if needed > options.memory:
+            what = f"training {len(places)} times {options.budget:,} vectors with {columns:,} features"
+            advice = "choose a smaller budget or allow more memory"
+            raise MemoryLimitError(what, needed, options.memory, advice)
+        weights, made = dict(options.weights), []
+        for first, second in places:
+            count = int(rows.counts[first] + (rows.counts[second] if second != first else 0))
+            negative, positive = 1.0, 1.0
+            if k:
+                negative, positive = (weights.get(int(y), 1.0) for y in rows.classes[[second, first]])
+            steps = StepOptions(
+                budget=options.budget,
+                gamma=self.gamma,
+                lambda_=options.lambda_ or 1.0 / (count * options.cost),
+                maintenance=options.maintenance,
+                loss="hinge" if options.is_classifier else "epsilon-insensitive",
+                epsilon=options.p,
+                weights=(negative, positive),
+                bias=bool(options.bias),
+            )
+            made.append(Pair(first, second, count, BudgetedSgd(columns, steps)))
+        return made
 
-    Returns
-    -------
-    (n,) float64
-        Predictions.
+    def for_pairs(self, work: Callable[[Pair], T]) -> list[T]:
+        """Call `work` for each pair, in several threads."""
+        return map_in_threads(work, self.pairs, self.threads)
 
-    Raises
-    ------
-    OptionError, TrainingRowError, SingleClassError
-    """
-    if folds < 2:
-        raise OptionError(f"`folds` is {folds}; cross validation needs at least 2")
-    n = len(rows)
-    if n < 2:
-        raise OptionError(f"{n} rows; cross validation needs at least 2")
-    if options.is_classifier and len(np.unique(labels)) == 1:
-        raise SingleClassError(labels[0])
-    folds = min(folds, n)
-    fold = np.empty(n, dtype=np.int64)
-    # Each class is shuffled and dealt out in turn, so that each fold gets its share of the class.
-    strata = np.unique(labels, return_inverse=True)[1] if options.is_classifier else np.zeros(n, np.int64)
-    dealt = 0
-    for stratum in range(int(strata.max()) + 1):
-        members = np.flatnonzero(strata == stratum)
-        shuffled = members[random_order(len(members), options.seed, stratum, _FOLDS)]
-        fold[shuffled] = (np.arange(len(members)) + dealt) % folds
-        dealt += len(members)
-    plain = replace(options, probability=False)
+    def decisions(self, expansion: BudgetExpansion, rows: Rows) -> FloatArray:
+        """An expansion's decision values ``(n,)`` for rows in the input's own columns."""
+        sv = expand(Rows.from_dense(expansion.vectors), self.source.columns, self.source.n_features)
+        engine = DecisionEngine(
+            Kernel("rbf", self.gamma), sv, expansion.coef[None, :], np.array([-expansion.bias]), None
+        )
+        return engine.decision_values(rows)[:, 0]
 
-    def predict(number: int) -> tuple[NDArray[np.int64], FloatArray]:
-        out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-        # All rows of the other class may be in this fold.
-        if options.is_classifier and np.all(labels[rest] == labels[rest[0]]):
-            return out, np.full(len(out), labels[rest[0]])
-        source = MemorySource(rows.take(rest), labels[rest])
-        model, _ = budget_train(source, plain)
-        return out, model.head.predict(model.decision_values(rows.take(out)))
+    def loss(self, pair: Pair, expansion: BudgetExpansion) -> float:
+        """The share of wrong labels, or the mean squared error, on the selection rows of a pair."""
+        if not self.options.is_classifier:
+            rows, labels = self.rows.selection.rows, self.rows.selection.labels
+            if not len(labels):
+                return 0.0
+            return float(np.mean((self.decisions(expansion, rows) - labels) ** 2))
+        rows, positive = self.rows.selection.of_pair(pair.first, pair.second)
+        if not len(positive):
+            return 0.0
+        return float(np.mean((self.decisions(expansion, rows) > 0) != positive))
 
-    predictions = np.empty(n)
-    counted = counting(predict, progress, folds, "cross validation")
-    for out, values in map_in_threads(counted, range(folds), threads):
-        predictions[out] = values
-    return predictions
+    @property
+    def total(self) -> int:
+        """Total number of rows to visit."""
+        return self.options.passes * self.source.n_rows
+
+    @property
+    def ended(self) -> bool:
+        """Whether all passes are done."""
+        return self.epoch >= self.options.passes
+
+    def advance(self, checkpoint_every: int | None) -> bool:
+        """Visit the next rows; return whether a checkpoint is due."""
+        begin = time.perf_counter()
+        working = self.rows.prepared(self.epoch, self.number)
+        count = len(working.labels)
+        order = self.rows.visits(self.epoch, self.number, count)
+        stop = min(self.offset + self._segment(working), count)
+        due = False
+        if checkpoint_every:
+            boundary = (self.visited // checkpoint_every + 1) * checkpoint_every - self.visited
+            due = self.offset + boundary <= stop
+            stop = min(stop, self.offset + boundary)
+        segment = order[self.offset : stop]
+        self.for_pairs(
+            lambda pair: pair.machine.steps(*self.rows.of_pair(pair.first, pair.second, working, segment))
+        )
+        self.visited += len(segment)
+        self.offset = stop
+        if self.offset == count:
+            self.offset, self.number = 0, self.number + 1
+            if self.number == self.source.n_sets:
+                self.number, self.epoch = 0, self.epoch + 1
+                if self.options.keep == "best":
+                    self.for_pairs(self._keep_best)
+        self.seconds += time.perf_counter() - begin
+        return due
+
+    def _segment(self, working: Prepared) -> int:
+        """How many rows to visit at once; the result does not depend on it."""
+        each = (working.rows.nnz / max(1, len(working.labels)) + 16) * self.options.budget
+        functions = max(1, len(self.rows.classes) - 1)  # for which a row is used
+        return max(256, min(SEGMENT, int(SEGMENT_WORK / (each * functions))))
+
+    def _keep_best(self, pair: Pair) -> None:
+        candidate = pair.machine.expansion()
+        loss = self.loss(pair, candidate)
+        if loss < pair.best_loss:
+            pair.best, pair.best_loss = candidate, loss
+
+    def _times(self) -> FloatArray:
+        """Each pair's time in steps, and the part spent on maintenance, ``(pairs, 2)``."""
+        found = [pair.machine.statistics() for pair in self.pairs]
+        own = np.array([(one.seconds, one.maintenance_seconds) for one in found])
+        return own.reshape(len(self.pairs), 2) + self._carried
+
+    def spent(self) -> tuple[float, float]:
+        """The time that all machines spent on steps, and the part spent on maintenance, in seconds."""
+        steps, maintenance = self._times().sum(axis=0).tolist()
+        return steps, maintenance
+
+    def save(self) -> tuple[dict[str, Any], Arrays]:
+        """The whole state as numbers and arrays."""
+        arrays: Arrays = {}
+        for number, pair in enumerate(self.pairs):
+            arrays |= {f"pair{number}_{name}": array for name, array in pair.save().items()}
+        arrays["seconds"] = self._times()
+        names = ("epoch", "number", "offset", "visited", "seconds")
+        return {name: getattr(self, name) for name in names}, arrays
+
+    def restore(self, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Restore what :meth:`save` returned; OptionError if a run with other options or data saved it."""
+        try:
+            for number, pair in enumerate(self.pairs):
+                stored = {name: arrays.get(f"pair{number}_{name}") for name in Pair.STATE}
+                own = {name: array for name, array in stored.items() if array is not None}
+                pair.restore(own, len(self.source.columns))
+            self._carried = np.asarray(arrays["seconds"], dtype=np.float64).reshape(len(self.pairs), 2)
+            self.number = _count(meta["number"], self.source.n_sets - 1)
+            self.epoch, self.offset, self.visited = (
+                _count(meta[name], _MOST) for name in ("epoch", "offset", "visited")
+            )
+            self.seconds = float(meta["seconds"])
+            if not (np.isfinite(self._carried).all() and np.isfinite(self.seconds)):
+                raise ValueError("times that are not finite")
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+            raise OptionError("the saved state does not fit these options and data") from error
 
 
-def _status(
-    run: BudgetRun, validate: tuple[Rows, FloatArray] | None, visited: int, seconds: float
-) -> PassStatus:
-    found = [pair.machine.statistics() for pair in run.pairs]
-    steps = sum(s.steps for s in found)
-    share = visited / run.visited if run.visited else 0.0
-    score = None
-    if validate is not None:
-        present = []
-        for pair in run.pairs:
-            e = pair.machine.expansion()
-            present.append(Finished(e, e.coef > 0, 0.0, 0.0, None, False))
-        score = _score(run, assemble(run, present), validate)
-    return PassStatus(
-        epoch=run.epoch,
-        passes=run.options.passes,
-        steps_per_second=steps * share / seconds if seconds else 0.0,
-        support_vectors=sum(s.support_vectors for s in found),
-        budget=run.options.budget * len(found),
-        merge_frequency=sum(s.maintained for s in found) / steps if steps else 0.0,
-        validation=score,
-    )
-
-
-def _score(
-    run: BudgetRun, model: KernelExpansion, validate: tuple[Rows, FloatArray] | None
-) -> Quality | None:
-    if validate is None or not len(validate[1]):
-        return None
-    rows, labels = validate
-    return head_quality(model.head, model.decision_values(rows, threads=run.threads), labels)
-
-
-def _report(
-    run: BudgetRun, finished: list[Finished], model: KernelExpansion, score: Quality | None, seconds: float
-) -> BudgetTrainReport:
-    found = [pair.machine.statistics() for pair in run.pairs]
-    fits = [one.refit for one in finished if one.refit is not None]
-    lambdas = [pair.machine.options.lambda_ for pair in run.pairs]
-    steps = sum(s.steps for s in found)
-    step_seconds, maintenance_seconds = run.spent()
-    compared = run.options.keep != "last" and len(finished) > 0
-    return BudgetTrainReport(
-        rows=int(run.rows.counts.sum()),
-        held_out=run.source.n_rows - int(run.rows.counts.sum()),
-        features=len(run.source.columns),
-        classes=len(run.rows.classes),
-        functions=len(run.pairs),
-        budget=run.options.budget,
-        passes=run.options.passes,
-        steps=steps,
-        violations=sum(s.violations for s in found),
-        maintained=sum(s.maintained for s in found),
-        merged=sum(s.merged for s in found),
-        gamma=run.gamma,
-        lambda_min=min(lambdas, default=0.0),
-        lambda_max=max(lambdas, default=0.0),
-        degradation=sum(s.degradation for s in found),
-        step_seconds=step_seconds,
-        maintenance_seconds=maintenance_seconds,
-        train_seconds=run.seconds,
-        total_seconds=seconds,
-        steps_per_second=steps / step_seconds if step_seconds else 0.0,
-        support_vectors=len(model.sv),
-        selection=run.rows.selection.origin if compared else "",
-        selection_rows=len(run.rows.selection.labels) if compared else 0,
-        loss_iterate=float(np.mean([one.loss_iterate for one in finished])) if compared else None,
-        loss_returned=float(np.mean([one.loss for one in finished])) if compared else None,
-        refitted=sum(one.refitted for one in finished),
-        refit_iterations=max((fit.iterations for fit in fits), default=0),
-        refit_seconds=sum(fit.seconds for fit in fits),
-        objective_before=sum(fit.objective_before for fit in fits) if fits else None,
-        objective=sum(fit.objective for fit in fits) if fits else None,
-        validation=score,
-        maintenance=run.options.maintenance,
-    )
+def _count(value: Any, most: int) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError("not a count")
+    return value

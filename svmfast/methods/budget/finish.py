@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from svmfast.errors import NotFiniteError
 from svmfast.kernels import Kernel
-from svmfast.methods.budget.pairs import Pair
-from svmfast.methods.budget.refit import Refit, RefitReport
+from svmfast.methods.budget.refit import Refit
 from svmfast.methods.budget.sgd import BudgetExpansion
-from svmfast.methods.budget.training_run import BudgetRun
+from svmfast.methods.budget.training import BudgetRun, Pair
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.file_digits import eight_digits
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 from svmfast.solvers.training_data import expand
+from svmfast.threads import map_in_threads
 
 #: A refit holds about this many matrices of (B + 1)^2 numbers.
 REFIT_MATRICES = 8
@@ -27,39 +27,35 @@ REFIT_MATRICES = 8
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """The result of a run for one pair.
+    """The result of a run for one pair."""
 
-    Attributes
-    ----------
-    expansion : BudgetExpansion
-        Its vectors are rounded as in the model file.
-    first_class : (m,) bool
-        Which vectors come from rows of the pair's first class. The sign of a refitted coefficient does not
-        tell.
-    loss_iterate, loss : float
-        Losses of the last iterate and of the returned expansion on the selection rows.
-    refit : RefitReport or None
-    refitted : bool
-        Whether the refit was returned.
-    """
-
+    #: Its vectors are rounded as in the model file.
     expansion: BudgetExpansion
+    #: (m,) which vectors come from rows of the pair's first class; the sign of a refitted coefficient does
+    #: not tell.
     first_class: NDArray[np.bool_]
-    loss_iterate: float
-    loss: float
-    refit: RefitReport | None
-    refitted: bool
+    #: Losses of the last iterate and of the returned expansion on the selection rows.
+    loss_iterate: float = 0.0
+    loss: float = 0.0
+    refit: Refit | None = None
+    #: Whether the refit was returned.
+    refitted: bool = False
+
+
+def present(run: BudgetRun) -> list[Finished]:
+    """The current iterate of each pair."""
+    found = (pair.machine.expansion() for pair in run.pairs)
+    return [Finished(one, one.coef > 0) for one in found]
 
 
 def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> list[Finished]:
-    """Return the chosen expansion of each pair, after refitting coefficients if the options say so.
+    """Choose an expansion for each pair, after refitting coefficients if the options say so.
 
     Raises KeyboardInterrupt if `should_stop` returns true between two passes over the rows.
     """
     keep = run.options.keep
-    iterates: dict[int, BudgetExpansion] = {}
 
-    def collect(pair: Pair) -> None:
+    def rounded(pair: Pair) -> BudgetExpansion:
         taken = pair.best if keep == "best" and pair.best is not None else pair.machine.expansion()
         for what, values in (
             ("coefficients", taken.coef),
@@ -71,86 +67,75 @@ def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> l
                     f"training ended with {what} outside the range of floating point; "
                     f"lambda is {pair.machine.options.lambda_:g}, gamma {run.gamma:g}"
                 )
-        iterates[id(pair)] = BudgetExpansion(eight_digits(taken.vectors), taken.coef, taken.bias)
+        return BudgetExpansion(eight_digits(taken.vectors), taken.coef, taken.bias)
 
-    run.for_pairs(collect)
-    fits = _refit(run, iterates, should_stop) if keep == "refit" else {}
-    results: dict[int, Finished] = {}
-
-    def choose(pair: Pair) -> None:
-        iterate = iterates[id(pair)]
-        loss = run.comparison.loss(pair, iterate) if keep != "last" else 0.0
+    def chosen(of_pair: tuple[Pair, BudgetExpansion, Refit | None]) -> Finished:
+        pair, iterate, fit = of_pair
+        loss = run.loss(pair, iterate) if keep != "last" else 0.0
         positive = iterate.coef > 0
-        if id(pair) not in fits:
-            results[id(pair)] = Finished(iterate, positive, loss, loss, None, False)
-            return
-        fitted, report = fits[id(pair)]
-        refit_loss = run.comparison.loss(pair, fitted)
-        better = refit_loss <= loss
-        results[id(pair)] = Finished(
-            fitted if better else iterate, positive, loss, refit_loss if better else loss, report, better
-        )
+        if fit is None:
+            return Finished(iterate, positive, loss, loss)
+        fitted = fit.expansion()
+        refit_loss = run.loss(pair, fitted)
+        if refit_loss <= loss:
+            return Finished(fitted, positive, loss, refit_loss, fit, True)
+        return Finished(iterate, positive, loss, loss, fit)
 
-    run.for_pairs(choose)
-    return [results[id(pair)] for pair in run.pairs]
+    iterates = run.for_pairs(rounded)
+    fits = _refits(run, iterates, should_stop) if keep == "refit" else [None] * len(iterates)
+    return map_in_threads(chosen, list(zip(run.pairs, iterates, fits, strict=True)), run.threads)
 
 
-def _refit(
-    run: BudgetRun, iterates: dict[int, BudgetExpansion], should_stop: Callable[[], bool]
-) -> dict[int, tuple[BudgetExpansion, RefitReport]]:
+def _refits(
+    run: BudgetRun, iterates: list[BudgetExpansion], should_stop: Callable[[], bool]
+) -> list[Refit | None]:
     """Refit all pairs. As many as fit into memory are refitted together and share each pass over the rows."""
-    found: dict[int, tuple[BudgetExpansion, RefitReport]] = {}
-    at_once = run.memory // 4 // (REFIT_MATRICES * 8 * (run.options.budget + 1) ** 2)
+    found: list[Refit | None] = []
+    at_once = run.options.memory // 4 // (REFIT_MATRICES * 8 * (run.options.budget + 1) ** 2)
     at_once = max(run.threads, at_once)
     for first in range(0, len(run.pairs), at_once):
         pairs = run.pairs[first : first + at_once]
-        fits = {
-            id(pair): Refit(
-                iterates[id(pair)], pair.count, pair.machine.options, bias=run.options.bias is not False
-            )
-            for pair in pairs
-        }
+        fits = [
+            Refit(iterate, pair.count, pair.machine.options, bias=run.options.bias is not False)
+            for pair, iterate in zip(pairs, iterates[first : first + at_once], strict=True)
+        ]
         _refit_in_step(run, pairs, fits, should_stop)
-        found |= {key: fit.result() for key, fit in fits.items()}
+        found += fits
     return found
 
 
 def _refit_in_step(
-    run: BudgetRun, pairs: Sequence[Pair], fits: dict[int, Refit], should_stop: Callable[[], bool]
+    run: BudgetRun, pairs: Sequence[Pair], fits: Sequence[Refit], should_stop: Callable[[], bool]
 ) -> None:
     inner = run.threads if len(pairs) == 1 else 1
-    while not all(fit.done for fit in fits.values()):
+    while going := [both for both in zip(pairs, fits, strict=True) if not both[1].done]:
         if should_stop():
             raise KeyboardInterrupt
         for number in range(run.source.n_sets):
             working = run.rows.prepared(0, number)
             everything = np.arange(len(working.labels), dtype=np.int64)
 
-            def add(pair: Pair, working=working, everything=everything) -> None:  # type: ignore[no-untyped-def]
-                if not fits[id(pair)].done:
-                    fits[id(pair)].add(*run.rows.of_pair(pair, working, everything), threads=inner)
+            def add(both: tuple[Pair, Refit], working=working, everything=everything) -> None:  # type: ignore[no-untyped-def]
+                pair, fit = both
+                block, order = run.rows.of_pair(pair.first, pair.second, working, everything)
+                fit.add(block, order, threads=inner)
 
-            run.for_pairs(add, pairs)
+            map_in_threads(add, going, run.threads)
             del working, everything, add  # memory holds one working set
-
-        def advance(pair: Pair) -> None:
-            if not fits[id(pair)].done:
-                fits[id(pair)].advance()
-
-        run.for_pairs(advance, pairs)
+        map_in_threads(lambda both: both[1].advance(), going, run.threads)
 
 
 def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
     """Combine the pairs into a LIBSVM model: vectors by class, each with a coefficient per other class."""
     kernel = Kernel("rbf", run.gamma)
     if not run.options.is_classifier:
-        only = finished[0]
+        only = finished[0].expansion
         return KernelExpansion(
             head=Head("epsilon_svr", prob_a=_laplace(run, only)),
             kernel=kernel,
-            sv=_own_columns(run, [only.expansion.vectors]),
-            sv_coef=only.expansion.coef[None, :].copy(),
-            rho=np.array([-only.expansion.bias]),
+            sv=_own_columns(run, [only.vectors]),
+            sv_coef=only.coef[None, :].copy(),
+            rho=np.array([-only.bias]),
         )
     k = len(run.rows.classes)
     groups: list[list[tuple[FloatArray, int, FloatArray]]] = [[] for _ in range(k)]
@@ -177,7 +162,7 @@ def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
 
 
 def _own_columns(run: BudgetRun, blocks: list[FloatArray]) -> Rows:
-    """Return dense vectors in compact columns as sparse rows in the input's own columns."""
+    """Dense vectors in compact columns as sparse rows in the input's own columns."""
     if not blocks:
         return Rows.empty(run.source.n_features)
     rows = Rows.concatenate([Rows.from_dense(block) for block in blocks])
@@ -188,18 +173,15 @@ def _sigmoids(run: BudgetRun, finished: list[Finished]) -> tuple[FloatArray | No
     """Fit the sigmoid of each pair on its held-out rows."""
     if not run.options.probability:
         return None, None
-    a, b = np.zeros(len(run.pairs)), np.zeros(len(run.pairs))
-    held = run.rows.held_out
+    fitted = np.zeros((2, len(run.pairs)))
     for p, (pair, one) in enumerate(zip(run.pairs, finished, strict=True)):
-        mine = np.flatnonzero((held.codes == pair.first) | (held.codes == pair.second))
-        values = run.comparison.decisions(one.expansion, held.rows.take(mine))
-        a[p], b[p] = fit_sigmoid(values, held.codes[mine] == pair.first)
-    return a, b
+        rows, positive = run.rows.held_out.of_pair(pair.first, pair.second)
+        fitted[:, p] = fit_sigmoid(run.decisions(one.expansion, rows), positive)
+    return fitted[0], fitted[1]
 
 
-def _laplace(run: BudgetRun, only: Finished) -> FloatArray | None:
+def _laplace(run: BudgetRun, only: BudgetExpansion) -> FloatArray | None:
     held = run.rows.held_out
     if not run.options.probability or not len(held.labels):
         return None
-    residuals = held.labels - run.comparison.decisions(only.expansion, held.rows)
-    return np.array([laplace_scale(residuals)])
+    return np.array([laplace_scale(held.labels - run.decisions(only, held.rows))])
