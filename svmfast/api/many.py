@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast import __version__
@@ -158,9 +159,10 @@ def predict_files(
     with DoneList(plan.folder, clear=how.overwrite) as done:
         done.remove_unfinished(name for _, name in plan.pairs)
         on_start(predictor)
-        work = _made_here(predictor, reading, keep, cores)
+        work = partial(_made_here, predictor, reading, keep, cores)
         if how.dask is not None:
-            work = _made_by_cluster(how.dask, predictor, done, settings, reading, keep, part_bytes)
+            cluster = (how.dask, predictor, done, settings, reading, keep, part_bytes)
+            work = partial(_made_by_cluster, *cluster)
         for result in _results(plan, done, settings, work, predictor):
             results.append(result)
             if result.counted is not None:
@@ -240,24 +242,19 @@ def _results(
 
 
 def _made_here(
-    predictor: Predictor, reading: Reading, keep: Sequence[str], threads: int
-) -> Callable[[list[Job]], Iterator[Job]]:
-    def made(jobs: list[Job]) -> Iterator[Job]:
-        for job in jobs:
-            try:
-                report = predictor.predict_file(
-                    job.path, job.place, reading=reading, threads=threads, keep=keep
-                )
-                job.counted = report.state()
-            except WriteError:
-                raise  # the next file would fail as well, for example on a full disk
-            except SvmfastError as error:
-                job.error = str(error)
-            except OSError as error:
-                job.error = str(FileAccessError(job.path, None, error.strerror or str(error)))
-            yield job
-
-    return made
+    predictor: Predictor, reading: Reading, keep: Sequence[str], threads: int, jobs: list[Job]
+) -> Iterator[Job]:
+    for job in jobs:
+        try:
+            report = predictor.predict_file(job.path, job.place, reading=reading, threads=threads, keep=keep)
+            job.counted = report.state()
+        except WriteError:
+            raise  # the next file would fail as well, for example on a full disk
+        except SvmfastError as error:
+            job.error = str(error)
+        except OSError as error:
+            job.error = str(FileAccessError(job.path, None, error.strerror or str(error)))
+        yield job
 
 
 def _made_by_cluster(
@@ -268,23 +265,21 @@ def _made_by_cluster(
     reading: Reading,
     keep: Sequence[str],
     part_bytes: int,
-) -> Callable[[list[Job]], Iterator[Job]]:
+    jobs: list[Job],
+) -> Iterator[Job]:
     from svmfast.api.cluster import run_jobs
 
-    def made(jobs: list[Job]) -> Iterator[Job]:
-        if not jobs:
-            return
-        order = predictor.column_order
-        # Workers take files in any order; which one is the first must not depend on that.
-        how = replace(reading, scale=predictor.scaling)
-        order.find_first((job.path for job in jobs), how, keep, predictor.listener.note, predictor.model)
-        key = order.key(settings)
-        for job in run_jobs(address, jobs, predictor, done, key, reading, keep, part_bytes=part_bytes):
-            for text in job.warnings:
-                predictor.listener.warn(text)
-            yield job
-
-    return made
+    if not jobs:
+        return
+    order = predictor.column_order
+    # Workers take files in any order; which one is the first must not depend on that.
+    how = replace(reading, scale=predictor.scaling)
+    order.find_first((job.path for job in jobs), how, keep, predictor.listener.note, predictor.model)
+    key = order.key(settings)
+    for job in run_jobs(address, jobs, predictor, done, key, reading, keep, part_bytes=part_bytes):
+        for text in job.warnings:
+            predictor.listener.warn(text)
+        yield job
 
 
 def _make_folder(place: str) -> None:
