@@ -16,11 +16,22 @@ namespace nb = nanobind;
 
 namespace nanobind::detail {
 
+// The array's type in signatures.
+template <class T>
+constexpr auto array_name() {
+    if constexpr (std::is_same_v<T, double>) return const_name("NDArray[numpy.float64]");
+    if constexpr (std::is_same_v<T, bool>) return const_name("NDArray[numpy.bool_]");
+    if constexpr (std::is_same_v<T, std::int64_t>) return const_name("NDArray[numpy.int64]");
+    if constexpr (std::is_same_v<T, std::int32_t>) return const_name("NDArray[numpy.int32]");
+    if constexpr (std::is_same_v<T, std::uint64_t>) return const_name("NDArray[numpy.uint64]");
+    if constexpr (std::is_same_v<T, std::uint8_t>) return const_name("NDArray[numpy.uint8]");
+}
+
 template <class T, std::size_t D>
 struct type_caster<svmfast::View<T, D>> {
     using View = svmfast::View<T, D>;
     using Array = make_caster<ndarray<const T, ndim<D>, c_contig, device::cpu>>;
-    NB_TYPE_CASTER(View, Array::Name)
+    NB_TYPE_CASTER(View, array_name<T>())
 
     bool from_python(handle source, std::uint32_t flags, cleanup_list *cleanup) noexcept {
         if (!array_.from_python(source, flags & ~std::uint32_t(cast_flags::convert), cleanup)) return false;
@@ -37,7 +48,7 @@ struct type_caster<svmfast::View<T, D>> {
 template <class T>
 struct type_caster<svmfast::Out<T>> {
     using Array = ndarray<numpy, T, c_contig>;
-    NB_TYPE_CASTER(svmfast::Out<T>, make_caster<Array>::Name)
+    NB_TYPE_CASTER(svmfast::Out<T>, array_name<T>())
 
     static handle from_cpp(svmfast::Out<T> &&out, rv_policy policy, cleanup_list *cleanup) noexcept {
         capsule owner(out.data.get(), out.data.get_deleter());

@@ -6,10 +6,10 @@
 
 namespace svmfast {
 
-// A file under a temporary name in the same folder, or standard output ("-").
+// A file under a temporary name in the same folder, standard output ("-"), or /dev/null.
 class OutputFile {
   public:
-    // False for a path that is neither "-" nor the place of a regular file that can be written: a link, a device, a
+    // False for another path that is not the place of a regular file that can be written: a link, a device, a
     // folder. inputs: files that must not be overwritten.
     bool open(const std::string &path, const struct stat *inputs, std::size_t count);
     // False if writing fails; a closed pipe swallows the rest.

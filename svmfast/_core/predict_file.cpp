@@ -1,6 +1,5 @@
 // One plain job of svm-predict, from its files to its lines, in bounded memory.
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,10 +7,8 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <iterator>
 #include <map>
-#include <thread>
 
 #include "number_text.hpp"
 #include "output_file.hpp"
@@ -19,10 +16,6 @@
 #include "scaling.hpp"
 #include "svmfast.hpp"
 #include "vote.hpp"
-
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 
 namespace svmfast {
 namespace {
@@ -176,7 +169,7 @@ class Predicting {
         found.remarkable = other_scale() || found.unknown || found.differing || class_neglected();
         if (quiet) return;
         if (!probability && m_.has_probability())
-            say("Model supports probability estimates, but disabled in prediction.\n");
+            found.lines = "Model supports probability estimates, but disabled in prediction.\n";
         if (probability && m_.regression())
             say("Prob. model for test data: target value = predicted value + z,\n"
                 "z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma=%g\n",
@@ -382,51 +375,7 @@ Prediction predict(const PredictJob &job) {
     return std::move(rows.found);
 }
 
-Threads usable_threads() {
-    long long threads = std::thread::hardware_concurrency();
-#if defined(__linux__)
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) threads = CPU_COUNT(&set);
-#endif
-    const char *limit = std::getenv("OMP_NUM_THREADS");
-    const long long most = limit ? std::atoll(limit) : 0;
-    return most > 0 ? std::min(threads, most) : threads;
-}
-
 }  // namespace
-
-void keep_freed_memory() {
-#if defined(__GLIBC__)
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc allows
-    mallopt(M_TRIM_THRESHOLD, 64 << 20);
-#endif
-}
-
-std::optional<PredictJob> plain_job(const std::vector<std::string> &arguments) {
-    PredictJob job;
-    bool b = false, j = false;
-    std::vector<std::string> files;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const std::string &word = arguments[i], next = i + 1 < arguments.size() ? arguments[i + 1] : "";
-        if (word == "-b" && !b && (next == "0" || next == "1")) {
-            b = true, job.probability = next == "1", ++i;
-        } else if (word == "-j" && !j && next.size() <= 2 && !next.empty() &&
-                   next.find_first_not_of("0123456789") == next.npos && std::stoi(next) > 0) {
-            j = true, job.threads = std::stoi(next), ++i;
-        } else if (word == "-q" && !job.quiet) {
-            job.quiet = true;
-        } else if (word.empty() || (word[0] == '-' && (word.size() > 1 || files.size() < 2))) {
-            return std::nullopt;
-        } else {
-            files.push_back(word);
-        }
-    }
-    if (files.size() < 2 || files.size() > 3) return std::nullopt;
-    if (!j) job.threads = usable_threads();
-    job.data = files[0], job.model = files[1];
-    if (files.size() == 3) job.output = files[2];
-    return job;
-}
 
 std::optional<Prediction> predict_file(const PredictJob &job) {
     try {
