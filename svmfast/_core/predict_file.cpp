@@ -27,6 +27,8 @@ constexpr std::size_t CELLS = std::size_t{1} << 20;
 // Left to Python: longer lines, more targets, and larger data for standard output, which gets nothing before all rows
 // are known to be plain.
 constexpr std::size_t MOST_LINE = std::size_t{64} << 20, MOST_TARGETS = 1000;
+constexpr std::size_t MOST_MODEL = std::size_t{100} << 20;
+constexpr std::string_view FIRST_WORD = "svm_type ";
 constexpr off_t MOST_TO_STDOUT = off_t{8} << 20;
 // Rows whose scale is compared with the model's vectors, and a factor just below that of prediction_words.py.
 constexpr std::size_t SCALE_ROWS = 1000, LEAST_SCALE_ROWS = 10;
@@ -45,11 +47,11 @@ void require(bool fine) {
 
 class InputFile {
   public:
-    explicit InputFile(const std::string &path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-        if (descriptor_ >= 0 && fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
-            return;
-        if (descriptor_ >= 0) close(descriptor_);
-        throw Declined{};
+    // A pipe is not opened, since its writer would see that.
+    explicit InputFile(const std::string &path) {
+        require(stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0);
+        descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        require(descriptor_ >= 0);
     }
     ~InputFile() { close(descriptor_); }
     InputFile(const InputFile &) = delete;
@@ -70,7 +72,7 @@ class InputFile {
     struct stat status{};
 
   private:
-    int descriptor_;
+    int descriptor_ = -1;
 };
 
 // Whole lines of a file, chunk by chunk, with the padding that the tokenizer needs.
@@ -340,8 +342,13 @@ Prediction predict(const PredictJob &job) {
     {
         InputFile file(job.model);
         inputs[0] = file.status;
-        text.resize(static_cast<std::size_t>(file.status.st_size));
-        require(file.read(text.data(), text.size()) == text.size());
+        const std::size_t size = static_cast<std::size_t>(file.status.st_size);
+        require(size < MOST_MODEL);
+        // As LIBSVM writes it; of another file nothing more is read.
+        text.resize(std::min(size, FIRST_WORD.size()));
+        require(file.read(text.data(), text.size()) == text.size() && text == FIRST_WORD);
+        text.resize(size);
+        require(file.read(text.data() + FIRST_WORD.size(), size - FIRST_WORD.size()) == size - FIRST_WORD.size());
     }
     const std::optional<LibsvmModel> model = read_libsvm_model(text);
     require(model && (!job.probability || model->has_probability()));
