@@ -19,5 +19,6 @@ METHOD = Method(
     options=LinearOptions,
     run="svmfast.methods.linear.fit:run",
     candidates="svmfast.methods.linear.fit:candidates",
+    reports=("svmfast.methods.linear.fit:LinearReport",),
     color="#555555",
 )

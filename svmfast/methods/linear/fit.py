@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from svmfast.display import count
 from svmfast.errors import MemoryLimitError, OptionError
+from svmfast.figures import Figures, figure
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.problem import IntArray, numbered_classes, row_weights, targets_of, warn_of_absent
 from svmfast.methods.common.scores import MOST_SCORED, HeadScore, remark_on_classes
@@ -33,18 +33,16 @@ _CELLS = 1 << 20
 TOLERANCE = 1e-5
 
 
-@dataclass(frozen=True)
-class LinearReport:
+@dataclass(frozen=True, kw_only=True)
+class LinearReport(Figures):
     """The report of a training run."""
 
-    rows: int
-    features: int
-    #: One for two classes or for regression, otherwise one for each class.
-    functions: int
-    #: C.
-    cost: float
-    #: On the training rows, at most the first 20,000.
-    training: Quality
+    rows: int = figure("Rows that were trained on.")
+    features: int = figure("Features: the largest index.")
+    functions: int = figure("Decision functions: one for two classes or for regression, else one a class.")
+    cost: float = figure("C.")
+    training: Quality = figure("Figures of the model on rows that it was trained on, 20,000 at most.")
+    #: Of the training.
     seconds: float
 
     def lines(self) -> list[str]:
@@ -54,11 +52,6 @@ class LinearReport:
             f"{count(self.functions, 'weight vector')}; {self.seconds:.2f} s",
             f"{self.training.line()} on the training rows",
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        own = {name: getattr(self, name) for name in ("rows", "features", "functions", "cost")}
-        return {**own, "training": self.training.as_dict()}
 
 
 def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
@@ -133,7 +126,14 @@ def linear(rows: Rows, labels: FloatArray, options: LinearOptions) -> tuple[Poly
     for at in range(0, scored, size):
         few = slice(at, min(at + size, scored))
         score.add(model.decision_values(given[few]), labels[few])
-    return model, LinearReport(len(rows), width, functions, options.C, score.quality, seconds)
+    return model, LinearReport(
+        rows=len(rows),
+        features=width,
+        functions=functions,
+        cost=options.C,
+        training=score.quality,
+        seconds=seconds,
+    )
 
 
 def _squared_hinge(

@@ -18,6 +18,7 @@ METHOD = Method(
     inputs=(Input(name="data", content="rows", labels="used", copies=2.5, help="Rows to train on."),),
     options=TrainOptions,
     run="svmfast.methods.train.run:run",
+    reports=("svmfast.methods.train.run:TrainReport", "svmfast.methods.common.scores:FoldScore"),
     color="#999999",
     scores_instead="folds",
     svm_train_output=True,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from svmfast.display import count
 from svmfast.errors import OptionError
+from svmfast.figures import Figures, figure
 from svmfast.methods.common.problem import warn_of_absent
 from svmfast.methods.common.scores import FoldScore, remark_on_classes
 from svmfast.methods.method import Inputs, Outcome, Setting
@@ -19,19 +19,17 @@ from svmfast.solvers.file_digits import eight_digits
 
 
 @dataclass(frozen=True)
-class TrainReport:
+class TrainReport(Figures):
     """The report of a training run."""
 
-    rows: int
-    features: int
-    svm_type: str
-    kernel: str
-    #: None if the kernel has no gamma.
-    gamma: float | None
-    #: In the model's order; None except for classification.
-    labels: list[int] | None
-    functions: int
-    support_vectors: int
+    rows: int = figure("Rows that were trained on.")
+    features: int = figure("Features: the largest index.")
+    svm_type: str = figure("LIBSVM's name of the type.")
+    kernel: str = figure("The kernel's name.")
+    gamma: float | None = figure("Gamma of the kernel; null where it has none.")
+    labels: list[int] | None = figure("The model's labels, in its order; null except for classes.")
+    functions: int = figure("Decision functions.")
+    support_vectors: int = figure("Support vectors of the model.")
 
     def lines(self) -> list[str]:
         """Return the report as text."""
@@ -43,10 +41,6 @@ class TrainReport:
             f"problem      {self.svm_type}, {self.kernel} kernel{width}",
             f"model        {count(self.support_vectors, 'support vector')}",
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        return asdict(self)
 
 
 def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
