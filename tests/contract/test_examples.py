@@ -187,6 +187,6 @@ def test_a_console_example_runs(example: Example, folder: Path) -> None:
 
 
 def test_every_language_of_a_block_is_known() -> None:
-    """That of C is a fragment of a program; tests/cli/test_pipeline.py runs that of make."""
+    """That of C is a fragment of a program; tests/cli runs that of make and compiles that of C++."""
     assert set(COMPARED) <= {one.page for one in CONSOLE}
-    assert {one.language for one in EXAMPLES} == {"console", "python", "sh", "c", "make"}
+    assert {one.language for one in EXAMPLES} == {"console", "python", "sh", "c", "cpp", "make"}
