@@ -118,7 +118,7 @@ def error_bounds(
     """Upper bounds on ``|exact - approximate|``, ``(n, p)``; infinite where nothing can be claimed.
 
     The reference for the native loop that predictions use, ``error_bound`` in
-    ``_core/simd/polynomial_rows.cpp``; tests compare the two.
+    ``_core/simd/polynomial_rows.inl``; tests compare the two.
 
     With s the squared distance from the center and r its root, the bound is (docs/certificate.md, theorem)
 

@@ -48,10 +48,10 @@ class Router:
             n = len(rows)
             return np.arange(n), np.array([0, n]), rows
         cell = self.route(rows, threads=threads)
-        order, start, indptr, indices, values = _core.group_rows(
-            cell, self.n_cells, rows.indptr, rows.indices, rows.values
-        )
-        return order, start, Rows.trusted(indptr, indices, values, rows.n_columns)
+        order = np.argsort(cell, kind="stable")
+        start = np.zeros(self.n_cells + 1, dtype=np.int64)
+        np.cumsum(np.bincount(cell, minlength=self.n_cells), out=start[1:])
+        return order, start, rows.take(order)
 
 
 def flat_tree(cells: int) -> IntArray:

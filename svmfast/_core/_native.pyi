@@ -360,19 +360,6 @@ def count_columns(
     start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
 ) -> Annotated[NDArray[numpy.int64], dict(order="C")]: ...
-def group_rows(
-    cell: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    cells: int,
-    indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-) -> tuple[
-    Annotated[NDArray[numpy.int64], dict(order="C")],
-    Annotated[NDArray[numpy.int64], dict(order="C")],
-    Annotated[NDArray[numpy.int64], dict(order="C")],
-    Annotated[NDArray[numpy.int32], dict(order="C")],
-    Annotated[NDArray[numpy.float64], dict(order="C")],
-]: ...
 
 class CellSums:
     def __init__(

@@ -269,7 +269,6 @@ void bind_routed(nb::module_ &m) {
         .def("route", &CenterTree::route, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked)
         .def_prop_ro("cells", &CenterTree::cells);
     m.def("count_columns", &count_columns, "start"_a, "indices"_a, unlocked);
-    m.def("group_rows", &group_rows, "cell"_a, "cells"_a, "indptr"_a, "indices"_a, "values"_a, unlocked);
     nb::class_<CellSums>(m, "CellSums")
         .def(nb::init<In1<double>, Starts, Starts, Indices, In1<double>, In2<double>, In2<double>, int, Starts,
                       In2<std::int64_t>, In1<double>, In2<double>, In2<std::int64_t>>(),

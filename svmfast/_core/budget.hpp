@@ -1,4 +1,4 @@
-// Budgeted SGD: the state that budget.cpp owns and simd/budget.cpp advances.
+// Budgeted SGD: the state that budget.cpp owns and simd/budget.inl advances.
 //
 // Support vectors lie feature-major: `vectors[column * stride + slot]`, so a sparse row meets nnz contiguous runs of
 // `budget` numbers. Everything that depends on a slot is padded to octets (eight slots), which every instruction set

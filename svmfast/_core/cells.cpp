@@ -111,6 +111,7 @@ void CellSums::pack_groups(Cell &cell, std::size_t at, const std::int64_t *sizes
     }
     if (cell.group_start.back() != cell.m) throw std::invalid_argument("classes and landmarks are inconsistent");
     cell.active = cell.m ? e.functions : 0;
+    for (std::size_t p = 0; p < e.functions; ++p) cell.function.push_back(p);
     std::vector<double> l1(k * (k - 1));
     cell.coef.resize((k - 1) * cell.m);
     for (std::size_t g = 0; g < k; ++g) {

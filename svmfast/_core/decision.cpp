@@ -128,7 +128,7 @@ class DecisionSums::Impl {
             std::size_t open = rows.count;
             // Where single precision proves few labels (huge rows, for example), trying it only takes time.
             if (single && first_tier && left <= std::max<std::size_t>(asked / 2, TRIAL_ROWS)) {
-                open = SVMFAST_DISPATCH_VNNI(single_labels, *first_tier, rows, to, nullptr, nullptr);
+                open = SVMFAST_DISPATCH(single_labels, *first_tier, rows, to, nullptr, nullptr);
                 asked += rows.count;
                 left += open;
             } else {
@@ -149,8 +149,8 @@ class DecisionSums::Impl {
         pack_single();
         each_block(csr(indptr, indices, values), first_tier ? n : 0, threads, [&](const RowBlock &rows) {
             std::vector<std::int32_t> labels(rows.count);
-            SVMFAST_DISPATCH_VNNI(single_labels, *first_tier, rows, labels.data(), out.get() + rows.first * e.functions,
-                                  bounds.get() + rows.first * e.functions);
+            SVMFAST_DISPATCH(single_labels, *first_tier, rows, labels.data(), out.get() + rows.first * e.functions,
+                             bounds.get() + rows.first * e.functions);
         });
         return {give(std::move(out), {n, e.functions}), give(std::move(bounds), {n, e.functions})};
     }

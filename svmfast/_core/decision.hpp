@@ -1,5 +1,5 @@
 // Exact decision sums of a kernel expansion: the layout shared by the code that packs a model (decision.cpp) and the
-// code that evaluates rows (simd/decision.cpp, one variant per instruction set).
+// code that evaluates rows (simd/decision.inl, one variant per instruction set).
 //
 // Support vectors lie in panels of `lanes` vectors, feature-major, so that one vector register holds one feature of
 // several support vectors. A panel never mixes classes; short panels are filled up with zero coefficients. Only

@@ -27,6 +27,21 @@ inline Isa best_isa() {
     return isa;
 }
 
+// Whether this machine is one of those with AVX-512 that add products of bytes, or of words, in one instruction (VNNI).
+// SVMFAST_ISA=avx512 turns it off.
+inline bool has_vnni() {
+#if defined(__x86_64__)
+    static const bool vnni = [] {
+        const char *asked = std::getenv("SVMFAST_ISA");
+        return best_isa() == Isa::avx512 && __builtin_cpu_supports("avx512vnni") &&
+               !(asked && !std::strcmp(asked, "avx512"));
+    }();
+    return vnni;
+#else
+    return false;
+#endif
+}
+
 }  // namespace svmfast
 
 #if defined(__x86_64__) && !defined(SVMFAST_BASELINE_ONLY)  // scripts/cross compiles no variants

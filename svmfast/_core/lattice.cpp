@@ -79,7 +79,7 @@ std::size_t lattice_columns(const SinglePack &s, const SupportVectors &sv) {
 std::unique_ptr<Lattice> pack_lattice(const SinglePack &s, const SupportVectors &sv) {
     const Expansion &e = s.e;
     const std::size_t d = e.active.size();
-    auto l = lattice_of(s, sv, SVMFAST_DISPATCH_VNNI(lattice_features));
+    auto l = lattice_of(s, sv, SVMFAST_DISPATCH(lattice_features));
     if (!l) return nullptr;
     const bool bytes = l->features == 4;
 

@@ -37,10 +37,6 @@ class CenterTree {
     Router router_;
 };
 
-// Rows ordered by cell, keeping their order within a cell: (order, start of each cell, indptr, indices, values).
-std::tuple<Out<std::int64_t>, Out<std::int64_t>, Out<std::int64_t>, Out<std::int32_t>, Out<double>> group_rows(
-    In1<std::int32_t> cell, int cells, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values);
-
 // The number of distinct columns among the entries start[g] .. start[g + 1], for each g.
 Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices);
 

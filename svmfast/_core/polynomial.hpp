@@ -61,8 +61,8 @@ SVMFAST_DECLARE(void polynomial_block(const double *w, std::size_t d, int order,
                                       std::size_t vectors, double *out))
 
 // The same in single precision, with twice as many lanes.
-SVMFAST_DECLARE(void polynomial_block_single(const float *w, std::size_t d, int order, const float *coefficients,
-                                             std::size_t vectors, float *out))
+SVMFAST_DECLARE(void polynomial_block(const float *w, std::size_t d, int order, const float *coefficients,
+                                      std::size_t vectors, float *out))
 
 // sums[r] = sum_f (w[f][r] - center[f])^2 with the same arrangement; center null means zero.
 SVMFAST_DECLARE(void squared_distance_block(const double *w, const double *center, std::size_t d, std::size_t vectors,
@@ -94,6 +94,6 @@ SVMFAST_DECLARE(void expansion_bounds(double gamma, const double *degrees, std::
 SVMFAST_DECLARE(double sparse_polynomial(const std::int32_t *position, const double *z, std::size_t nnz, int order,
                                          const double *coefficients, const std::size_t *const *place,
                                          const std::size_t *begin))
-SVMFAST_DECLARE(float sparse_polynomial_single(const std::int32_t *position, const float *z, std::size_t nnz, int order,
-                                               const float *coefficients, const std::size_t *const *place,
-                                               const std::size_t *begin))
+SVMFAST_DECLARE(float sparse_polynomial(const std::int32_t *position, const float *z, std::size_t nnz, int order,
+                                        const float *coefficients, const std::size_t *const *place,
+                                        const std::size_t *begin))

@@ -227,17 +227,16 @@ class PolynomialValues::Impl {
             for (std::size_t row = begin; row < end; ++row) order[next[bucket(row)]++] = std::uint32_t(row - begin);
         }
         const std::size_t together[2] = {(single_precision ? 8 : 4) * W, 64};
-        const SinglePolynomials *const in_single = single_precision ? single.get() : nullptr;
-        const Run run{rows, begin, n, order.empty() ? nullptr : order.data(), out, squared, bound, in_single};
+        const Run run{rows, begin, n, order.empty() ? nullptr : order.data(), out, squared, bound, single_precision};
         Pulse pulse;
         for (std::size_t b = 0; b < 2 * cells; ++b)
             for (std::size_t at = count[b]; at < count[b + 1]; at += together[b % 2]) {
                 const Task task{at, std::min(together[b % 2], count[b + 1] - at), std::int32_t(b / 2)};
                 pulse.spent(task.count * terms[task.cell]);
-                if (b % 2)
-                    sparse_rows(run, task);
+                if (single_precision)
+                    b % 2 ? sparse_rows<float>(run, task) : dense_rows<float>(run, task);
                 else
-                    dense_rows(run, task);
+                    b % 2 ? sparse_rows<double>(run, task) : dense_rows<double>(run, task);
             }
     }
 
@@ -246,7 +245,7 @@ class PolynomialValues::Impl {
         std::size_t first, n;
         const std::uint32_t *order;
         double *out, *squared, *bound;
-        const SinglePolynomials *single;  // null: in double precision
+        bool single;  // precision
 
         std::size_t row(std::size_t i) const { return first + (order ? order[i] : i); }
         // Rows of a cell are far apart: prefetch the next ones.
@@ -270,7 +269,7 @@ class PolynomialValues::Impl {
             for (std::size_t i = 0; i < task.count; ++i) sum[i] *= factor[i];
         if (run.bound)
             SVMFAST_DISPATCH(expansion_bounds, gamma,
-                             (run.single ? run.single->degrees.data() : degrees_->data()) + piece * degrees_->shape(2),
+                             (run.single ? single->degrees.data() : degrees_->data()) + piece * degrees_->shape(2),
                              degrees_->shape(2) - 1, rest_->data() + piece * 5, below, above, sum, task.count, bounds);
         for (std::size_t i = 0; i < task.count; ++i) {
             const std::size_t row = run.row(task.begin + i);
@@ -339,44 +338,52 @@ class PolynomialValues::Impl {
         }
     }
 
-    void dense_rows(const Run &run, const Task &task) const {
-        DenseBlock block;
-        double sum[64];
-        if (run.single) {
-            static thread_local Aligned<float> buffer;
-            const std::size_t lanes = 2 * W, count = task.count;
-            const std::size_t vectors = count <= lanes ? 1 : count <= 2 * lanes ? 2 : 4, width = vectors * lanes;
-            if (buffer.size() < d * width) buffer.resize(d * width);
-            float in_single[64];
-            if (task.count + W <= width) std::fill_n(buffer.data(), d * width, 0.0f);
-            for (std::size_t at = 0; at < count; at += 4 * W) {
-                read_dense(run, task, at, std::min(4 * W, count - at), block);
-                SVMFAST_DISPATCH(narrowed_block, block.w, d, block.width, run.single->value_scale, buffer.data() + at,
-                                 width);
-            }
-            for (std::size_t function = 0; function < p; ++function) {
-                const std::size_t piece = std::size_t(task.cell) * p + function;
-                SVMFAST_DISPATCH(polynomial_block_single, buffer.data(), d, orders_.data()[piece],
-                                 run.single->coefficients.data() + starts_.data()[piece], vectors, in_single);
-                for (std::size_t r = 0; r < count; ++r) sum[r] = double(in_single[r]) * run.single->scale[piece];
-                finish(run, task, function, block.below, block.above, block.factor, sum);
-            }
-        } else {
-            read_dense(run, task, 0, task.count, block);
-            for (std::size_t function = 0; function < p; ++function) {
-                const std::size_t piece = std::size_t(task.cell) * p + function;
-                SVMFAST_DISPATCH(polynomial_block, block.w, d, orders_.data()[piece],
-                                 coefficients_.data() + starts_.data()[piece], block.width / W, sum);
-                finish(run, task, function, block.below, block.above, block.factor, sum);
-            }
-        }
-        for (std::size_t r = 0; r < task.count; ++r) run.squared[run.row(task.begin + r)] = block.s[r];
+    // The coefficients of one polynomial, and the factor of its sums, in either precision.
+    template <class Number>
+    std::pair<const Number *, double> piece(std::size_t number) const {
+        if constexpr (std::is_same_v<Number, float>)
+            return {single->coefficients.data() + starts_.data()[number], single->scale[number]};
+        else
+            return {coefficients_.data() + starts_.data()[number], 1.0};
     }
 
+    template <class Number>
+    void dense_rows(const Run &run, const Task &task) const {
+        DenseBlock block;
+        const Number *w;
+        const std::size_t count = task.count, lanes = W * sizeof(double) / sizeof(Number);
+        const std::size_t vectors = count <= lanes ? 1 : count <= 2 * lanes ? 2 : 4, width = vectors * lanes;
+        if constexpr (std::is_same_v<Number, float>) {
+            static thread_local Aligned<float> buffer;
+            if (buffer.size() < d * width) buffer.resize(d * width);
+            if (count + W <= width) std::fill_n(buffer.data(), d * width, 0.0f);
+            for (std::size_t at = 0; at < count; at += 4 * W) {
+                read_dense(run, task, at, std::min(4 * W, count - at), block);
+                SVMFAST_DISPATCH(narrowed_block, block.w, d, block.width, single->value_scale, buffer.data() + at,
+                                 width);
+            }
+            w = buffer.data();
+        } else {
+            read_dense(run, task, 0, count, block);
+            w = block.w;
+        }
+        for (std::size_t function = 0; function < p; ++function) {
+            const std::size_t number = std::size_t(task.cell) * p + function;
+            const auto [coefficients, scale] = piece<Number>(number);
+            Number found[64];
+            double sum[64];
+            SVMFAST_DISPATCH(polynomial_block, w, d, orders_.data()[number], coefficients, vectors, found);
+            for (std::size_t r = 0; r < count; ++r) sum[r] = double(found[r]) * scale;
+            finish(run, task, function, block.below, block.above, block.factor, sum);
+        }
+        for (std::size_t r = 0; r < count; ++r) run.squared[run.row(task.begin + r)] = block.s[r];
+    }
+
+    template <class Number>
     void sparse_rows(const Run &run, const Task &task) const {
         static thread_local SparseRow row;
         static thread_local std::vector<double> sums;
-        static thread_local std::vector<float> narrow;
+        static thread_local std::vector<Number> z;
         if (sums.size() < 64 * p) sums.resize(64 * p);
         const double *center = centers_.data() + std::size_t(task.cell) * d;
         const double own_square = center_square[task.cell];
@@ -399,23 +406,15 @@ class PolynomialValues::Impl {
                 double(run.rows.entries(number) + d + 8) * 2.1 * UNIT * (square + row.other + own_square);
             below[i] = std::max(0.0, s[i] - error);
             above[i] = s[i] + error + LEAST_SQUARE;
-            if (run.single) {
-                narrow.resize(row.nnz);
-                for (std::size_t k = 0; k < row.nnz; ++k) narrow[k] = float(row.value[k] * run.single->value_scale);
-            }
+            z.resize(row.nnz);
+            for (std::size_t k = 0; k < row.nnz; ++k)
+                z[k] = Number(row.value[k] * (run.single ? single->value_scale : 1));
             for (std::size_t function = 0; function < p; ++function) {
-                const std::size_t piece = std::size_t(task.cell) * p + function;
-                if (run.single) {
-                    sums[function * 64 + i] =
-                        run.single->scale[piece] *
-                        SVMFAST_DISPATCH(sparse_polynomial_single, row.position.data(), narrow.data(), row.nnz,
-                                         orders_.data()[piece], run.single->coefficients.data() + starts_.data()[piece],
-                                         tables.data(), begin_of_degree.data());
-                    continue;
-                }
-                sums[function * 64 + i] = SVMFAST_DISPATCH(
-                    sparse_polynomial, row.position.data(), row.value.data(), row.nnz, orders_.data()[piece],
-                    coefficients_.data() + starts_.data()[piece], tables.data(), begin_of_degree.data());
+                const std::size_t number = std::size_t(task.cell) * p + function;
+                const auto [coefficients, scale] = piece<Number>(number);
+                sums[function * 64 + i] = scale * SVMFAST_DISPATCH(sparse_polynomial, row.position.data(), z.data(),
+                                                                   row.nnz, orders_.data()[number], coefficients,
+                                                                   tables.data(), begin_of_degree.data());
             }
         }
         SVMFAST_DISPATCH(gaussian_factors, s, task.count, gamma, factor);

@@ -137,6 +137,7 @@ ReducedSet ReducedSetObjective::pack(int kind, double gamma, double coef0, int d
     s.gamma = gamma;
     s.coef0 = coef0;
     s.degree = degree;
+    if (s.kind == KernelKind::linear) s.kind = KernelKind::polynomial, s.gamma = 1, s.coef0 = 0, s.degree = 1;
     s.groups = sizes.shape(0);
     s.width = coef.shape(0);
     s.functions = rho.shape(0);
@@ -160,7 +161,7 @@ ReducedSet ReducedSetObjective::pack(int kind, double gamma, double coef0, int d
     s.vectors.assign(s.padded * s.d, 0.0);
     s.init.assign(s.padded, 0.0);
     s.coef.assign(s.width * s.padded, 0.0);
-    const double factor = s.kind == KernelKind::rbf ? 2 * gamma * LOG2_E : s.kind == KernelKind::linear ? 1.0 : gamma;
+    const double factor = s.kind == KernelKind::rbf ? 2 * gamma * LOG2_E : s.gamma;
     each_vector(s, [&](std::size_t j, std::size_t slot) {
         double *u = s.vectors.data() + slot / s.lanes * s.d * s.lanes + slot % s.lanes;
         const double *from = vectors.data() + j * s.d;

@@ -1,5 +1,5 @@
 // The objective of a reduced set and its gradient: the layout shared by the code that packs a problem (reduced_set.cpp)
-// and the code that runs over its rows (simd/reduced_set.cpp, one variant per instruction set).
+// and the code that runs over its rows (simd/reduced_set.inl, one variant per instruction set).
 //
 //   E = 1/2 sum_rows sum_p weight_p (ftilde_p(x) - target_p(x))^2,   ftilde_p(x) = sum_j c_pj K(u_j, x) - rho_p
 //
@@ -40,7 +40,7 @@ struct ReducedRows {
 
 // The reduced set of one evaluation.
 struct ReducedSet {
-    KernelKind kind;
+    KernelKind kind;  // linear is a polynomial of degree 1
     double gamma, coef0;
     int degree;
     std::size_t groups, width, functions, d;

@@ -1,4 +1,4 @@
-// Coefficients for fixed vectors: the layout shared by refit.cpp and simd/refit.cpp.
+// Coefficients for fixed vectors: the layout shared by refit.cpp and simd/refit.inl.
 //
 // With u_1..u_B fixed, f(x) = sum_j theta_j k(u_j, x) + bias minimizes
 //     lambda/2 theta^T K theta + 1/n sum_i w_i/2 max(0, 1 - y_i f(x_i))^2

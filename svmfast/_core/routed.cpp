@@ -1,4 +1,4 @@
-// The cell of each row, rows ordered by cell, and the Laplacian kernel that routed models may have.
+// The cell of each row, and the Laplacian kernel that routed models may have.
 #include "routed.hpp"
 
 #include <algorithm>
@@ -40,35 +40,6 @@ Router CenterTree::built(const In1<std::int64_t> &children, const In2<double> &c
     std::vector<std::int32_t> columns(centers.shape(1));
     std::iota(columns.begin(), columns.end(), 0);
     return Router(ActiveColumns(std::move(columns)), children.data(), n, centers.data());
-}
-
-// Rows ordered by cell, keeping their order within a cell: (order, start of each cell, indptr, indices, values).
-std::tuple<Out<std::int64_t>, Out<std::int64_t>, Out<std::int64_t>, Out<std::int32_t>, Out<double>> group_rows(
-    In1<std::int32_t> cell, int cells, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values) {
-    const std::size_t n = cell.shape(0);
-    if (indptr.shape(0) != n + 1) throw std::invalid_argument("one cell for each row");
-    for (std::size_t i = 0; i < n; ++i)
-        if (cell.data()[i] < 0 || cell.data()[i] >= cells) throw std::invalid_argument("a cell that does not exist");
-    const std::int64_t *from = indptr.data();
-    const std::size_t nnz = from[n] - from[0];
-    std::unique_ptr<std::int64_t[]> order(new std::int64_t[n]), start(new std::int64_t[cells + 1]()),
-        out_indptr(new std::int64_t[n + 1]);
-    std::unique_ptr<std::int32_t[]> out_indices(new std::int32_t[nnz]);
-    std::unique_ptr<double[]> out_values(new double[nnz]);
-    for (std::size_t i = 0; i < n; ++i) ++start[cell.data()[i] + 1];
-    for (int c = 0; c < cells; ++c) start[c + 1] += start[c];
-    std::vector<std::int64_t> next(start.get(), start.get() + cells);
-    for (std::size_t i = 0; i < n; ++i) order[next[cell.data()[i]]++] = i;
-    out_indptr[0] = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::int64_t begin = from[order[i]], length = from[order[i] + 1] - begin;
-        std::copy_n(indices.data() + begin, length, out_indices.get() + out_indptr[i]);
-        std::copy_n(values.data() + begin, length, out_values.get() + out_indptr[i]);
-        out_indptr[i + 1] = out_indptr[i] + length;
-    }
-    return {give(std::move(order), {n}), give(std::move(start), {static_cast<std::size_t>(cells) + 1}),
-            give(std::move(out_indptr), {n + 1}), give(std::move(out_indices), {nnz}),
-            give(std::move(out_values), {nnz})};
 }
 
 // The number of distinct columns among the entries start[g] .. start[g + 1], for each g.

@@ -1,4 +1,4 @@
-// Laplacian kernel values: the layout shared by routed.cpp and simd/laplacian.cpp.
+// Laplacian kernel values: the layout shared by routed.cpp and simd/laplacian.inl.
 #pragma once
 #include <cstdint>
 #include <limits>

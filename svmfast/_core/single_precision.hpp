@@ -1,5 +1,5 @@
 // Labels from single precision: the layout shared by the code that packs a model (pack_single.cpp) and the code that
-// evaluates rows (simd/single_labels.cpp, one variant per instruction set). docs/single-precision.md proves the bounds.
+// evaluates rows (simd/single_labels.inl, one variant per instruction set). docs/single-precision.md proves the bounds.
 //
 // As in decision.hpp, support vectors lie in panels, feature-major, and a panel never mixes classes. Everything is
 // float: features are measured from the center and scaled by a power of two so that the largest is about 1;
@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "decision.hpp"
-#include "dispatch_vnni.hpp"
+#include "dispatch.hpp"
 
 namespace svmfast {
 
@@ -82,9 +82,9 @@ std::size_t lattice_columns(const SinglePack &, const SupportVectors &);
 // arithmetic gives the same class. Returns how many rows stay open. Unless null, `values` and `bounds`
 // [count][functions] receive the decision values and bounds on their errors (infinite where single precision has no
 // bound).
-SVMFAST_DECLARE_VNNI(std::size_t single_labels(const SinglePack &, const RowBlock &, std::int32_t *out, double *values,
-                                               double *bounds))
+SVMFAST_DECLARE(std::size_t single_labels(const SinglePack &, const RowBlock &, std::int32_t *out, double *values,
+                                          double *bounds))
 // Support vectors per panel.
-SVMFAST_DECLARE_VNNI(std::size_t single_lanes())
-// Columns that share a lane in a lattice: 4 (bytes), 2 (words) or 0 (none is made).
-SVMFAST_DECLARE_VNNI(std::size_t lattice_features())
+SVMFAST_DECLARE(std::size_t single_lanes())
+// Columns that share a lane in a lattice: 4 (bytes), 2 (words), or 0: integers are no faster than single precision.
+SVMFAST_DECLARE(std::size_t lattice_features())

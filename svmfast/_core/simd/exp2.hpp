@@ -77,6 +77,12 @@ inline vf exp_remainder(vf t) {
     return t * t * t * polynomial(coefficient, t);
 }
 
+// libm's, lane by lane.
+inline vd tanh(vd t) {
+    for (std::size_t i = 0; i < W; ++i) t[i] = std::tanh(t[i]);
+    return t;
+}
+
 // tanh(t) to a relative error of 2^-19, and of 1e-7 for large t, infinite ones too: t times a quotient of polynomials
 // of t^2 (3.4e-8 up to 8.5, where tanh is 1 - 8.3e-8). A nan stays one.
 inline vf tanh(vf t) {

@@ -10,8 +10,6 @@
 
 namespace svmfast::SVMFAST_ISA {
 
-// Cost of a group of columns of a sparse lattice row relative to one of a dense tile (measured).
-constexpr double SPARSE_GROUP_COST = 1.7;
 // A row uses the lattice if the bound on its exponents is at most this many times that of single precision.
 constexpr double LATTICE_TOLERANCE = 4;
 
@@ -27,6 +25,7 @@ struct LatticeRow {
     std::vector<double> level;  // of each of the model's columns
     double off = 0;             // sum of squared distances from the lattice; not finite if a value is beyond its ends
     double others = 0;          // sum of squares of columns that no support vector has
+    std::vector<std::int32_t> all;  // room for its integers
 
     explicit LatticeRow(const SinglePack &s) : level(s.lattice ? s.e.active.size() : 0) {}
 
@@ -104,8 +103,8 @@ inline void look_at_lattice(const SinglePack &s, const RowBlock &rows, std::int6
     if (!(error <= LATTICE_TOLERANCE * chain * facts.argument_error)) return;
     facts.lattice = true;
     facts.argument_error = error;
-    facts.sparse = l.sparse && static_cast<double>(touched_groups(l, row.level)) * SPARSE_GROUP_COST <
-                                   static_cast<double>(l.groups);
+    facts.sparse =
+        l.sparse && static_cast<double>(touched_groups(l, row.level)) * SPARSE_COST < static_cast<double>(l.groups);
 }
 
 // The integers of a row, group by group -> out[group * stride]; returns their contribution to every squared distance.
@@ -127,29 +126,5 @@ inline std::int32_t pack_integers(const Lattice &l, const std::vector<double> &l
     // The support vectors' bytes are levels minus 128.
     return l.features == 4 ? norm - 256 * sum : norm;
 }
-
-// Lattice rows in tiles of R.
-template <std::size_t R>
-struct LatticeTiles {
-    Aligned<std::int32_t> values;      // [tile][group][row]
-    std::vector<std::int32_t> norm;    // [tile][row]
-    std::vector<float> offset;         // the same: columns that no support vector has
-    std::vector<double> second_order;  // none
-
-    LatticeTiles(const SinglePack &s, std::size_t most)
-        : values(most * R * s.lattice->groups), norm(most * R), offset(most * R), row(s) {}
-
-    void pack(const SingleBlock &b, const std::uint32_t *which, std::size_t tiles) {
-        const Lattice &l = *b.s.lattice;
-        for (std::size_t i = 0; i < tiles * R; ++i) {
-            row.read(b.s, b.rows, b.begin(which[i]), b.end(which[i]));
-            norm[i] = pack_integers(l, row.level, values.data() + i / R * l.groups * R + i % R, R);
-            offset[i] = static_cast<float>(-b.s.exponent * row.others);
-        }
-    }
-
-  private:
-    LatticeRow row;
-};
 
 }  // namespace svmfast::SVMFAST_ISA

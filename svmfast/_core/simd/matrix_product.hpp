@@ -20,16 +20,23 @@ inline void product_block(double *c, std::size_t ldc, const double *a, std::size
         SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(c + i * ldc + v * W, sum[i][v]);
 }
 
+// Rows of C whose sums fill the registers: AVX-512 has 32 of them, others 16.
+constexpr std::size_t PRODUCT_ROWS = W == 8 ? 8 : 4;
+static_assert(CELL_PANEL % PRODUCT_ROWS == 0);
+
 // C += A B, A of rows x n numbers and B of n x `vectors` vectors. A lies row by row, `lda` apart, or with lda = 0 in
 // panels [k][row] of up to CELL_PANEL rows, each as wide as the rows it holds.
 inline void product(std::size_t rows, std::size_t vectors, double *c, std::size_t ldc, const double *a, std::size_t lda,
-             const double *b, std::size_t ldb, std::size_t n) {
-    for (std::size_t i = 0; i < rows; i += CELL_PANEL) {
-        const std::size_t here = std::min(CELL_PANEL, rows - i);
-        const double *from = a + i * (lda ? lda : n);
-        const std::size_t ai = lda ? lda : 1, ak = lda ? 1 : here;
-        with_size<CELL_PANEL>(here, [&](auto m) {
+                    const double *b, std::size_t ldb, std::size_t n) {
+    for (std::size_t i = 0; i < rows; i += PRODUCT_ROWS) {
+        const std::size_t panel = i / CELL_PANEL * CELL_PANEL, width = std::min(CELL_PANEL, rows - panel);
+        const double *from = lda ? a + i * lda : a + panel * n + (i - panel);
+        const std::size_t ai = lda ? lda : 1, ak = lda ? 1 : width;
+        with_size<PRODUCT_ROWS>(std::min(PRODUCT_ROWS, rows - i), [&](auto m) {
             std::size_t v = 0;
+            if constexpr (m <= 2)  // few sums: more of them side by side
+                for (; v + 4 <= vectors; v += 4)
+                    product_block<m, 4>(c + i * ldc + v * W, ldc, from, ai, ak, b + v * W, ldb, n);
             for (; v + 2 <= vectors; v += 2)
                 product_block<m, 2>(c + i * ldc + v * W, ldc, from, ai, ak, b + v * W, ldb, n);
             if (v < vectors) product_block<m, 1>(c + i * ldc + v * W, ldc, from, ai, ak, b + v * W, ldb, n);

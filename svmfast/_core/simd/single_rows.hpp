@@ -1,16 +1,19 @@
-// Preparation of rows for single precision: centered, with their norms, and packed in tiles.
+// Rows for single precision: centered, with their norms and the facts that their bounds depend on.
 #pragma once
 #include <cmath>
 #include <vector>
 
 #include "math.hpp"
-#include "simd/single_tiles.hpp"
+#include "simd/tiles.hpp"
 #include "single_precision.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 
-// A dense feature costs NF multiply-adds at two per cycle; a sparse one also a broadcast and an index (measured).
-constexpr double SPARSE_COST = 1.7;
+// The most terms that a lane sums in single precision before the sum is added to a double.
+constexpr std::size_t FOLD_TERMS = 32;
+// Features of a dense row whose products are summed in one chain: a panel of them, and the rows of a tile, stay in the
+// L1 cache. The sums of several chains are added, which also rounds less often than a single one.
+constexpr std::size_t CHAIN = 128;
 // Unit roundoff of float, and bounds on the relative errors of the functions of exp2.hpp.
 constexpr double U = 0x1p-24;
 constexpr double FUNCTION_ERROR = 0x1p-21, REMAINDER_ERROR = 0x1p-20, TANH_ERROR = 0x1p-19;
@@ -151,43 +154,5 @@ inline void second_order_values(const SecondOrder &second, const double *z, std:
     }
     SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i) store(out + i * W, sum[i]);
 }
-
-// Where a row's sums start, beside what its support vectors add.
-inline float row_offset(const SinglePack &s, const RowFacts &facts) {
-    return s.second_order ? 0.0f : static_cast<float>(-s.exponent * facts.norm * facts.norm);
-}
-
-// Dense rows in tiles of R, centered and scaled, with the numbers from which their sums start.
-template <std::size_t R>
-struct DenseTiles {
-    Aligned<float> values;             // [tile][feature][row]
-    std::vector<float> offset;         // [tile][row]
-    std::vector<double> second_order;  // the same; empty unless a polynomial is split off
-
-    DenseTiles(const SinglePack &s, std::size_t most)
-        : values(most * R * s.e.active.size()), offset(most * R),
-          second_order(s.second_order ? round_up(most * R, SECOND_ROWS) : 0), z(s.e.active.size()),
-          side_by_side(s.second_order ? z.size() * SECOND_ROWS : 0) {}
-
-    void pack(const SingleBlock &b, const std::uint32_t *which, std::size_t tiles) {
-        const SinglePack &s = b.s;
-        const std::size_t d = z.size();
-        for (std::size_t i = 0; i < tiles * R; ++i) {
-            const std::size_t r = which[i];
-            centered_row(s, b.rows, b.begin(r), b.end(r), z.data());
-            float *column = values.data() + (i / R) * d * R + i % R;
-            for (std::size_t f = 0; f < d; ++f) column[f * R] = static_cast<float>(z[f] * s.row_scale);
-            offset[i] = row_offset(s, b.facts[r]);
-            if (!s.second_order) continue;
-            for (std::size_t f = 0; f < d; ++f) side_by_side[f * SECOND_ROWS + i % SECOND_ROWS] = z[f];
-            if (i % SECOND_ROWS == SECOND_ROWS - 1 || i + 1 == tiles * R)
-                second_order_values(*s.second_order, side_by_side.data(), d,
-                                    second_order.data() + i / SECOND_ROWS * SECOND_ROWS);
-        }
-    }
-
-  private:
-    std::vector<double> z, side_by_side;
-};
 
 }  // namespace svmfast::SVMFAST_ISA

@@ -1,4 +1,5 @@
-// Kernel values in single precision, in register tiles, with their weighted sums: single_precision.hpp for the layout.
+// Kernel values in single precision with their weighted sums, from products of floats or of integers of a lattice:
+// single_precision.hpp for the layout.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -6,17 +7,13 @@
 #include "interrupt.hpp"
 #include "math.hpp"
 #include "simd/exp2.hpp"
-#include "simd/tiles.hpp"
-#include "single_precision.hpp"
+#include "simd/integers.hpp"
+#include "simd/lattice_rows.hpp"
+#include "simd/single_rows.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 
-// The most terms that a lane sums in single precision before the sum is added to a double.
-constexpr std::size_t FOLD_TERMS = 32;
 constexpr std::size_t FOLD_PANELS = FOLD_TERMS / NF;
-// Features of a dense row whose products are summed in one chain: a panel of them, and the rows of a tile, stay in the
-// L1 cache. The sums of several chains are added, which also rounds less often than a single one.
-constexpr std::size_t CHAIN = 128;
 constexpr std::size_t SLICE = 24576 / (SINGLE_LANES * 4);  // features of a panel that stay in the L1 cache
 constexpr std::size_t PANEL_BYTES = 256 * 1024;            // of panels that stay in the L2 cache,
 constexpr std::size_t TILE_BYTES = 512 * 1024;             // and of kernel values
@@ -42,6 +39,94 @@ struct Sigmoid : Gaussian {
     static vf of(vf t, int) { return tanh(t); }
 };
 
+// Where a row's sums start, beside what its support vectors add: in the exponent, and in the squared distance in
+// integers.
+struct RowStart {
+    float offset;
+    std::int32_t norm;
+};
+
+// Two arithmetics of products. Floats: centered and scaled features.
+template <class F>
+struct Floats {
+    typedef F Function;
+    typedef float Number;
+    typedef vf Sum;
+    typedef MultiplyAdd Step;
+    typedef std::vector<double> Row;  // a row in the model's columns
+    const SinglePack &s;
+
+    std::size_t terms() const { return s.e.active.size(); }
+    // Whether the products of a dense row are summed in several chains.
+    bool chained() const { return terms() > CHAIN; }
+    const float *values() const { return s.values.data(); }
+    vf start(std::size_t at, RowStart row) const { return load(s.init.data() + at) + row.offset; }
+    vf argument(vf sum, std::size_t, RowStart) const { return sum; }
+
+    Row scratch() const { return Row(terms()); }
+    RowStart start_of(const RowFacts &facts) const {
+        return {s.second_order ? 0.0f : static_cast<float>(-s.exponent * facts.norm * facts.norm), 0};
+    }
+    // One number for each term -> out[term * stride].
+    RowStart pack(const SingleBlock &b, std::size_t r, Row &z, float *out, std::size_t stride) const {
+        centered_row(s, b.rows, b.begin(r), b.end(r), z.data());
+        for (std::size_t f = 0; f < z.size(); ++f) out[f * stride] = static_cast<float>(z[f] * s.row_scale);
+        return start_of(b.facts[r]);
+    }
+    // The terms that are not 0.
+    RowStart pack_sparse(const SingleBlock &b, std::size_t r, Row &, std::vector<std::int32_t> &position,
+                         std::vector<float> &value) const {
+        for (std::int64_t k = b.begin(r); k < b.end(r); ++k) {
+            const std::int32_t at = s.e.position(b.rows.indices[k]);
+            if (at < 0 || b.rows.values[k] == 0) continue;
+            position.push_back(at);
+            value.push_back(static_cast<float>(b.rows.values[k] * s.row_scale));
+        }
+        return start_of(b.facts[r]);
+    }
+};
+
+// Integers: groups of columns, whose dot products are exact. The exponent of two is minus gamma log2 e times the
+// squared distance, which is an integer times step^2 plus the contribution of columns that no support vector has.
+template <class S>
+struct Integers {
+    typedef Gaussian Function;
+    typedef std::int32_t Number;
+    typedef vw Sum;
+    typedef S Step;
+    typedef LatticeRow Row;
+    const SinglePack &s;
+    const Lattice &l = *s.lattice;
+    const vf scale = broadcast(static_cast<float>(-s.exponent * l.step * l.step));
+
+    std::size_t terms() const { return l.groups; }
+    static constexpr bool chained() { return false; }
+    const std::int32_t *values() const { return l.values.data(); }
+    vw start(std::size_t, RowStart) const { return vw{}; }
+    vf argument(vw dot, std::size_t at, RowStart row) const {
+        const vw squared = load(l.norm.data() + at) + row.norm - (dot + dot);
+        return fma(to_float(squared), scale, broadcast(row.offset));
+    }
+
+    Row scratch() const { return Row(s); }
+    RowStart pack(const SingleBlock &b, std::size_t r, Row &row, std::int32_t *out, std::size_t stride) const {
+        row.read(s, b.rows, b.begin(r), b.end(r));
+        const std::int32_t norm = pack_integers(l, row.level, out, stride);
+        return {static_cast<float>(-s.exponent * row.others), norm};
+    }
+    RowStart pack_sparse(const SingleBlock &b, std::size_t r, Row &row, std::vector<std::int32_t> &position,
+                         std::vector<std::int32_t> &value) const {
+        row.all.resize(terms());
+        const RowStart start = pack(b, r, row, row.all.data(), 1);
+        for (std::size_t g = 0; g < terms(); ++g) {
+            if (!row.all[g]) continue;
+            position.push_back(static_cast<std::int32_t>(g));
+            value.push_back(row.all[g]);
+        }
+        return start;
+    }
+};
+
 // Sums of coefficients times kernel values, [row][class]; if there are sizes also the sums of magnitudes; and for pairs
 // of classes the kernel values themselves, which still have to be multiplied by coefficients.
 struct SingleSums {
@@ -54,19 +139,27 @@ struct SingleSums {
         : s(s), stride(s.pairs ? s.group_panels.back() * SINGLE_LANES : 0), total(rows * s.e.groups, 0.0),
           magnitude(s.size.empty() ? 0 : rows * s.e.groups, 0.0) {}
 
+    // Room for the kernel values of so many rows.
+    void keep(std::size_t rows) {
+        if (s.pairs) kernel.resize(std::max(kernel.size(), rows * stride));
+    }
     void fold(std::size_t row, std::size_t group, const vf *acc) {
         total[row * s.e.groups + group] += static_cast<double>(horizontal_sum(acc[0]));
         if (!magnitude.empty()) magnitude[row * s.e.groups + group] += static_cast<double>(horizontal_sum(acc[1]));
     }
 };
 
-// Finishes the sums k of R rows and one panel.
-template <class Function, std::size_t R>
-inline void finish(const SinglePack &s, SingleSums &sums, std::size_t panel, std::size_t first_row, vf (&k)[R][NF],
-                   vf *acc) {
-    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = Function::of(k[r][v], s.e.degree);
+// Finishes the sums of R rows and one panel, whose kernel values are kept from `first_row` on: acc[R][2].
+template <std::size_t R, class Way, class V>
+SVMFAST_INLINE void finish(const Way &way, SingleSums &sums, std::size_t panel, std::size_t first_row,
+                           const RowStart *start, V (&sum)[R][NF], vf *acc) {
+    typedef typename Way::Function Function;
+    const SinglePack &s = way.s;
     const std::size_t at = panel * SINGLE_LANES;
+    vf k[R][NF];
+    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+            k[r][v] = Function::of(way.argument(sum[r][v], at + v * WF, start[r]), s.e.degree);
     SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
         const vf c = load(s.coef.data() + at + v * WF);
         SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) acc[2 * r] = fma(c, k[r][v], acc[2 * r]);
@@ -84,100 +177,117 @@ inline void finish(const SinglePack &s, SingleSums &sums, std::size_t panel, std
     }
 }
 
-// One tile of R dense rows z[feature][R] with the panels [first, last) of a class; `first_row` of the kept kernel values.
-template <class Function, std::size_t R>
-void dense_tile(const SinglePack &s, SingleSums &sums, const float *z, const float *offset, std::size_t first_row,
-                std::size_t first, std::size_t last, vf *acc) {
-    const std::size_t d = s.e.active.size();
-    std::fill(acc, acc + 2 * R, vf{});
-    for (std::size_t panel = first; panel < last; ++panel) {
-        const float *x = s.values.data() + panel * d * SINGLE_LANES, *init = s.init.data() + panel * SINGLE_LANES;
-        vf k[R][NF];
-        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-            SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = load(init + v * WF) + offset[r];
-        add_products(k, d, [=](std::size_t r, std::size_t f) { return z[f * R + r]; },
-                     [=](std::size_t f) { return x + f * SINGLE_LANES; });
-        finish<Function, R>(s, sums, panel, first_row, k, acc);
-    }
-}
+// Dense rows in tiles of R.
+template <class Way, std::size_t R>
+struct RowTiles {
+    Aligned<typename Way::Number> values;  // [tile][term][row]
+    std::vector<RowStart> start;           // [tile][row]
+    std::vector<double> second_order;      // the same; empty unless a polynomial is split off
 
-// The same for `tiles` tiles of more than CHAIN features: acc[tile][2 R], partial[tile][R][NF].
-template <class Function, std::size_t R>
-void wide_tiles(const SinglePack &s, SingleSums &sums, const float *z, const float *offset, std::size_t tiles,
-                std::size_t first, std::size_t last, vf *partial, vf *acc) {
-    const std::size_t d = s.e.active.size();
+    RowTiles(const Way &way, std::size_t most)
+        : values(most * R * way.terms()), start(most * R),
+          second_order(way.s.second_order ? round_up(most * R, SECOND_ROWS) : 0), way(way), row(way.scratch()),
+          side_by_side(way.s.second_order ? way.terms() * SECOND_ROWS : 0) {}
+
+    void pack(const SingleBlock &b, const std::uint32_t *which, std::size_t tiles) {
+        for (std::size_t i = 0; i < tiles * R; ++i) {
+            start[i] = way.pack(b, which[i], row, values.data() + i / R * way.terms() * R + i % R, R);
+            if constexpr (std::is_same_v<typename Way::Function, Remainder>) {
+                for (std::size_t f = 0; f < row.size(); ++f) side_by_side[f * SECOND_ROWS + i % SECOND_ROWS] = row[f];
+                if (i % SECOND_ROWS == SECOND_ROWS - 1 || i + 1 == tiles * R)
+                    second_order_values(*b.s.second_order, side_by_side.data(), row.size(),
+                                        second_order.data() + i / SECOND_ROWS * SECOND_ROWS);
+            }
+        }
+    }
+
+  private:
+    const Way &way;
+    typename Way::Row row;
+    std::vector<double> side_by_side;
+};
+
+// `tiles` tiles, from number `from` on, with the panels [first, last) of a class -> acc[tile][R][2]. partial: room for
+// [tile][R][NF] where rows are summed in chains. (Inlined, it would leave the products too few registers.)
+template <class Way, std::size_t R>
+__attribute__((noinline)) void with_panels(const Way &way, SingleSums &sums, const RowTiles<Way, R> &rows, std::size_t from, std::size_t tiles,
+                 std::size_t first, std::size_t last, typename Way::Sum *partial, vf *acc) {
+    const std::size_t d = way.terms(), chain = way.chained() ? CHAIN : std::max<std::size_t>(d, 1);
     std::fill(acc, acc + tiles * 2 * R, vf{});
     for (std::size_t panel = first; panel < last; ++panel) {
-        const float *x = s.values.data() + panel * d * SINGLE_LANES, *init = s.init.data() + panel * SINGLE_LANES;
-        for (std::size_t from = 0; from < d; from += CHAIN)
+        const std::size_t at = panel * SINGLE_LANES;
+        for (std::size_t begin = 0; begin == 0 || begin < d; begin += chain)
             for (std::size_t t = 0; t < tiles; ++t) {
-                const float *const row = z + (t * d + from) * R, *const vectors = x + from * SINGLE_LANES;
-                vf *const so_far = partial + t * R * NF;
-                vf k[R][NF] = {};
-                add_products(k, std::min(CHAIN, d - from), [=](std::size_t r, std::size_t f) { return row[f * R + r]; },
-                             [=](std::size_t f) { return vectors + f * SINGLE_LANES; });
-                SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-                    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
-                        k[r][v] += from ? so_far[r * NF + v] : load(init + v * WF) + offset[t * R + r];
-                if (from + CHAIN >= d) {
-                    finish<Function, R>(s, sums, panel, t * R, k, acc + t * 2 * R);
-                    continue;
+                const auto *const row = rows.values.data() + ((from + t) * d + begin) * R;
+                const auto *const vectors = way.values() + panel * d * SINGLE_LANES + begin * SINGLE_LANES;
+                const RowStart *const start = rows.start.data() + (from + t) * R;
+                typename Way::Sum k[R][NF] = {};
+                if (!way.chained()) {
+                    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = way.start(at + v * WF, start[r]);
                 }
-                SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-                    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) so_far[r * NF + v] = k[r][v];
+                add_products(k, std::min(chain, d - begin), [=](std::size_t r, std::size_t f) { return row[f * R + r]; },
+                             [=](std::size_t f) { return vectors + f * SINGLE_LANES; }, typename Way::Step{});
+                if (way.chained()) {
+                    typename Way::Sum *const so_far = partial + t * R * NF;
+                    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+                            k[r][v] += begin ? so_far[r * NF + v] : way.start(at + v * WF, start[r]);
+                    if (begin + chain < d) {
+                        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+                            SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) so_far[r * NF + v] = k[r][v];
+                        continue;
+                    }
+                }
+                finish(way, sums, panel, (from + t) * R, start, k, acc + t * 2 * R);
             }
     }
 }
 
-// A sparse row of the model's columns: entries [from, to) of a slice of features.
+// A sparse row: its terms [from, end) that are left.
 struct SparseRow {
-    const std::int32_t *position;
-    const float *value;
-    std::size_t row;          // of the block
-    float offset;
-    std::size_t from, end;    // its remaining entries
+    std::size_t row;  // of the block
+    std::size_t from, end;
+    RowStart start;
 };
 
 // Sparse rows with all panels of a class, panel by panel and slice by slice, so that the data read stay in the L1 cache.
-template <class Function>
-void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<SparseRow> &rows, std::size_t group,
-                         Aligned<vf> &acc, Aligned<vf> &partial) {
-    const std::size_t d = s.e.active.size(), slices = std::max<std::size_t>(1, divide_up(d, SLICE));
-    std::vector<std::size_t> begin(rows.size());
-    std::size_t entries = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        begin[i] = rows[i].from;
-        entries += rows[i].end - rows[i].from;
-    }
+template <class Way>
+void with_class(const Way &way, SingleSums &sums, std::vector<SparseRow> &rows, const std::int32_t *position,
+                const typename Way::Number *value, std::size_t group) {
+    const std::size_t d = way.terms(), slices = std::max<std::size_t>(1, divide_up(d, SLICE));
+    Aligned<vf> acc(2 * rows.size());
+    Aligned<typename Way::Sum> partial(slices > 1 ? rows.size() * NF : 0);
+    std::vector<std::size_t> begin;
+    for (const SparseRow &row : rows) begin.push_back(row.from);
+    const std::size_t entries = rows.back().end - rows.front().from, end = way.s.group_panels[group + 1];
     Pulse pulse;
-    const std::size_t end = s.group_panels[group + 1];
-    for (std::size_t first = s.group_panels[group]; first < end; first += FOLD_PANELS) {
+    for (std::size_t first = way.s.group_panels[group]; first < end; first += FOLD_PANELS) {
         std::fill(acc.begin(), acc.end(), vf{});
         for (std::size_t panel = first; panel < std::min(first + FOLD_PANELS, end); ++panel) {
-            const float *x = s.values.data() + panel * d * SINGLE_LANES, *init = s.init.data() + panel * SINGLE_LANES;
+            const auto *const x = way.values() + panel * d * SINGLE_LANES;
             for (std::size_t slice = 0; slice < slices; ++slice)
                 for (std::size_t i = 0; i < rows.size(); ++i) {
                     SparseRow &row = rows[i];
-                    vf k[1][NF];
+                    typename Way::Sum k[1][NF];
                     SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
-                        k[0][v] = slice ? partial[i * NF + v] : load(init + v * WF) + row.offset;
+                        k[0][v] = slice ? partial[i * NF + v] : way.start(panel * SINGLE_LANES + v * WF, row.start);
                     const std::size_t n = row.from;
                     std::size_t stop = row.end;
-                    if (slices > 1 && slice + 1 < slices) {
+                    if (slice + 1 < slices) {
                         const auto past = static_cast<std::int32_t>((slice + 1) * SLICE);
-                        stop = std::lower_bound(row.position + n, row.position + row.end, past) - row.position;
+                        stop = std::lower_bound(position + n, position + row.end, past) - position;
                     }
                     row.from = stop;
-                    const std::int32_t *at = row.position + n;
-                    const float *value = row.value + n;
-                    add_products_in_pairs(k[0], stop - n, [=](std::size_t j) { return value[j]; },
-                                          [=](std::size_t j) { return x + at[j] * SINGLE_LANES; });
+                    add_products_in_pairs(k[0], stop - n, [=](std::size_t j) { return value[n + j]; },
+                                          [=](std::size_t j) { return x + position[n + j] * SINGLE_LANES; },
+                                          typename Way::Step{});
                     if (slice + 1 < slices) {
                         SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) partial[i * NF + v] = k[0][v];
                         continue;
                     }
                     row.from = begin[i];
-                    finish<Function, 1>(s, sums, panel, i, k, acc.data() + 2 * i);
+                    finish(way, sums, panel, i, &row.start, k, acc.data() + 2 * i);
                 }
         }
         for (std::size_t i = 0; i < rows.size(); ++i) sums.fold(rows[i].row, group, acc.data() + 2 * i);

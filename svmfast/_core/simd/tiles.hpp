@@ -18,6 +18,10 @@ constexpr std::size_t NF = 2;
 constexpr std::size_t SINGLE_LANES = NF * WF;
 constexpr std::size_t SINGLE_ROWS = W == 8 ? 12 : 6;
 
+// A feature of a tile of dense rows costs its multiply-adds; one of a sparse row, or a group of integers, also a
+// broadcast and an index (measured).
+constexpr double SPARSE_COST = 1.7;
+
 struct MultiplyAdd {
     template <class V>
     V operator()(V sum, V left, V right) const {
@@ -49,9 +53,18 @@ SVMFAST_INLINE void add_products(V (&sum)[R][N], std::size_t n, Left &&left, Rig
     }
 }
 
-// The same for one row, in two chains that hide the latency of the multiply-add: even terms and odd terms are summed apart.
-template <std::size_t N, class V, class Left, class Right>
-SVMFAST_INLINE void add_products_in_pairs(V (&sum)[N], std::size_t n, Left &&left, Right &&right) {
+// to[r * stride + v W ..] += those sums, which start at zero.
+template <std::size_t R, std::size_t N, class Left, class Right>
+SVMFAST_INLINE void add_tile(double *to, std::size_t stride, std::size_t n, Left &&left, Right &&right) {
+    vd sum[R][N] = {};
+    add_products(sum, n, left, right);
+    for (std::size_t r = 0; r < R; ++r)
+        for (std::size_t v = 0; v < N; ++v) store(to + r * stride + v * W, load(to + r * stride + v * W) + sum[r][v]);
+}
+
+// add_products() for one row, in two chains that hide the latency of the multiply-add: even terms and odd terms are summed apart.
+template <std::size_t N, class V, class Left, class Right, class Step = MultiplyAdd>
+SVMFAST_INLINE void add_products_in_pairs(V (&sum)[N], std::size_t n, Left &&left, Right &&right, Step step = {}) {
     constexpr std::size_t lanes = sizeof(V) / sizeof(sum[0][0]);
     V odd[N] = {};
     std::size_t k = 0;
@@ -59,14 +72,14 @@ SVMFAST_INLINE void add_products_in_pairs(V (&sum)[N], std::size_t n, Left &&lef
         const auto *x0 = right(k), *x1 = right(k + 1);
         const V z0 = broadcast(left(k)), z1 = broadcast(left(k + 1));
         SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) {
-            sum[v] = fma(z0, load(x0 + v * lanes), sum[v]);
-            odd[v] = fma(z1, load(x1 + v * lanes), odd[v]);
+            sum[v] = step(sum[v], z0, load(x0 + v * lanes));
+            odd[v] = step(odd[v], z1, load(x1 + v * lanes));
         }
     }
     if (k < n) {
         const auto *x = right(k);
         const V z = broadcast(left(k));
-        SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[v] = fma(z, load(x + v * lanes), sum[v]);
+        SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[v] = step(sum[v], z, load(x + v * lanes));
     }
     SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[v] += odd[v];
 }

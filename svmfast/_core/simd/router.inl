@@ -37,7 +37,7 @@ inline float score_tile(const Row &row, const float *centers, const float *offse
     return length;
 }
 
-constexpr std::size_t TILE = 12;  // vectors of scores that stay in registers, even if there are only sixteen
+constexpr std::size_t SCORES = 12;  // vectors of scores that stay in registers, even if there are only sixteen
 
 }  // namespace
 
@@ -52,9 +52,9 @@ void nearest_centers(const CenterTable &t, const std::int32_t *position, const f
         vf least = broadcast(std::numeric_limits<float>::infinity());
         float length = 0;
         std::size_t c = 0;
-        for (; c + TILE * WF <= padded; c += TILE * WF)
-            length = score_tile<TILE>(row, centers + c, offsets + c, padded, scores + c, least);
-        with_size<TILE - 1>((padded - c) / WF, [&](auto vectors) {
+        for (; c + SCORES * WF <= padded; c += SCORES * WF)
+            length = score_tile<SCORES>(row, centers + c, offsets + c, padded, scores + c, least);
+        with_size<SCORES - 1>((padded - c) / WF, [&](auto vectors) {
             length = score_tile<vectors>(row, centers + c, offsets + c, padded, scores + c, least);
         });
         // Twice the error of a sum with this many terms, each of which has been rounded twice.

@@ -9,6 +9,7 @@
 #include "math.hpp"
 #include "simd/exp2.hpp"
 #include "simd/tiles.hpp"
+#include "vote.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
@@ -34,23 +35,16 @@ inline void finish(const ReducedSet &s, vd sum, Scratch &t, std::size_t at) {
         const vd below = s.degree > 0 ? powi(sum, s.degree - 1) : vd{};
         store(kernel, s.degree > 0 ? below * sum : broadcast(1.0));
         store(t.slope.data() + at, below * (s.gamma * s.degree));
-    } else if constexpr (kind == KernelKind::sigmoid) {
-        double lane[W];
-        store(lane, sum);
-        for (double &x : lane) x = std::tanh(x);
-        const vd k = load(lane);
+    } else {
+        const vd k = tanh(sum);
         store(kernel, k);
         store(t.slope.data() + at, (1.0 - k * k) * s.gamma);
-    } else {
-        store(kernel, sum);
-        store(t.slope.data() + at, broadcast(1.0));
     }
 }
 
 template <KernelKind kind>
 inline vd start_value(const ReducedSet &s, std::size_t slot, double offset) {
     if constexpr (kind == KernelKind::rbf) return load(s.init.data() + slot) + offset;
-    if constexpr (kind == KernelKind::linear) return vd{};
     return broadcast(offset);
 }
 
@@ -98,9 +92,8 @@ void sparse_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t fir
 
 // The place of the pair of classes t and g: the coefficient row of g's vectors for it, and its number among all pairs.
 inline std::size_t row_for(std::size_t g, std::size_t t) { return t < g ? t : t - 1; }
-inline std::size_t pair_number(const ReducedSet &s, std::size_t t, std::size_t g) {
-    const std::size_t i = std::min(t, g), j = std::max(t, g);
-    return i * (2 * s.groups - i - 1) / 2 + j - i - 1;
+inline std::size_t pair_of(const ReducedSet &s, std::size_t t, std::size_t g) {
+    return pair_number(s.groups, std::min(t, g), std::max(t, g));
 }
 
 inline double dot(const ReducedSet &s, std::size_t group, std::size_t q, const double *kernel) {
@@ -120,7 +113,7 @@ void decide(const ReducedSet &s, std::size_t winner, const double *kernel, doubl
     }
     for (std::size_t g = 0; g < s.groups; ++g)
         if (g != winner)
-            out[row_for(winner, g)] += dot(s, g, row_for(g, winner), kernel) - s.rho[pair_number(s, winner, g)];
+            out[row_for(winner, g)] += dot(s, g, row_for(g, winner), kernel) - s.rho[pair_of(s, winner, g)];
 }
 
 // Weighted residuals of the tile's rows.
@@ -142,7 +135,7 @@ void residuals(const ReducedRows &rows, const ReducedSet &s, const ReducedTile &
             continue;
         }
         for (std::size_t g = 0; g < s.groups; ++g)
-            if (g != tile.winner) sums.rho[pair_number(s, tile.winner, g)] -= residual[row_for(tile.winner, g)];
+            if (g != tile.winner) sums.rho[pair_of(s, tile.winner, g)] -= residual[row_for(tile.winner, g)];
     }
     std::fill(t.residual.begin() + tile.count * s.width, t.residual.end(), 0.0);
 }
@@ -266,10 +259,9 @@ std::size_t reduced_tile_rows(bool dense) { return dense ? ROWS : SPARSE_ROWS; }
 void reduced_rows(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t last, ReducedSums *sums,
                   double *out) {
     switch (s.kind) {
-        case KernelKind::linear: return run<KernelKind::linear>(rows, s, first, last, sums, out);
-        case KernelKind::polynomial: return run<KernelKind::polynomial>(rows, s, first, last, sums, out);
         case KernelKind::rbf: return run<KernelKind::rbf>(rows, s, first, last, sums, out);
         case KernelKind::sigmoid: return run<KernelKind::sigmoid>(rows, s, first, last, sums, out);
+        default: return run<KernelKind::polynomial>(rows, s, first, last, sums, out);
     }
 }
 

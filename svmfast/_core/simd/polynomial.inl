@@ -140,14 +140,8 @@ void blocks(const Number *w, std::size_t d, int order, const Number *coefficient
 template <std::size_t TA, std::size_t TL>
 inline void tile(const double *u, const double *scaled, std::size_t n, std::size_t stride, double *sums,
                  std::size_t width) {
-    vd acc[TA][TL] = {};
-    add_products(acc, n, [=](std::size_t a, std::size_t s) { return scaled[s * 8 + a]; },
-                 [=](std::size_t s) { return u + s * stride; });
-    for (std::size_t a = 0; a < TA; ++a)
-        for (std::size_t l = 0; l < TL; ++l) {
-            double *place = sums + a * width + l * W;
-            store(place, load(place) + acc[a][l]);
-        }
+    add_tile<TA, TL>(sums, width, n, [=](std::size_t a, std::size_t s) { return scaled[s * 8 + a]; },
+                     [=](std::size_t s) { return u + s * stride; });
 }
 
 // The terms of a row in which only some variables are nonzero, degree by degree. If they are few, the last two indices of
@@ -245,7 +239,7 @@ double sparse_polynomial(const std::int32_t *position, const double *z, std::siz
     return sparse_row(position, z, nnz, order, coefficients, place, begin);
 }
 
-float sparse_polynomial_single(const std::int32_t *position, const float *z, std::size_t nnz, int order,
+float sparse_polynomial(const std::int32_t *position, const float *z, std::size_t nnz, int order,
                                const float *coefficients, const std::size_t *const *place, const std::size_t *begin) {
     return sparse_row(position, z, nnz, order, coefficients, place, begin);
 }
@@ -257,7 +251,7 @@ void polynomial_block(const double *w, std::size_t d, int order, const double *c
     blocks(w, d, order, coefficients, vectors, out);
 }
 
-void polynomial_block_single(const float *w, std::size_t d, int order, const float *coefficients, std::size_t vectors,
+void polynomial_block(const float *w, std::size_t d, int order, const float *coefficients, std::size_t vectors,
                              float *out) {
     blocks(w, d, order, coefficients, vectors, out);
 }

@@ -21,26 +21,18 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-// A dense feature costs NV multiply-adds at two per cycle; a sparse one also a broadcast and an index. Measured
-// break-even point.
-constexpr double SPARSE_COST = 1.7;
 // Below this share of needed support vectors it is faster to leave classes out (measured).
 constexpr double SOME_CLASSES = 0.6;
 constexpr std::size_t L1_FEATURES = 24576 / (LANES * 8);  // features of a panel that stay in L1
 constexpr std::size_t L2_BYTES = 256 * 1024;
 
-// The kernel function of a finished sum. For rbf the sum is already the exponent of two.
+// The kernel function of a finished sum. For rbf the sum is already the exponent of two; linear is a polynomial of
+// degree 1.
 template <KernelKind kind>
 inline vd transform(vd sum, int degree) {
     if constexpr (kind == KernelKind::rbf) return exp2(sum);
     if constexpr (kind == KernelKind::polynomial) return powi(sum, degree);
-    if constexpr (kind == KernelKind::sigmoid) {
-        double lane[W];
-        store(lane, sum);
-        for (double &x : lane) x = std::tanh(x);
-        return load(lane);
-    }
-    return sum;
+    return tanh(sum);
 }
 
 // A block's rows in the model's own columns, scaled so that the dot product needs no further factor.
@@ -83,6 +75,7 @@ struct Block {
     double *sums;                // [row][group][width]
     const std::uint8_t *needed;  // [row][group], or null: all
     double scale;                // of the rows' values
+    int degree;
 
     double *row_sums(std::size_t row, std::size_t group) const { return sums + (row * e.groups + group) * e.width; }
 };
@@ -141,7 +134,7 @@ void dense_rows(const Block &b, const std::vector<std::uint32_t> &which, std::si
                     add_products(k, d, [=](std::size_t r, std::size_t f) { return z[f * ROWS + r]; },
                                  [=](std::size_t f) { return x + f * LANES; });
                     SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
-                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = transform<kind>(k[r][v], e.degree);
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = transform<kind>(k[r][v], b.degree);
                     weigh<ROWS>(e, panel, k, acc.data());
                 }
                 for (std::size_t r = 0; r < ROWS && t * ROWS + r < which.size(); ++r) {
@@ -197,7 +190,7 @@ void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which, std::s
                         SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) partial[i * NV + v] = k[0][v];
                         continue;
                     }
-                    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = transform<kind>(k[0][v], e.degree);
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = transform<kind>(k[0][v], b.degree);
                     weigh<1>(e, panel, k, acc.data() + i * e.width);
                 }
             pulse.spent(entries * LANES);
@@ -229,7 +222,7 @@ void scatter_rows(const Block &b, const std::vector<std::uint32_t> &which) {
             for (std::size_t panel = e.group_panels[g]; panel < e.group_panels[g + 1]; ++panel) {
                 vd tile[1][NV];
                 SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
-                    tile[0][v] = transform<kind>(load(k.data() + panel * LANES + v * W), e.degree);
+                    tile[0][v] = transform<kind>(load(k.data() + panel * LANES + v * W), b.degree);
                 weigh<1>(e, panel, tile, acc.data());
             }
             for (std::size_t j = 0; j < e.width; ++j) b.row_sums(row, g)[j] = horizontal_sum(acc[j]);
@@ -305,13 +298,13 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm
             for (std::size_t r = 0; wanted && r < rows.count; ++r)
                 met += needed[r * e.groups + g] * (e.group_end[g] - first);
         const bool some = wanted && double(met) < SOME_CLASSES * double(rows.count) * double(e.n);
-        const Block block{e, mapped, offset, sums.data(), some ? needed.data() : nullptr, scale};
+        const int degree = e.kind == KernelKind::linear ? 1 : e.degree;
+        const Block block{e, mapped, offset, sums.data(), some ? needed.data() : nullptr, scale, degree};
         switch (e.kind) {
             case KernelKind::rbf: kernel_sums<KernelKind::rbf>(block, rows); break;
-            case KernelKind::polynomial: kernel_sums<KernelKind::polynomial>(block, rows); break;
             case KernelKind::sigmoid: kernel_sums<KernelKind::sigmoid>(block, rows); break;
-            case KernelKind::linear:
-                if (!e.collapsed) kernel_sums<KernelKind::linear>(block, rows);
+            default:
+                if (!e.collapsed) kernel_sums<KernelKind::polynomial>(block, rows);
         }
         Pulse pulse;
         for (std::size_t r = 0; r < rows.count; ++r) {

@@ -14,7 +14,8 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr std::size_t PREDICT_VECTORS = 2, PREDICT_ROWS = PREDICT_VECTORS * W;
+// Rows of a tile: enough sums side by side to hide the latency of multiply-adds of a single function.
+constexpr std::size_t PREDICT_VECTORS = W == 8 ? 2 : 4, PREDICT_ROWS = PREDICT_VECTORS * W;
 // Summing entry by entry is faster if a tile's rows have less than this share of all columns.
 constexpr double SPARSE_SHARE = 0.35;
 
@@ -22,6 +23,7 @@ constexpr double SPARSE_SHARE = 0.35;
 // and the tile's rows in the features of a cell.
 struct Tile {
     Aligned<double> across, features, sums;
+    double squared_norm[PREDICT_ROWS];
     std::vector<std::int64_t> start, own_order;
     std::vector<std::int32_t> position;
     std::vector<double> value;
@@ -150,7 +152,7 @@ void decide_pairs(const Cells &e, const Cell &cell, std::size_t vectors, const d
             }
 }
 
-// Marks the tile's rows with a value within rounding error of zero, as the exact sums do (simd/decision.cpp).
+// Marks the tile's rows with a value within rounding error of zero, as the exact sums do (simd/decision.inl).
 void mark_near_boundary(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_t *which, std::size_t count,
            const double *squared_norm, const double *f, std::uint8_t *near_boundary) {
     Rounding error[PREDICT_ROWS] = {};
@@ -175,70 +177,68 @@ void mark_near_boundary(const Cells &e, const Cell &cell, const Csr &rows, const
     for (std::size_t r = 0; r < count; ++r) near_boundary[which[r]] = !error[r].small() || unsure[r] != 0;
 }
 
+// The kernel values of the rows which[0 .. here) and their pseudo landmarks -> t.features.
+void kernel_values(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_t *which, std::size_t here,
+                   std::size_t vectors, Tile &t) {
+    double *const x = t.features.data();
+    double offset[PREDICT_ROWS] = {};
+    std::size_t entries = 0;
+    for (std::size_t r = 0; r < here; ++r) {
+        const std::int64_t begin = rows.indptr[which[r]], end = rows.indptr[which[r] + 1];
+        entries += end - begin;
+        double norm = 0;
+        for (std::int64_t i = begin; i < end; ++i) norm += rows.values[i] * rows.values[i];
+        t.squared_norm[r] = norm;
+        offset[r] = norm * (-cell.gamma * LOG2_E);
+    }
+    const bool as_they_are = cell.features.plain();
+    const Csr mine = as_they_are ? rows : t.among(cell.features, rows, which, here);
+    const std::int64_t *at = as_they_are ? which : t.own_order.data();
+    if (cell.listed || entries < SPARSE_SHARE * cell.features.size() * here) {
+        for (std::size_t j = 0; j < cell.m; ++j)
+            for (std::size_t r = here; r < vectors * W; ++r) x[j * PREDICT_ROWS + r] = 0;
+        if (cell.listed)
+            listed_exponents(cell, mine, at, here, x);
+        else
+            sparse_exponents(cell, mine, at, here, x);
+    } else {
+        dense_exponents(cell, mine, at, here, vectors, t.across, x);
+    }
+    const auto each = [=](std::size_t count, auto &&change) {
+        for (std::size_t v = 0; v < vectors; ++v)
+            for (std::size_t j = 0; j < count; ++j) {
+                double *const value = x + j * PREDICT_ROWS + v * W;
+                store(value, change(load(value), v));
+            }
+    };
+    // Rounding must not make K exceed 1.
+    each(cell.m, [&](vd t, std::size_t v) { return -maximum(-(t + load(offset + v * W)), vd{}); });
+    if (e.kind == Pseudo::triangle && cell.pseudo) triangle(cell, vectors, x);
+    each(cell.m, [](vd t, std::size_t) { return exp2(t); });
+    if (e.kind == Pseudo::poly)
+        for (std::size_t p = 0; p < cell.pseudo; ++p) {
+            const double *a = x + cell.pair[2 * p] * PREDICT_ROWS, *b = x + cell.pair[2 * p + 1] * PREDICT_ROWS;
+            double *to = x + (cell.m + p) * PREDICT_ROWS;
+            for (std::size_t v = 0; v < vectors; ++v) store(to + v * W, load(a + v * W) * load(b + v * W));
+        }
+}
+
 void decide(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_t *order, std::size_t count, Tile &t,
             double *out, std::uint8_t *near_boundary) {
     double *x = t.features.data(), *f = t.sums.data();
     for (std::size_t first = 0; first < count; first += PREDICT_ROWS) {
-        const std::size_t here = std::min(PREDICT_ROWS, count - first);
-        const std::size_t vectors = divide_up(here, W);
+        const std::size_t here = std::min(PREDICT_ROWS, count - first), vectors = divide_up(here, W);
         const std::int64_t *which = order + first;
         t.pulse.spent(PREDICT_ROWS * (cell.m + cell.pseudo + 1) * (e.columns + cell.active + 1));
-        if (cell.active) {
-            double norm[PREDICT_ROWS] = {}, squared_norm[PREDICT_ROWS];
-            std::size_t entries = 0;
-            for (std::size_t r = 0; r < here; ++r) {
-                const std::int64_t begin = rows.indptr[which[r]], end = rows.indptr[which[r] + 1];
-                entries += end - begin;
-                for (std::int64_t i = begin; i < end; ++i) norm[r] += rows.values[i] * rows.values[i];
-                squared_norm[r] = norm[r];
-                norm[r] *= -cell.gamma * LOG2_E;
-            }
-            const bool as_they_are = cell.features.plain();
-            const Csr mine = as_they_are ? rows : t.among(cell.features, rows, which, here);
-            const std::int64_t *at = as_they_are ? which : t.own_order.data();
-            if (cell.listed || entries < SPARSE_SHARE * cell.features.size() * here) {
-                if (here < vectors * W)
-                    for (std::size_t j = 0; j < cell.m; ++j)
-                        for (std::size_t r = here; r < vectors * W; ++r) x[j * PREDICT_ROWS + r] = 0;
-                if (cell.listed)
-                    listed_exponents(cell, mine, at, here, x);
-                else
-                    sparse_exponents(cell, mine, at, here, x);
-            } else {
-                dense_exponents(cell, mine, at, here, vectors, t.across, x);
-            }
-            for (std::size_t v = 0; v < vectors; ++v) {
-                const vd offset = load(norm + v * W);
-                for (std::size_t j = 0; j < cell.m; ++j) {
-                    double *at = x + j * PREDICT_ROWS + v * W;
-                    store(at, -maximum(-(load(at) + offset), vd{}));  // rounding must not make K exceed 1
-                }
-            }
-            if (e.kind == Pseudo::triangle && cell.pseudo) triangle(cell, vectors, x);
-            for (std::size_t v = 0; v < vectors; ++v)
-                for (std::size_t j = 0; j < cell.m; ++j) {
-                    double *at = x + j * PREDICT_ROWS + v * W;
-                    store(at, exp2(load(at)));
-                }
-            if (e.kind == Pseudo::poly)
-                for (std::size_t p = 0; p < cell.pseudo; ++p) {
-                    const double *a = x + cell.pair[2 * p] * PREDICT_ROWS, *b = x + cell.pair[2 * p + 1] * PREDICT_ROWS;
-                    double *at = x + (cell.m + p) * PREDICT_ROWS;
-                    for (std::size_t v = 0; v < vectors; ++v) store(at + v * W, load(a + v * W) * load(b + v * W));
-                }
-            if (e.groups) {
-                decide_pairs(e, cell, vectors, x, f);
-                mark_near_boundary(e, cell, rows, which, here, squared_norm, f, near_boundary);
-                for (std::size_t r = 0; r < here; ++r)
-                    for (std::size_t p = 0; p < e.functions; ++p)
-                        out[which[r] * e.functions + p] = f[p * PREDICT_ROWS + r];
-                continue;
-            }
+        if (cell.active) kernel_values(e, cell, rows, which, here, vectors, t);
+        if (cell.active && e.groups) {
+            decide_pairs(e, cell, vectors, x, f);
+            mark_near_boundary(e, cell, rows, which, here, t.squared_norm, f, near_boundary);
+        } else if (cell.active) {
             for (std::size_t a = 0; a < cell.active; ++a)
                 for (std::size_t v = 0; v < vectors; ++v)
                     store(f + a * PREDICT_ROWS + v * W, broadcast(-cell.rho[cell.function[a]]));
-            product(cell.active, vectors, f, PREDICT_ROWS, cell.coef.data(), 0, x, PREDICT_ROWS,
-                    cell.m + cell.pseudo);
+            product(cell.active, vectors, f, PREDICT_ROWS, cell.coef.data(), 0, x, PREDICT_ROWS, cell.m + cell.pseudo);
         }
         for (std::size_t r = 0; r < here; ++r) {
             double *to = out + which[r] * e.functions;

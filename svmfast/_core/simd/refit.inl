@@ -23,23 +23,17 @@ double dot_octets(const double *a, const double *b, std::size_t stride) {
 
 // hessian[i][j] += sum_p weight_p panel[p][i] panel[p][j] for j up to the octet of i.
 void add_panel(const double *panel, const double *weights, std::size_t rows, std::size_t stride, double *hessian) {
-    const auto add_tile = [=](std::size_t i, std::size_t j, auto vectors) {
-        constexpr std::size_t N = vectors;
-        vd sum[4][N] = {};
-        add_products(
-            sum, rows, [=](std::size_t l, std::size_t p) { return panel[p * stride + i + l] * weights[p]; },
+    const auto add = [=](std::size_t i, std::size_t j, auto vectors) {
+        add_tile<4, vectors>(
+            hessian + i * stride + j, stride, rows,
+            [=](std::size_t l, std::size_t p) { return panel[p * stride + i + l] * weights[p]; },
             [=](std::size_t p) { return panel + p * stride + j; });
-        for (std::size_t l = 0; l < 4; ++l)
-            for (std::size_t v = 0; v < N; ++v) {
-                double *at = hessian + (i + l) * stride + j + v * W;
-                store(at, load(at) + sum[l][v]);
-            }
     };
     for (std::size_t i = 0; i < stride; i += 4) {
         const std::size_t end = i / 8 * 8 + 8;
         std::size_t j = 0;
-        for (; j + 16 <= end; j += 16) add_tile(i, j, std::integral_constant<std::size_t, 2 * PER_OCTET>{});
-        if (j < end) add_tile(i, j, std::integral_constant<std::size_t, PER_OCTET>{});
+        for (; j + 16 <= end; j += 16) add(i, j, std::integral_constant<std::size_t, 2 * PER_OCTET>{});
+        if (j < end) add(i, j, std::integral_constant<std::size_t, PER_OCTET>{});
     }
 }
 

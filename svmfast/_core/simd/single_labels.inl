@@ -6,10 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "simd/lattice_rows.hpp"
-#include "simd/lattice_tiles.hpp"
 #include "simd/single_bound.hpp"
-#include "simd/single_rows.hpp"
 #include "simd/single_tiles.hpp"
 #include "vote.hpp"
 
@@ -26,9 +23,26 @@ class LabelDecider {
         : s(b.s), b(b), sums(sums), least(s.e.groups), open(s.e.groups), columns(s.pairs ? s.e.groups * s.e.width : 0),
           known(columns.size()), bound(s, RowFacts{}) {}
 
-    // One decision function; `second_order` is the polynomial's value, if there is one. The winner, or -1.
+    // Of a row of the block whose kernel values, of pairs of classes, are kept at `place`; second_order: the value of
+    // the polynomial, if there is one.
+    void decide(std::size_t row, std::size_t place, double second_order) {
+        bound = RowBound(s, b.facts[row]);
+        b.out[row] = s.pairs ? of_pairs(row, sums.kernel.data() + place * sums.stride) : of_one(row, second_order);
+    }
+
+  private:
+    static constexpr double EPSILON = std::numeric_limits<double>::epsilon();
+
+    const SinglePack &s;
+    const SingleBlock &b;
+    const SingleSums &sums;
+    std::vector<int> least, open;
+    std::vector<double> columns;  // [class][coefficient row], where `known`
+    std::vector<std::uint8_t> known;
+    RowBound bound;
+
+    // One decision function: the winner, or -1.
     std::int32_t of_one(std::size_t row, double second_order) {
-        prepare(row);
         const RowFacts &facts = b.facts[row];
         double value = 0, reach = 0;
         for (std::size_t g = 0; g < s.e.groups; ++g) {
@@ -52,9 +66,8 @@ class LabelDecider {
         return side(value, reach);
     }
 
-    // Pairs of classes, from the kernel values of one row. The winner, or -1.
+    // Pairs of classes, from the kernel values of one row.
     std::int32_t of_pairs(std::size_t row, const float *kernel) {
-        prepare(row);
         const std::size_t k = s.e.groups;
         std::fill(known.begin(), known.end(), 0);
         if (b.values)
@@ -85,19 +98,6 @@ class LabelDecider {
             if (c != best && wins_over(c, least[c] + open[c], best, least[best])) return -1;
         return static_cast<std::int32_t>(best);
     }
-
-  private:
-    static constexpr double EPSILON = std::numeric_limits<double>::epsilon();
-
-    const SinglePack &s;
-    const SingleBlock &b;
-    const SingleSums &sums;
-    std::vector<int> least, open;
-    std::vector<double> columns;  // [class][coefficient row], where `known`
-    std::vector<std::uint8_t> known;
-    RowBound bound;
-
-    void prepare(std::size_t row) { bound = RowBound(s, b.facts[row]); }
 
     double sum(std::size_t row, std::size_t group) const { return sums.total[row * s.e.groups + group]; }
     double magnitude(std::size_t row, std::size_t group) const {
@@ -151,64 +151,23 @@ class LabelDecider {
     }
 };
 
-// Two ways to compute the kernel values of a tile.
-template <class Function>
-struct Dense {
-    template <std::size_t R>
-    using Tiles = DenseTiles<R>;
-
-    static std::size_t terms(const SinglePack &s) { return s.e.active.size(); }
-
-    static bool wide(const SinglePack &s) { return terms(s) > CHAIN; }
-
-    template <std::size_t R>
-    static void tile(const SinglePack &s, SingleSums &sums, const Tiles<R> &rows, std::size_t t, std::size_t first,
-                     std::size_t last, vf *acc) {
-        dense_tile<Function, R>(s, sums, rows.values.data() + t * terms(s) * R, rows.offset.data() + t * R, t * R,
-                                first, last, acc);
-    }
-    // All tiles at once, if they are wide.
-    template <std::size_t R>
-    static void all_tiles(const SinglePack &s, SingleSums &sums, const Tiles<R> &rows, std::size_t tiles,
-                          std::size_t first, std::size_t last, vf *partial, vf *acc) {
-        wide_tiles<Function, R>(s, sums, rows.values.data(), rows.offset.data(), tiles, first, last, partial, acc);
-    }
-};
-template <class Step>
-struct OnLattice {
-    template <std::size_t R>
-    using Tiles = LatticeTiles<R>;
-
-    static std::size_t terms(const SinglePack &s) { return s.lattice->groups; }
-    static bool wide(const SinglePack &) { return false; }
-    template <std::size_t R>
-    static void all_tiles(const SinglePack &, SingleSums &, const Tiles<R> &, std::size_t, std::size_t, std::size_t, vf *,
-                          vf *) {}
-
-    template <std::size_t R>
-    static void tile(const SinglePack &s, SingleSums &sums, const Tiles<R> &rows, std::size_t t, std::size_t first,
-                     std::size_t last, vf *acc) {
-        lattice_tile<Step, R>(s, sums, rows.values.data() + t * terms(s) * R, rows.norm.data() + t * R,
-                              rows.offset.data() + t * R, t * R, first, last, acc);
-    }
-};
-
 // The rows all[from ..) in whole tiles of R; returns the first row that is left.
-template <class Way, std::size_t R>
-std::size_t tiles_of(const SingleBlock &b, const std::vector<std::uint32_t> &all, std::size_t from, SingleSums &sums,
-                     LabelDecider &decider) {
+template <std::size_t R, class Way>
+std::size_t tiles_of(const Way &way, const SingleBlock &b, const std::vector<std::uint32_t> &all, std::size_t from,
+                     SingleSums &sums, LabelDecider &decider) {
     const SinglePack &s = b.s;
-    const std::size_t tiles = (all.size() - from) / R, terms = Way::terms(s);
+    const std::size_t tiles = (all.size() - from) / R, terms = way.terms();
     if (!tiles) return from;
     // Panels that stay in the cache while a batch of tiles uses them. With pairs, no more tiles than have their kernel
-    // values there as well.
-    const bool wide = Way::wide(s);
+    // values there as well. Chains of products take a panel through all tiles at once.
     const std::size_t block =
-        wide ? FOLD_PANELS : std::clamp<std::size_t>(PANEL_BYTES / (terms * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
+        way.chained() ? FOLD_PANELS : std::clamp<std::size_t>(PANEL_BYTES / (terms * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
     const std::size_t batch = s.pairs ? std::clamp<std::size_t>(TILE_BYTES / (4 * R * sums.stride), 1, tiles) : tiles;
-    if (s.pairs) sums.kernel.resize(std::max(sums.kernel.size(), batch * R * sums.stride));
-    typename Way::template Tiles<R> packed(s, batch);
-    Aligned<vf> acc(2 * R * (wide ? batch : 1)), partial(wide ? batch * R * NF : 0);
+    const std::size_t together = way.chained() ? batch : 1;
+    sums.keep(batch * R);
+    RowTiles<Way, R> packed(way, batch);
+    Aligned<vf> acc(2 * R * together);
+    Aligned<typename Way::Sum> partial(way.chained() ? batch * R * NF : 0);
     Pulse pulse;
     for (std::size_t begin = 0; begin < tiles; begin += batch) {
         const std::uint32_t *const which = all.data() + from + begin * R;
@@ -217,115 +176,67 @@ std::size_t tiles_of(const SingleBlock &b, const std::vector<std::uint32_t> &all
         for (std::size_t g = 0; g < s.e.groups; ++g)
             for (std::size_t first = s.group_panels[g]; first < s.group_panels[g + 1]; first += block) {
                 const std::size_t last = std::min(first + block, s.group_panels[g + 1]);
-                if (wide) Way::template all_tiles<R>(s, sums, packed, count, first, last, partial.data(), acc.data());
-                for (std::size_t t = 0; t < count; ++t) {
-                    if (!wide) Way::template tile<R>(s, sums, packed, t, first, last, acc.data());
-                    const vf *const sum = acc.data() + (wide ? t * 2 * R : 0);
-                    for (std::size_t r = 0; r < R; ++r) sums.fold(which[t * R + r], g, sum + 2 * r);
-                    pulse.spent((last - first) * SINGLE_LANES * R * (terms + 1));
+                for (std::size_t t = 0; t < count; t += together) {
+                    const std::size_t here = std::min(together, count - t);
+                    with_panels(way, sums, packed, t, here, first, last, partial.data(), acc.data());
+                    for (std::size_t r = 0; r < here * R; ++r) sums.fold(which[t * R + r], g, acc.data() + 2 * r);
+                    pulse.spent(here * (last - first) * SINGLE_LANES * R * (terms + 1));
                 }
             }
         for (std::size_t i = 0; i < count * R; ++i)
-            b.out[which[i]] = s.pairs ? decider.of_pairs(which[i], sums.kernel.data() + i * sums.stride)
-                                      : decider.of_one(which[i], s.second_order ? packed.second_order[i] : 0);
+            decider.decide(which[i], i, s.second_order ? packed.second_order[i] : 0);
     }
     return from + tiles * R;
 }
 
+// Sparse rows: with pairs, only as many at a time as have their kernel values in the cache, but enough that reading the
+// support vectors takes little time compared with the computation.
 template <class Way>
-void in_tiles(const SingleBlock &b, const std::vector<std::uint32_t> &all, SingleSums &sums, LabelDecider &decider) {
-    std::size_t done = 0;
-    if (Way::wide(b.s)) done = tiles_of<Way, SINGLE_ROWS>(b, all, done, sums, decider);
-    done = tiles_of<Way, TILE_ROWS>(b, all, done, sums, decider);
-    done = tiles_of<Way, 3>(b, all, done, sums, decider);
-    tiles_of<Way, 1>(b, all, done, sums, decider);
-}
-
-// Calls evaluate(first, count) for sparse rows: with pairs, only as many at a time as have their kernel values in the
-// cache, but enough that reading the support vectors takes little time compared with the computation.
-template <class Evaluate>
-void in_batches(const SinglePack &s, const std::vector<std::uint32_t> &all, SingleSums &sums, Evaluate &&evaluate) {
+void sparse_rows(const Way &way, const SingleBlock &b, const std::vector<std::uint32_t> &all, SingleSums &sums,
+                 LabelDecider &decider) {
+    const SinglePack &s = b.s;
     const std::size_t most = s.pairs ? std::max(LEAST_SPARSE_ROWS, TILE_BYTES / (4 * sums.stride)) : all.size();
-    for (std::size_t from = 0; from < all.size(); from += most) {
-        const std::size_t count = std::min(most, all.size() - from);
-        if (s.pairs) sums.kernel.resize(std::max(sums.kernel.size(), count * sums.stride));
-        evaluate(all.data() + from, count);
+    typename Way::Row scratch = way.scratch();
+    for (std::size_t begin = 0; begin < all.size(); begin += most) {
+        const std::size_t count = std::min(most, all.size() - begin);
+        std::vector<std::int32_t> position;
+        std::vector<typename Way::Number> value;
+        std::vector<SparseRow> rows;
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t r = all[begin + i], from = value.size();
+            const RowStart start = way.pack_sparse(b, r, scratch, position, value);
+            rows.push_back({r, from, value.size(), start});
+        }
+        sums.keep(count);
+        for (std::size_t g = 0; g < s.e.groups; ++g) with_class(way, sums, rows, position.data(), value.data(), g);
+        for (std::size_t i = 0; i < count; ++i) decider.decide(rows[i].row, i, 0);
     }
 }
 
-void decide(const SingleBlock &b, const std::uint32_t *which, std::size_t count, const SingleSums &sums,
-            LabelDecider &decider) {
-    for (std::size_t i = 0; i < count; ++i)
-        b.out[which[i]] = b.s.pairs ? decider.of_pairs(which[i], sums.kernel.data() + i * sums.stride)
-                                    : decider.of_one(which[i], 0);
-}
-
-template <class Function>
-void sparse_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) {
-    const SinglePack &s = b.s;
-    in_batches(s, b.sparse, sums, [&](const std::uint32_t *which, std::size_t count) {
-        std::vector<std::int32_t> position;
-        std::vector<float> value;
-        std::vector<SparseRow> rows;
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::size_t r = which[i], start = position.size();
-            for (std::int64_t k = b.begin(r); k < b.end(r); ++k) {
-                const std::int32_t at = s.e.position(b.rows.indices[k]);
-                if (at < 0 || b.rows.values[k] == 0) continue;
-                position.push_back(at);
-                value.push_back(static_cast<float>(b.rows.values[k] * s.row_scale));
-            }
-            rows.push_back({nullptr, nullptr, r, row_offset(s, b.facts[r]), start, position.size()});
-        }
-        for (SparseRow &row : rows) row.position = position.data(), row.value = value.data();
-        Aligned<vf> acc(2 * count), partial(count * NF);
-        for (std::size_t g = 0; g < s.e.groups; ++g) sparse_class<Function>(s, sums, rows, g, acc, partial);
-        decide(b, which, count, sums, decider);
-    });
-}
-
-template <class Step>
-void sparse_lattice_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) {
-    const SinglePack &s = b.s;
-    std::vector<std::int32_t> all(s.lattice->groups);
-    LatticeRow row(s);
-    in_batches(s, b.lattice_sparse, sums, [&](const std::uint32_t *which, std::size_t count) {
-        std::vector<std::int32_t> group_at, value;
-        std::vector<SparseIntegers> rows;
-        for (std::size_t i = 0; i < count; ++i) {
-            row.read(s, b.rows, b.begin(which[i]), b.end(which[i]));
-            const std::size_t start = value.size();
-            const std::int32_t norm = pack_integers(*s.lattice, row.level, all.data(), 1);
-            for (std::size_t g = 0; g < all.size(); ++g) {
-                if (!all[g]) continue;
-                group_at.push_back(static_cast<std::int32_t>(g));
-                value.push_back(all[g]);
-            }
-            rows.push_back({which[i], start, value.size(), norm, static_cast<float>(-s.exponent * row.others)});
-        }
-        Aligned<vf> acc(2 * count);
-        for (std::size_t g = 0; g < s.e.groups; ++g)
-            lattice_class<Step>(s, sums, rows, group_at.data(), value.data(), g, acc);
-        decide(b, which, count, sums, decider);
-    });
-}
-
-template <class Function>
-void general_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) {
-    in_tiles<Dense<Function>>(b, b.dense, sums, decider);
-    sparse_rows<Function>(b, sums, decider);
-}
-
-template <class Step>
-void lattice_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) {
-    in_tiles<OnLattice<Step>>(b, b.lattice_dense, sums, decider);
-    sparse_lattice_rows<Step>(b, sums, decider);
+template <class Way>
+void rows_by(const Way &way, const SingleBlock &b, const std::vector<std::uint32_t> &dense,
+             const std::vector<std::uint32_t> &sparse, SingleSums &sums, LabelDecider &decider) {
+    std::size_t done = 0;
+    if (way.chained()) done = tiles_of<SINGLE_ROWS>(way, b, dense, done, sums, decider);
+    done = tiles_of<TILE_ROWS>(way, b, dense, done, sums, decider);
+    done = tiles_of<3>(way, b, dense, done, sums, decider);
+    tiles_of<1>(way, b, dense, done, sums, decider);
+    sparse_rows(way, b, sparse, sums, decider);
 }
 
 }  // namespace
 
 std::size_t single_lanes() { return SINGLE_LANES; }
-std::size_t lattice_features() { return LATTICE_FEATURES; }
+
+std::size_t lattice_features() {
+#if defined(__AVX512F__)
+    return has_vnni() ? 4 : 2;
+#elif defined(__x86_64__)
+    return 2;
+#else
+    return 0;
+#endif
+}
 
 std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_t *out, double *values, double *bounds) {
     SingleBlock b{s, rows, {}, {}, {}, {}, {}, out, values, bounds};
@@ -347,18 +258,29 @@ std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_
     }
     SingleSums sums(s, rows.count);
     LabelDecider decider(b, sums);
+    const auto floats = [&](auto function) {
+        rows_by(Floats<decltype(function)>{s}, b, b.dense, b.sparse, sums, decider);
+    };
     if (s.second_order)
-        in_tiles<Dense<Remainder>>(b, b.dense, sums, decider);
+        floats(Remainder{});
     else if (s.e.kind == KernelKind::polynomial)
-        general_rows<Power>(b, sums, decider);
+        floats(Power{});
     else if (s.e.kind == KernelKind::sigmoid)
-        general_rows<Sigmoid>(b, sums, decider);
+        floats(Sigmoid{});
     else
-        general_rows<Gaussian>(b, sums, decider);
-    if (s.lattice && s.lattice->features == 2) lattice_rows<AddWords>(b, sums, decider);
-#if defined(__AVX512VNNI__)
-    if (s.lattice && s.lattice->features == 4) lattice_rows<AddBytes>(b, sums, decider);
+        floats(Gaussian{});
+    const auto integers = [&](auto step) {
+        rows_by(Integers<decltype(step)>{s}, b, b.lattice_dense, b.lattice_sparse, sums, decider);
+    };
+#if defined(__AVX512F__)
+    if (s.lattice && s.lattice->features == 4)
+        integers(AddBytesAtOnce{});
+    else if (s.lattice && has_vnni())
+        integers(AddWordsAtOnce{});
+    else
 #endif
+        if (s.lattice)
+        integers(AddWords{});
     return static_cast<std::size_t>(std::count(out, out + rows.count, -1));
 }
 
