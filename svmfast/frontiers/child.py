@@ -29,15 +29,8 @@ class OutOfTime(Exception):
 class Failed(Exception):
     """A candidate's command ended with a nonzero status; the message is what its last line on stderr says.
 
-    For a refusal it is the reason, without the advice on that command's options.
-
-    Attributes
-    ----------
-    final : bool
-        Whether the command would end in the same way again: with a negative answer or refused input. False
-        if it was killed or failed.
-    negative : bool
-        Whether the command ended with a negative answer.
+    For a refusal it is the reason, without the advice on that command's options. `final`: the command would
+    end in the same way again, with a `negative` answer or refused input; it was not killed and did not fail.
     """
 
     def __init__(self, message: str, *, final: bool, negative: bool = False) -> None:
@@ -46,7 +39,7 @@ class Failed(Exception):
 
 
 def child_command(arguments: Sequence[str]) -> list[str]:
-    """Return the command line that runs ``svmfast ARGUMENTS`` with this Python.
+    """The command line that runs ``svmfast ARGUMENTS`` with this Python.
 
     The child process gets this program's import path, so that it finds the same svmfast and dependencies,
     however they were installed, and nothing in the current folder (where ``-m`` would look first).
@@ -66,7 +59,7 @@ def child_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _environment(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without the entries of PYTHONPATH that refer to the current folder."""
+    """The environment without the entries of PYTHONPATH that refer to the current folder."""
     found = dict(given)
     entries = without_current_folder(found.pop("PYTHONPATH", "").split(os.pathsep))
     if entries:
@@ -78,23 +71,11 @@ def make(
     arguments: Sequence[str],
     seconds: float,
     environment: Mapping[str, str] | None = None,
-    tick: Callable[[float], None] = lambda share: None,
+    tick: Callable[[], None] = lambda: None,
 ) -> float:
-    """Run ``svmfast ARGUMENTS`` as in a shell; return the seconds it took.
+    """Run ``svmfast ARGUMENTS`` as in a shell; return the seconds it took, or raise OutOfTime or Failed.
 
-    Parameters
-    ----------
-    arguments : sequence of str
-    seconds : float
-        Time limit, after which the process is terminated.
-    environment : mapping of str to str, optional
-        By default that of this process.
-    tick : callable
-        Called repeatedly with the share of `seconds` that has passed.
-
-    Raises
-    ------
-    OutOfTime, Failed
+    The process is terminated after `seconds`; `tick` is called repeatedly until then.
     """
     begin = time.perf_counter()
     with tempfile.TemporaryFile() as stderr:
@@ -119,16 +100,16 @@ def make(
 
 
 def _reason(lines: Sequence[str]) -> str:
-    """Return why a command ended, from its lines on stderr: its refusal without the advice, or the last."""
+    """Why a command ended, from its lines on stderr: its refusal without the advice, or the last."""
     refusals = [line.removesuffix(NOTHING_WRITTEN) for line in lines if line.endswith(NOTHING_WRITTEN)]
     return (refusals or list(lines) or [""])[-1].removeprefix("svmfast: ")
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float, tick: Callable[[float], None]) -> int:
+def _wait(process: subprocess.Popen[bytes], seconds: float, tick: Callable[[], None]) -> int:
     begin = time.monotonic()
     while True:
         left = seconds - (time.monotonic() - begin)
-        tick(1 - left / seconds if left > 0 else 1.0)
+        tick()
         try:
             return process.wait(timeout=min(TICK, max(0.0, left)))
         except subprocess.TimeoutExpired:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from svmfast.caches import cached
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.frontiers.fallback import Embedded, Fallback, Joined, Places
 from svmfast.frontiers.folder import Folder, Record
 from svmfast.frontiers.grid import CandidateCommand, joining_methods
 from svmfast.frontiers.racing import Racing
@@ -21,12 +20,14 @@ from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
 from svmfast.methods import registry
 from svmfast.methods.grid import Joiner, Joining
 from svmfast.methods.method import Method
+from svmfast.options import command_words
 
 if TYPE_CHECKING:
     from svmfast.frontiers.measuring import Losses, Measuring
     from svmfast.frontiers.pareto import Point
     from svmfast.frontiers.report import Missing
     from svmfast.models.base import Model
+    from svmfast.models.expansion import KernelExpansion
     from svmfast.rows import Rows
 
 #: Speeds are measured on the rows that the exact model answers in this share of the time limit, within limits
@@ -39,6 +40,61 @@ LEAST_CERTIFIED = 5.0
 FALLBACK = " + exact"
 
 
+@dataclass(frozen=True)
+class _Places:
+    """Paths in the commands of a candidate; `model` is the candidate alone."""
+
+    exact: str
+    train: str
+    choosing: str
+    model: str
+
+    @property
+    def joined(self) -> str:
+        """The file that contains the exact model too."""
+        return f"{self.model}+exact"
+
+
+class _Embedded:
+    """The exact model as fallback of a model with a certificate, whose own command keeps it in the file."""
+
+    allowance_percent = None
+
+    def __init__(self, method: Method, switch: str) -> None:
+        self._words = command_words(method.options, {switch: True})
+
+    def in_one_file(self, model: Model, exact: KernelExpansion) -> Model:
+        return model.with_exact(exact)
+
+    def made_by(self, candidate: CandidateCommand, at: _Places) -> str:
+        """The command line that makes both in one file, like the recommended copy."""
+        return shell_line(["svmfast", *candidate.filled(at.exact, at.train, at.joined), *self._words])
+
+    def used_by(self, at: _Places) -> list[str]:
+        return ["svmfast", "predict", "DATA", at.model, "OUT", "--exact", at.exact]
+
+
+class _Joined:
+    """The exact model as fallback of another model: a method joins both under the limit of `joiner`."""
+
+    def __init__(self, method: Method, joiner: Joiner) -> None:
+        self._method, self._joiner = method, joiner
+        #: Share of the labels that may differ.
+        self.allowance_percent = joiner.max_percent
+
+    def in_one_file(self, model: Model, exact: KernelExpansion) -> Model:
+        return model  # a joined one
+
+    def made_by(self, candidate: CandidateCommand, at: _Places) -> str:
+        """The command lines that make the candidate and join it."""
+        inputs = {"fast": at.model, "exact": at.exact, "data": at.choosing}
+        words = self._method.command_words(inputs, self._joiner.options, at.joined)
+        return f"{candidate.command(at.exact, at.train, at.model)} && {shell_line(['svmfast', *words])}"
+
+    def used_by(self, at: _Places) -> list[str]:
+        return ["svmfast", "predict", "DATA", at.joined, "OUT"]
+
+
 @dataclass
 class _Entry:
     """A measured model: a candidate's file, alone or with the exact model as fallback."""
@@ -49,20 +105,15 @@ class _Entry:
     losses: Losses
     n_bytes: int
     build_seconds: float | None
-    fallback: Fallback | None = None
+    fallback: _Embedded | _Joined | None = None
 
 
 class Entries:
-    """The exact model and every candidate that was made, each alone and, where it helps, with the exact one.
-
-    Attributes
-    ----------
-    without_exact : dict of str to Missing
-        Why there is no entry with the exact model, by candidate.
-    """
+    """The exact model and every candidate that was made, alone and, where it helps, with the exact one."""
 
     def __init__(self, request: Request, folder: Folder, sets: RowSets, measuring: Measuring) -> None:
         self.request, self.folder, self.sets, self.measuring = request, folder, sets, measuring
+        #: Why there is no entry with the exact model, by candidate.
         self.without_exact: dict[str, Missing] = {}
         self._entries: dict[str, list[_Entry]] = {}  # by candidate
 
@@ -79,7 +130,7 @@ class Entries:
         method, (certified, _) = registry.method(candidate.method), losses.certified_percent or (0.0, 0.0)
         if method.embeds is not None and certified >= LEAST_CERTIFIED:
             if self._has_room_for_exact:
-                found.append(self._backed(found[0], model, Embedded(method, method.embeds)))
+                found.append(self._backed(found[0], model, _Embedded(method, method.embeds)))
             else:
                 self.without_exact[candidate.name] = self._no_room(candidate.method, candidate.name)
         elif losses.choosing.labels_differing and self._joining is not None:
@@ -102,7 +153,7 @@ class Entries:
         reason = f"not tried: the exact model alone takes more than {most:,} bytes"
         return Missing(name + FALLBACK, method, reason)
 
-    def _backed(self, plain: _Entry, model: Model, fallback: Fallback) -> _Entry:
+    def _backed(self, plain: _Entry, model: Model, fallback: _Embedded | _Joined) -> _Entry:
         """Measure a candidate's model with the exact model as fallback."""
         losses, exact = self.measuring.backed(model), self.request.model
         size = len(self.request.stored(fallback.in_one_file(model, exact)))
@@ -115,9 +166,8 @@ class Entries:
         asked = self.request
         percent = asked.limits.max_diff_percent
         if percent is None and not asked.limits.balanced:
-            percent = (
-                asked.limits.max_loss_percent
-            )  # the loss of accuracy is at most the share of labels that differ
+            # The loss of accuracy is at most the share of labels that differ.
+            percent = asked.limits.max_loss_percent
         name = next((name for name in joining_methods() if name in asked.methods), None)
         if name is None:
             return None
@@ -132,7 +182,7 @@ class Entries:
         return None if joiner is None else (method, joiner)
 
     def _joined(self, plain: _Entry, method: Method, joiner: Joiner) -> list[_Entry]:
-        """Return the candidate joined with the exact model, or nothing if that is impossible or no faster."""
+        """The candidate joined with the exact model, or nothing if that is impossible or no faster."""
         from svmfast.frontiers.report import Missing
 
         try:
@@ -143,7 +193,7 @@ class Entries:
         except UnsupportedError as error:
             self.without_exact[plain.name] = Missing(plain.name + FALLBACK, method.name, str(error))
             return []
-        return [] if model is None else [self._backed(plain, model, Joined(method, joiner))]
+        return [] if model is None else [self._backed(plain, model, _Joined(method, joiner))]
 
     @property
     def _all(self) -> list[_Entry]:
@@ -160,7 +210,7 @@ class Entries:
         return [point.name for point in contenders(self.points(), self.request.limits)]
 
     def points(self) -> list[Point]:
-        """Return the measured models that have been timed, with their speeds so far."""
+        """The measured models that have been timed, with their speeds so far."""
         from svmfast.frontiers.pareto import Point
 
         asked, rows = self.request, self._timed_rows
@@ -171,6 +221,7 @@ class Entries:
         def point(entry: _Entry | None) -> Point:
             name = entry.name if entry else "exact"
             losses, speed = entry.losses if entry else of_exact, speeds[name]
+            made, used = self._commands(entry) if entry else (None, None)
             return Point(
                 name=name,
                 method=entry.candidate.method if entry else "exact",
@@ -186,8 +237,8 @@ class Entries:
                 lost_choosing=losses.lost[0],
                 lost_confirming=losses.lost[1],
                 build_seconds=entry.build_seconds if entry else None,
-                command=self._made_by(entry) if entry else None,
-                use=self._used_by(entry) if entry else None,
+                command=made,
+                use=used,
                 allowance_percent=entry.fallback.allowance_percent if entry and entry.fallback else None,
             )
 
@@ -231,27 +282,21 @@ class Entries:
         return partial(answer, model, rows, exact=self.request.model, threads=threads)
 
     def command(self, candidate: CandidateCommand) -> str:
+        """The command line that makes a candidate."""
         return candidate.command(self.request.exact, self.sets.train, self.folder.model(candidate))
 
-    def _places(self, entry: _Entry) -> Places:
-        choosing = os.fspath(self.folder.path / CHOOSE_PART)
-        return Places(self.request.exact, self.sets.train, choosing, self.folder.model(entry.candidate))
-
-    def _made_by(self, entry: _Entry) -> str:
+    def _commands(self, entry: _Entry) -> tuple[str, str]:
+        """The command lines that make a model and that predict with it."""
+        choosing, model = os.fspath(self.folder.path / CHOOSE_PART), self.folder.model(entry.candidate)
+        at = _Places(self.request.exact, self.sets.train, choosing, model)
         if entry.fallback is None:
-            return self.command(entry.candidate)
-        return entry.fallback.made_by(entry.candidate, self._places(entry))
-
-    def _used_by(self, entry: _Entry) -> str:
-        at = self._places(entry)
-        if entry.fallback is None:
-            line = shell_line(["svmfast", "predict", "DATA", at.model, "OUT"])
+            made, used = self.command(entry.candidate), ["svmfast", "predict", "DATA", model, "OUT"]
         else:
-            line = entry.fallback.used_by(at)
-        return " ".join([line] if self.request.labelled else [line, "--unlabelled"])
+            made, used = entry.fallback.made_by(entry.candidate, at), entry.fallback.used_by(at)
+        return made, " ".join([shell_line(used), *([] if self.request.labelled else ["--unlabelled"])])
 
     def content(self, point: Point) -> bytes:
-        """Return the content of a point's file, which contains the exact model if that is the fallback."""
+        """The content of a point's file, which contains the exact model if that is the fallback."""
         entry = next(entry for entry in self._all if entry.name == point.name)
         if entry.fallback is None:
             return (self.folder.models / point.name).read_bytes()

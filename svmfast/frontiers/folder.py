@@ -59,7 +59,7 @@ class Folder:
     overwrite: bool = False
 
     def check(self) -> bool:
-        """Return whether the folder holds another run; raise OptionError if it may not be overwritten."""
+        """Whether the folder holds another run; raise OptionError if it may not be overwritten."""
         place = self.path / "inputs.json"
         wanted = self._wanted()
         if not place.exists():
@@ -104,7 +104,7 @@ class Folder:
         return self.path / "records"
 
     def model(self, candidate: CandidateCommand) -> str:
-        """Return the path of a candidate's model."""
+        """The path of a candidate's model."""
         return os.fspath(self.models / candidate.name)
 
     def write(self, name: str, values: object) -> None:
@@ -119,12 +119,9 @@ class Folder:
             out.write(content)
 
     def record(self, candidate: CandidateCommand) -> Record | None:
-        """Return the record of a candidate; None if the candidate must be made, perhaps again.
+        """The record of a candidate; None if the candidate must be made, perhaps again.
 
-        Raises
-        ------
-        FrontierRecordError
-            The record was not written by svmfast.
+        FrontierRecordError if the record was not written by svmfast.
         """
         place = self._records / f"{candidate.name}.json"
         if not os.path.lexists(place):
@@ -182,7 +179,7 @@ _REMOVE = "remove it, or give another `output`"
 
 
 def _checked(known: dict[str, Any], place: Path) -> Record:
-    """Return the record with these values; raise FrontierRecordError if one of them is invalid."""
+    """The record with these values; raise FrontierRecordError if one of them is invalid."""
     of_a_model = {"sha256", "build_seconds", "rejected"}
     of_a_failure = {"reason", "rejected"}
     sha256, seconds, reason = known.get("sha256"), known.get("build_seconds"), known.get("reason")
@@ -208,13 +205,7 @@ def _seal(content: dict[str, Any]) -> str:
 
 
 def file_hash(path: str | os.PathLike[str]) -> str | None:
-    """Return the SHA-256 of a file; None if there is no such file.
-
-    Raises
-    ------
-    OptionError
-        The file is a pipe or a terminal, which cannot be read twice.
-    """
+    """The SHA-256 of a file; None if there is none; OptionError if it is a pipe or a terminal."""
     digest = hashlib.sha256()
     try:
         mode = os.stat(path).st_mode

@@ -31,59 +31,46 @@ FULL, AIM = 0.9, 0.95
 
 @dataclass(frozen=True)
 class CandidateCommand:
-    """A command line that makes a model.
-
-    Attributes
-    ----------
-    name : str
-        Unique; also names the model's file.
-    method : str
-    level : int
-        Among a method's candidates, a lower level takes less work to make.
-    arguments : tuple of str
-        The arguments of ``svmfast``, with :data:`EXACT`, :data:`TRAIN` and :data:`OUT` in place of paths.
-    most_bytes, sized, seconds
-        As in :class:`svmfast.methods.grid.Candidate`.
-    """
+    """A command line that makes a model; the other fields are those of a Candidate."""
 
     name: str
     method: str
     level: int
+    #: Of ``svmfast``, with :data:`EXACT`, :data:`TRAIN` and :data:`OUT` in place of paths.
     arguments: tuple[str, ...]
     most_bytes: int | None = None
     sized: bool = False
-    seconds: float = 1.0
 
     def in_memory(self, memory: int) -> CandidateCommand:
-        """Return this command with a memory limit, unless that is the default."""
+        """This command with a memory limit, unless that is the default."""
         limited = any(one.name == "memory" for one in options_of(registry.method(self.method).options))
         if memory == MEMORY or not limited:
             return self
         return replace(self, arguments=(*self.arguments, "--memory", str(memory)))
 
     def filled(self, exact: str, train: str, out: str) -> list[str]:
-        """Return the arguments with the paths filled in."""
+        """The arguments with the paths filled in."""
         paths = {EXACT: exact, TRAIN: train, OUT: out}
         return [paths.get(word, word) for word in self.arguments]
 
     def command(self, exact: str, train: str, out: str) -> str:
-        """Return the command as a line for the shell."""
+        """The command as a line for the shell."""
         return shell_line(["svmfast", *self.filled(exact, train, out)])
 
 
 def tried_methods() -> tuple[str, ...]:
-    """Return the names of all methods that are tried."""
+    """Names of all methods that are tried."""
     declared = [one.name for one in registry.methods() if one.candidates is not None]
     return (*declared, *joining_methods())
 
 
 def joining_methods() -> tuple[str, ...]:
-    """Return the names of the methods that join the exact model with another model."""
+    """Names of the methods that join the exact model with another model."""
     return tuple(one.name for one in registry.methods() if one.joins is not None)
 
 
 def chosen_methods(text: str | None) -> tuple[str, ...]:
-    """Return the methods listed in `text`, or all if it is None (OptionError for an unknown one)."""
+    """The methods listed in `text`, or all if it is None (OptionError for an unknown one)."""
     if text is None:
         return tried_methods()
     known = tried_methods()
@@ -108,24 +95,13 @@ def plan(
     labelled: bool = True,
     reading: Sequence[str] = (),
 ) -> tuple[list[CandidateCommand], list[Missing]]:
-    """Return the candidates in the order in which to try them, and those that are not tried.
+    """The candidates in the order in which to try them, and those that are not tried.
 
     Cheap ones come first. With a limit on the size, those that are sized to it come before them, the best
     prospects first, then those that are certain to fit, then those without a known bound. Those that
     may be larger are not tried, except the smallest if none is certain to fit: the report names what comes
-    closest.
-
-    Parameters
-    ----------
-    grid : Grid
-        The exact model, the seed and the limit on the size.
-    methods : sequence of str
-    proven : bool
-        Try only methods whose models prove their labels.
-    labelled : bool
-        Whether the training data have labels. Without them, methods that train on labels are not tried.
-    reading : sequence of str
-        Options for reading the training data.
+    closest. `proven`: only methods whose models prove their labels are tried. Without labels, methods that
+    train on them are not. `reading` are the options for reading the training data.
     """
     from svmfast.frontiers.report import Missing
 
@@ -173,17 +149,17 @@ def plan(
 
 
 def _trains_on_labels(one: Candidate) -> bool:
-    """Return whether a candidate is trained on rows alone, without the exact model's values."""
+    """Whether a candidate is trained on rows alone, without the exact model's values."""
     return "data" in one.inputs and not {"model", "exact"} & set(one.inputs)
 
 
 def _fits(one: CandidateCommand, grid: Grid) -> bool:
-    """Return whether a candidate is certain to be within the limit on the size."""
+    """Whether a candidate is certain to be within the limit on the size."""
     return grid.max_bytes is not None and one.most_bytes is not None and one.most_bytes <= grid.max_bytes
 
 
 def too_large(one: Candidate, limit: int | None, *, sized: bool) -> bool:
-    """Return whether a candidate is not worth trying under a limit on the size.
+    """Whether a candidate is not worth trying under a limit on the size.
 
     It is not if it may be too large and its method has a candidate that is `sized` to the limit, or if it is
     too large even with the shortest numbers.
@@ -196,18 +172,9 @@ def too_large(one: Candidate, limit: int | None, *, sized: bool) -> bool:
 def enlarged(
     sized: CandidateCommand, n_bytes: int, grid: Grid, *, reading: Sequence[str] = ()
 ) -> CandidateCommand | None:
-    """Return a larger candidate of the same method, if the file of the sized one leaves much of the limit.
+    """A larger candidate of the same method, if the file of the sized one leaves much of the limit.
 
     Bounds assume the longest numbers; the measured size tells how long they are.
-
-    Parameters
-    ----------
-    sized : CandidateCommand
-    n_bytes : int
-        The size of its file.
-    grid : Grid
-    reading : sequence of str
-        As for :func:`plan`.
     """
     limit = grid.max_bytes
     if limit is None or not sized.sized or sized.most_bytes is None or n_bytes >= FULL * limit:
@@ -224,6 +191,4 @@ def _command(method: Method, one: Candidate, reading: Sequence[str]) -> Candidat
     places = {"data": TRAIN, "exact": EXACT, "model": EXACT}
     inputs = {given: places[given] for given in one.inputs}
     arguments = method.command_words(inputs, one.options, OUT, reading)
-    return CandidateCommand(
-        one.name, method.name, one.level, tuple(arguments), one.most_bytes, one.sized, one.seconds
-    )
+    return CandidateCommand(one.name, method.name, one.level, tuple(arguments), one.most_bytes, one.sized)

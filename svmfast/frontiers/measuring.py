@@ -38,55 +38,39 @@ class Part:
         return len(self.labels)
 
     def unlabelled(self) -> Part:
-        """Return the rows with unknown labels."""
+        """The rows with unknown labels."""
         return Part(self.rows, np.full(len(self), np.nan))
 
 
 @dataclass(frozen=True)
 class Losses:
-    """The losses of one model on both sets of rows.
-
-    Attributes
-    ----------
-    choosing, confirming : Loss
-    lost : tuple of two tuples of LostClass
-        The classes lost on the choosing and on the confirming rows; without labels, by the exact model's.
-    certified_percent : tuple of two floats, or None
-        Share of the choosing and of the confirming rows whose label is provably the exact model's.
-    linear_cost_counted : float or None
-        Multiply-adds divided by a linear model's, on the choosing rows; None if they cannot be counted.
-    skilled : bool
-        Whether the model is better than chance on the choosing rows; True where that is not measured, for
-        one-class models and without labels.
-    """
+    """The losses of one model on both sets of rows."""
 
     choosing: Loss
     confirming: Loss
+    #: The classes lost on the choosing and on the confirming rows; without labels, by the exact model's.
     lost: tuple[tuple[LostClass, ...], tuple[LostClass, ...]]
+    #: Share of the choosing and of the confirming rows whose label is provably the exact model's.
     certified_percent: tuple[float, float] | None
+    #: Multiply-adds divided by a linear model's, on the choosing rows; None if they cannot be counted.
     linear_cost_counted: float | None
+    #: Better than chance on the choosing rows; True where that is not measured, for one-class models and
+    #: without labels.
     skilled: bool
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """A model's answer for a set of rows.
-
-    Attributes
-    ----------
-    predicted : (n,) float64
-    ranking : Ranking or None
-        None unless there is a single decision value per row.
-    sure : (n,) bool or None
-        The rows that a model with bounds answers itself; None for others.
-    """
+    """A model's answer for a set of rows."""
 
     predicted: FloatArray
+    #: None unless there is a single decision value per row.
     ranking: Ranking | None
+    #: The rows that a model with bounds answers itself; None for others.
     sure: NDArray[np.bool_] | None = None
 
     def backed(self, exact: _Answer) -> _Answer:
-        """Return this answer, with the exact model's for the rows that this one leaves open."""
+        """This answer, with the exact model's for the rows that this one leaves open."""
         if self.sure is None:
             return self
         ranking = None
@@ -106,7 +90,7 @@ class _Repeats:
 
     @classmethod
     def of(cls, parts: Iterable[Rows]) -> _Repeats | None:
-        """Return the repeats of the rows of all parts; None if there are none."""
+        """The repeats of the rows of all parts; None if there are none."""
         group, first = groups_of([key for few in parts for key in row_keys(few)])
         if len(first) == len(group):
             return None
@@ -114,7 +98,7 @@ class _Repeats:
         return cls(first, Counted(times, frequent, times[~frequent]))
 
     def share(self, differs: NDArray[np.bool_]) -> Estimate:
-        """Return the share of the rows, in percent, that `differs` is true of."""
+        """The share of the rows, in percent, that `differs` is true of."""
         return Estimate(*(100 * end for end in self.counted.share(differs[self.first])))
 
 
@@ -125,21 +109,7 @@ def _answered(head: Head, predicted: FloatArray, decisions: FloatArray) -> _Answ
 class Measuring:
     """Compares the answers of models with those of the exact model, on both sets of rows.
 
-    Parameters
-    ----------
-    exact : KernelExpansion
-    choosing, confirming : Part
-    scaling : Scaling, optional
-        The scaling that the rows still need; the models take scaled rows.
-    threads : int
-
-    Attributes
-    ----------
-    columns : int
-        The width of scaled rows.
-    exact_seconds : float
-        The time of the exact model for the choosing rows on this machine if it did nothing else: processor
-        time over `threads`.
+    If there is a `scaling`, the rows still need it; the models take scaled rows.
     """
 
     def __init__(
@@ -154,6 +124,8 @@ class Measuring:
         self.exact, self.choosing, self.confirming, self._threads = exact, choosing, confirming, threads
         self._scaling = scaling
         rows = choosing.rows if scaling is None else scaling.apply(choosing.rows[: scaling.timed_rows])
+        #: The exact model's seconds for the choosing rows on this machine if it did nothing else.
+        self.exact_seconds: float
         begin = time.process_time()
         timed = self._answer(exact, rows, scaled=True)
         self.exact_seconds = (time.process_time() - begin) / threads * len(choosing) / max(1, len(rows))
@@ -195,7 +167,7 @@ class Measuring:
         )
 
     def of_exact(self) -> Losses:
-        """Return the losses of the exact model itself."""
+        """The losses of the exact model itself."""
         lines = [
             no_loss(one.predicted, part.labels, regression=self.exact.head.is_regression, ranking=one.ranking)
             for one, part in zip(self._exact_answers, self._parts(), strict=True)
@@ -203,12 +175,12 @@ class Measuring:
         return Losses(lines[0], lines[1], ((), ()), None, self._counted(self.exact), True)
 
     def alone(self, model: Model) -> Losses:
-        """Return the losses of `model` alone."""
+        """The losses of `model` alone."""
         answers = [self._answer(model, part.rows) for part in self._parts()]
         return self._losses(model, answers, backed=False)
 
     def backed(self, model: Model) -> Losses:
-        """Return the losses of `model` if the exact model answers the rows that it leaves open."""
+        """The losses of `model` if the exact model answers the rows that it leaves open."""
         answers = [self._answer(model, part.rows) for part in self._parts()]
         return self._losses(model, answers, backed=True)
 

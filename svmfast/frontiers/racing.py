@@ -22,16 +22,7 @@ FIRST = 2
 
 
 class Racing:
-    """The rounds of a run.
-
-    Parameters
-    ----------
-    exact : callable
-        A call of the exact model.
-    wanted : callable
-        Returns the names of the models whose speeds decide, the fastest first, as far as is known.
-    clock : callable
-    """
+    """The rounds of a run; `wanted` names the models whose speeds decide, the fastest first if known."""
 
     def __init__(
         self,
@@ -63,10 +54,7 @@ class Racing:
     def finish(self, end: float) -> None:
         """Time all models a few times, and those that decide until the interval of each is narrow.
 
-        Parameters
-        ----------
-        end : float
-            In the time of the clock; then only the first models are timed, until they have intervals.
+        After `end` only the first models are timed, until they have intervals.
         """
         begin = self._clock()
         end = min(begin + MOST_TIMING, max(end, begin + LEAST_TIMING))
@@ -92,10 +80,10 @@ class Racing:
         return enough and (self._rounds.wall(name).narrow or not precisely)
 
     def result(self) -> Timed:
-        """Return the times and speeds of all models so far."""
+        """The times and speeds of all models so far."""
         return self._rounds.result()
 
 
 def most_timing(left: float) -> float:
-    """Return the limit on the seconds of timing at the end, if so many are left before it."""
+    """The limit on the seconds of timing at the end, if so many are left before it."""
     return min(MOST_TIMING, max(left, LEAST_TIMING)) + LEAST_TIMING

@@ -1,4 +1,4 @@
-"""What the caller of ``svmfast frontier`` wants."""
+"""The request of a run of ``svmfast frontier``."""
 
 from __future__ import annotations
 
@@ -16,43 +16,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What the caller wants.
+    """The exact model, the limits, and what may be spent; times are those of ``time.monotonic``."""
 
-    Attributes
-    ----------
-    exact : str
-        Path of the exact model.
-    model : KernelExpansion
-    sha256 : str
-        Hash of its file.
-    methods : tuple of str
-    limits : Limits
-    deadline, end : float
-        In the time of ``time.monotonic``: no candidate is made after `deadline`, and no round of timing
-        begins after `end`.
-    seed, threads, memory : int
-    scaling : Scaling or None
-        The scaling of `model`, and of all models made from it. In this module rows are scaled, and models
-        take scaled rows.
-    labelled : bool
-        Whether the training rows have labels.
-    """
-
+    #: Path of the exact model, without its scaling, and the hash of its file.
     exact: str
     model: KernelExpansion
     sha256: str
     methods: tuple[str, ...]
     limits: Limits
+    #: No candidate is made after `deadline`, and no round of timing begins after `end`.
     deadline: float
     end: float
     seed: int
     threads: int
     memory: int
+    #: Of `model` and all models made from it: here rows are scaled, and models take scaled rows.
     scaling: Scaling | None = None
+    #: The training rows have labels.
     labelled: bool = True
 
     def stored(self, model: Model) -> bytes:
-        """Return the content of a model's file, including the scaling."""
+        """The content of a model's file, including the scaling."""
         from svmfast.formats.detect import model_bytes
 
         return model_bytes(with_scaling(model, self.scaling))

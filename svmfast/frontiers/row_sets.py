@@ -36,43 +36,28 @@ TRAIN_PART, CHOOSE_PART, CONFIRM_PART = "train.part", "choose.part", "confirm.pa
 
 @dataclass(frozen=True)
 class RowSets:
-    """Rows by their purpose; no row is in two of the sets.
+    """Rows by their purpose; no row is in two of the sets."""
 
-    Attributes
-    ----------
-    train : str
-        The file on which candidates are trained.
-    reading : tuple of str
-        Options for reading `train`.
-    trained_rows : int
-        Number of rows in TRAIN.
-    columns : int
-        Number of columns of the rows of `train`.
-    names_bytes : int
-        The most bytes that the names of its columns take in a model; 0 if they have none.
-    sample : Part
-        Some of the rows on which EXACT was trained.
-    choosing, confirming : Part
-        Halves of TEST; without TEST, parts of TRAIN, which EXACT has seen but the candidates have not.
-    rest : Part or None
-        Without TEST, the rest of TRAIN.
-    raw : RowSets or None
-        The same sets before their labels were scaled: the parts that commands read.
-    """
-
+    #: The file on which candidates are trained, and the options for reading it.
     train: str
     reading: tuple[str, ...]
+    #: Rows in TRAIN, columns of the rows of `train`, and the most bytes that the names of its columns take in
+    #: a model; 0 if they have none.
     trained_rows: int
     columns: int
     names_bytes: int
+    #: Some of the rows on which EXACT was trained.
     sample: Part
+    #: Halves of TEST; without TEST, parts of TRAIN, which EXACT has seen but the candidates have not.
     choosing: Part
     confirming: Part
+    #: Without TEST, the rest of TRAIN.
     rest: Part | None = field(default=None, repr=False)
+    #: The same sets before their labels were scaled: the parts that commands read.
     raw: RowSets | None = field(default=None, repr=False)
 
     def scaled(self, scaling: Scaling, reading: Sequence[str]) -> RowSets:
-        """Return the sets with scaled labels; rows are scaled where they are used.
+        """The sets with scaled labels; rows are scaled where they are used.
 
         Commands scale by themselves, by the options `reading`.
         """
@@ -92,7 +77,7 @@ class RowSets:
         )
 
     def with_labels(self, choosing: FloatArray, confirming: FloatArray) -> RowSets:
-        """Return the sets with these labels, where the rows have none: LIBSVM's text needs some."""
+        """The sets with these labels, where the rows have none: LIBSVM's text needs some."""
         return replace(
             self,
             choosing=replace(self.choosing, labels=choosing),
@@ -139,65 +124,39 @@ def read_sets(
         A file of rows that it has not seen; half of them choose, the other half confirms.
     folder : Path
         Folder of the parts.
-    seed : int
     reading : Reading
         Without a scaling, since the sets are raw.
     scaling : Scaling, optional
         The scaling that the model contains; only its names of columns and classes are used.
-    threads : int
     note : callable
         Called with remarks on a file.
     columns : callable
         Called with each file's path, its feature columns if it is a table, and how it is read.
-    progress : Progress
 
     Raises
     ------
     UnsupportedError
         There are too few rows.
     """
-    import numpy as np
-
+    from svmfast.formats.data import read_data, stream_data
     from svmfast.frontiers.measuring import Part
-    from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
+    from svmfast.methods.common.row_sample import RowSample
 
     named = reading if scaling is None else replace(reading, scale=scaling.only_names())
-    from svmfast.formats.data import stream_data
-
+    features = None
     if test is not None:
         with stream_data(train, named) as stream:
             features = getattr(getattr(stream, "columns", None), "features", None)
         columns(train, features, named)
-        spare = 0 if features is None else NAMES + sum(NAME + len(json.dumps(name)) for name in features)
-    dataset = _read(test or train, named, threads, note)
+    dataset = read_data(test or train, named, threads=threads)
+    for text in dataset.notes.messages():
+        note(f"{test or train}: {text}")
     columns(test or train, dataset.columns, named)
-    n = len(dataset.rows)
-    half = n // 2 if test else min(MOST_HELD_OUT, int(n * HELD_OUT / 2))
-    group, _ = groups_of(row_keys(dataset.rows))
-    if (times := copied(group)) is not None:
-        note(f"{test or train}: many rows occur {times} times; equal rows stay in one set")
-    first, second, others = divided(group, half, np.random.default_rng(seed), everything=bool(test))
-    if not half or not len(second) or not (test or len(others)):
-        instead = "give more" if test else "give `test`"
-        few = "too few different ones" if half else "too few"
-        raise UnsupportedError(
-            f"{test or train} has {count(n, 'row')}, {few} to divide into choosing and confirming rows",
-            instead,
-        )
-
-    def part(which: np.ndarray) -> Part:
-        kept = np.sort(which)  # in the file's order, to keep the order in which labels first occur
-        return Part(dataset.rows.take(kept), dataset.labels[kept])
-
-    choosing, confirming = part(first), part(second)
+    choosing, confirming, rest, sample = _parts(dataset, test or train, seed, note, everything=bool(test))
     if test is None:
-        rest = part(others)
-        sample = part(others[:MOST_SAMPLED])
-        return RowSets(
-            os.fspath(folder / TRAIN_PART), (), n, rest.rows.n_columns, 0, sample, choosing, confirming, rest
-        )
-    from svmfast.methods.common.row_sample import RowSample
-
+        place = os.fspath(folder / TRAIN_PART)
+        width = rest.rows.n_columns
+        return RowSets(place, (), len(dataset.rows), width, 0, sample, choosing, confirming, rest)
     some, width = RowSample(MOST_SAMPLED, seed), 0
     with stream_data(train, named, threads=threads) as stream:
         for block in stream:
@@ -207,7 +166,37 @@ def read_sets(
             width = max(width, block.rows.n_columns)
             progress(stream.bytes_read, stream.bytes_total, "read")
     sample = Part(*some.result())
+    spare = 0 if features is None else NAMES + sum(NAME + len(json.dumps(name)) for name in features)
     return RowSets(train, changed_words(reading), some.seen, width, spare, sample, choosing, confirming)
+
+
+def _parts(
+    dataset: Dataset, path: str, seed: int, note: Callable[[str], None], *, everything: bool
+) -> tuple[Part, Part, Part, Part]:
+    """Divide rows into choosing and confirming ones and the rest, and take a sample of the rest."""
+    import numpy as np
+
+    from svmfast.frontiers.measuring import Part
+    from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
+
+    n = len(dataset.rows)
+    half = n // 2 if everything else min(MOST_HELD_OUT, int(n * HELD_OUT / 2))
+    group, _ = groups_of(row_keys(dataset.rows))
+    if (times := copied(group)) is not None:
+        note(f"{path}: many rows occur {times} times; equal rows stay in one set")
+    first, second, others = divided(group, half, np.random.default_rng(seed), everything=everything)
+    if not half or not len(second) or not (everything or len(others)):
+        few = "too few different ones" if half else "too few"
+        raise UnsupportedError(
+            f"{path} has {count(n, 'row')}, {few} to divide into choosing and confirming rows",
+            "give more" if everything else "give `test`",
+        )
+
+    def part(which: NDArray[np.int64]) -> Part:
+        kept = np.sort(which)  # in the file's order, to keep the order in which labels first occur
+        return Part(dataset.rows.take(kept), dataset.labels[kept])
+
+    return part(first), part(second), part(others), part(others[:MOST_SAMPLED])
 
 
 def divided(
@@ -215,16 +204,8 @@ def divided(
 ) -> list[NDArray[np.int64]]:
     """Divide n rows at random into two sets of about `half` rows each and the others.
 
-    Equal rows stay together: copies in two sets would confirm a choice by the rows that made it.
-
-    Parameters
-    ----------
-    group : (n,) int64
-        Equal numbers for equal rows, from 0.
-    half : int
-    rng : Generator
-    everything : bool
-        The second set has all rows that the first one has not.
+    Equal rows stay together: copies in two sets would confirm a choice by the rows that made it. `group` has
+    equal numbers for equal rows, from 0. With `everything`, the second set has all rows that the first lacks.
     """
     import numpy as np
 
@@ -236,12 +217,3 @@ def divided(
     later = ends[ends > first]
     second = int(later[np.abs(later - 2 * half).argmin()]) if len(later) else first
     return np.split(order, [first, len(order) if everything else second])
-
-
-def _read(path: str, reading: Reading, threads: int, note: Callable[[str], None]) -> Dataset:
-    from svmfast.formats.data import read_data
-
-    dataset = read_data(path, reading, threads=threads)
-    for text in dataset.notes.messages():
-        note(f"{path}: {text}")
-    return dataset

@@ -11,29 +11,21 @@ from svmfast.errors import SvmfastError
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.entries import Entries
 from svmfast.frontiers.folder import Folder, Record, file_hash
-from svmfast.frontiers.forecast import Forecast, Left
 from svmfast.frontiers.grid import CandidateCommand, enlarged, plan
 from svmfast.frontiers.racing import most_timing
 from svmfast.frontiers.request import Request
 from svmfast.frontiers.row_sets import RowSets
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.grid import Grid
-from svmfast.progress import Progress, silent
+from svmfast.progress import Progress, duration, silent
 
 if TYPE_CHECKING:
     from svmfast.frontiers.measuring import Measuring
-    from svmfast.frontiers.pareto import Choice, Point
     from svmfast.frontiers.report import Frontier, Missing, Origin
 
 
 class FrontierRun:
-    """The state of a run, from the first candidate to the report.
-
-    Attributes
-    ----------
-    entries : Entries
-        The models that were measured.
-    """
+    """The state of a run, from the first candidate to the report."""
 
     def __init__(
         self,
@@ -47,15 +39,11 @@ class FrontierRun:
         self.request, self.folder, self.sets = request, folder, sets
         self.entries = Entries(request, folder, sets, measuring)
         self._columns, self._origin, self._progress = measuring.columns, origin, progress
-        self._forecast = Forecast(request.deadline, lambda begin: most_timing(request.end - begin))
         self._candidates: list[CandidateCommand] = []  # all, with those that were added
         self._records: dict[str, Record] = {}  # by candidate
-        self._share = 0.0  # of the run's time that has passed, as shown
 
     def run(self) -> Frontier:
         """Plan, make, measure, time, choose and confirm."""
-        from svmfast.frontiers.pareto import choose
-
         asked = self.request
         candidates, missing = plan(
             self._grid,
@@ -70,50 +58,42 @@ class FrontierRun:
         # The size of another candidate's file may have shown that this one fits after all.
         tried = {candidate.name for candidate in self._candidates}
         missing = [one for one in missing if one.name not in tried]
-        missing += self.entries.without_exact.values()
-        left = asked.end - time.monotonic()
-        self._show(self._share, f"timing, {Left(most_timing(left), is_limit=True)}")
+        missing += [*self.entries.without_exact.values(), *self._not_made(late)]
+        self._show("timing")
         self.entries.racing.finish(asked.end)
-        points = self.entries.points()
-        missing += self._not_made(late)
-        return self._found(points, missing, choose(points, asked.limits), complete=not late)
+        return self._found(missing, complete=not late)
 
     @property
     def _grid(self) -> Grid:
-        """What the methods derive their candidates from."""
+        """The quantities from which the methods derive their candidates."""
         asked = self.request
         size_of = None
         if asked.limits.max_bytes is not None:
             # Training on a named table gives a model with these names.
             size_of = lambda model: len(asked.stored(model)) + self.sets.names_bytes  # noqa: E731
-        rows = len(self.sets.rest.rows) if self.sets.rest is not None else self.sets.trained_rows
-        return Grid(asked.model, asked.seed, asked.limits.max_bytes, size_of, self.sets.columns, rows)
+        return Grid(asked.model, asked.seed, asked.limits.max_bytes, size_of, self.sets.columns)
 
     def _make(self, candidates: Sequence[CandidateCommand]) -> dict[str, str]:
         """Measure what an earlier run has made, make the others; return why some were not made in time."""
         self._candidates = list(candidates)
-        quick = {one.name for one in candidates if self.folder.record(one) is not None}
         waiting = []
         for candidate in candidates:
             following: CandidateCommand | None = candidate
-            while following is not None:  # an earlier run has perhaps made what follows too
+            while following is not None:  # the next candidate may exist already
                 if (record := self.folder.record(following)) is None:
                     waiting.append(following)
                     break
-                self._show_step(following, "measuring", quick)
+                self._show("measuring", following)
                 if record.sha256 is not None:
                     self.entries.add(following, record)
                 following = self._recorded(following, record)
         schedule = Schedule(waiting, self.request.deadline)
         for candidate, seconds in schedule.turns():
-            self._forecast.start(candidate, seconds)
             try:
-                record, final = self._made(candidate, seconds, quick)
+                record, final = self._made(candidate, seconds)
             except OutOfTime:
-                self._forecast.stop(finished=False)
                 schedule.postpone(candidate)
                 continue
-            self._forecast.stop(finished=True)
             if final:
                 self.folder.keep(candidate, record)
             following = self._recorded(candidate, record)
@@ -121,12 +101,12 @@ class FrontierRun:
                 schedule.add(following)
         return schedule.late()
 
-    def _made(self, candidate: CandidateCommand, seconds: float, quick: set[str]) -> tuple[Record, bool]:
+    def _made(self, candidate: CandidateCommand, seconds: float) -> tuple[Record, bool]:
         """Make and measure a candidate; return its record, and whether another run would end the same way."""
         path, threads = self.folder.model(candidate), str(self.request.threads)
         arguments = [*candidate.filled(self.request.exact, self.sets.train, path), "-q", "-j", threads]
         try:
-            built = make(arguments, seconds, tick=lambda share: self._show_step(candidate, "making", quick))
+            built = make(arguments, seconds, tick=lambda: self._show("making", candidate))
             record = Record(file_hash(path), built)
             self.entries.add(candidate, record)
         except Failed as error:  # after a full disk or a kill, the next run tries again
@@ -149,7 +129,7 @@ class FrontierRun:
         return found
 
     def _not_made(self, late: dict[str, str]) -> list[Missing]:
-        """Return the candidates without a model, and why."""
+        """List the candidates without a model, and why."""
         from svmfast.frontiers.report import Missing
 
         found = []
@@ -162,14 +142,12 @@ class FrontierRun:
                 found.append(Missing(one.name, one.method, rejected + reason, command, late=one.name in late))
         return found
 
-    def _found(
-        self, points: list[Point], missing: list[Missing], choice: Choice, *, complete: bool
-    ) -> Frontier:
+    def _found(self, missing: list[Missing], *, complete: bool) -> Frontier:
         from svmfast import __version__
-        from svmfast.frontiers.pareto import pareto
+        from svmfast.frontiers.pareto import choose, pareto
         from svmfast.frontiers.report import Frontier
 
-        asked = self.request
+        asked, points = self.request, self.entries.points()
         return Frontier(
             exact=asked.exact,
             origin=self._origin,
@@ -180,22 +158,20 @@ class FrontierRun:
             on_front=pareto(points),
             missing=missing,
             limits=asked.limits,
-            choice=choice,
+            choice=choose(points, asked.limits),
             complete=complete,
             version=__version__,
             class_names=None if asked.scaling is None else asked.scaling.names_of_labels,
             unlabelled=not asked.labelled,
         )
 
-    def _show(self, share: float, what: str) -> None:
-        self._share = min(share, 1.0)
-        self._progress(self._share, 1.0, what)
-
-    def _show_step(self, candidate: CandidateCommand, what: str, quick: set[str]) -> None:
-        """Show what is done; `quick`: the candidates that an earlier run has made."""
-        done = self._records.keys() | quick | {candidate.name}
-        waiting = [one for one in self._candidates if one.name not in done]
-        left = self._forecast.left(waiting, len(self._candidates))
-        number = min(len(self._records) + 1, len(self._candidates))
-        words = f"{what} {candidate.name} ({number} of {len(self._candidates)}), {left}"
-        self._show(self._forecast.share(left), words)
+    def _show(self, what: str, candidate: CandidateCommand | None = None) -> None:
+        """Show the step and the most time that is left; making takes 9 tenths of the bar, timing the rest."""
+        asked, now, every = self.request, time.monotonic(), max(1, len(self._candidates))
+        begin = now if candidate is None else max(now, asked.deadline)
+        left = f"at most {duration(begin - now + most_timing(asked.end - begin))} left"
+        if candidate is None:
+            self._progress(0.9, 1.0, f"{what}, {left}")
+            return
+        done = min(len(self._records), every - 1)
+        self._progress(0.9 * done / every, 1.0, f"{what} {candidate.name} ({done + 1} of {every}), {left}")

@@ -22,13 +22,7 @@ class Schedule:
     If a candidate exceeds its share of the time, more expensive ones of its method would too, so they are
     postponed with it. The time that is left at the end is given to postponed candidates, in order. A
     candidate that is sized to a limit on bytes may take all the time of its method, since it is wanted most.
-
-    Parameters
-    ----------
-    candidates : sequence of CandidateCommand
-        In the order of trial.
-    deadline : float
-        In the time of ``time.monotonic``.
+    The deadline is in the time of ``time.monotonic``.
     """
 
     def __init__(self, candidates: Sequence[CandidateCommand], deadline: float) -> None:
@@ -68,7 +62,7 @@ class Schedule:
         self._waiting.insert(sum(one.sized for one in self._waiting), candidate)
 
     def late(self) -> dict[str, str]:
-        """Return the reasons for the candidates that were not made, by name."""
+        """The reasons for the candidates that were not made, by name."""
         return {
             one.name: f"not finished within {self._given[one.name]:.0f} s"
             if one.name in self._given
@@ -77,7 +71,7 @@ class Schedule:
         }
 
     def _share(self, candidate: CandidateCommand, left: float) -> float:
-        """Return the seconds that a candidate may take."""
+        """The seconds that a candidate may take."""
         share = left
         if not candidate.sized:
             share = max(LEAST_SHARE, SHARES * left / (len(self._waiting) + 1))

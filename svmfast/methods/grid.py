@@ -13,12 +13,6 @@ if TYPE_CHECKING:
     from svmfast.rows import FloatArray, Rows
 
 
-#: Seconds to import SciPy and scikit-learn.
-IMPORTS = 1.0
-#: Multiply-adds per second, on one core, of kernel values with their exponentials, and of the exact model.
-RATE, EXACT_RATE = 2e9, 2e9
-
-
 @dataclass(frozen=True)
 class Candidate:
     """A method with options, for ``frontier`` to try."""
@@ -36,7 +30,6 @@ class Candidate:
     #: Whether it is sized to the limit.
     sized: bool = False
     #: Processor time of the run, besides the start of a process. A rough estimate; only ratios matter.
-    seconds: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -60,17 +53,11 @@ class Grid:
     size_of: Callable[[Model], int] | None = None
     #: Columns of the training rows, if known, and their number.
     columns: int | None = None
-    rows: int = 10_000
 
     @property
     def width(self) -> int:
         """Number of columns of dense vectors that are fitted to the rows."""
         return max(1, self.columns or 0, self.exact.n_features)
-
-    @property
-    def exact_seconds(self) -> float:
-        """The time of the exact model for the training rows."""
-        return self.rows * self.exact.sv.nnz / EXACT_RATE
 
 
 @dataclass(frozen=True, eq=False)

@@ -719,17 +719,15 @@ def test_the_bar_names_the_running_step_and_moves(tmp_path: Path) -> None:
     assert done.returncode in (0, 1)
     for name in (b"making linear (1 of 5), ", b"making compress-", b"timing, at most "):
         assert name in message
-    assert re.search(rb"making linear \(1 of 5\), (about|at most) \d+ s left", message)
+    assert re.search(rb"making linear \(1 of 5\), at most \d+ s left", message)
     assert len(set(re.findall(rb"(\d+)%", message))) >= 3
 
 
 def test_progress_advances_while_a_command_runs() -> None:
-    shares: list[float] = []
+    times: list[float] = []
     words = ["budget-train", str(data("photos.train")), os.devnull, "-B", "100", "--passes", "1000", "-q"]
-    make(words, 60, tick=shares.append)
-    assert shares == sorted(shares)
-    assert len(shares) >= 2
-    assert 0 <= shares[0] < shares[-1] < 1
+    make(words, 60, tick=lambda: times.append(time.monotonic()))
+    assert len(times) >= 2
 
 
 def test_a_folder_with_other_content_is_refused(tmp_path: Path) -> None:

@@ -26,13 +26,13 @@ from svmfast.methods.approximate.costs import (
     work_estimate,
 )
 from svmfast.methods.approximate.expansion import Expander
-from svmfast.methods.approximate.options import MOST_ROWS, AccuracyLimit, ApproximateOptions
+from svmfast.methods.approximate.options import AccuracyLimit, ApproximateOptions
 from svmfast.methods.approximate.plan import Plan, chosen, requested
 from svmfast.methods.approximate.report import OTHERS, WARN_ABOVE, ApproximationReport, Measured, measure
 from svmfast.methods.approximate.sample import CertificationSample, Divided, divided
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.refit_probabilities import probabilities_after
-from svmfast.methods.grid import IMPORTS, Candidate, Grid, NotTried
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import ALONE, Inputs, Outcome, Race, Setting
 from svmfast.models.answer import answer
 from svmfast.models.expansion import KernelExpansion
@@ -257,10 +257,6 @@ EXPANSIONS: tuple[tuple[int | str, int | str, int], ...] = (
     (3, 64, 3),
     ("auto", "auto", 4),
 )
-#: Seconds for each function of a cell, apart from its certificate.
-CELL_SECONDS = 0.005
-#: Order and cells whose time that of the automatic choice is assumed to be.
-AUTO_AS = (3, 128)
 #: Expansions that would store more than this multiple of the exact model's numbers are not worth their time.
 MOST_NUMBERS = 20
 #: The most cells of the candidate that is sized to a limit, and the bytes of a shortened coefficient.
@@ -341,20 +337,8 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
         else:
             options |= {"cells": cells, "seed": grid.seed}
             inputs = ("model", "data")
-        found.append(Candidate(name, level, options, inputs, most, seconds=_seconds(grid, order, cells)))
+        found.append(Candidate(name, level, options, inputs, most))
     return found + _sized(grid, sizes, features), left_out
-
-
-def _seconds(grid: Grid, order: int | str, cells: int | str) -> float:
-    """The expected time: the expansions with their certificates, and the exact model on the rows."""
-    if isinstance(order, str) or isinstance(cells, str):
-        order, cells = AUTO_AS
-    each = work_estimate(grid.exact, order, cells, full=True, threads=1)[0]
-    measured = min(1.0, MOST_ROWS / max(1, grid.rows)) * grid.exact_seconds
-    # One cell is tried about two centers.
-    if cells == 1:
-        return 2 * each
-    return IMPORTS + cells * (each + CELL_SECONDS * grid.exact.head.n_functions) + measured
 
 
 def _bytes_of(sizes: FileSizes, features: int, order: int, cells: int) -> int | None:
@@ -377,15 +361,14 @@ def _sized(grid: Grid, sizes: FileSizes, features: int) -> list[Candidate]:
         options = {"order": 2, "cells": cells, "seed": grid.seed}
         most = _bytes_of(sizes, features, 2, cells)
         level = 1 + (cells > 64)
-        name, seconds = f"approximate-2-in-{cells}", _seconds(grid, 2, cells)
-        found.append(Candidate(name, level, options, inputs, most, True, seconds))
+        name = f"approximate-2-in-{cells}"
+        found.append(Candidate(name, level, options, inputs, most, True))
     for order in (4, 3, 2):
         numbers = math.comb(features + order, order) * functions
         most = _bytes_of(sizes, features, order, 1)
         if SHORT_NUMBER * numbers <= limit and (most is None or most > limit):
             options = {"order": order, "max_bytes": limit, "seed": grid.seed}
             name = f"approximate-{order}-in-{limit}-bytes"
-            seconds = _seconds(grid, order, 1)
-            found.append(Candidate(name, 1, options, inputs, None, True, seconds))
+            found.append(Candidate(name, 1, options, inputs, None, True))
             break
     return found

@@ -23,7 +23,7 @@ from svmfast.methods.budget.training import BudgetRun
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.problem import warn_of_absent
 from svmfast.methods.common.scores import FoldScore, head_quality, remark_on_classes
-from svmfast.methods.grid import RATE, Candidate, Grid, NotTried
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import ALONE, GivenStream, Inputs, Outcome, Setting
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import counting
@@ -236,11 +236,8 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
 
     def add(budget: int, level: int, sized: bool = False) -> None:
         options = {**common, "budget": budget, "seed": grid.seed}
-        # The passes, and the refit; a row takes part in the pairs of its class.
-        work = len(model.sv_coef) * grid.rows * budget * (2 * PASSES * grid.width + 2 * budget)
-        most, seconds = bytes_of(budget), work / RATE
         name = f"budget-train-{budget}"
-        found[budget] = Candidate(name, level, options, ("data",), most, sized, seconds)
+        found[budget] = Candidate(name, level, options, ("data",), bytes_of(budget), sized)
 
     most = len(model.sv) - 1
     for level, budget in enumerate(budget for budget in BUDGETS if budget <= most):

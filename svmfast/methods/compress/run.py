@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any, cast
 
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.compress.compressor import PROBE_ITERATIONS, Compressor
+from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import Nothing
 from svmfast.methods.compress.search import LARGEST_SHARE, held_out_difference, refuted, search
-from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.expansion import KernelExpansion
 
@@ -71,8 +71,8 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
 
     def add(size: int, level: int, sized: bool = False) -> None:
         options, inputs = {"sv": size, **common}, ("model", "data")
-        most, seconds = sizes.expansion(size), _seconds(grid, size)
-        found[size] = Candidate(f"compress-{size}", level, options, inputs, most, sized, seconds)
+        most = sizes.expansion(size)
+        found[size] = Candidate(f"compress-{size}", level, options, inputs, most, sized)
 
     for level, ratio in enumerate(RATIOS):
         size = max(least, round(ratio * n))
@@ -88,14 +88,4 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     # Too few vectors are certain to fit, or no bound is known: the command searches for the number that does.
     options = {"max_bytes": grid.max_bytes, **common}
     name = f"compress-{grid.max_bytes}-bytes"
-    # Usually the second try fits.
-    seconds = 2 * _seconds(grid, least)
-    return [Candidate(name, 0, options, ("model", "data"), None, True, seconds), *every], []
-
-
-def _seconds(grid: Grid, size: int) -> float:
-    """The expected time: evaluations of the objective and its gradient on the fitted rows."""
-    rows = min(grid.rows, SHORT["rows"]) + len(grid.exact.sv)
-    evaluations = 1.2 * SHORT["iterations"] + 2 * PROBE_ITERATIONS
-    exact = grid.exact_seconds * min(1.0, rows / max(1, grid.rows))
-    return float(IMPORTS + exact + evaluations * rows * size * 2 * grid.width / (2 * RATE))
+    return [Candidate(name, 0, options, ("model", "data"), None, True), *every], []

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from svmfast.methods.common.cross_validation import checked_labels
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.landmarks import linear_functions, outcome, widths_to_try
+from svmfast.methods.common.landmarks import outcome, widths_to_try
 from svmfast.methods.dcpred.fit import fit, fit_exact, what_is_fitted
-from svmfast.methods.dcpred.options import DEFAULT_ITERATIONS, DcpredOptions
-from svmfast.methods.dcpred.search import PSEUDO_SHARES, TREES, TRIAL_ITERATIONS, TRIAL_ROWS
-from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
+from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.head import Head
 
@@ -43,7 +42,6 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
             level,
             {"max_operations": float(times), **common},
             inputs,
-            seconds=_seconds(grid, times * linear_functions(grid.exact.head), trials=True),
         )
         for level, times in enumerate(OPERATIONS)
     ]
@@ -57,14 +55,6 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     if fitting := sizes.largest(bytes_of, len(grid.exact.sv) - 1):
         # One leaf: every landmark then serves every row, which is best for the size.
         options = {"clusters": 1, "landmarks": fitting, **common}
-        name, seconds = f"dcpred-{fitting}-landmarks", _seconds(grid, fitting, trials=False)
-        found.append(Candidate(name, len(OPERATIONS), options, inputs, bytes_of(fitting), True, seconds))
+        name = f"dcpred-{fitting}-landmarks"
+        found.append(Candidate(name, len(OPERATIONS), options, inputs, bytes_of(fitting), True))
     return found, []
-
-
-def _seconds(grid: Grid, landmarks: int, *, trials: bool) -> float:
-    """Estimate the time of the fit, with `landmarks` landmarks for every row, and of the trials."""
-    work = grid.rows * DEFAULT_ITERATIONS
-    if trials:
-        work += len(TREES) * len(PSEUDO_SHARES) * min(grid.rows, TRIAL_ROWS) * TRIAL_ITERATIONS
-    return IMPORTS + grid.exact_seconds + work * landmarks * 4 * grid.width / RATE

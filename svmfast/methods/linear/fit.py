@@ -17,7 +17,7 @@ from svmfast.figures import Figures, figure
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.problem import IntArray, numbered_classes, row_weights, targets_of, warn_of_absent
 from svmfast.methods.common.scores import MOST_SCORED, HeadScore, remark_on_classes
-from svmfast.methods.grid import RATE, Candidate, Grid, NotTried
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.linear.options import LinearOptions
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.head import Head
@@ -74,9 +74,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     if head.is_classifier:
         head = Head(head.svm_type, head.labels, one_vs_rest=head.n_classes > 2)
     most = sizes.polynomial(1, 1, sizes.columns, head)
-    # A few hundred passes over the rows.
-    seconds = 200 * grid.rows * head.n_functions * grid.exact.sv.nnz / max(1, len(grid.exact.sv)) / RATE
-    return [Candidate("linear", 0, options, ("data",), most, seconds=seconds)], []
+    return [Candidate("linear", 0, options, ("data",), most)], []
 
 
 def linear(rows: Rows, labels: FloatArray, options: LinearOptions) -> tuple[PolynomialModel, LinearReport]:

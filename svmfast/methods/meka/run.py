@@ -7,7 +7,7 @@ from functools import partial
 from svmfast.methods.common.cross_validation import checked_labels
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.landmarks import outcome, widths_to_try
-from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import fit, fit_exact
 from svmfast.methods.meka.options import MekaOptions
@@ -51,8 +51,8 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     def add(clusters: int, rank: int, level: int, sized: bool = False) -> None:
         options = {"clusters": clusters, "rank": rank, **common}
         most = bytes_of(clusters, rank)
-        name, inputs, seconds = f"meka-{clusters}x{rank}", ("data", "exact"), _seconds(grid, clusters, rank)
-        found[clusters, rank] = Candidate(name, level, options, inputs, most, sized, seconds)
+        name, inputs = f"meka-{clusters}x{rank}", ("data", "exact")
+        found[clusters, rank] = Candidate(name, level, options, inputs, most, sized)
 
     for level, (clusters, rank) in enumerate(BLOCKS):
         add(clusters, rank, level)
@@ -63,12 +63,3 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
             add(clusters, rank, sum(c * r < clusters * rank for c, r in BLOCKS), sized=True)
             break
     return list(found.values()), []
-
-
-def _seconds(grid: Grid, clusters: int, rank: int) -> float:
-    """Estimate the time: two fits, each with k-means, blocks, links and the system of equations."""
-    side, width = (1 + MekaOptions().oversampling) * rank, grid.width
-    blocks = grid.rows * (20 * clusters * width + rank * (width + rank))
-    links = clusters**2 * side**2 * (width + rank) / 2
-    system = (clusters * rank) ** 3 / 4
-    return IMPORTS + grid.exact_seconds + 2 * (blocks + links + system) / RATE

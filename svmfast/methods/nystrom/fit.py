@@ -21,7 +21,7 @@ from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.problem import Problem, warn_of_absent
 from svmfast.methods.common.scores import remark_on_classes
-from svmfast.methods.grid import IMPORTS, RATE, Candidate, Grid, NotTried
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.methods.nystrom.options import NystromOptions
 from svmfast.methods.nystrom.report import NystromReport
@@ -89,11 +89,8 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
 
     def add(size: int, level: int, sized: bool = False) -> None:
         chosen = {"landmarks": size, **options}
-        # k-means, then the features and their products.
-        work = grid.rows * size * (20 * grid.width + 2 * size) + 30 * size**3
-        seconds, inputs = IMPORTS + grid.exact_seconds + work / (2 * RATE), ("data", "exact")
-        most = bytes_of(size)
-        found[size] = Candidate(f"nystrom-{size}", level, chosen, inputs, most, sized, seconds)
+        inputs, most = ("data", "exact"), bytes_of(size)
+        found[size] = Candidate(f"nystrom-{size}", level, chosen, inputs, most, sized)
 
     most = len(grid.exact.sv) - 1
     for level, size in enumerate(size for size in SIZES if size <= most):
