@@ -18,16 +18,19 @@ MOST_UNSEEN = 8 << 20
 
 def console() -> NoReturn:
     """Run the program as its own process."""
-    if _streams_are_open():
-        signals.install()
-        # Where standard output cannot be written, the command reports it.
-        with contextlib.suppress(OSError):
-            status = predict(sys.argv[1:])
-            if status is not None:
-                os._exit(status)
-    from svmfast.cli import main
+    try:
+        if sys.argv[1:2] == ["predict"] and _streams_are_open():
+            signals.install()
+            # Where standard output cannot be written, the command reports it.
+            with contextlib.suppress(OSError):
+                status = predict(sys.argv[1:])
+                if status is not None:
+                    os._exit(status)
+        from svmfast.cli import main
 
-    main.console()
+        main.console()
+    except KeyboardInterrupt:  # before the command could answer it
+        os._exit(signals.status_asked_for() or 128 + 2)
 
 
 def _streams_are_open() -> bool:
