@@ -93,6 +93,5 @@ def test_the_script_runs_with_small_sizes() -> None:
     last = done.stdout.splitlines()[-1]
     found = re.match(r"(\d+) answers, (\d+) refusals, 0 wrong", last)
     assert found is not None, last
-    # Which small models compress refuses depends on the last digits of a fit.
-    assert int(found[1]) >= 30
+    assert int(found[1]) > 40
     assert done.stdout.count("labels right; ") == 2  # both streams, checked label by label
