@@ -29,8 +29,12 @@ def console() -> NoReturn:
         from svmfast.cli import main
 
         main.console()
-    except KeyboardInterrupt:  # before the command could answer it
-        os._exit(signals.status_asked_for() or 128 + 2)
+    except BaseException as error:
+        # Compiled code that is being loaded turns the interrupt into another error.
+        status = signals.status_asked_for() or (130 if isinstance(error, KeyboardInterrupt) else None)
+        if status is None:
+            raise
+        os._exit(status)
 
 
 def _streams_are_open() -> bool:

@@ -178,6 +178,31 @@ main.console()
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 
+@pytest.mark.parametrize("place", ["svmfast._core", "svmfast.cli.main"])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_while_a_module_is_loaded(place: str, number: signal.Signals, status: int) -> None:
+    code = f"""
+import os, sys
+from svmfast.cli import plain
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{place}":
+            try:
+                os.kill(os.getpid(), {int(number)})
+            except BaseException:
+                raise ImportError("initialization failed") from None
+
+for name in [name for name in sys.modules if name.startswith("svmfast._core")]:
+    del sys.modules[name]
+sys.meta_path.insert(0, Finder())
+sys.argv = ["svmfast", "predict", "rows", "model", "out"]
+plain.console()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60 * PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
+
+
 READERS = {
     "predict": ["predict", "ODD", "MODEL", "OUT"],
     "predict with a model": ["predict", "ROWS", "ODD", "OUT"],
