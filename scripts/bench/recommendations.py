@@ -1,13 +1,15 @@
 """Whether what ``svmfast frontier`` recommends is what a careful user would choose.
 
     python scripts/bench/recommendations.py --data DIR [--models DIR] [--sets a,b] [--seeds N] [--seconds S]
-                                            [--limits default,32k,0%] [--busy N] [--work DIR]
+                                            [--limits default,32k,0%] [--again N] [--busy N] [--work DIR]
 
 DIR holds LIBSVM data sets under their usual names, plain or as .xz. A model that is not in --models is
 trained on some of the rows with svm-train. For each seed, half of the rows that the model was not trained on
 are given to frontier as TEST; the others are kept apart, and show whether the recommended model is within its
 limit. Afterwards, with nothing else running, the models that meet all requirements are timed on these rows,
-each against the exact one. --busy starts so many busy processes during frontier.
+each against the exact one. --again repeats the first limit of so many seeds in an empty folder, to show
+whether two runs of one command recommend models of the same quality. --busy starts so many busy processes
+during frontier.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +276,16 @@ def one_run(at: Split, limit: str, args: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two runs recommend models within 15 % in speed and 0.1 points in differences."""
+    if (one["speed"] is None) != (other["speed"] is None):
+        return False
+    if one["speed"] is None:
+        return True
+    speeds = sorted(run["speed"] for run in (one, other))
+    return speeds[1] <= 1.15 * speeds[0] and abs(one["figure"] - other["figure"]) <= 0.1
+
+
 def shown(run: dict[str, Any]) -> str:
     """Return a run as a line."""
     figure = "" if run["figure"] is None else f", {run['figure']:.3f}% on rows apart"
@@ -285,6 +297,8 @@ def shown(run: dict[str, Any]) -> str:
     share = "" if run["of_best"] is None else f", {run['of_best']:.2f} of the best ({run['fastest']:.3g}x)"
     rule = "" if run["recommended"] == run["by_the_rule"] else f", by the rule {run['by_the_rule']}"
     more = f", {run['refused']} refused, {run['undecided']} undecided of {run['candidates']}"
+    if "again" in run:
+        more += f"; again {run['again']['recommended'] or 'exact'}" + ("" if run["alike"] else ": NOT ALIKE")
     held = "" if run["held"] else " BEYOND THE LIMIT"
     name = run["recommended"] or "exact"
     return f"{run['set']} {run['seed']} {run['limit']}: {name}{figure}{held}{speed}{share}{rule}{more}"
@@ -303,6 +317,7 @@ def summary(runs: Sequence[dict[str, Any]]) -> list[str]:
         f"best by the printed rule: {share([run['recommended'] == run['by_the_rule'] for run in runs])}",
         f"at least 0.85 of the speed of the best qualifying model: {share([one >= 0.85 for one in rated])}",
         f"speed at least 1 / 1.5 of the stated one: {share([1.5 * one >= 1 for one in stated])}",
+        f"two runs of one command alike: {share([run['alike'] for run in runs if 'again' in run])}",
     ]
 
 
@@ -314,6 +329,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--limits", default=",".join(LIMITS))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=120.0, help="frontier's time limit")
+    parser.add_argument("--again", type=int, default=0)
     parser.add_argument("--busy", type=int, default=0)
     parser.add_argument("--work", type=Path, help="keeps unpacked files and trained models")
     args = parser.parse_args(argv)
@@ -325,9 +341,14 @@ def main(argv: Sequence[str] | None = None) -> None:
             for seed in range(args.seeds):
                 with split(pair, seed, args, work) as at:
                     regression = at.exact.head.is_regression  # for which 0% is refused
-                    for limit in [one for one in args.limits.split(",") if not (regression and one == "0%")]:
-                        runs.append(one_run(at, limit, args))
-                        print(shown(runs[-1]), flush=True)
+                    limits = [one for one in args.limits.split(",") if not (regression and one == "0%")]
+                    for limit in limits:
+                        run = one_run(at, limit, args)
+                        if seed < args.again and limit == limits[0]:
+                            other = one_run(replace(at, folder=at.folder.with_name("again")), limit, args)
+                            run |= {"again": other, "alike": alike(run, other)}
+                        runs.append(run)
+                        print(shown(run), flush=True)
     for line in summary(runs):
         print(line)
 
