@@ -99,6 +99,8 @@ NARROW = 1.1
 CONFIDENCE = 0.95
 #: Processor times are used if the spread of their ratios is below this multiple of the wall clock's.
 PROCESSOR_SPREAD = 0.5
+#: Processor times are used if a wall-clock speed is above so many times the speed by processor time.
+FAVOURED = 1.25
 #: With fewer samples there is no interval at this confidence.
 LEAST_BLOCKS = 6
 #: A sample repeats a call for at least this many seconds, because of the resolution of clocks and schedulers.
@@ -146,9 +148,11 @@ class Rounds:
     load; samples that are minutes apart would compare loads rather than calls.
 
     Speeds are measured by wall-clock time. If other programs make its intervals wide, and the ratios of
-    processor times vary far less (:data:`PROCESSOR_SPREAD`), all speeds are of processor time. That
-    overstates the speed of a call that keeps fewer threads busy than the reference (by 10 to 25 % for the
-    fastest models), but wall-clock times under load were wrong by a factor of several.
+    processor times vary far less (:data:`PROCESSOR_SPREAD`), all speeds are of processor time; so are they if
+    a call is much faster by the wall clock than by processor time (:data:`FAVOURED`), since only a load that
+    slows the reference more makes it so. Processor time overstates the speed of a call that keeps fewer
+    threads busy than the reference (by 10 to 25 % for the fastest models), but wall-clock times under load
+    were wrong by a factor of several.
 
     A sample repeats a call of about `seconds` only up to `longest` seconds. If `blocks` is not 0, the time
     from a call's first sample to its last is cut into so many blocks, and its speed and interval are those of
@@ -227,9 +231,7 @@ class Rounds:
     def result(self) -> Timed:
         """The times and speeds of all calls that have a sample."""
         ratios = {name: self._of_blocks(name) for name, own in self._ratios.items() if own}
-        found = {name: self.wall(name) for name in ratios}
-        if not all(one.narrow for one in found.values()):
-            found = _by_clock(found, ratios)
+        found = _by_clock({name: self.wall(name) for name in ratios}, ratios)
         timings = {name: Timing(tuple(one.wall for one in own)) for name, own in self._samples.items() if own}
         alone = Speed(1.0, 1.0, 1.0, self.taken(self._reference))
         return Timed(timings, {self._reference: alone, **found})
@@ -272,20 +274,19 @@ class _Sample(NamedTuple):
     at: float
 
 
-def _by_clock(found: dict[str, Speed], ratios: Mapping[str, Sequence[_Sample]]) -> dict[str, Speed]:
-    """The speeds of the race: those `found` by the wall clock, or all of them by processor time.
+def _by_clock(wall: dict[str, Speed], ratios: Mapping[str, Sequence[_Sample]]) -> dict[str, Speed]:
+    """The speeds of the race: those by the `wall` clock, or all of them by processor time (:class:`Rounds`).
 
-    The intervals then include the wall clock's medians, which count the waiting of idle threads.
+    The intervals then reach down to the wall clock's medians, which count the waiting of idle threads.
     """
-    wall = {name: [ratio.wall for ratio in own] for name, own in ratios.items()}
-    processor = {name: [ratio.processor for ratio in own] for name, own in ratios.items()}
-    if _spread(processor.values()) >= PROCESSOR_SPREAD * _spread(wall.values()):
-        return found
-    speeds = {name: median_ratio(own, processor=True) for name, own in processor.items()}
-    return {
-        name: replace(own, low=min(own.low, found[name].ratio), high=max(own.high, found[name].ratio))
-        for name, own in speeds.items()
-    }
+    own = {name: [ratio.processor for ratio in samples] for name, samples in ratios.items()}
+    processor = {name: median_ratio(samples, processor=True) for name, samples in own.items()}
+    if all(one.ratio <= FAVOURED * processor[name].ratio for name, one in wall.items()):
+        walls = [[ratio.wall for ratio in samples] for samples in ratios.values()]
+        decided = all(one.narrow for one in wall.values())
+        if decided or _spread(own.values()) >= PROCESSOR_SPREAD * _spread(walls):
+            return wall
+    return {name: replace(one, low=min(one.low, wall[name].ratio)) for name, one in processor.items()}
 
 
 def _spread(ratios: Iterable[Sequence[float]]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -15,21 +16,29 @@ from svmfast.frontiers.racing import FIRST, LEAST_ROUNDS, Racing
 
 
 class Machine:
-    """A clock that calls move on; under a `load` those that are slowed take so many times as long."""
+    """Clocks that calls move on; under a `load` those that are slowed take so many times as long.
+
+    While a call waits for other programs, only the wall clock moves.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.load = 0.0, 1.0
+        self.now, self.load, self.waited = 0.0, 1.0, 0.0
         self.calls: list[str] = []
-        for name in ("perf_counter", "process_time", "monotonic"):
+        for name in ("perf_counter", "monotonic"):
             monkeypatch.setattr(time, name, lambda: self.now)
+        monkeypatch.setattr(time, "process_time", lambda: self.now - self.waited)
 
     def __call__(self) -> float:
         return self.now
 
-    def call(self, name: str, seconds: float, slowed: bool = False) -> Callable[[], None]:
+    def call(
+        self, name: str, seconds: float, slowed: bool = False, waits: Callable[[], float] = float
+    ) -> Callable[[], None]:
         def run() -> None:
             self.calls.append(name)
-            self.now += seconds * (self.load if slowed else 1.0)
+            wait = waits()
+            self.waited += wait
+            self.now += seconds * (self.load if slowed else 1.0) + wait
 
         return run
 
@@ -100,3 +109,29 @@ def test_samples_are_equally_long(machine: Machine) -> None:
     assert found.timings["fast"].seconds == pytest.approx(0.001)
     assert found.speeds["fast"].ratio == pytest.approx(100)
     assert timing.median_ratio([2.0] * 5).high == math.inf
+
+
+def test_a_load_that_only_slows_the_exact_model_makes_no_model_fast(machine: Machine) -> None:
+    """Seen with two models, of which one was called 11 times as fast, and was 1.9 times as fast."""
+    rounds = Rounds("exact", machine.call("exact", 0.1, waits=lambda: 0.4), 0.1)
+    rounds.add("fast", machine.call("fast", 0.05), 0.05)
+    for _ in range(12):
+        rounds.round(["fast"])
+    speed = rounds.result().speeds["fast"]
+    assert speed.clock == "processor"
+    assert (speed.low, speed.ratio, speed.high) == pytest.approx((2, 2, 2))
+
+
+@pytest.mark.parametrize(("waits", "clock"), [([0.0], "wall"), ([0.0, 0.3, 0.02, 0.1], "processor")])
+def test_the_clock_is_the_one_whose_ratios_vary_less(
+    machine: Machine, waits: list[float], clock: str
+) -> None:
+    """The interval of processor times reaches down to the wall clock's ratio, and not up to it."""
+    turns = itertools.cycle(waits)
+    rounds = Rounds("exact", machine.call("exact", 0.1), 0.1)
+    rounds.add("fast", machine.call("fast", 0.05, waits=lambda: next(turns)), 0.1)
+    for _ in range(12):
+        rounds.round(["fast"])
+    speed = rounds.result().speeds["fast"]
+    assert (speed.clock, speed.ratio, speed.high) == (clock, pytest.approx(2), pytest.approx(2))
+    assert (speed.low < 1.5) == (clock == "processor")
