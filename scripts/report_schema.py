@@ -7,7 +7,6 @@ import json
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from svmfast.cli.json_report import VERSION, Head
@@ -23,6 +22,8 @@ REPORTS = {
     "frontier": ["svmfast.frontiers.report:Frontier"],
     "import": ["svmfast.evaluation.describe:ModelDescription"],
     "info": ["svmfast.evaluation.describe:ModelDescription", "svmfast.evaluation.describe:DataDescription"],
+    "predict": ["svmfast.evaluation.prediction_report:PredictionReport", "svmfast.api.many:FilesReport"],
+    "scale": ["svmfast.api.scale:ScaleReport"],
 }
 #: Of every command that writes a model.
 _BYTES = {"description": "Size of the file written; null if nothing was.", "type": ["null", "number"]}
@@ -51,9 +52,7 @@ def schema() -> dict[str, Any]:
 def _of_command(name: str, head: list[str]) -> dict[str, Any]:
     """The rule for the reports of one command."""
     method = next((one for one in registry.methods() if one.name == name), None)
-    reports = REPORTS.get(name, ()) if method is None else method.reports
-    if not reports:
-        return _by_hand(name)
+    reports = REPORTS[name] if method is None else method.reports
     classes = [_imported(place) for place in reports]
     properties: dict[str, Any] = {} if method is None and name != "import" else {"bytes": _BYTES}
     for cls in classes:
@@ -64,15 +63,6 @@ def _of_command(name: str, head: list[str]) -> dict[str, Any]:
         "properties": properties,
         "propertyNames": {"enum": [*head, *properties]},
     }
-
-
-def _by_hand(name: str) -> dict[str, Any]:
-    known = json.loads((Path(__file__).parents[1] / "docs/report.schema.json").read_text())
-    found: dict[str, Any] = next(
-        rule["then"] for rule in known["allOf"] if rule["if"]["properties"]["command"]["const"] == name
-    )
-    keys = [key for key in found["propertyNames"]["enum"] if key not in known["required"]]
-    return {**found, "properties": {key: known["properties"][key] for key in keys}}
 
 
 def _imported(place: str) -> type:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +18,8 @@ from svmfast.api.predictor import Predictor
 from svmfast.commands.predict import SUFFIX, ManyOptions, PredictionOptions
 from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
+from svmfast.evaluation.prediction_report import PredictionReport
+from svmfast.figures import Figures, computed, figure
 from svmfast.formats.done import DoneList, stamp
 from svmfast.formats.parts import PART_BYTES
 from svmfast.models.memory import MEMORY, Allowance
@@ -30,31 +32,54 @@ _NAME_BYTES = 128
 _UNPACKED_BYTES = 1 << 20
 
 if TYPE_CHECKING:
-    from svmfast.evaluation.prediction_report import PredictionReport
     from svmfast.models.base import Model
 
 
 @dataclass(frozen=True)
-class FileResult:
+class FileResult(Figures):
     """The result for one input."""
 
-    data: str
-    output: str
-    #: skipped: finished by an earlier run.
-    status: Literal["predicted", "skipped", "failed"]
-    #: The counts of a :class:`PredictionReport`; None if the file failed.
-    counted: dict[str, Any] | None = None
-    #: The reason for a failure, in one line.
-    error: str | None = None
+    data: str = figure("The input.")
+    output: str = figure("The output.")
+    status: Literal["predicted", "skipped", "failed"] = figure(
+        "predicted, skipped (finished by an earlier run) or failed."
+    )
+    #: None if the file failed.
+    report: PredictionReport | None = figure("", default=None, spread=True, optional=True)
+
+    @computed.figure("Remarks of the reader of the data.", optional=True)
+    def notes(self) -> list[str] | None:
+        """Remarks of the reader of the data; None if the file failed."""
+        return None if self.report is None else self.report.notes
+
+    error: str | None = figure("The reason for a failure, in one line.", default=None)
 
 
 @dataclass(frozen=True, repr=False)
-class FilesReport:
+class FilesReport(Figures):
     """The results for many files, in the order in which they were given."""
 
-    files: list[FileResult]
-    #: The figures of all rows together, including those of files finished earlier.
-    total: PredictionReport = field(repr=False)
+    #: Of all rows together, including those of files finished earlier.
+    total: PredictionReport = figure("", spread=True)
+
+    @computed.figure("Files predicted by this run.")
+    def files_predicted(self) -> int:
+        """How many files this run predicted."""
+        return self.number("predicted")
+
+    @computed.figure("Files that an earlier run had finished.")
+    def files_skipped(self) -> int:
+        """How many files an earlier run had finished."""
+        return self.number("skipped")
+
+    @computed.figure("Files that could not be predicted.")
+    def files_failed(self) -> int:
+        """How many files could not be predicted."""
+        return self.number("failed")
+
+    files: list[FileResult] = figure(
+        "Of a run with many files: every file, with the figures of its own rows."
+    )
 
     def __repr__(self) -> str:
         return "\n".join([f"<{self.sentence()}>", *self.total.lines()])
@@ -70,25 +95,6 @@ class FilesReport:
         parts += [f"{earlier:,} finished earlier"] if earlier else []
         parts += [f"{failed:,} failed"] if failed else []
         return ", ".join(parts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures that docs/json.md describes: those of all rows, and a list of the files."""
-        listed: list[dict[str, Any]] = []
-        for one in self.files:
-            entry: dict[str, Any] = {"data": one.data, "output": one.output, "status": one.status}
-            if one.counted is not None:
-                own = self.total.empty()
-                own.merge(one.counted)
-                entry |= own.to_dict()
-                entry["notes"] = one.counted["notes"]
-            listed.append({**entry, "error": one.error})
-        return {
-            **self.total.to_dict(),
-            "files_predicted": self.number("predicted"),
-            "files_skipped": self.number("skipped"),
-            "files_failed": self.number("failed"),
-            "files": listed,
-        }
 
 
 @takes(ManyOptions, PredictionOptions)
@@ -163,17 +169,17 @@ def predict_files(
         if how.dask is not None:
             cluster = (how.dask, predictor, done, settings, reading, keep, part_bytes)
             work = partial(_made_by_cluster, *cluster)
-        for result in _results(plan, done, settings, work, predictor):
+        for result in _results(plan, done, settings, work, predictor, total):
             results.append(result)
-            if result.counted is not None:
-                total.merge(result.counted, earlier=result.status == "skipped")
+            if result.report is not None:
+                total.merge(result.report.state(), earlier=result.status == "skipped")
             if result.status == "failed":
                 on_failure(result)
             listener.progress(len(results), len(plan.pairs), "files")
             if listener.on_status is not None:
                 listener.on_status("files", count(total.rows, "row"))
     order = {path: number for number, (path, _) in enumerate(plan.pairs)}
-    return FilesReport(sorted(results, key=lambda one: order[one.data]), total)
+    return FilesReport(total, sorted(results, key=lambda one: order[one.data]))
 
 
 def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]:
@@ -214,6 +220,7 @@ def _results(
     settings: str,
     made: Callable[[list[Job]], Iterator[Job]],
     predictor: Predictor,
+    total: PredictionReport,
 ) -> Iterator[FileResult]:
     """Yield the results of files that are finished already, then those that `made` computes."""
     jobs = []
@@ -227,7 +234,7 @@ def _results(
         made_from = {"input": [os.path.realpath(path), stamp(path)], "settings": settings}
         known = None if made_from["input"][1] is None else done.find(name, made_from)
         if known is not None:
-            yield FileResult(path, place, "skipped", known)
+            yield FileResult(path, place, "skipped", total.of(known))
             continue
         _make_folder(place)
         jobs.append(Job(path, place, name, made_from))
@@ -238,7 +245,7 @@ def _results(
             yield FileResult(job.path, job.place, "failed", error=job.error)
             continue
         done.add(job.name, job.made_from, job.counted)
-        yield FileResult(job.path, job.place, "predicted", job.counted)
+        yield FileResult(job.path, job.place, "predicted", total.of(job.counted))
 
 
 def _made_here(

@@ -15,6 +15,8 @@ from svmfast.api.listener import Listener
 from svmfast.commands.scale import ScaleOptions
 from svmfast.display import named_labels
 from svmfast.errors import DataFormatError, NotFiniteError, OptionError
+from svmfast.evaluation.describe import describe_scaling
+from svmfast.figures import Figures, figure
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import ReplayableInput, read_through
 from svmfast.formats.ranges import ranges_bytes, read_ranges
@@ -31,20 +33,22 @@ from svmfast.threads import map_in_threads, thread_count
 _ROWS_A_PIECE = 512
 
 
-@dataclass(frozen=True)
-class ScaleReport:
+@dataclass(frozen=True, kw_only=True)
+class ScaleReport(Figures):
     """The report of :func:`scale`."""
 
-    scaling: Scaling
-    rows: int
-    features: int
-    #: Number of stored values before and after scaling.
-    values: int
-    scaled_values: int
-    #: Indices (from 1) of features that the range file does not contain; they are scaled to 0.
-    unseen: tuple[int, ...] = ()
-    data: str = "-"
-    restore: str | None = None
+    rows: int = figure("Rows.")
+    features: int = figure("Features: the largest index.")
+    values: int = figure("Values stored before scaling.", key="stored_values")
+    scaled_values: int = figure("Values stored after scaling.")
+    unseen: tuple[int, ...] = figure(
+        "Features, from 1, that the range file does not contain; they are scaled to 0.",
+        key="unseen_features",
+    )
+    scaling: Scaling = figure("The scaling that was applied.", value=describe_scaling)
+    #: The names of the data and of the range file.
+    data: str
+    restore: str | None
 
     def lines(self) -> list[str]:
         """The warnings in svm-scale's words."""
@@ -60,19 +64,6 @@ class ScaleReport:
                 "If feature values are non-negative and sparse, use -l 0 rather than the default -l -1",
             ]
         return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures that docs/json.md describes."""
-        from svmfast.evaluation.describe import describe_scaling
-
-        return {
-            "rows": self.rows,
-            "features": self.features,
-            "stored_values": self.values,
-            "scaled_values": self.scaled_values,
-            "unseen_features": list(self.unseen),
-            "scaling": describe_scaling(self.scaling),
-        }
 
 
 @takes(ScaleOptions)
@@ -140,10 +131,16 @@ def scale(
                 file.write(ranges_bytes(given.ranges, given.target))
         texts = _texts(prefetch(blocks), given, cores, None if twice else seen, listener)
         written = _write(texts, output)
-    unseen = () if restore is None else _unseen(given.ranges, seen)
-    name = None if restore is None else os.fspath(restore)
-    width = max(seen.width, len(given))
-    return ScaleReport(given, seen.rows, width, seen.values, written, unseen, path, name)
+    return ScaleReport(
+        rows=seen.rows,
+        features=max(seen.width, len(given)),
+        values=seen.values,
+        scaled_values=written,
+        unseen=() if restore is None else _unseen(given.ranges, seen),
+        scaling=given,
+        data=path,
+        restore=None if restore is None else os.fspath(restore),
+    )
 
 
 def _scaling_of(

@@ -302,7 +302,7 @@ def _predict_many(
         front.show(report.to_dict())
     elif not front.quiet:
         front.lines(report.total.lines())
-    notes = [note for one in report.files if one.counted is not None for note in one.counted["notes"]]
+    notes = [note for one in report.files for note in one.notes or ()]
     remarks(notes[:MOST_NOTES], front.quiet)
     if len(notes) > MOST_NOTES:
         remark(f"and {len(notes) - MOST_NOTES:,} more such remarks", front.quiet)

@@ -136,7 +136,7 @@ def _of_record(model: Model, known: Mapping[str, Any]) -> dict[str, Any]:
         else {"kernel": embedded.kernel.kind, "support_vectors": len(embedded.sv)},
     }
     if model.scaling is not None:
-        return {**found, "scaling": _of_scaling(model.scaling), "model": describe_model(model.unscaled)}
+        return {**found, "scaling": describe_scaling(model.scaling), "model": describe_model(model.unscaled)}
     shown = known.keys() | found.keys()
     found["scalars"] = {name: value for name, value in record.scalars.items() if name not in shown}
     if model.fast_part is not model:
@@ -144,7 +144,8 @@ def _of_record(model: Model, known: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, "arrays": {name: list(array.shape) for name, array in record.arrays.items()}}
 
 
-def _of_scaling(scaling: Scaling) -> ScalingDescription:
+def describe_scaling(scaling: Scaling) -> ScalingDescription:
+    """The figures of a scaling."""
     target, names, classes = scaling.target, scaling.feature_names, scaling.class_names
     return ScalingDescription(
         columns=len(scaling),
@@ -158,11 +159,6 @@ def _of_scaling(scaling: Scaling) -> ScalingDescription:
         feature_names=None if names is None else list(names),
         class_names=None if classes is None else list(classes),
     )
-
-
-def describe_scaling(scaling: Scaling) -> dict[str, Any]:
-    """The figures of a scaling as plain JSON types."""
-    return _of_scaling(scaling).to_dict()
 
 
 def _largest_squared_norm(rows: Rows) -> float:

@@ -3,79 +3,114 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from svmfast.class_scores import with_names
 from svmfast.display import count
+from svmfast.figures import Figures, computed, figure
 from svmfast.models.answer import Answer
 from svmfast.models.base import Model
 from svmfast.models.requirements import LABELS, Columns
 from svmfast.prediction_words import not_the_vote, unknown_features
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import Score, percent
+from svmfast.score import Quality, Score, percent
+
+#: The counts that add up over files; None: not requested.
+_SUMS = (
+    "rows",
+    "certified",
+    "single",
+    "outside",
+    "rows_with_unknown",
+    "differing_from_vote",
+    "unknown_by_name",
+)
 
 
-class PredictionReport:
-    """Counts of a prediction of rows with or without labels.
+def _has_labels(report: PredictionReport) -> bool:
+    return report.labelled and not report.model.head.is_regression
 
-    Parameters
-    ----------
-    model : Model
-        The model that predicts.
-    columns : Columns
-        What is predicted besides labels.
-    labelled : bool
-        Whether the rows have labels.
-    falls_back : bool
-        Whether an exact model answers the rows that are not certified.
-    auc : bool
-        Whether the ROC AUC is measured if there is a single decision value.
-    class_names : mapping of float to str, optional
-        The name of each label, to show with it.
 
-    Attributes
-    ----------
-    rows : int
-    score : Score
-        Score of the predictions.
-    certified, outside, single : int or None
-        Rows that are certified, rows outside the validity bound, and rows that single precision answered;
-        None if these were not requested.
-    rows_with_unknown : int
-        Rows with features beyond the model's.
-    differing_from_vote : int
-        Rows whose most probable label differs from the winner of the vote.
-    notes : list of str
-        Remarks of the reader of the data.
-    """
+@dataclass(eq=False, repr=False)
+class PredictionReport(Figures):
+    """Counts of a prediction of rows with or without labels."""
 
-    def __init__(
-        self,
-        model: Model,
-        columns: Columns = LABELS,
-        *,
-        labelled: bool = True,
-        falls_back: bool = False,
-        auc: bool = False,
-        class_names: Mapping[float, str] | None = None,
-    ) -> None:
-        self.model, self.labelled, self.falls_back = model, labelled, falls_back
-        self.columns = columns
-        self.class_names = class_names
-        self._ranked = auc and labelled and model.head.sides is not None
-        self.score = Score(by_class=True, sides=model.head.sides if self._ranked else None)
-        self.rows = 0
-        self.differing_from_vote = 0
-        self.outside: int | None = 0 if columns.bound else None
-        self.certified: int | None = None
-        self.single: int | None = None
-        self.rows_with_unknown = 0
-        self.notes: list[str] = []
-        self._unknown_by_name = 0
-        self._largest_column = -1
-        self._earlier = 0
+    model: Model
+    #: What is predicted besides labels.
+    columns: Columns = LABELS
+    _: KW_ONLY
+    #: Whether the rows have labels.
+    labelled: bool = True
+    #: Whether an exact model answers the rows that are not certified.
+    falls_back: bool = False
+    #: Whether the ROC AUC is measured if there is a single decision value.
+    auc: bool = False
+    #: The name of each label, to show with it.
+    class_names: Mapping[float, str] | None = None
+
+    rows: int = figure("Rows predicted.", default=0)
+
+    @computed.figure("The kind of model.")
+    def kind(self) -> str:
+        """The kind of model."""
+        return self.model.kind
+
+    @computed.figure("LIBSVM's name of the type.")
+    def svm_type(self) -> str:
+        """LIBSVM's name of the model's type."""
+        return self.model.head.svm_type
+
+    @computed.figure("Rows with the true label.", optional=_has_labels)
+    def correct(self) -> int:
+        """Rows with the true label."""
+        return self.score.correct
+
+    @computed.figure("", spread=True, optional=True)
+    def quality(self) -> Quality | None:
+        """The scores; None without labels."""
+        return self.score.quality(regression=self.model.head.is_regression) if self.labelled else None
+
+    certified: int | None = figure(
+        "Rows whose label (with `probability`: whose most probable label) is proven to be the exact model's; "
+        "null if no certificate was requested.",
+        default=None,
+    )
+
+    @computed.figure("The same in percent.")
+    def certified_percent(self) -> float | None:
+        """The share of rows that are certified, in percent."""
+        return None if self.certified is None or not self.rows else percent(self.certified, self.rows)
+
+    single: int | None = figure(
+        "Rows that single precision answered; null if it was not used.", key="single_precision", default=None
+    )
+    outside: int | None = figure(
+        "Rows outside the validity bound; null without `bound`.", key="outside_bound", default=None
+    )
+    rows_with_unknown: int = figure(
+        "Rows with features that the model does not know.", key="rows_with_unknown_features", default=0
+    )
+    differing_from_vote: int = figure(
+        "Rows whose most probable label differs from the winner of the vote.", default=0
+    )
+    #: Rows with unknown features that have names, and the largest unknown index in other rows.
+    unknown_by_name: int = 0
+    largest_column: int = -1
+    #: Rows that earlier runs predicted.
+    earlier: int = 0
+    #: Remarks of the reader of the data.
+    notes: list[str] = field(default_factory=list)
+    score: Score = field(init=False)
+
+    def __post_init__(self) -> None:
+        sides = self.model.head.sides
+        self._ranked = self.auc and self.labelled and sides is not None
+        self.score = Score(by_class=True, sides=sides if self._ranked else None)
+        if self.columns.bound and self.outside is None:
+            self.outside = 0
 
     def add(self, rows: Rows, labels: FloatArray, answer: Answer, *, named: bool = False) -> None:
         """Count a block of rows and its answer; `named` tells whether the columns have names."""
@@ -99,65 +134,46 @@ class PredictionReport:
             unknown = int(np.count_nonzero(last >= known))
             self.rows_with_unknown += unknown
             if named:  # another warning lists the names of the columns
-                self._unknown_by_name += unknown
+                self.unknown_by_name += unknown
             else:
-                self._largest_column = max(self._largest_column, int(last.max()))
+                self.largest_column = max(self.largest_column, int(last.max()))
 
-    def empty(self) -> PredictionReport:
-        """Return a report with the same settings and no counts."""
-        return PredictionReport(
+    def of(self, state: Mapping[str, Any]) -> PredictionReport:
+        """A report with the same settings and the counts of `state`."""
+        found = PredictionReport(
             self.model,
             self.columns,
             labelled=self.labelled,
             falls_back=self.falls_back,
             class_names=self.class_names,
+            notes=list(state["notes"]),
         )
+        found.merge(state)
+        return found
 
     def state(self) -> dict[str, Any]:
-        """Return all counts as plain values for :meth:`merge`."""
-        return {
-            "rows": self.rows,
-            "score": self.score.state(),
-            "differing_from_vote": self.differing_from_vote,
-            "outside": self.outside,
-            "certified": self.certified,
-            "single": self.single,
-            "rows_with_unknown": self.rows_with_unknown,
-            "unknown_by_name": self._unknown_by_name,
-            "largest_column": self._largest_column,
-            "notes": list(self.notes),
-        }
+        """All counts as plain values for :meth:`merge`."""
+        counts = {name: getattr(self, name) for name in (*_SUMS, "largest_column")}
+        return {**counts, "score": self.score.state(), "notes": list(self.notes)}
 
     def merge(self, state: Mapping[str, Any], *, earlier: bool = False) -> None:
-        """Add the counts of another report with the same settings, but not its notes.
+        """Add the :meth:`state` of a report with the same settings, but not its notes.
 
-        Parameters
-        ----------
-        state : mapping
-            The other report's :meth:`state`.
-        earlier : bool
-            Whether an earlier run predicted these rows.
+        `earlier`: an earlier run predicted these rows.
         """
-        self.rows += state["rows"]
+        for name in _SUMS:
+            if state[name] is not None:
+                setattr(self, name, (getattr(self, name) or 0) + state[name])
         self.score.merge(state["score"])
-        self.differing_from_vote += state["differing_from_vote"]
-        if state["outside"] is not None:
-            self.outside = (self.outside or 0) + state["outside"]
-        if state["certified"] is not None:
-            self.certified = (self.certified or 0) + state["certified"]
-        if state["single"] is not None:
-            self.single = (self.single or 0) + state["single"]
-        self.rows_with_unknown += state["rows_with_unknown"]
-        self._unknown_by_name += state["unknown_by_name"]
-        self._largest_column = max(self._largest_column, state["largest_column"])
+        self.largest_column = max(self.largest_column, state["largest_column"])
         if earlier:
-            self._earlier += state["rows"]
+            self.earlier += state["rows"]
 
     def __repr__(self) -> str:
         return "\n".join([f"<prediction of {count(self.rows, 'row')}>", *self.lines()])
 
     def lines(self) -> list[str]:
-        """Return svm-predict's last lines; none if there are no rows or no labels."""
+        """svm-predict's last lines; none if there are no rows or no labels."""
         if not self.labelled or not self.rows:
             return []
         score = self.score
@@ -169,27 +185,9 @@ class PredictionReport:
         return [f"Accuracy = {score.accuracy:g}% ({score.correct}/{score.total}) (classification)"]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        score, model = self.score, self.model
-        found: dict[str, Any] = {"rows": self.rows, "kind": model.kind, "svm_type": model.head.svm_type}
-        if not self.labelled:
-            pass  # no score
-        elif model.head.is_regression:
-            found |= score.quality(regression=True).as_dict()
-        else:
-            quality = score.quality(regression=False).as_dict()
-            found |= {"correct": score.correct, **with_names(quality, self.class_names)}
-        certified = self.certified
-        share = None if certified is None or not self.rows else percent(certified, self.rows)
-        return {
-            **found,
-            "certified": certified,
-            "certified_percent": share,
-            "single_precision": self.single,
-            "outside_bound": self.outside,
-            "rows_with_unknown_features": self.rows_with_unknown,
-            "differing_from_vote": self.differing_from_vote,
-        }
+        """The figures of docs/json.md."""
+        found: dict[str, Any] = with_names(super().to_dict(), self.class_names)
+        return found
 
     def remarks(self) -> Iterator[str]:
         """Yield remarks that svm-predict does not make."""
@@ -198,14 +196,14 @@ class PredictionReport:
         if not self.rows:
             return
         if not self.labelled:
-            new = f"{count(self.rows - self._earlier, 'row')} predicted"
-            new += f", {self._earlier:,} by earlier runs" if self._earlier else ""
+            new = f"{count(self.rows - self.earlier, 'row')} predicted"
+            new += f", {self.earlier:,} by earlier runs" if self.earlier else ""
             yield f"{new}; without labels there is no score"
-        elif not self.model.head.is_regression:
-            yield from self.score.quality(regression=False).neglected_lines(self.class_names)
-        by_index = self.rows_with_unknown - self._unknown_by_name
+        elif self.quality is not None:
+            yield from self.quality.neglected_lines(self.class_names)
+        by_index = self.rows_with_unknown - self.unknown_by_name
         if by_index:
-            yield unknown_features(by_index, self.rows, self._largest_column, self.model.n_features)
+            yield unknown_features(by_index, self.rows, self.largest_column, self.model.n_features)
         if self.differing_from_vote:
             yield not_the_vote(self.differing_from_vote, self.rows)
         if self.outside is not None:

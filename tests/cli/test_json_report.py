@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import report_schema
 from every_command import COMMAND_OF, INPUTS, RUNS, outputs, words
 from json_schema import faults
 from program import PROGRAM, ROOT, data, model, svmfast
 from report_schema import schema
 
 from svmfast.cli.main import commands, run
+from svmfast.figures import figures_of
 
 SCHEMA: dict[str, Any] = schema()
 PAGE = (ROOT / "docs" / "json.md").read_text()
@@ -143,6 +145,32 @@ def test_the_schema_detects_faults() -> None:
         report = json.loads(text)
         del report[key]
         assert faults(SCHEMA, report), key
+
+
+@pytest.mark.parametrize("command", ["predict", "scale", "info", "train", "bound-check"])
+def test_a_key_that_is_not_declared_is_a_fault(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = {
+        "predict": ["predict", str(data("iris.test")), EXACT, str(tmp_path / "out")],
+        "scale": ["scale", IRIS, "-o", str(tmp_path / "out")],
+        "info": ["info", EXACT],
+        "train": ["train", IRIS, str(tmp_path / "model")],
+        "bound-check": ["bound-check", IRIS, "--model", EXACT],
+    }[command]
+    assert run([*arguments, "--json"]) in (0, 1)
+    report = check(capfd.readouterr().out, command)
+    # `bytes` is no figure of a report: the command that saves the model adds it.
+    own = [key for key in report if key not in SCHEMA["required"] and key != "bytes"]
+    assert len(own) > 4
+    for missing in own:
+        with monkeypatch.context() as changed:
+            changed.setattr(
+                report_schema,
+                "figures_of",
+                lambda cls, missing=missing: [one for one in figures_of(cls) if one.key != missing],
+            )
+            assert f"report: key: {missing!r} is none of" in " ".join(faults(schema(), report)), missing
 
 
 def test_every_key_is_described() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from json_schema import faults
 from program import PROGRAM, ROOT, data, model, svmfast
+from report_schema import schema
 
 import svmfast as package
 from svmfast.api.jobs import Plan
@@ -22,7 +23,7 @@ from svmfast.errors import OptionError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport
 
 EXACT = model("photos_c_rbf")
-SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "report.schema.json").read_text())
+SCHEMA: dict[str, Any] = schema()
 
 
 @pytest.fixture
