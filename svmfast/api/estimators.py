@@ -24,9 +24,8 @@ def from_sklearn(estimator: Any, *, listener: Listener | None = None, **options:
     estimator : estimator, Pipeline or path
         An SVC, NuSVC, SVR, NuSVR or OneClassSVM, or an estimator of ``svmfast.sklearn``, alone or after
         scalers (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler) in a Pipeline. A FrozenEstimator is
-        replaced by the estimator in it, a search by its best estimator. Estimators of thundersvm and cuML are
-        read through the attributes that have scikit-learn's names; probabilities of cuML are not read. A path
-        names a file written by ``skops.io.dump``.
+        replaced by the estimator in it, a search by its best estimator. A path names a file written by
+        ``skops.io.dump``.
     {options}
 
     Returns

@@ -19,7 +19,7 @@ from svmfast.importers.machines import (
     is_own_type,
     machine_type,
 )
-from svmfast.importers.scalers import SCALERS, composed, scaling_from, values_for_missing
+from svmfast.importers.scalers import SCALERS, composed, imputation_from, scaling_from
 from svmfast.models.base import Model
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling, identity
@@ -29,7 +29,7 @@ _MACHINES = ", ".join(SVM_TYPES) + " or an estimator of svmfast.sklearn"
 
 def model_of(estimator: Any) -> Model:
     """The model that is equivalent to a fitted estimator; see :func:`svmfast.from_sklearn`."""
-    if not hasattr(estimator, "get_params") and machine_type(estimator) is None:
+    if not hasattr(estimator, "get_params"):
         raise WrongTypeError(
             "the estimator", estimator, f"a fitted {_MACHINES}, or a pipeline that ends in one"
         )
@@ -39,41 +39,41 @@ def model_of(estimator: Any) -> Model:
             "every step of the pipeline is passthrough", f"expected {_MACHINES} as the last step"
         )
     *before, (called, last) = steps
-    missing = None
-    if before and class_among(type(before[0][1]), ("SimpleImputer",)):
-        name, imputer = before.pop(0)
-        missing = values_for_missing(imputer, name)
-    scaling = None
+    scaling: Scaling | None = None
     for name, step in before:
         scaling = _next(scaling, step, name)
-    if missing is not None and scaling is None:
-        scaling = identity(len(missing))
-    columns = getattr(steps[0][1], "feature_names_in_", None)
-    features = None if columns is None else tuple(map(str, columns))
     model: Model
+    own: Scaling | None = None
+    provenance = None
     if is_own_type(type(last)):
         model, width = attribute_of_fit(last, "model_", called), last.n_features_in_
+        if isinstance(model, ScaledModel):
+            own, provenance, model = model.scaling, model.own_provenance, model.model
     elif machine_type(last) is not None:
         model, classes = expansion_of(last, called)
         width = model.n_features
         if classes is not None:
             boolean = are_boolean(last.classes_)
-            named = replace(identity(width), class_names=classes, boolean_classes=boolean)
-            model = ScaledModel(model, named)
+            own = replace(identity(width), class_names=classes, boolean_classes=boolean)
     else:
         raise UnsupportedError(
             f"{called} is a {type(last).__name__}", f"expected {_MACHINES} as the last step"
         )
-    model = _with_steps_before(model, scaling, features, width, called)
-    if missing is None:
-        return model
-    assert isinstance(model, ScaledModel), "there is a scaling before it"
-    if model.n_features != len(missing):
+    if scaling is not None and len(scaling) != width:
+        what = "support vectors of " if model.expansion is not None else ""
         raise UnsupportedError(
-            f"{called} has {model.n_features} features, the imputer {len(missing)}",
+            f"{called} has {what}{width} features, the step before it {len(scaling)}",
             "fit the pipeline as a whole",
         )
-    return replace(model, scaling=replace(model.scaling, missing=missing))
+    columns = getattr(steps[0][1], "feature_names_in_", None)
+    features = None if columns is None else tuple(map(str, columns))
+    if own is None and scaling is None and (features is None or model.expansion is not None):
+        return model  # LIBSVM's text has no place for names, and svm-predict can read it without them
+    if own is None or scaling is None:
+        found = own or scaling or identity(width)
+    else:
+        found = composed(scaling, own, called)
+    return ScaledModel(model, replace(found, feature_names=features or found.feature_names), provenance)
 
 
 def holds_own_model(estimator: Any) -> bool:
@@ -82,35 +82,10 @@ def holds_own_model(estimator: Any) -> bool:
     return bool(steps) and is_own_type(type(steps[-1][1]))
 
 
-def _with_steps_before(
-    model: Model, before: Scaling | None, features: tuple[str, ...] | None, width: int, called: str
-) -> Model:
-    """A model of the rows that the whole pipeline takes, with the names of its features.
-
-    `model` is that of the last step, with `width` features, which may have its own scaling, or one that only
-    holds names; `before` is the map of the steps before it.
-    """
-    own = model.scaling
-    if before is not None and len(before) != width:
-        what = "support vectors of " if model.unscaled.expansion is not None else ""
-        raise UnsupportedError(
-            f"{called} has {what}{width} features, the step before it {len(before)}",
-            "fit the pipeline as a whole",
-        )
-    if own is None:
-        # LIBSVM's text has no place for names, and svm-predict can read it without them.
-        if before is None and (features is None or model.expansion is not None):
-            return model
-        return ScaledModel(model, replace(before or identity(width), feature_names=features))
-    if before is not None:
-        its_map = {name: getattr(before, name) for name in ("offset", "factor", "clip")}
-        own = replace(own, **its_map) if own.is_identity else composed(before, own, called)
-    assert isinstance(model, ScaledModel)
-    return replace(model, scaling=replace(own, feature_names=features or own.feature_names))
-
-
 def _next(before: Scaling | None, step: Any, called: str) -> Scaling:
     """The composition of the map of the steps before, if any, and of `step`."""
+    if before is None and class_among(type(step), ("SimpleImputer",)):
+        return imputation_from(step, called)
     if not class_among(type(step), SCALERS):
         raise UnsupportedError(
             f"{called} is a {type(step).__name__}",
@@ -122,8 +97,6 @@ def _next(before: Scaling | None, step: Any, called: str) -> Scaling:
 
 def _steps(estimator: Any, called: str) -> Iterator[tuple[str, Any]]:
     """Yield each step of an estimator, preceded by its name for messages; skip steps that do nothing."""
-    if hasattr(estimator, "as_sklearn"):  # cuML's own conversion
-        estimator = estimator.as_sklearn()
     kind = type(estimator).__name__
     if kind == "FrozenEstimator":
         yield from _steps(estimator.estimator, called)

@@ -71,9 +71,8 @@ def model_of_file(
 ) -> tuple[Model, tuple[str, ...]]:
     """The model of an estimator in a file, and the warnings of the library that read it.
 
-    The file is one of ``skops.io.dump``, or if `trust_pickle`, of ``pickle`` or ``joblib``; loading a pickle
-    can run any code. `memory` limits the content of a skops file. `check` returns a model of an svmfast
-    estimator, checked as a model file is.
+    `memory` limits the content of a skops file. `check` returns a model of an svmfast estimator, checked as a
+    model file is.
     """
     name = os.fspath(path)
     try:

@@ -1,8 +1,8 @@
-"""Converts fitted support vector machines of scikit-learn, and of libraries with the same attributes."""
+"""Converts scikit-learn's fitted support vector machines to LIBSVM models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,32 +23,30 @@ SVM_TYPES = {
     "NuSVR": "nu_svr",
     "OneClassSVM": "one_class",
 }
-#: Packages of these estimators; classes of the same name in other packages are not support vector machines.
-_PACKAGES = ("sklearn", "sklearnex", "daal4py", "thundersvm", "cuml")
-_KERNELS = {name: name for name in ("linear", "polynomial", "rbf", "sigmoid")} | {"poly": "polynomial"}
+_KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
 #: LIBSVM's labels are C ints.
 _SMALLEST_LABEL, _LARGEST_LABEL = -(2**31), 2**31 - 1
 
 
-def class_among(kind: type, names: Iterable[str], packages: Sequence[str] = ("sklearn",)) -> str | None:
-    """The name of the class, or of its nearest base, that has one of these names in one of the packages.
+def class_among(kind: type, names: Iterable[str], package: str = "sklearn") -> str | None:
+    """The name of the class, or of its nearest base, that has one of these names in the package.
 
-    Classes are recognized by name, since their packages need not be installed.
+    Classes are recognized by name, so that no package is imported.
     """
     for one in kind.__mro__:
-        if one.__name__ in names and one.__module__.partition(".")[0] in packages:
+        if one.__name__ in names and one.__module__.partition(".")[0] == package:
             return one.__name__
     return None
 
 
 def machine_type(estimator: Any) -> str | None:
     """LIBSVM's svm_type of a support vector machine; None for any other estimator."""
-    return SVM_TYPES.get(class_among(type(estimator), SVM_TYPES, _PACKAGES) or "")
+    return SVM_TYPES.get(class_among(type(estimator), SVM_TYPES) or "")
 
 
 def is_own_type(kind: type) -> bool:
     """Whether a class is one of svmfast.sklearn's estimators, which hold a model."""
-    return class_among(kind, ("ModelEstimator",), ("svmfast",)) is not None
+    return class_among(kind, ("ModelEstimator",), "svmfast") is not None
 
 
 def attribute_of_fit(estimator: Any, name: str, called: str) -> Any:
@@ -81,42 +79,39 @@ def are_boolean(classes: Any) -> bool:
 def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[str, ...] | None]:
     """The model of a support vector machine, and the names of its classes if labels replace them.
 
-    `called` is the estimator's name in messages; one that is not fitted, or no model of LIBSVM, is refused.
+    `_dual_coef_` and `_intercept_` are LIBSVM's `sv_coef` and `-rho`; the public attributes have the opposite
+    sign for two classes.
     """
-    svm_type = machine_type(estimator)
-    assert svm_type is not None
     stored = attribute_of_fit(estimator, "support_vectors_", called)
     kernel = _kernel(estimator, called)
-    if getattr(estimator, "_multiclass", None) is not None:
-        raise UnsupportedError(
-            f"{called} has more than two classes, for which cuML uses a set of machines",
-            "fit it with scikit-learn",
-        )
-    coef, rho = _functions(estimator, svm_type)
-    vectors = _vectors(_host(stored), coef.shape[1])
+    coef = np.atleast_2d(_dense(attribute_of_fit(estimator, "_dual_coef_", called)))
+    # 0.0 - x avoids a minus zero, which would be printed differently.
+    rho = 0.0 - np.atleast_1d(np.asarray(estimator._intercept_, dtype=np.float64))
+    vectors = _vectors(stored, coef.shape[1])
+    svm_type, counts, names = machine_type(estimator) or "", None, None
     if svm_type not in ("c_svc", "nu_svc"):
         head = Head(svm_type)
-        return _checked(KernelExpansion(head, kernel, vectors, coef, rho), called), None
-    labels, names = _classes(estimator, called)
-    if getattr(estimator, "break_ties", False) and len(labels) > 2:
-        raise UnsupportedError(
-            f"{called} has break_ties=True, which decides tied votes by the decision values",
-            "set break_ties=False: ties then go to the first class, as in LIBSVM",
-        )
-    own = "_n_support" if hasattr(estimator, "_n_support") else "n_support_"
-    counts = np.atleast_1d(_host(getattr(estimator, own)))
-    if len(counts) != len(labels):  # cuML has only their sum, and does not order the vectors
-        order = np.argsort(coef[0] <= 0, kind="stable")
-        vectors, coef = vectors.take(order), np.ascontiguousarray(coef[:, order])
-        positive = int(np.count_nonzero(coef[0] > 0))
-        counts = np.array([positive, len(vectors) - positive])
-    prob_a, prob_b = (_sigmoids(estimator, name, len(rho)) for name in ("_probA", "_probB"))
-    head = Head(svm_type, labels, prob_a, prob_b)
-    return _checked(KernelExpansion(head, kernel, vectors, coef, rho, counts.astype(np.int64)), called), names
+    else:
+        labels, names = labels_of(estimator.classes_)
+        if getattr(estimator, "break_ties", False) and len(labels) > 2:
+            raise UnsupportedError(
+                f"{called} has break_ties=True, which decides tied votes by the decision values",
+                "set break_ties=False: ties then go to the first class, as in LIBSVM",
+            )
+        counts = np.asarray(estimator._n_support).astype(np.int64)
+        prob_a, prob_b = (_sigmoids(estimator, name, len(rho)) for name in ("_probA", "_probB"))
+        head = Head(svm_type, labels, prob_a, prob_b)
+    # Attributes may have been changed, or come from a file.
+    numbers = (coef, rho, head.prob_a, head.prob_b, kernel.gamma, kernel.coef0)
+    if not all(one is None or bool(np.isfinite(one).all()) for one in numbers):
+        raise UnsupportedError(f"{called} holds nan or inf", "fit it again")
+    if kernel.gamma < 0 or kernel.degree < 0:
+        raise UnsupportedError(f"{called} has a negative gamma or degree", "fit it again")
+    return KernelExpansion(head, kernel, vectors, coef, rho, counts), names
 
 
 def _kernel(estimator: Any, called: str) -> Kernel:
-    name = estimator.kernel.decode() if isinstance(estimator.kernel, bytes) else estimator.kernel
+    name = estimator.kernel
     if callable(name) or name not in _KERNELS:
         shown = getattr(name, "__name__", "a function") if callable(name) else f"'{name}'"
         raise UnsupportedError(
@@ -126,9 +121,8 @@ def _kernel(estimator: Any, called: str) -> Kernel:
     kind = _KERNELS[name]
     if kind == "linear":
         return Kernel(kind)
-    gamma = float(getattr(estimator, "_gamma", estimator.gamma))
     coef0 = 0.0 if kind == "rbf" else float(estimator.coef0)
-    return Kernel(kind, gamma, coef0, int(estimator.degree) if kind == "polynomial" else 0)
+    return Kernel(kind, float(estimator._gamma), coef0, int(estimator.degree) if kind == "polynomial" else 0)
 
 
 def _vectors(stored: Any, count: int) -> Rows:
@@ -142,66 +136,16 @@ def _vectors(stored: Any, count: int) -> Rows:
     return Rows.from_dense(dense) if dense.size else Rows.empty(dense.shape[-1])
 
 
-def _functions(estimator: Any, svm_type: str) -> tuple[FloatArray, FloatArray]:
-    """LIBSVM's ``sv_coef`` and ``rho``.
-
-    scikit-learn keeps LIBSVM's numbers as `_dual_coef_` and `_intercept_` (which is -rho). The public
-    attributes have the opposite sign for two classes, and cuML has only those. The numbers of thundersvm are
-    LIBSVM's; its `intercept_` is rho itself.
-    """
-    coef, intercept = getattr(estimator, "_dual_coef_", None), getattr(estimator, "_intercept_", None)
-    raw = coef is not None and intercept is not None
-    coef = _dense(coef if raw else estimator.dual_coef_)
-    intercept = np.atleast_1d(np.asarray(_host(intercept if raw else estimator.intercept_), dtype=np.float64))
-    coef = np.atleast_2d(coef)
-    if type(estimator).__module__.partition(".")[0] == "thundersvm":
-        return coef, intercept
-    binary = svm_type in ("c_svc", "nu_svc") and len(intercept) == 1
-    if binary and not raw:
-        coef, intercept = -coef, -intercept
-    # 0.0 - x avoids a minus zero, which would be printed differently.
-    return np.ascontiguousarray(coef), 0.0 - intercept
-
-
-def _classes(estimator: Any, called: str) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
-    classes = getattr(estimator, "classes_", None)
-    if classes is None:
-        raise UnsupportedError(
-            f"{called} does not keep the labels of its classes",
-            "write it with its save_to_file: that is a LIBSVM model",
-        )
-    return labels_of(_host(classes))
-
-
 def _sigmoids(estimator: Any, name: str, count: int) -> FloatArray | None:
-    values = getattr(estimator, name, None)
-    # The array is empty if there are no probabilities. cuML's are fitted in another way.
-    if values is None or np.size(values) != count or not hasattr(estimator, "_dual_coef_"):
-        return None
-    return np.array(values, dtype=np.float64)
-
-
-def _host(values: Any) -> Any:
-    """An array in main memory; cupy's ``get`` copies it from a GPU."""
-    return values.get() if hasattr(values, "get") and not isinstance(values, dict) else values
+    """The parameters of the pairs' sigmoids; None without probabilities, where the array is empty."""
+    values = getattr(estimator, name, ())
+    return np.array(values, dtype=np.float64) if np.size(values) == count else None
 
 
 def _dense(values: Any) -> FloatArray:
-    values = _host(values)
     if is_sparse(values):
         # Each support vector has a coefficient; a small file could declare any shape.
         if max(values.shape) > np.size(values.data) + 1:
             raise ValueError(f"coefficients of shape {values.shape} with {np.size(values.data)} values")
         return Rows.from_scipy(values).to_dense()
-    return np.asarray(values, dtype=np.float64)
-
-
-def _checked(model: KernelExpansion, called: str) -> KernelExpansion:
-    """Refuse invalid numbers, since attributes may have been changed or come from a file."""
-    numbers = (model.sv_coef, model.rho, model.head.prob_a, model.head.prob_b)
-    finite = all(one is None or bool(np.isfinite(one).all()) for one in numbers)
-    if not finite or not np.isfinite((model.kernel.gamma, model.kernel.coef0)).all():
-        raise UnsupportedError(f"{called} holds nan or inf", "fit it again")
-    if model.kernel.gamma < 0 or model.kernel.degree < 0:
-        raise UnsupportedError(f"{called} has a negative gamma or degree", "fit it again")
-    return model
+    return np.ascontiguousarray(values, dtype=np.float64)

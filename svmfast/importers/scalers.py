@@ -9,8 +9,7 @@ import numpy as np
 
 from svmfast.errors import UnsupportedError
 from svmfast.importers.machines import attribute_of_fit, class_among
-from svmfast.models.scaling import Scaling
-from svmfast.rows import FloatArray
+from svmfast.models.scaling import Scaling, identity
 
 #: The class names of the supported scalers.
 SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
@@ -18,22 +17,26 @@ SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 
 def composed(first: Scaling, later: Scaling, called: str) -> Scaling:
     """The map `first` and then `later`, which is the step `called`, with the names of `later`."""
-    if first.clip is not None:
-        raise UnsupportedError(
-            f"{called} follows a scaler that clips", "clip in the last scaler only, or scale once"
-        )
+    if first.missing is not None:
+        later = replace(later, missing=first.missing)
     if len(later) != len(first):
         raise UnsupportedError(
             f"{called} scales {len(later)} features, the step before it {len(first)}",
             "fit the pipeline as a whole",
+        )
+    if later.is_identity:
+        return replace(later, offset=first.offset, factor=first.factor, clip=first.clip)
+    if first.clip is not None:
+        raise UnsupportedError(
+            f"{called} follows a scaler that clips", "clip in the last scaler only, or scale once"
         )
     # ((x - a) f - b) g = (x - (a + b / f)) f g
     offset = first.offset + later.offset / first.factor
     return replace(later, offset=offset, factor=first.factor * later.factor)
 
 
-def values_for_missing(imputer: Any, called: str) -> FloatArray:
-    """The values that a fitted SimpleImputer puts in place of nan, ``(d,)``."""
+def imputation_from(imputer: Any, called: str) -> Scaling:
+    """The values that a fitted SimpleImputer puts in place of nan, in a scaling that changes nothing else."""
     statistics, absent = attribute_of_fit(imputer, "statistics_", called), imputer.missing_values
     if not (isinstance(absent, float) and np.isnan(absent)) or imputer.add_indicator:
         what = "adds columns (add_indicator)" if imputer.add_indicator else f"replaces {absent!r}"
@@ -46,7 +49,7 @@ def values_for_missing(imputer: Any, called: str) -> FloatArray:
         raise UnsupportedError(
             f"{called} does not have a number for each feature", "leave out features without any value"
         )
-    return values
+    return replace(identity(len(values)), missing=values)
 
 
 def scaling_from(scaler: Any, called: str) -> Scaling:

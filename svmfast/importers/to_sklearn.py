@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,14 @@ from svmfast.errors import UnsupportedError, WrongTypeError
 from svmfast.importers.machines import SVM_TYPES
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
-from svmfast.rows import FloatArray
 
 #: A model whose share of nonzero values is below this becomes a machine with sparse support vectors.
 _SPARSE = 0.25
 
 
 def to_sklearn(model: Model) -> Any:
-    """Return a fitted scikit-learn estimator that makes the same predictions as a model.
+    """Make a fitted scikit-learn estimator that predicts the same as a model.
 
     Parameters
     ----------
@@ -57,43 +54,32 @@ def to_sklearn(model: Model) -> Any:
     if expansion.kernel.kind == "precomputed":
         raise UnsupportedError("a precomputed kernel has no support vectors", "fit it in scikit-learn")
     machine = _machine(expansion, None if scaling is None else scaling.class_names)
-    if scaling is None or not isinstance(model, ScaledModel):
+    if scaling is None:
         return machine
     if scaling.boolean_classes:
         machine.classes_ = machine.classes_ == "True"
-    from sklearn.pipeline import make_pipeline
-
-    d = expansion.n_features
-    if scaling.missing is not None:
-        filled = replace(model, scaling=replace(scaling, missing=None, feature_names=None))
-        return _behind_imputer(scaling.missing, to_sklearn(filled), scaling)
-    if not scaling.factor.size or (scaling.is_identity and scaling.target is None):
-        if scaling.feature_names is not None:
-            machine.feature_names_in_ = np.array(scaling.feature_names, dtype=object)
-        return machine
-    if len(scaling) != d:
-        raise UnsupportedError(
-            f"the scaling has {len(scaling)} features, the support vectors have {d}",
-            "in scikit-learn every step has the same number of features",
-        )
-    return make_pipeline(_scaler(scaling), machine)
-
-
-def _behind_imputer(missing: FloatArray, made: Any, scaling: Scaling) -> Any:
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
 
-    steps = [step for _, step in getattr(made, "steps", [("", made)])]
-    if len(missing) != steps[0].n_features_in_:
-        raise UnsupportedError(
-            f"the model has values for missing ones in {len(missing)} columns, and "
-            f"{steps[0].n_features_in_} features",
-            "in scikit-learn every step has the same number of features",
-        )
-    imputer = SimpleImputer().fit(missing[None])  # the mean of one row is that row
+    d, missing = expansion.n_features, scaling.missing
+    same = "in scikit-learn every step has the same number of features"
+    steps = [machine]
+    if len(scaling) and not (scaling.is_identity and scaling.target is None):
+        if len(scaling) != d:
+            raise UnsupportedError(
+                f"the scaling has {len(scaling)} features, the support vectors have {d}", same
+            )
+        steps.insert(0, _scaler(scaling))
+    if missing is not None:
+        width = steps[0].n_features_in_
+        if len(missing) != width:
+            raise UnsupportedError(
+                f"the model has values for missing ones in {len(missing)} columns, and {width} features", same
+            )
+        steps.insert(0, SimpleImputer().fit(missing[None]))  # the mean of one row is that row
     if scaling.feature_names is not None:
-        imputer.feature_names_in_ = np.array(scaling.feature_names, dtype=object)
-    return make_pipeline(imputer, *steps)
+        steps[0].feature_names_in_ = np.array(scaling.feature_names, dtype=object)
+    return make_pipeline(*steps) if len(steps) > 1 else machine
 
 
 def _machine(model: KernelExpansion, names: tuple[str, ...] | None) -> Any:
@@ -171,6 +157,4 @@ def _scaler(scaling: Scaling) -> Any:
         made.data_max_ = made.data_range_ = np.full(d, np.nan)
         made.n_samples_seen_ = 1
     made.n_features_in_ = d
-    if scaling.feature_names is not None:
-        made.feature_names_in_ = np.array(scaling.feature_names, dtype=object)
     return made

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -280,79 +278,6 @@ def test_break_ties_is_accepted_for_two_classes() -> None:
 def test_objects_that_are_not_estimators_have_the_wrong_type(value: Any) -> None:
     with pytest.raises((WrongTypeError, UnsupportedError)):
         svmfast.from_sklearn(value)
-
-
-# --- other libraries, represented by mock objects with the attributes of theirs
-
-
-@pytest.fixture
-def library() -> Iterator[Callable[[str, str], Any]]:
-    """Make an object of a class of another library."""
-    made: list[str] = []
-
-    def make(module: str, name: str) -> Any:
-        made.append(module)
-        sys.modules[module] = types.ModuleType(module)
-        return type(name, (), {"__module__": module, "get_params": lambda self: {}})()
-
-    yield make
-    for module in made:
-        sys.modules.pop(module, None)
-
-
-def test_a_cuml_estimator_with_two_classes(library: Callable[[str, str], Any]) -> None:
-    """Only public attributes, with scikit-learn's signs; vectors of both classes are mixed."""
-    X, y, test = split("breast")
-    fitted = SVC(gamma=0.05).fit(X, y)
-    order = np.random.default_rng(0).permutation(len(fitted.support_))
-    other = library("cuml.svm.svc", "SVC")
-    other.kernel, other.gamma, other._gamma, other.coef0, other.degree = "rbf", "scale", 0.05, 0.0, 3
-    other.support_vectors_ = fitted.support_vectors_[order]
-    other.dual_coef_ = fitted.dual_coef_[:, order]
-    other.intercept_ = fitted.intercept_[0]
-    other.n_support_, other.classes_ = len(order), fitted.classes_
-    model = svmfast.from_sklearn(other)
-    check(fitted, model, test)
-    assert isinstance(model, KernelExpansion)
-    assert model.nr_sv is not None
-    assert model.nr_sv.tolist() == fitted.n_support_.tolist()
-    other._multiclass = object()
-    with pytest.raises(UnsupportedError, match="has more than two classes"):
-        svmfast.from_sklearn(other)
-
-
-def test_a_cuml_estimator_that_converts_itself(library: Callable[[str, str], Any]) -> None:
-    X, y, _ = split("breast")
-    fitted = SVC().fit(X, y)
-    other = library("cuml.svm.svc", "SVC")
-    other.as_sklearn = lambda: fitted
-    assert model_bytes(svmfast.from_sklearn(other)) == model_bytes(svmfast.from_sklearn(fitted))
-
-
-def test_cuml_regression(library: Callable[[str, str], Any]) -> None:
-    X, y, test = split("diabetes")
-    fitted = SVR(C=100, gamma=0.1).fit(X, y)
-    other = library("cuml.svm.svr", "SVR")
-    other.kernel, other.gamma, other.coef0, other.degree = "rbf", 0.1, 0.0, 3
-    other.support_vectors_, other.dual_coef_ = fitted.support_vectors_, fitted.dual_coef_
-    other.intercept_, other.n_support_ = fitted.intercept_[0], len(fitted.support_)
-    check(fitted, svmfast.from_sklearn(other), test)
-
-
-def test_a_thundersvm_estimator(library: Callable[[str, str], Any]) -> None:
-    """`intercept_` is LIBSVM's rho; a classifier does not keep its labels."""
-    X, y, test = split("diabetes")
-    fitted = SVR(C=100, kernel="poly", gamma=0.1).fit(X, y)
-    other = library("thundersvm.thundersvm", "SVR")
-    other.kernel, other.gamma, other._gamma, other.coef0, other.degree = b"polynomial", 0.1, 0.1, 0.0, 3
-    other.support_vectors_ = sparse.csr_matrix(fitted.support_vectors_)
-    other.dual_coef_, other.intercept_ = fitted.dual_coef_, -fitted.intercept_
-    check(fitted, svmfast.from_sklearn(other), test)
-    other = library("thundersvm.thundersvm", "SVC")
-    other.kernel, other.gamma, other.coef0, other.degree = "rbf", 0.1, 0.0, 3
-    other.support_vectors_, other.dual_coef_, other.intercept_ = np.eye(2), np.ones((1, 2)), np.zeros(1)
-    with pytest.raises(UnsupportedError, match="does not keep the labels of its classes; write it with its"):
-        svmfast.from_sklearn(other)
 
 
 # --- scalers, and classes with names
