@@ -13,12 +13,13 @@ import numpy as np
 
 from svmfast.certificate import SPARE_ENTRIES
 from svmfast.display import count
+from svmfast.exports import c_answer
 from svmfast.exports.accuracy import Printed, Settings, sentence
-from svmfast.exports.c_answer import ANSWER, CERTAIN, answer_words, certain_words, class_names, label_text
-from svmfast.exports.c_arithmetic import TOGETHER, arithmetic, arithmetic_words
-from svmfast.exports.c_rows import ROW, route_function, row_words
+from svmfast.exports.c_answer import ANSWER, CERTAIN, CLASS_NAMES, label_text
+from svmfast.exports.c_arithmetic import EXPONENTIAL, EXPONENTIALS, ROOT, TANH, TOGETHER, arithmetic_words
+from svmfast.exports.c_rows import FLAT_ROUTE, ROW, TREE_ROUTE, route_words, row_words
 from svmfast.exports.c_text import Tables, Words, commented, token
-from svmfast.exports.c_values import value_functions
+from svmfast.exports.c_values import EXPANSIONS, POLYNOMIAL, SUMS, VALUES, value_words
 from svmfast.exports.certain import Bound, bound_of
 from svmfast.exports.computation import Computation, KernelSums, Polynomials
 from svmfast.exports.twin import folds
@@ -186,19 +187,39 @@ int main(void) {
 """
 
 
+#: The functions, each after those that it calls, with the word that says whether a file has it.
+FUNCTIONS = (
+    (TOGETHER, "sums"),
+    (EXPONENTIAL, "exp"),
+    (EXPONENTIALS, "exps"),
+    (TANH, "sigmoid"),
+    (ROOT, "roots"),
+    (FLAT_ROUTE, "flat"),
+    (TREE_ROUTE, "tree"),
+    (SUMS, "sums"),
+    (POLYNOMIAL, "order"),
+    (EXPANSIONS, "expansions"),
+    (VALUES, "functions"),
+    (ANSWER, "answer"),
+    (CERTAIN, "certain"),
+    (CLASS_NAMES, "cases"),
+    (ROW, "functions"),
+    (ENTRIES, "dense"),
+    (ENTRIES, "pairs"),
+    (CONSTANT, "constant"),
+)
+
+
 def print_c(computation: Computation, settings: Settings) -> Printed:
     """Write the header file."""
     tables = Tables(settings.prefix, settings.dtype)
     bound = bound_of(computation, settings.dtype)
-    words = arithmetic_words(tables) | {
-        "regression": computation.head.is_regression,
-        "certain": bound is not None,
-        "d": len(computation.variables),
-        "p": computation.head.n_functions,
-        "width": computation.n_features,
-        "no_short_constants": _NO_SHORT_CONSTANTS,
-    }
-    code = _functions(tables, computation, bound, words)
+    words = _words(tables, computation, bound)
+    code = []
+    for template, needed in FUNCTIONS:
+        if words[needed]:
+            more = words[needed] if template is ENTRIES else {}
+            code.append(tables.fill(template, words | more))
     words |= {"flash": tables.n_bytes, "names": _feature_names(settings)}
     test = "" if settings.test is None else _self_test(settings, computation, words)
     stack = _stack_bytes(computation, tables.dtype, bound)
@@ -215,42 +236,39 @@ def print_c(computation: Computation, settings: Settings) -> Printed:
     return Printed(text.encode(), tables.n_bytes, stack)
 
 
-def _functions(tables: Tables, computation: Computation, bound: Bound | None, words: Words) -> list[str]:
-    """All functions, each after those that it calls."""
+def _words(tables: Tables, computation: Computation, bound: Bound | None) -> Words:
+    """All words of a file; the tables come in this order."""
     values, head = computation.values, computation.head
+    words = arithmetic_words(tables) | dict.fromkeys((need for _, need in FUNCTIONS), False)
+    words |= {
+        "functions": head.n_functions > 0,
+        "regression": head.is_regression,
+        "certain": bound is not None,
+        "d": len(computation.variables),
+        "p": head.n_functions,
+        "width": computation.n_features,
+        "no_short_constants": _NO_SHORT_CONSTANTS,
+    }
     if not head.n_functions:
-        words |= answer_words(tables, head)
-        return [
-            tables.fill(ANSWER, words) + class_names(tables, computation, words),
-            tables.fill(CONSTANT, words),
-        ]
-    exp = values.kernel in ("rbf", "laplacian") and not (isinstance(values, Polynomials) and not values.gamma)
+        return words | c_answer.answer_words(tables, head) | c_answer.class_name_words(tables, computation)
     sums = isinstance(values, KernelSums)
-    triangle = values.pseudo is not None and values.pseudo.kind == "triangle"
-    out = [TOGETHER] if sums else []
-    out += arithmetic(
-        tables,
-        words,
-        exp=exp,
-        exps=exp and sums,
-        tanh=values.kernel == "sigmoid",
-        root=bound is not None or triangle,
-    )
-    out += route_function(tables, computation, words)
-    out += value_functions(tables, computation, words)
-    words |= answer_words(tables, head)
-    if not head.is_regression:
-        out.append(tables.fill(ANSWER, words))
+    words |= route_words(tables, computation) | value_words(tables, computation)
+    exp = sums if values.kernel in ("rbf", "laplacian") else False
+    words |= {
+        "expansions": not sums,
+        "exp": exp or words["sigmoid"] or (not sums and bool(words["gamma"])),
+        "exps": exp,
+        "roots": words["triangle"] or bound is not None,
+    }
+    words |= c_answer.answer_words(tables, head)
     if bound is not None and isinstance(values, Polynomials):
-        words |= certain_words(tables, values, bound)
-        out.append(tables.fill(CERTAIN, words))
-    out.append(class_names(tables, computation, words))
-    words |= row_words(tables, computation)
-    return [*out, tables.fill(ROW, words), *_entries(tables, computation, words)]
+        words |= c_answer.certain_words(tables, values, bound)
+    words |= c_answer.class_name_words(tables, computation) | row_words(tables, computation)
+    return words | _entries(tables, computation, certain=bound is not None)
 
 
-def _entries(tables: Tables, computation: Computation, words: Words) -> list[str]:
-    """The functions that programs call, for dense rows and for pairs."""
+def _entries(tables: Tables, computation: Computation, *, certain: bool) -> Words:
+    """The words of the functions that programs call, for dense rows and for pairs."""
     d, width = len(computation.variables), computation.n_features
     dense = {"v": "x", "rest": tables.real(0), "local": ""}
     local = f"    $n_real v[{d}], rest = $n_scatter_(index, value, n, v);"
@@ -267,12 +285,10 @@ def _entries(tables: Tables, computation: Computation, words: Words) -> list[str
         "terms": f"($n_real)(n + {width + 8})",
         "most_pairs": d + SPARE_ENTRIES,
     }
-    proves = words["certain"]
-    forms: list[Words] = [
-        {**dense, "pairs": False, "proves": proves},
-        {**pairs, "pairs": True, "proves": False},
-    ]
-    return [tables.fill(ENTRIES, words | form) for form in forms]
+    return {
+        "dense": dense | {"pairs": False, "proves": certain},
+        "pairs": pairs | {"pairs": True, "proves": False},
+    }
 
 
 def _stack_bytes(computation: Computation, dtype: np.dtype[Any], bound: Bound | None) -> int:
@@ -310,7 +326,7 @@ def _self_test(settings: Settings, computation: Computation, words: Words) -> st
         # The table has the positions of the labels, which are small numbers even if the labels are not.
         labels = sorted(set(test.expected.tolist()))
         where = np.array([labels.index(one) for one in test.expected.tolist()], dtype=np.int64)
-        words["test_place"] = tables.integers("test_labels", where).as_int("row")
+        words["test_place"] = tables.integers("test_labels", where).at("row")
         words["test_labels"] = ", ".join(label_text(int(one), words["label_type"]) for one in labels)
         words["test_count"] = len(labels)
     words |= {"value": words["regression"], "test_head": head, "test_tables": "".join(tables.texts)}

@@ -91,7 +91,7 @@ $N_INLINE int $n_certain_(const $n_real *v, $n_real rest, $n_real terms, @label_
         for (j = 0; j < @degrees_wide@; ++j) beyond *= r;
         beyond += $N_READ(more + 1) + $N_READ(more + 2) * square;
         beyond += (rough + near_) * ($N_READ(more + 3) + $N_READ(more + 4) * square);
-        beyond += @times@$n_horner_(@degrees_table@ + @row@ * @degrees_wide@, @top@, r);
+        beyond += @times@$n_horner_(@degrees_table@ + @row@ * @degrees_wide@, @degrees_order@, r);
         sure = size > (near_ + beyond) * @slack@;
 ?!votes:        if (!sure) return 0;
 ?votes:        j = out[f] > @0@ ? one : other;
@@ -141,16 +141,17 @@ def label_text(value: int, type_: str) -> str:
 def answer_words(tables: Tables, head: Head) -> Words:
     """The labels, and the rule that finds them: a vote, the largest value, or the sign of the only one."""
     if head.is_regression:
-        return {"label_type": "$n_real"}
+        return {"label_type": "$n_real", "answer": False, "votes": False}
     labels, type_ = labels_of(head), label_type(head)
     texts, k = [label_text(label, type_) for label in labels.tolist()], len(labels)
     best = k > 2
     listed = best and (int(labels.min()) < 0 or type_ == "int64_t")
     label = "labels[best]"
     if best and not listed:
-        label = f"({type_}){tables.integers('labels', labels).read('best')}"
+        label = tables.integers("labels", labels).at("best", type_)
     return {
         "label_type": type_,
+        "answer": True,
         "k": k,
         "constant": k == 1,
         "sign": k == 2,
@@ -170,20 +171,9 @@ def certain_words(tables: Tables, values: Polynomials, bound: Bound) -> Words:
     """The numbers of the bound of svmfast.exports.certain."""
     real, precision = tables.real, bound.precision
     (cells, p), u = values.orders.shape, precision.unit
-    many = cells > 1
-    name = {
-        f"{field}_table": tables.reals(f"bound_{field}", getattr(bound, field))
-        for field in ("degrees", "rest", "rounding", "slope", "reach", "shift")
-    }
-    return name | {
-        "at": "cell" if many else "0",
-        "row": f"(cell * {p} + f)" if many else "f",
-        "top": bound.degrees.shape[-1] - 1,
-        "degrees_wide": bound.degrees.shape[-1],
-        "rounding_wide": bound.rounding.shape[-1],
-        "rounding_order": bound.rounding.shape[-1] - 1,
-        "slope_wide": bound.slope.shape[-1],
-        "slope_order": bound.slope.shape[-1] - 1,
+    words: Words = {
+        "at": "cell" if cells > 1 else "0",
+        "row": f"(cell * {p} + f)" if cells > 1 else "f",
         "u": real(u),
         "tiny": real(precision.tiny),
         "step": real(float(bound.step)),
@@ -192,15 +182,16 @@ def certain_words(tables: Tables, values: Polynomials, bound: Bound) -> Words:
         "of_value": f"(phi + {real(2.02 * u)})" if values.gamma else real(1.01 * u),
         "slack": real(precision.slack),
     }
+    for name in ("degrees", "rest", "rounding", "slope", "reach", "shift"):
+        table = getattr(bound, name)
+        words[f"{name}_table"] = tables.reals(f"bound_{name}", table)
+        words[f"{name}_wide"], words[f"{name}_order"] = table.shape[-1], table.shape[-1] - 1
+    return words
 
 
-def class_names(tables: Tables, computation: Computation, words: Words) -> str:
-    """The function that maps labels to class names, or nothing if the model has no names."""
-    names, labels = computation.class_names, computation.head.labels
-    if names is None or labels is None:
-        return ""
-    cases = "".join(
-        f"    case {label}: return {tables.string('class_names', name)};\n"
-        for label, name in zip(labels.tolist(), names, strict=True)
-    )
-    return tables.fill(CLASS_NAMES, words | {"cases": cases})
+def class_name_words(tables: Tables, computation: Computation) -> Words:
+    """The cases of the function that maps labels to class names, if the model has names."""
+    names, labels = computation.class_names or (), labels_of(computation.head)
+    pairs = zip(labels.tolist(), names, strict=bool(names))
+    text = (f"    case {label}: return {tables.string('class_names', name)};\n" for label, name in pairs)
+    return {"cases": "".join(text)}

@@ -138,10 +138,3 @@ def arithmetic_words(tables: Tables) -> Words:
         "nan": "UINT32_C(0x7FC00000)" if single else "UINT64_C(0x7FF8000000000000)",
         "large": real(2.0**100),
     }
-
-
-def arithmetic(tables: Tables, words: Words, *, exp: bool, exps: bool, tanh: bool, root: bool) -> list[str]:
-    """The functions that are needed; `exps` works on several numbers at once."""
-    parts = ((EXPONENTIAL, exp or tanh), (EXPONENTIALS, exps), (TANH, tanh), (ROOT, root))
-    text = [tables.fill(template, words) for template, needed in parts if needed]
-    return text

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from svmfast.exports.c_text import Tables, Words
+from svmfast.exports.c_text import Tables, Words, starts_of
 from svmfast.exports.computation import Computation
 
 ROW = """\
@@ -96,55 +95,53 @@ $N_INLINE int $n_cell_(const $n_real *v) {
 """
 
 
-def starts_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where consecutive parts of these sizes begin."""
-    return np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)
-
-
 def row_words(tables: Tables, computation: Computation) -> Words:
-    """The scaling of a row, its variables, and the share of its other columns in a distance."""
+    """The scaling of a row, its variables, and the share of its other columns in a distance.
+
+    The tables of the scaling and the variables stand before the functions that read them.
+    """
     scaling, laplacian = computation.scaling, computation.values.kernel == "laplacian"
     add = f"rest += {{0}} < {tables.real(0)} ? -{{0}} : {{0}};" if laplacian else "rest += {0} * {0};"
     words: Words = {
         "scaled": "",
         "variables": "",
-        "clipped": False,
+        "clipped": scaling is not None and scaling.clip is not None,
         "direct": computation.all_variables,
         "add_z": add.format("z"),
-        "add_value": "(void)rest;"
-        if scaling is not None and scaling.drops_others
-        else add.format("value[i]"),
+        "add_value": "(void)rest;" if computation.drops_others else add.format("value[i]"),
     }
     if scaling is not None:
-        words |= {
-            "offsets": tables.negated("offsets", scaling.offset),
-            "factors": tables.reals("factors", scaling.factor),
-        }
+        words["offsets"] = tables.negated("offsets", scaling.offset)
+        words["factors"] = tables.reals("factors", scaling.factor)
         words["scaled"] = "".join(tables.texts[-2:])
         del tables.texts[-2:]
         if scaling.clip is not None:
-            low, high = map(tables.real, scaling.clip)
-            words |= {"clipped": True, "clip_low": low, "clip_high": high}
+            words["clip_low"], words["clip_high"] = map(tables.real, scaling.clip)
     if len(computation.variables) != computation.n_features:
-        words["next_variable"] = tables.integers("variables", computation.variables).as_int("next")
+        words["next_variable"] = tables.integers("variables", computation.variables).at("next")
         words["variables"] = tables.texts.pop()
     return words
 
 
-def route_function(tables: Tables, computation: Computation, words: Words) -> list[str]:
-    """The function that finds a row's cell, if there are several."""
+def route_words(tables: Tables, computation: Computation) -> Words:
+    """The tables that lead to a row's cell, if there are several."""
     route = computation.route
     if route is None:
-        return []
-    words |= {"cells": len(route.centers), "centers": tables.negated("centers", route.centers)}
-    if route.is_flat:
-        return [tables.fill(FLAT_ROUTE, words)]
-    children = route.children
-    count, leaf = tables.integers("children", children), np.cumsum(children == 0) - 1
-    start = tables.integers("first_child", np.where(children > 0, 1 + starts_of(children), leaf))
-    words |= {
-        "children": count.as_int("node"),
-        "first_child": start.as_int("node"),
-        "child_offset": start.as_offset("node"),
+        return {"cell": "0", "flat": False, "tree": False}
+    words: Words = {
+        "cell": "$n_cell_(v)",
+        "flat": route.is_flat,
+        "tree": not route.is_flat,
+        "cells": len(route.centers),
+        "centers": tables.negated("centers", route.centers),
     }
-    return [tables.fill(TREE_ROUTE, words)]
+    if not route.is_flat:
+        children, leaf = route.children, np.cumsum(route.children == 0) - 1
+        count = tables.integers("children", children)
+        start = tables.integers("first_child", np.where(children > 0, 1 + starts_of(children), leaf))
+        words |= {
+            "children": count.at("node"),
+            "first_child": start.at("node"),
+            "child_offset": start.at("node", "size_t"),
+        }
+    return words

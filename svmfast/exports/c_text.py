@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,18 @@ class Tables:
         words = [str(int(value)) for value in values.ravel()]
         return IntegerTable(self._add(name, f"uint{bits}_t", words, bits // 8), bits)
 
+    def per_cell(self, name: str, values: NDArray[Any], cells: int, cast: str = "int") -> str:
+        """The element of `cell` in a new table, or the number itself if there is a single cell."""
+        if cells == 1:
+            return str(int(values[0]))
+        return self.integers(name, values).at("cell", cast)
+
+    def starts(self, name: str, sizes: NDArray[Any], cells: int) -> str:
+        """What leads from a table to the part of `cell`, `` + offset``, where parts have `sizes`."""
+        if cells == 1:
+            return ""
+        return f" + {self.integers(name, starts_of(sizes)).at('cell', 'size_t')}"
+
     def _add(self, name: str, type_: str, words: list[str], size: int) -> str:
         full = f"{self.prefix}_{name}"
         lines, line = [], "   "
@@ -145,21 +157,17 @@ class Tables:
         return "".join(out)
 
 
-@dataclass(frozen=True)
-class IntegerTable:
-    """A table of nonnegative integers, and the expressions for its elements."""
+class IntegerTable(NamedTuple):
+    """A table of nonnegative integers."""
 
     name: str
     bits: int
 
-    def read(self, index: str) -> str:
-        """Read an element in the table's own type."""
-        return f"$N_READ_{self.bits}({self.name} + {index})"
+    def at(self, index: str, cast: str = "int") -> str:
+        """The expression of an element."""
+        return f"({cast})$N_READ_{self.bits}({self.name} + {index})"
 
-    def as_int(self, index: str) -> str:
-        """Read an element as an int."""
-        return f"(int){self.read(index)}"
 
-    def as_offset(self, index: str) -> str:
-        """Read an element as an offset into a large table (``size_t``)."""
-        return f"(size_t){self.read(index)}"
+def starts_of(sizes: NDArray[Any]) -> NDArray[np.int64]:
+    """Where consecutive parts of these sizes begin."""
+    return np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)

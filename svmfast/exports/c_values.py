@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from svmfast.exports.c_rows import starts_of
-from svmfast.exports.c_text import Tables, Words
+from svmfast.exports.c_text import Tables, Words, starts_of
 from svmfast.exports.computation import Computation, KernelSums, Polynomials
 from svmfast.exports.twin import FOLD, folds
 
@@ -151,7 +150,6 @@ $N_INLINE $n_real $n_polynomial_(const $n_real *w, int order, const $n_real *coe
         ++at[level];
     }
 }
-
 """
 
 EXPANSIONS = """\
@@ -205,10 +203,13 @@ def _vectors(tables: Tables, values: KernelSums) -> Words:
     sparse = bool(per.sum() * (real + index_bytes) + count_bytes * m < share * real * m * d)
     apart = values.kernel in ("rbf", "laplacian")
     add = tables.negated if apart else tables.reals
-    words: Words = {"sparse": sparse, "apart": apart, "many_cells": cells > 1, "size": m, "start": ""}
-    if cells > 1:
-        words["size"] = tables.integers("sizes", values.sizes).as_int("cell")
-        words["start"] = f" + {tables.integers('starts', starts_of(values.sizes)).as_offset('cell')}"
+    words: Words = {
+        "sparse": sparse,
+        "apart": apart,
+        "many_cells": cells > 1,
+        "size": tables.per_cell("sizes", values.sizes, cells),
+        "start": tables.starts("starts", values.sizes, cells),
+    }
     if not sparse:
         at = words["start"] and f"{words['start']} * {d}"
         places = ("value", *(f"value + {n * d}" for n in (1, 2, 3)))
@@ -217,12 +218,9 @@ def _vectors(tables: Tables, values: KernelSums) -> Words:
     row, column = np.nonzero(stored)
     name = add("vector_values", values.vectors[row, column])
     index, entries = tables.integers("vector_columns", column), tables.integers("vector_counts", per)
-    at = ""
-    if cells > 1:
-        first = tables.integers(
-            "entry_starts", np.concatenate([[0], np.cumsum(per)])[starts_of(values.sizes)]
-        )
-        at = f" + {first.as_offset('cell')}"
+    ends = np.concatenate([[0], np.cumsum(per)])
+    in_cell = np.diff(ends[np.concatenate([starts_of(values.sizes), [m]])])
+    at = tables.starts("entry_starts", in_cell, cells)
     return words | {
         "vectors": f"{name}{at}",
         "columns": f"{index.name}{at}",
@@ -233,15 +231,16 @@ def _vectors(tables: Tables, values: KernelSums) -> Words:
 
 
 def _sums(tables: Tables, values: KernelSums, p: int) -> Words:
-    """The kernel and the coefficients of sums over vectors; :func:`_vectors` has added its tables."""
+    """The words of sums over vectors, in the order of their tables in the file."""
+    words = _vectors(tables, values)
     real, wide, cells, kernel = tables.real, len(values.coef), len(values.sizes), values.kernel
     coef = tables.reals("coefficients", values.coef.T if len(values.vectors) else np.zeros(1))
+    start, fold = words["start"], folds(values, tables.dtype)
     rho, gamma = tables.negated("rho", values.rho), real(values.gamma[0])
     if cells > 1 and (values.gamma != values.gamma[0]).any():
         gamma = f"$N_READ({tables.reals('gamma', values.gamma)} + cell)"
-    fold = folds(values, tables.dtype)
-    words: Words = {
-        "coefficient_table": coef,
+    words |= {
+        "coefficients": coef + (start and f"{start} * {wide}"),
         "wide": wide,
         "rho": rho + (f" + cell * {p}" if cells > 1 else ""),
         "gamma": gamma,
@@ -251,6 +250,7 @@ def _sums(tables: Tables, values: KernelSums, p: int) -> Words:
         if kernel == "rbf"
         else f"difference < {real(0)} ? -difference : difference",
         **{name: kernel == name for name in ("linear", "polynomial", "sigmoid")},
+        "j": "j, " if not words["sparse"] or words["apart"] or kernel == "polynomial" else "",
         "most": max(1, int(values.sizes.max(initial=0))),
         "fold": FOLD if fold else 0,
         "begin": "part[f] = out[f]" if fold else "out[f]",
@@ -260,37 +260,33 @@ def _sums(tables: Tables, values: KernelSums, p: int) -> Words:
     if values.classes is not None:
         sizes, k = tables.integers("class_sizes", values.classes), values.classes.shape[1]
         place = f"cell * {k} + class_" if cells > 1 else "class_"
-        words |= {"class_size": sizes.as_int(f"({place})"), "k": k}
-    return words
+        words |= {"class_size": sizes.at(f"({place})"), "k": k}
+    return words | _pseudo(tables, values, p)
 
 
-def _pseudo(tables: Tables, values: KernelSums, words: Words) -> Words:
-    """The pseudo landmarks, and the words that depend on both vectors and sums."""
-    pseudo, start = values.pseudo, words["start"]
-    found: Words = {
-        "coefficients": words["coefficient_table"] + (start and f"{start} * {words['wide']}"),
-        "j": "j, " if not words["sparse"] or words["apart"] or words["polynomial"] else "",
-        "pseudo": pseudo is not None and len(pseudo.coef.T) > 0,
-        "triangle": False,
-        "products": False,
+def _pseudo(tables: Tables, values: KernelSums, p: int) -> Words:
+    pseudo, cells = values.pseudo, len(values.sizes)
+    if pseudo is None or not pseudo.coef.size:
+        return {"pseudo": False, "triangle": False, "products": False}
+    more = tables.reals("pseudo_coefficients", pseudo.coef.T)
+    size = tables.per_cell("pseudo_sizes", pseudo.sizes, cells)
+    at = tables.starts("pseudo_starts", pseudo.sizes, cells)
+    triangle = pseudo.kind == "triangle"
+    words: Words = {
+        "pseudo": True,
+        "triangle": triangle,
+        "products": not triangle,
+        "more": more + (at and f"{at} * {p}"),
+        "pseudo_size": size,
     }
-    if pseudo is None or not found["pseudo"]:
-        return found
-    more, at, size = tables.reals("pseudo_coefficients", pseudo.coef.T), "", str(len(pseudo.coef.T))
-    if words["many_cells"]:
-        size = tables.integers("pseudo_sizes", pseudo.sizes).as_int("cell")
-        at = f" + {tables.integers('pseudo_starts', starts_of(pseudo.sizes)).as_offset('cell')}"
-    found |= {"more": more + (at and f"{at} * {words['p']}"), "pseudo_size": size}
-    if pseudo.kind == "poly":
-        for name, side in (("first", 0), ("second", 1)):
-            table = tables.integers(f"pseudo_{name}", pseudo.pairs[:, side])
-            found[name] = f"(int)$N_READ_{table.bits}({table.name}{at} + q)"
-        return found | {"products": True}
-    distances, at = tables.reals("pseudo_distances", pseudo.distances), ""
-    if words["many_cells"]:
-        starts = tables.integers("pseudo_distance_starts", starts_of(pseudo.sizes * values.sizes))
-        at = f" + {starts.as_offset('cell')}"
-    return found | {"triangle": True, "distances": distances + at}
+    if triangle:
+        distances = tables.reals("pseudo_distances", pseudo.distances)
+        start = tables.starts("pseudo_distance_starts", pseudo.sizes * values.sizes, cells)
+        return words | {"distances": distances + start}
+    for side, name in enumerate(("first", "second")):
+        table = tables.integers(f"pseudo_{name}", pseudo.pairs[:, side])
+        words[name] = table.at(f"{at.removeprefix(' + ')}{at and ' + '}q")
+    return words
 
 
 def _expansions(tables: Tables, computation: Computation, values: Polynomials) -> Words:
@@ -301,8 +297,9 @@ def _expansions(tables: Tables, computation: Computation, values: Polynomials) -
         first = f" + (size_t)(cell * {p} + f) * {int(counts.flat[0])}" if cells * p > 1 else ""
         own = str(order)
     else:
-        first = f" + {tables.integers('starts', starts_of(counts.ravel())).as_offset(f'(cell * {p} + f)')}"
-        own = tables.integers("orders", values.orders).as_int(f"(cell * {p} + f)")
+        starts = tables.integers("starts", starts_of(counts.ravel()))
+        first = f" + {starts.at(f'(cell * {p} + f)', 'size_t')}"
+        own = tables.integers("orders", values.orders).at(f"(cell * {p} + f)")
     at = f"{coefficients}{first}"
     words = {
         "order": order,
@@ -322,25 +319,14 @@ def _expansions(tables: Tables, computation: Computation, values: Polynomials) -
         words["center"] = name + (f" + cell * {d}" if cells > 1 else "")
     if order:
         places = np.cumsum([0] + [math.comb(d + m - 1, m) for m in range(order)])
-        words["degree_start"] = tables.integers("degree_starts", places).as_int("m")
+        words["degree_start"] = tables.integers("degree_starts", places).at("m")
     return words
 
 
-def value_functions(tables: Tables, computation: Computation, words: Words) -> list[str]:
-    """The functions that compute a cell's values; their words are added to `words`."""
+def value_words(tables: Tables, computation: Computation) -> Words:
+    """The words of the functions that compute a cell's values."""
     values = computation.values
-    words |= {
-        "sums": isinstance(values, KernelSums),
-        "cell": "0" if computation.route is None else "$n_cell_(v)",
-    }
     if isinstance(values, KernelSums):
-        words |= _vectors(tables, values)
-        words |= _sums(tables, values, words["p"])
-        words |= _pseudo(tables, values, words)
-        out = [tables.fill(SUMS, words)]
-    else:
-        words |= _expansions(tables, computation, values)
-        polynomial = tables.fill(POLYNOMIAL, words) if words["order"] else ""
-        out = [polynomial + tables.fill(EXPANSIONS, words)]
-    out.append(tables.fill(VALUES, words))
-    return out
+        return {"sums": True, "order": 0} | _sums(tables, values, computation.head.n_functions)
+    none = dict.fromkeys(("sums", "sigmoid", "triangle"), False)
+    return none | _expansions(tables, computation, values)

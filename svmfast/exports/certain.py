@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.certificate import SPARE_ENTRIES, proven_signs, vote_is_certain
-from svmfast.exports.computation import Affine, Computation, Polynomials, degrees
+from svmfast.exports.computation import Computation, Polynomials, degrees
 from svmfast.exports.twin import Reals, exp, root
+from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray
 
 #: Bound on the error of the file's exponential, or of the C library's, in rounding units.
@@ -220,7 +221,7 @@ def _horner(coefficients: Reals, at: Reals) -> Reals:
     return np.asarray(total)
 
 
-def entry_errors(scaling: Affine | None, kind: np.dtype[Any], unit: float) -> tuple[float, float]:
+def entry_errors(scaling: Scaling | None, kind: np.dtype[Any], unit: float) -> tuple[float, float]:
     """Find a and the norm of b such that entries of scaled rows differ by at most ``a |z_j| + b_j``.
 
     z is the file's scaled row. The file gets a row x, and the model any row that rounds to x. Both results
@@ -252,7 +253,7 @@ def entry_errors(scaling: Affine | None, kind: np.dtype[Any], unit: float) -> tu
     return relative, 1.000001 * math.sqrt(squares)
 
 
-def _exact(scaling: Affine) -> list[tuple[Fraction, Fraction]] | None:
+def _exact(scaling: Scaling) -> list[tuple[Fraction, Fraction]] | None:
     """Offset and factor of each column without rounding; None if any is beyond the limits."""
     ranges = scaling.ranges
     if ranges is None:

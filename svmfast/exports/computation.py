@@ -8,7 +8,7 @@ sums over vectors or polynomials, and the head turns the values into the answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,27 +24,11 @@ from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.routed import RoutedModel, centers_on_the_way
 from svmfast.models.scaled import ScaledModel
-from svmfast.models.scaling import ColumnRanges
+from svmfast.models.scaling import Scaling
 from svmfast.routing import flat_tree
 from svmfast.rows import FloatArray, Rows
 
 IntArray = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Affine:
-    """The scaling in front of a model: z_j = (x_j - offset_j) factor_j, clipped."""
-
-    #: (n_features,); a factor of 0 drops a column.
-    offset: FloatArray
-    factor: FloatArray
-    clip: tuple[float, float] | None
-    #: Whether further columns are dropped; otherwise they are not changed.
-    drops_others: bool
-    #: The exact form of the map, of which `offset` and `factor` are rounded.
-    ranges: ColumnRanges | None = None
-    #: Significant digits to which the model rounds scaled values; exported files do not round.
-    digits: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +109,6 @@ class Polynomials:
 class Computation:
     """A model's computation, described in the same way for all kinds of models."""
 
-    kind: str
     #: Turns decision values into the answer.
     head: Head
     #: Number of columns of a dense row.
@@ -135,8 +118,8 @@ class Computation:
     #: None if there is a single cell.
     route: Route | None
     values: KernelSums | Polynomials
-    provenance: Mapping[str, str]
-    scaling: Affine | None = None
+    #: The scaling of the `n_features` columns. Exported files do not round to its digits.
+    scaling: Scaling | None = None
     #: One for each label of the head.
     class_names: tuple[str, ...] | None = None
 
@@ -144,6 +127,11 @@ class Computation:
     def all_variables(self) -> bool:
         """Whether the variables of a dense row are the row itself: all its features, not scaled."""
         return len(self.variables) == self.n_features and self.scaling is None
+
+    @property
+    def drops_others(self) -> bool:
+        """Whether columns from `n_features` on are dropped; otherwise they count in distances."""
+        return self.scaling is not None and self.scaling.ranges is not None
 
     def multiply_adds(self) -> float:
         """Compute the mean number of multiply-adds for a dense row over all cells."""
@@ -178,7 +166,7 @@ def _of_expansion(model: KernelExpansion) -> Computation:
         None if model.nr_sv is None or head.n_classes < 3 else model.nr_sv[None],
         model.rho[None],
     )
-    return Computation(model.kind, head, d, np.arange(d), None, values, {})
+    return Computation(head, d, np.arange(d), None, values)
 
 
 def _of_polynomial(model: PolynomialModel) -> Computation:
@@ -192,12 +180,11 @@ def _of_polynomial(model: PolynomialModel) -> Computation:
     centered = model.about == "centre"
     values = Polynomials(model.gamma, centered, centers, orders, model.coefficients, model.rho, certificate)
     route = None if cells == 1 else Route(flat_tree(cells), centers)
-    width = max(1, model.n_features)
-    return Computation(model.kind, model.head, width, variables, route, values, dict(model.provenance))
+    return Computation(model.head, max(1, model.n_features), variables, route, values)
 
 
 def _of_routed(model: RoutedModel) -> Computation:
-    d = max(1, model.n_features)
+    head, d = model.head, max(1, model.n_features)
     centers = np.zeros((len(model.centers), d))
     centers[:, : model.centers.shape[1]] = model.centers
     values = KernelSums(
@@ -208,34 +195,24 @@ def _of_routed(model: RoutedModel) -> Computation:
         dense(model.landmarks, d),
         model.sizes,
         model.coef,
-        None if model.nr_sv is None or model.head.n_classes < 3 else model.nr_sv,
+        None if model.nr_sv is None or head.n_classes < 3 else model.nr_sv,
         model.rho,
         model.pseudo,
     )
     route = None if model.n_cells == 1 else Route(model.children, centers)
-    return Computation(model.kind, model.head, d, np.arange(d), route, values, dict(model.provenance))
+    return Computation(head, d, np.arange(d), route, values)
 
 
 def _of_scaled(model: ScaledModel) -> Computation:
     inner, scaling = computation_of(model.model), model.scaling
     width = max(len(scaling), inner.n_features)
-    drops = scaling.ranges is not None
     if scaling.clip is not None and width > len(scaling):
         raise UnsupportedError(
             f"the scaling clips {len(scaling)} columns and does not change the model's other columns",
             "scale every feature of the model",
         )
-    offset, factor = np.zeros(width), np.full(width, 0.0 if drops else 1.0)
-    offset[: len(scaling)], factor[: len(scaling)] = scaling.offset, scaling.factor
-    affine = Affine(offset, factor, scaling.clip, drops, scaling.ranges, scaling.digits)
-    return replace(
-        inner,
-        kind=model.kind,
-        n_features=width,
-        provenance=dict(model.provenance),
-        scaling=None if scaling.is_identity else affine,
-        class_names=scaling.class_names,
-    )
+    wide = None if scaling.is_identity else scaling.widened(width)
+    return replace(inner, n_features=width, scaling=wide, class_names=scaling.class_names)
 
 
 def _of_cascade(_model: CascadeModel) -> Computation:
@@ -257,12 +234,9 @@ DESCRIBED: dict[str, Callable[[Any], Computation]] = {
 
 def computation_of(model: Model) -> Computation:
     """Describe `model`; raise UnsupportedError if its kind or kernel has no such description."""
-    kind = getattr(model, "kind", None)
-    if kind is None:
+    if not isinstance(model, Model):
         raise WrongTypeError("the model", model, "a model")
-    if kind not in DESCRIBED:
-        raise UnsupportedError(f"models of kind {kind} cannot be exported", f"one of {', '.join(DESCRIBED)}")
-    return DESCRIBED[kind](model)
+    return DESCRIBED[model.kind](model)
 
 
 def dense(rows: Rows, width: int) -> FloatArray:
@@ -272,28 +246,6 @@ def dense(rows: Rows, width: int) -> FloatArray:
     known = rows.indices < width
     out[at[known], rows.indices[known]] = rows.values[known]
     return out
-
-
-def split(computation: Computation, rows: Rows, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Compute the variables of `rows`, ``(n, d)``, and what the other columns add to a distance, ``(n,)``."""
-    width, scaling = computation.n_features, computation.scaling
-    wide = dense(rows, width).astype(dtype)
-    if scaling is not None:
-        wide = (wide - scaling.offset.astype(dtype)) * scaling.factor.astype(dtype)
-        if scaling.clip is not None:
-            wide = np.clip(wide, dtype.type(scaling.clip[0]), dtype.type(scaling.clip[1]))
-    length = np.abs if computation.values.kernel == "laplacian" else np.square
-    others = np.ones(width, dtype=np.bool_)
-    others[computation.variables] = False
-    rest = np.zeros(len(rows), dtype=dtype)
-    for j in np.flatnonzero(others):
-        rest = rest + length(wide[:, j])
-    unknown = rows.indices >= width
-    if unknown.any() and not (scaling is not None and scaling.drops_others):
-        at = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))[unknown]
-        beyond = length(rows.values[unknown].astype(dtype))
-        rest = rest + np.bincount(at, beyond, minlength=len(rows)).astype(dtype)
-    return np.ascontiguousarray(wide[:, computation.variables]), rest
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,10 @@ def print_json(computation: Computation, settings: Settings) -> Printed:
         "scaling": None
         if scaling is None
         else {
-            name: _described(getattr(scaling, name)) for name in ("offset", "factor", "clip", "drops_others")
+            "offset": _list(scaling.offset),
+            "factor": _list(scaling.factor),
+            "clip": scaling.clip,
+            "drops_others": computation.drops_others,
         },
         "variables": _list(computation.variables),
         "route": _described(computation.route),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.exports.computation import Computation, KernelSums, Polynomials, split
+from svmfast.exports.computation import Computation, KernelSums, Polynomials, dense
 from svmfast.models.head import pair_numbers
 from svmfast.rows import Rows
 
@@ -117,6 +117,26 @@ def values(
                 block = mine[at : at + step]
                 out[block] = _sums(computation.values, int(cell), z[block], rest[block])
     return out, cells, squared
+
+
+def split(computation: Computation, rows: Rows, dtype: Any) -> tuple[Reals, Reals]:
+    """Compute the variables of `rows`, ``(n, d)``, and what the other columns add to a distance, ``(n,)``."""
+    width, scaling = computation.n_features, computation.scaling
+    wide = dense(rows, width).astype(dtype)
+    if scaling is not None:
+        wide = (wide - scaling.offset.astype(dtype)) * scaling.factor.astype(dtype)
+        if scaling.clip is not None:
+            wide = np.clip(wide, dtype.type(scaling.clip[0]), dtype.type(scaling.clip[1]))
+    length = np.abs if computation.values.kernel == "laplacian" else np.square
+    rest = np.zeros(len(rows), dtype=dtype)
+    for j in np.setdiff1d(np.arange(width), computation.variables):
+        rest = rest + length(wide[:, j])
+    unknown = rows.indices >= width
+    if unknown.any() and not computation.drops_others:
+        at = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))[unknown]
+        beyond = length(rows.values[unknown].astype(dtype))
+        rest = rest + np.bincount(at, beyond, minlength=len(rows)).astype(dtype)
+    return np.ascontiguousarray(wide[:, computation.variables]), rest
 
 
 def nearest(computation: Computation, z: Reals) -> NDArray[np.int32]:

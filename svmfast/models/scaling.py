@@ -250,13 +250,13 @@ class Scaling(Cacheless):
         kept = replace(self, offset=np.zeros(len(self)), factor=np.ones(len(self)), ranges=None)
         return replace(kept, clip=None, target=None, digits=None)
 
-    def naming(self, names: Sequence[str]) -> Scaling:
-        """Give the same map these names of columns, of which there is one for every column or more.
+    def widened(self, width: int, names: Sequence[str] | None = None) -> Scaling:
+        """Take the same map with columns appended up to `width`, and with these names of columns.
 
         Columns beyond the known ones are not changed, or with `ranges`, are dropped, as before. A scaling
         that clips must have as many columns: others would be clipped as well.
         """
-        more = np.zeros(len(names) - len(self))
+        more = np.zeros(width - len(self))
         ranges = self.ranges
         if ranges is not None:  # equal ends drop a column
             low, high = (np.concatenate([ends, more]) for ends in (ranges.minimum, ranges.maximum))
@@ -266,8 +266,12 @@ class Scaling(Cacheless):
             offset=np.concatenate([self.offset, more]),
             factor=np.concatenate([self.factor, more if ranges is not None else more + 1]),
             ranges=ranges,
-            feature_names=tuple(names),
+            feature_names=None if names is None else tuple(names),
         )
+
+    def naming(self, names: Sequence[str]) -> Scaling:
+        """Give the same map these names of columns, of which there is one for every column or more."""
+        return self.widened(len(names), names)
 
     def for_labels(self, labels: Iterable[float] | None) -> Scaling:
         """Take the same map for a model with these labels, with the class names of these labels only."""

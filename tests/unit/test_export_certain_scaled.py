@@ -14,7 +14,7 @@ from certain_rows import check_the_same_rows_are_certain
 
 import svmfast
 from svmfast.exports.certain import MODEL_UNITS, bound_of, entry_errors
-from svmfast.exports.computation import Affine, computation_of
+from svmfast.exports.computation import computation_of
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import ColumnRanges, Scaling
 from svmfast.rows import FloatArray, as_rows
@@ -119,13 +119,12 @@ def test_scaled_entries_are_within_their_bound_and_not_far(
     scaling: Scaling, entry: float, least: float
 ) -> None:
     """The file's entry in single precision against the model's, for the entry and ends of its interval."""
-    affine = Affine(scaling.offset, scaling.factor, scaling.clip, False, scaling.ranges, scaling.digits)
     kind = np.dtype(np.float32)
-    relative, absolute = entry_errors(affine, kind, U)
-    t = np.float32(entry) - np.float32(affine.offset[0])
-    ours = float(t * np.float32(affine.factor[0]))
-    if affine.clip is not None:
-        ours = float(np.clip(np.float32(ours), *np.float32(affine.clip)))
+    relative, absolute = entry_errors(scaling, kind, U)
+    t = np.float32(entry) - np.float32(scaling.offset[0])
+    ours = float(t * np.float32(scaling.factor[0]))
+    if scaling.clip is not None:
+        ours = float(np.clip(np.float32(ours), *np.float32(scaling.clip)))
     half = 0.499 * float(np.spacing(np.float32(entry)))
     theirs = scaling.apply(as_rows(entry + half * np.array([[-1.0], [0.0], [1.0]]))).to_dense(1)[:, 0]
     share = np.abs(ours - theirs).max() / (relative * abs(ours) + absolute)
@@ -142,9 +141,8 @@ def test_the_model_rounds_too() -> None:
         Fraction(most) - Fraction(least)
     )
     assert 0.5 < float(abs(Fraction(theirs) - exact)) / (MODEL_UNITS * (abs(theirs) - lower)) <= 1
-    affine = Affine(scaling.offset, scaling.factor, None, True, scaling.ranges, None)
-    relative, absolute = entry_errors(affine, np.dtype(np.float64), 2.0**-53)
-    ours = (entry - affine.offset[0]) * affine.factor[0]
+    relative, absolute = entry_errors(scaling, np.dtype(np.float64), 2.0**-53)
+    ours = (entry - scaling.offset[0]) * scaling.factor[0]
     assert 0.5 < abs(ours - theirs) / (relative * abs(ours) + absolute) <= 1
 
 
@@ -177,23 +175,23 @@ def test_scalings_without_a_bound_give_no_certificate(factor: float, ranges: boo
     assert bound_of(computation_of(ScaledModel(fast, scaling)), np.float32) is None
 
 
-def _affine(factor: float, ranges: ColumnRanges | None = None) -> Affine:
-    return Affine(np.zeros(1), np.array([factor]), None, False, ranges)
+def _scaling(factor: float, ranges: ColumnRanges | None = None) -> Scaling:
+    return Scaling(np.zeros(1), np.array([factor]), ranges=ranges)
 
 
 @pytest.mark.parametrize(
     ("inside", "outside"),
     [
-        (_affine(0.99e100), _affine(1.01e100)),
-        (_affine(0.99e100, ColumnRanges(np.zeros(1), np.full(1, 1.02e-100), 0.0)),
-         _affine(1.01e100, ColumnRanges(np.zeros(1), np.full(1, 0.98e-100), 0.0))),
-        (_affine(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 1.1e-200)),
-         _affine(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 0.9e-200))),
-        (_affine(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 1.1e-200)),
-         _affine(1.0, ColumnRanges(np.zeros(1), np.full(1, 0.9e-200), 0.0, 0.9e-201))),
+        (_scaling(0.99e100), _scaling(1.01e100)),
+        (_scaling(0.99e100, ColumnRanges(np.zeros(1), np.full(1, 1.02e-100), 0.0)),
+         _scaling(1.01e100, ColumnRanges(np.zeros(1), np.full(1, 0.98e-100), 0.0))),
+        (_scaling(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 1.1e-200)),
+         _scaling(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 0.9e-200))),
+        (_scaling(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 1.1e-200)),
+         _scaling(1.0, ColumnRanges(np.zeros(1), np.full(1, 0.9e-200), 0.0, 0.9e-201))),
     ],
 )  # fmt: skip
-def test_no_bound_where_entries_could_underflow(inside: Affine, outside: Affine) -> None:
+def test_no_bound_where_entries_could_underflow(inside: Scaling, outside: Scaling) -> None:
     """Factors up to 1e100, and intervals of at least 1e-200."""
     assert np.isfinite(entry_errors(inside, np.dtype(np.float64), 2.0**-53)).all()
     assert not np.isfinite(entry_errors(outside, np.dtype(np.float64), 2.0**-53)).any()

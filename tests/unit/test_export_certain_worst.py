@@ -25,8 +25,9 @@ from svmfast.exports import twin
 from svmfast.exports.accuracy import Accuracy, Settings
 from svmfast.exports.c import print_c
 from svmfast.exports.certain import bound_of, error_bounds
-from svmfast.exports.computation import Affine, Certificate, Computation, Polynomials, computation_of
+from svmfast.exports.computation import Certificate, Computation, Polynomials, computation_of
 from svmfast.models.head import Head
+from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, as_rows
 
 #: The factor of a number that is lost when it is added to 1: nearly half the distance to the next number.
@@ -63,7 +64,7 @@ def polynomial(
         np.array([rho]),
         Certificate(np.array([[degrees or [0.0]]], dtype=np.float64), np.array([[rest]], dtype=np.float64)),
     )
-    return Computation("polynomial", Head("c_svc", np.array([1, -1])), d, np.arange(d), None, values, {})
+    return Computation(Head("c_svc", np.array([1, -1])), d, np.arange(d), None, values)
 
 
 def largest_error(case: Case, value: float, unit: float) -> mpmath.mpf:
@@ -158,9 +159,7 @@ def of_slope(u: float) -> list[Case]:
 
 def of_offset(u: float) -> list[Case]:
     offset, x, _ = far_center(u)
-    scaled = replace(
-        polynomial([0.0, 1.0], order=1, rho=1.0), scaling=Affine(offset, np.ones(1), None, False)
-    )
+    scaled = replace(polynomial([0.0, 1.0], order=1, rho=1.0), scaling=Scaling(offset, np.ones(1)))
     return [Case(scaled, x, 1)]
 
 
