@@ -120,7 +120,7 @@ def export(
     source = _RowSource(given, replace(reading, scale=None), cores, listener, ColumnOrder())
     if scale is not None and scale.missing is not None:
         listener.note("the model replaces missing values, but the exported file does not")
-    if not language.printer:
+    if not language.computes:
         from svmfast.api.libsvm_text import written
 
         rows, of = source.read(test)
@@ -208,12 +208,14 @@ def _computed(
         raise OptionError(f"{len(names)} feature names for {computation.n_features} features")
     _check_range(computation, dtype)
     rows, of = source.read(test)
-    exported, threads = language.load(language.values), source.threads
-    found = accuracy.measured(reference, computation, exported, dtype, rows, of, threads)
+    evaluate = language.module().evaluate
+    exported = lambda rows: evaluate(computation, rows, dtype)  # noqa: E731
+    found = accuracy.measured(reference, computation, exported, rows, of, source.threads)
     checked: CheckedRows | None = None
     if rows is not None and "test" in language.abilities:
+        first = rows[: wanted.options.test_rows]
         checked = accuracy.checked_rows(
-            reference, computation, exported, dtype, rows, wanted.options.test_rows, found, threads
+            reference, computation, exported, first, found.largest_difference, dtype
         )
     origin = _origin(model)
     if made_by:
@@ -318,7 +320,7 @@ def _printed(
     from svmfast.exports.languages import code_bytes
 
     found, checked = settings.accuracy, settings.test
-    printed = language.load(language.printer)(computation, settings)
+    printed = language.module().write(computation, settings)
     report = ExportReport.of(
         language.name,
         "float" if settings.dtype == np.float32 else "double",

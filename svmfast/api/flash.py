@@ -73,11 +73,11 @@ class Limit:
 
 def table_bytes(model: Model, dtype: np.dtype[Any]) -> int:
     """The size in bytes of the tables in a model's C file."""
-    from svmfast.exports.c import print_c
+    from svmfast.exports.c import write
 
     nothing = Settings("model", dtype, {}, Accuracy(0, "rows", None, 0.0, 0.0))
     try:
-        found = print_c(computation_of(model), nothing).table_bytes
+        found = write(computation_of(model), nothing).table_bytes
     except OverflowError:  # a number that the precision cannot represent
         return 1 << 62
     assert found is not None

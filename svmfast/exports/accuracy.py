@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.display import count
-from svmfast.exports.certain import bound_of, certain
 from svmfast.exports.computation import Computation, Polynomials, dense
-from svmfast.exports.twin import Reals, values
 from svmfast.models.base import Model
 from svmfast.rows import FloatArray, Rows, as_rows
 
@@ -25,8 +23,8 @@ _BLOCK = 4096
 #: multiplications and additions.
 _LENIENCE = 4.0
 
-#: Maps a computation, rows and a dtype to values ``(n, p)`` and the number of certain labels.
-Exported = Callable[[Computation, Rows, Any], tuple[Reals, int | None]]
+#: Maps rows to the exported file's values, ``(n, p)`` float64, and the number of certain labels.
+Exported = Callable[[Rows], tuple[FloatArray, int | None]]
 
 
 @dataclass(frozen=True)
@@ -113,71 +111,42 @@ def sample_of(rows: Rows, most: int) -> Rows:
     return rows.take(np.linspace(0, len(rows) - 1, most).astype(np.int64))
 
 
-def twin_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[Reals, int | None]:
-    """Compute values in the C file's arithmetic, and count the labels that it proves."""
-    decisions, cells, squared = values(computation, rows, dtype)
-    bound = bound_of(computation, dtype)
-    if bound is None:
-        return decisions, None
-    sure = certain(computation, bound, decisions, cells, squared)
-    return decisions, int(np.count_nonzero(sure))
-
-
 def measured(
-    model: Model,
-    computation: Computation,
-    exported: Exported,
-    dtype: Any,
-    rows: Rows | None,
-    of: str,
-    threads: int,
+    model: Model, computation: Computation, exported: Exported, rows: Rows | None, of: str, threads: int
 ) -> Accuracy:
     """Compare exported values and labels with the model's own, on `rows` or else on :func:`own_rows`."""
     if rows is None:
         rows, of = own_rows(model, computation)
+    head = computation.head
     largest = size = 0.0
-    differing, sure, any_sure = 0, 0, False
+    differing, certain = 0, None
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
         wanted = model.decision_values(block, threads=threads)
-        got, found = exported(computation, block, dtype)
+        got, found = exported(block)
         if found is not None:
-            sure, any_sure = sure + found, True
+            certain = (certain or 0) + found
         with np.errstate(invalid="ignore"):
-            apart = np.abs(got.astype(np.float64) - wanted)
+            apart = np.abs(got - wanted)
         largest = max(largest, float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0)))
         size = max(size, float(np.abs(wanted).max(initial=0.0)))
-        if not computation.head.is_regression:
-            head = computation.head
-            differing += int(np.count_nonzero(head.predict(got.astype(np.float64)) != head.predict(wanted)))
-    labels = None if computation.head.is_regression else differing
-    return Accuracy(len(rows), of, labels, largest, size, sure if any_sure else None)
+        if not head.is_regression:
+            differing += int(np.count_nonzero(head.predict(got) != head.predict(wanted)))
+    return Accuracy(len(rows), of, None if head.is_regression else differing, largest, size, certain)
 
 
 def checked_rows(
-    model: Model,
-    computation: Computation,
-    exported: Exported,
-    dtype: Any,
-    rows: Rows,
-    limit: int,
-    accuracy: Accuracy,
-    threads: int,
+    model: Model, computation: Computation, exported: Exported, rows: Rows, largest: float, dtype: Any
 ) -> CheckedRows:
-    """Take up to `limit` of the first rows, with the model's answers, for an exported file's self-test."""
-    first = rows[: min(limit, len(rows))]
-    wanted = model.decision_values(first, threads=threads)
-    table = dense(first, computation.n_features)
-    expected = computation.head.predict(wanted)
+    """The rows of an exported file's self-test; values have differed by at most `largest`."""
+    head, table = computation.head, dense(rows, computation.n_features)
+    expected = head.predict(model.decision_values(rows))
     # The file has the rows without features that the model does not have.
-    got, _ = exported(computation, as_rows(table), dtype)
-    predicted = computation.head.predict(got.astype(np.float64))
-    if computation.head.is_regression:
+    predicted = head.predict(exported(as_rows(table))[0])
+    if head.is_regression:
         worst = float(np.abs(predicted - expected).max(initial=0.0))
         scale = float(np.abs(expected).max(initial=0.0))
-        tolerance = max(
-            _LENIENCE * worst, 8 * float(np.finfo(dtype).eps) * scale, accuracy.largest_difference
-        )
+        tolerance = max(_LENIENCE * worst, 8 * float(np.finfo(dtype).eps) * scale, largest)
         return CheckedRows(table, expected, tolerance)
     same = predicted == expected
     return CheckedRows(table[same], expected[same], 0.0, int(np.count_nonzero(~same)))

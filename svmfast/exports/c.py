@@ -13,16 +13,16 @@ import numpy as np
 
 from svmfast.certificate import SPARE_ENTRIES
 from svmfast.display import count
-from svmfast.exports import c_answer
+from svmfast.exports import c_answer, twin
 from svmfast.exports.accuracy import Printed, Settings, sentence
 from svmfast.exports.c_answer import ANSWER, CERTAIN, CLASS_NAMES, label_text
 from svmfast.exports.c_arithmetic import EXPONENTIAL, EXPONENTIALS, ROOT, TANH, TOGETHER, arithmetic_words
 from svmfast.exports.c_rows import FLAT_ROUTE, ROW, TREE_ROUTE, route_words, row_words
 from svmfast.exports.c_text import Tables, Words, commented, token
 from svmfast.exports.c_values import EXPANSIONS, POLYNOMIAL, SUMS, VALUES, value_words
-from svmfast.exports.certain import Bound, bound_of
+from svmfast.exports.certain import Bound, bound_of, certain
 from svmfast.exports.computation import Computation, KernelSums, Polynomials
-from svmfast.exports.twin import folds
+from svmfast.rows import FloatArray, Rows
 
 #: Refuses compilers and options whose numbers are not those of IEEE 754. A preprocessor sees no type of a
 #: constant, so that a size states it. Then macros that declare functions, and place and read tables, which a
@@ -210,7 +210,15 @@ FUNCTIONS = (
 )
 
 
-def print_c(computation: Computation, settings: Settings) -> Printed:
+def evaluate(computation: Computation, rows: Rows, dtype: Any) -> tuple[FloatArray, int | None]:
+    """Compute values in the file's arithmetic, and count the labels that it proves."""
+    decisions, cells, squared = twin.values(computation, rows, dtype)
+    bound = bound_of(computation, dtype)
+    sure = None if bound is None else certain(computation, bound, decisions, cells, squared)
+    return decisions.astype(np.float64), None if sure is None else int(np.count_nonzero(sure))
+
+
+def write(computation: Computation, settings: Settings) -> Printed:
     """Write the header file."""
     tables = Tables(settings.prefix, settings.dtype)
     bound = bound_of(computation, settings.dtype)
@@ -300,7 +308,7 @@ def _stack_bytes(computation: Computation, dtype: np.dtype[Any], bound: Bound | 
         levels = int(values.orders.max(initial=0)) + 1
         total += (real * d if values.centered else 0) + levels * (real + 8)
     else:
-        total += real * p if folds(values, dtype) else 0
+        total += real * p if twin.folds(values, dtype) else 0
         if values.pseudo is not None:
             total += real * int(values.sizes.max(initial=0))
     if head.n_classes > 2 and not head.one_vs_rest:

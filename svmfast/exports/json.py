@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from svmfast.exports import twin
 from svmfast.exports.accuracy import Printed, Settings
 from svmfast.exports.computation import Computation, Polynomials
 from svmfast.models.head import Head
@@ -17,7 +18,7 @@ from svmfast.rows import FloatArray, Rows
 VERSION = 1
 
 
-def print_json(computation: Computation, settings: Settings) -> Printed:
+def write(computation: Computation, settings: Settings) -> Printed:
     """Write the document of docs/export.schema.json."""
     scaling = computation.scaling
     form = "polynomials" if isinstance(computation.values, Polynomials) else "kernel_sums"
@@ -43,11 +44,9 @@ def print_json(computation: Computation, settings: Settings) -> Printed:
     return Printed(text.encode() + b"\n")
 
 
-def own_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[FloatArray, int | None]:
+def evaluate(computation: Computation, rows: Rows, dtype: Any) -> tuple[FloatArray, None]:
     """Compute the values of the description itself, in double precision."""
-    from svmfast.exports.twin import values
-
-    return values(computation, rows, dtype)[0], None
+    return twin.values(computation, rows, dtype)[0], None
 
 
 def _list(array: Any) -> Any:

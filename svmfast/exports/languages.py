@@ -5,7 +5,6 @@ A new language is a module and an entry here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,18 +29,14 @@ class Language:
     endings: tuple[str, ...]
     #: The default precision.
     precision: Literal["float", "double"]
-    #: ``module:function`` that writes a computation with settings; empty if the model itself is saved.
-    printer: str
-    #: ``module:function`` that computes the exported arithmetic's values; empty for the model's own.
-    values: str
+    #: Whether a module of this package writes it; otherwise the model itself is saved.
+    computes: bool
     #: The options that the language supports.
     abilities: tuple[Ability, ...]
 
-    def load(self, place: str) -> Callable[..., Any]:
-        """Import the function that ``module:function`` names."""
-        module, _, name = place.partition(":")
-        found: Callable[..., Any] = getattr(import_module(module), name)
-        return found
+    def module(self) -> Any:
+        """The module, with ``write(computation, settings)`` and ``evaluate(computation, rows, dtype)``."""
+        return import_module(f"svmfast.exports.{self.name}")
 
 
 LANGUAGES: dict[str, Language] = {
@@ -52,8 +47,7 @@ LANGUAGES: dict[str, Language] = {
             "one C99 header, which also compiles as C++: tables and loops, no libraries",
             (".h", ".hpp", ".c", ".cpp"),
             "float",
-            "svmfast.exports.c:print_c",
-            "svmfast.exports.accuracy:twin_values",
+            True,
             ("prefix", "precision", "test", "max_flash", "device", "feature_names"),
         ),
         Language(
@@ -61,8 +55,7 @@ LANGUAGES: dict[str, Language] = {
             "plain operators in double precision, for any ONNX runtime",
             (".onnx",),
             "double",
-            "svmfast.exports.onnx:print_onnx",
-            "svmfast.exports.onnx:onnx_values",
+            True,
             ("precision", "feature_names", "probability"),
         ),
         Language(
@@ -70,8 +63,7 @@ LANGUAGES: dict[str, Language] = {
             "every number of the model under a documented name",
             (".json",),
             "double",
-            "svmfast.exports.json:print_json",
-            "svmfast.exports.json:own_values",
+            True,
             ("feature_names",),
         ),
         Language(
@@ -79,8 +71,7 @@ LANGUAGES: dict[str, Language] = {
             "LIBSVM's text, for LIBSVM models with feature names or a scaling",
             (".model",),
             "double",
-            "",
-            "",
+            False,
             ("feature_names", "ranges"),
         ),
     )
@@ -116,10 +107,7 @@ def code_bytes(computation: Computation, device: str) -> int:
     from svmfast.exports.certain import has_certificate
 
     about, values = DEVICES[device], computation.values
-    total = about.predict
-    if values.kernel == "sigmoid" or (values.pseudo is not None and values.pseudo.kind == "triangle"):
-        total += about.roots
-    if computation.class_names is not None:
-        wide = label_type(computation.head) != "int"
-        total += about.class_name * len(computation.class_names) * (3 if wide else 1)
-    return total + (about.certain if has_certificate(computation) else 0)
+    roots = values.kernel == "sigmoid" or (values.pseudo is not None and values.pseudo.kind == "triangle")
+    named = len(computation.class_names or ()) * (1 if label_type(computation.head) == "int" else 3)
+    total = about.predict + about.roots * roots + about.class_name * named
+    return total + about.certain * has_certificate(computation)

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.display import shown
 from svmfast.errors import UnsupportedError
@@ -21,7 +20,7 @@ from svmfast.rows import FloatArray, Rows
 _BATCH = 1024
 
 
-def print_onnx(computation: Computation, settings: Settings) -> Printed:
+def write(computation: Computation, settings: Settings) -> Printed:
     """Write the ONNX file."""
     model = model_of(computation, settings.dtype, probability=settings.probability)
     about: dict[str, str] = {**settings.origin, "measured": sentence(settings.accuracy, settings.dtype)}
@@ -33,7 +32,7 @@ def print_onnx(computation: Computation, settings: Settings) -> Printed:
     return Printed(model.SerializeToString(deterministic=True))
 
 
-def onnx_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[NDArray[Any], int | None]:
+def evaluate(computation: Computation, rows: Rows, dtype: Any) -> tuple[FloatArray, None]:
     """Compute the decision values of the graph by onnxruntime if installed, else by ONNX's evaluator."""
     kind = np.dtype(dtype)
     x = dense(rows, computation.n_features).astype(kind)
@@ -47,7 +46,7 @@ def onnx_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[NDArr
         session: Any = ReferenceEvaluator(model)
     else:
         session = InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    out = np.empty((len(x), computation.head.n_functions), dtype=kind)
+    out = np.empty((len(x), computation.head.n_functions))
     for start in range(0, len(x), _BATCH):
         batch = x[start : start + _BATCH]
         out[start : start + _BATCH] = session.run([output], {"X": batch})[0]

@@ -86,7 +86,7 @@ READERS = {"c": values_of_c, "json": values_of_json, "onnx": values_of_onnx}
     [
         (name, precision)
         for name, one in LANGUAGES.items()
-        if one.printer
+        if one.computes
         for precision in (("double", "float") if "precision" in one.abilities else ("double",))
     ],
 )

@@ -23,7 +23,7 @@ import svmfast.exports.certain as certificate
 from svmfast.api.export_report import Export
 from svmfast.exports import twin
 from svmfast.exports.accuracy import Accuracy, Settings
-from svmfast.exports.c import print_c
+from svmfast.exports.c import write
 from svmfast.exports.certain import bound_of, error_bounds
 from svmfast.exports.computation import Certificate, Computation, Polynomials, computation_of
 from svmfast.models.head import Head
@@ -322,7 +322,7 @@ def at_the_bound(case: Case, kind: Any, factor: float) -> Computation:
 
 def certain_in_c(computation: Computation, row: FloatArray, kind: Any, folder: Path) -> bool:
     settings = Settings("model", np.dtype(kind), {}, Accuracy(1, "rows", 0, 0.0, 0.0))
-    export = Export(print_c(computation, settings).data, cast(Any, None))
+    export = Export(write(computation, settings).data, cast(Any, None))
     return bool(compiled(export, folder).certain(row[None])[0])
 
 

@@ -60,7 +60,7 @@ def exported(text: str, language: str) -> bytes:
         feature_names=tuple(names),
     )
     computation = replace(COMPUTATION, class_names=tuple(names[:3]))
-    data: bytes = LANGUAGES[language].load(LANGUAGES[language].printer)(computation, settings).data
+    data: bytes = LANGUAGES[language].module().write(computation, settings).data
     return data
 
 
