@@ -38,23 +38,20 @@ class ClassScore(Figures):
 
     label: float = figure("The label.", value=shown_label)
     rows: int = figure("Rows whose target is the label.")
-    #: Rows whose prediction is the label, and rows for which both hold.
+    #: Rows whose prediction is the label, and those for which both hold.
     predicted: int  # type: ignore[misc]  # figures look like defaults
     correct: int  # type: ignore[misc]
 
     @computed.figure("Percent of the class's rows that are predicted as this class.")
     def recall(self) -> float | None:
-        """Percent of the class's rows that are predicted as this class; None if it has no rows."""
         return 100 * self.correct / self.rows if self.rows else None
 
     @computed.figure("Percent of correct rows among those predicted as this class.")
     def precision(self) -> float | None:
-        """Percent of correct rows among those predicted as this class; None if there are none."""
         return 100 * self.correct / self.predicted if self.predicted else None
 
     @computed.figure("Harmonic mean of precision and recall, in percent.")
     def f1(self) -> float | None:
-        """Harmonic mean of precision and recall, 2 correct / (rows + predicted), in percent."""
         total = self.rows + self.predicted
         return 200 * self.correct / total if total else None
 
@@ -86,108 +83,73 @@ class ClassCounts:
     """
 
     def __init__(self, labels: Iterable[float] = ()) -> None:
-        self._labels: FloatArray | None = _distinct(np.array([float(label) for label in labels]))
-        # rows, predicted, correct
-        self._counts = np.zeros((3, len(self._labels)), dtype=np.int64)
-        self._pairs: NDArray[np.int64] | None = np.zeros((len(self._labels),) * 2, dtype=np.int64)
-        self._add_labels(np.empty(0))
+        #: Ascending; None if there are too many.
+        self._labels: FloatArray | None = np.empty(0)
+        #: (k + 1, k + 1) rows by target and prediction; the last place is that of nan.
+        self._pairs = np.zeros((1, 1), dtype=np.int64)
+        self._learn(np.array([float(label) for label in labels]))
 
     def add(self, predicted: FloatArray, target: FloatArray) -> None:
         """Count n predictions and targets, both ``(n,)`` float64."""
-        places = [self._places(values) for values in (target, predicted)]
-        if any(found is None for found in places):  # there is a new label
-            for values in (target, predicted):
-                self._add_labels(values)
-            places = [self._places(values) for values in (target, predicted)]
-        true, given = places
-        if self._labels is None or true is None or given is None:
-            return
-        k = len(self._labels)
-        if self._pairs is None:
-            for place, found in enumerate((true, given, true[true == given])):
-                self._counts[place] += np.bincount(found, minlength=k + 1)[:k]
-            return
-        both = np.bincount(true * (k + 1) + given, minlength=(k + 1) ** 2).reshape(k + 1, k + 1)
-        self._pairs += both[:k, :k]
-        self._counts += np.array([both.sum(axis=1), both.sum(axis=0), both.diagonal()])[:, :k]
+        self._learn(target)
+        self._learn(predicted)
+        if self._labels is not None:  # nan sorts last
+            places = (np.searchsorted(self._labels, values) for values in (target, predicted))
+            np.add.at(self._pairs, tuple(places), 1)
 
-    def _places(self, values: FloatArray) -> NDArray[np.int64] | None:
-        """The index of each label among the known ones (nan: their number); None if a label is unknown."""
-        known = self._labels
-        if known is None or not len(known):
-            return None
-        places = np.searchsorted(known, values)  # nan sorts last
-        found = known[np.minimum(places, len(known) - 1)]
-        return places if ((found == values) | np.isnan(values)).all() else None
-
-    def _add_labels(self, values: FloatArray) -> None:
-        """Add the labels among `values` to the known ones; stop counting if there are too many."""
+    def _learn(self, values: FloatArray) -> None:
+        """Add new labels to the known ones; stop counting if there are too many."""
         if self._labels is None:
             return
-        known = self._labels
-        if len(known):
-            at = np.minimum(np.searchsorted(known, values), len(known) - 1)
-            values = values[known[at] != values]
-        labels = _distinct(np.concatenate([known, values[~np.isnan(values)]]))
-        if len(labels) > MAX_CLASSES:
-            self._labels = self._pairs = None
+        known = np.append(self._labels, np.nan)
+        new = values[(known[np.searchsorted(self._labels, values)] != values) & ~np.isnan(values)]
+        if not len(new):
             return
-        place = np.searchsorted(labels, known)
-        counts = np.zeros((3, len(labels)), dtype=np.int64)
-        counts[:, place] = self._counts
-        if len(labels) > MAX_CONFUSED:
-            self._pairs = None
-        elif self._pairs is not None:
-            pairs = np.zeros((len(labels),) * 2, dtype=np.int64)
-            pairs[np.ix_(place, place)] = self._pairs
-            self._pairs = pairs
-        self._labels, self._counts = labels, counts
+        ordered = np.sort(np.concatenate([self._labels, new]))  # np.unique would import np.ma, which is slow
+        labels = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+        if len(labels) > MAX_CLASSES:
+            self._labels = None
+            return
+        places = np.searchsorted(labels, known)
+        pairs = np.zeros((len(labels) + 1,) * 2, dtype=np.int64)
+        pairs[np.ix_(places, places)] = self._pairs
+        self._labels, self._pairs = labels, pairs
 
     def state(self) -> dict[str, Any]:
-        """Return the counts as plain values, for :meth:`merge`."""
+        """The counts as plain values, for :meth:`merge`: each pair that occurs, and how often."""
+        if self._labels is None:
+            return {"labels": None, "pairs": []}
+        places = self._pairs.nonzero()
         return {
-            "labels": None if self._labels is None else self._labels.tolist(),
-            "counts": self._counts.tolist(),
-            "pairs": None if self._pairs is None else self._pairs.tolist(),
+            "labels": self._labels.tolist(),
+            "pairs": np.column_stack([*places, self._pairs[places]]).tolist(),
         }
 
     def merge(self, state: Mapping[str, Any]) -> None:
-        """Add the counts of another instance, as its :meth:`state` returned them."""
+        """Add the counts of another instance, as its :meth:`state` gave them."""
         if state["labels"] is None:
-            self._labels = self._pairs = None
-        labels = np.array(state["labels"] or (), dtype=np.float64)
-        self._add_labels(labels)
-        if self._labels is None:
-            return
-        place = np.searchsorted(self._labels, labels)
-        self._counts[:, place] += np.array(state["counts"], dtype=np.int64).reshape(3, -1)
-        if state["pairs"] is None:
-            self._pairs = None
-        elif self._pairs is not None:
-            k = len(labels)
-            self._pairs[np.ix_(place, place)] += np.array(state["pairs"], dtype=np.int64).reshape(k, k)
+            self._labels = None
+        theirs = np.array(state["labels"] or (), dtype=np.float64)
+        self._learn(theirs)
+        if self._labels is not None:
+            places = np.searchsorted(self._labels, np.append(theirs, np.nan))
+            target, predicted, times = np.array(state["pairs"], dtype=np.int64).reshape(-1, 3).T
+            self._pairs[places[target], places[predicted]] += times
 
     def scores(self) -> tuple[ClassScore, ...]:
-        """Return all classes that occur as target or prediction, by ascending label; none if too many."""
+        """All classes that occur as target or prediction, by ascending label; none if too many."""
         if self._labels is None:
             return ()
-        columns = zip(self._labels.tolist(), *self._counts.tolist(), strict=True)
-        return tuple(ClassScore(label, *counts) for label, *counts in columns)
+        pairs = self._pairs
+        columns = (self._labels, pairs.sum(axis=1)[:-1], pairs.sum(axis=0)[:-1], pairs.diagonal()[:-1])
+        return tuple(ClassScore(*one) for one in zip(*(column.tolist() for column in columns), strict=True))
 
     @property
     def confusion(self) -> Confusion | None:
         """The confusion table of the same classes; None for more than :data:`MAX_CONFUSED`."""
-        if self._labels is None or self._pairs is None or not len(self._labels):
+        if self._labels is None or not 0 < len(self._labels) <= MAX_CONFUSED:
             return None
-        return Confusion(tuple(self._labels.tolist()), tuple(map(tuple, self._pairs.tolist())))
-
-
-def _distinct(values: FloatArray) -> FloatArray:
-    """Return the distinct values in ascending order; np.unique would import np.ma, which is slow."""
-    ordered = np.sort(values)
-    differs = np.concatenate([ordered[:1] == ordered[:1], ordered[1:] != ordered[:-1]])
-    distinct: FloatArray = ordered[differs]
-    return distinct
+        return Confusion(tuple(self._labels.tolist()), tuple(map(tuple, self._pairs[:-1, :-1].tolist())))
 
 
 @dataclass(frozen=True)
@@ -200,7 +162,7 @@ class LostClass:
 
 
 def lost_classes(predicted: FloatArray, exact: FloatArray, target: FloatArray) -> tuple[LostClass, ...]:
-    """Return the classes that `predicted` loses in comparison with `exact`, by ascending label.
+    """The classes that `predicted` loses in comparison with `exact`, by ascending label.
 
     One row alone, where `exact` recognizes no other of its class, shows nothing.
     """
@@ -232,7 +194,6 @@ class KeptLabels(Figures):
         key="balanced_agreement_percent",
     )
     def balanced_percent(self) -> float | None:
-        """Mean over the classes of the share of their rows that keep the label, in percent."""
         return balanced_accuracy(self.classes) if any(one.rows for one in self.classes) else None
 
     @computed.figure(
@@ -241,7 +202,6 @@ class KeptLabels(Figures):
         value=_worst,
     )
     def worst(self) -> ClassScore | None:
-        """The class of whose rows the smallest share keeps the label."""
         found = [one for one in self.classes if one.rows]
         return min(found, key=lambda one: (one.correct / one.rows, -one.rows), default=None)
 
@@ -256,7 +216,7 @@ class KeptLabels(Figures):
         )
 
     def lines(self) -> list[str]:
-        """Return the line of reports, if there are classes."""
+        """The line of reports, if there are classes."""
         one, balanced = self.worst, self.balanced_percent
         if one is None or balanced is None:
             return []
@@ -267,7 +227,7 @@ class KeptLabels(Figures):
 
 
 def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
-    """Return the figures of a report with the name of each class added to its label.
+    """The figures of a report with the name of each class added to its label.
 
     Each entry of ``classes`` gets a ``name`` and a confusion table gets ``names``; a label without a name has
     null. Figures may be nested.
@@ -289,14 +249,14 @@ def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
 def class_scores(
     predicted: FloatArray, target: FloatArray, labels: Iterable[float] = ()
 ) -> tuple[ClassScore, ...]:
-    """Return the scores of every class; `labels` are listed even if they never occur."""
+    """The scores of every class; `labels` are listed even if they never occur."""
     counts = ClassCounts(labels)
     counts.add(predicted, target)
     return counts.scores()
 
 
 def balanced_accuracy(scores: Sequence[ClassScore]) -> float:
-    """Return the mean recall of the classes that have rows, in percent; nan if there are no rows.
+    """The mean recall of the classes that have rows, in percent; nan if there are no rows.
 
     As in scikit-learn's ``balanced_accuracy_score``, a class that is never predicted counts with recall 0,
     and a class that is never a target does not count.
