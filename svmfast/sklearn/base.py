@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmfast.api.predict import predict
 from svmfast.errors import OptionError, SingleClassError
@@ -26,13 +26,6 @@ from svmfast.models.scaled import with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows, as_rows
 from svmfast.threads import usable_cores
-
-try:
-    from sklearn.utils.validation import validate_data
-except ImportError:  # before scikit-learn 1.6
-
-    def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-        return estimator._validate_data(X, y, **options)
 
 
 class ModelEstimator(BaseEstimator, ABC):
