@@ -156,6 +156,10 @@ def frontier(
         exact=exact,
         model=model,
         sha256=given.sha256,
+        folder=folder,
+        sets=sets,
+        measuring=measuring,
+        origin=origin,
         methods=methods,
         limits=limits,
         deadline=begin + chosen.time_limit - kept,
@@ -166,7 +170,7 @@ def frontier(
         scaling=given.scaling,
         labelled=not reading.unlabelled,
     )
-    run = FrontierRun(request, folder, sets, measuring, origin, listener.progress)
+    run = FrontierRun(request, listener.progress)
     found = run.run()
     return _written(found, run, document)
 

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from svmfast.caches import cached
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.frontiers.folder import Folder, Record
+from svmfast.frontiers.folder import Record
 from svmfast.frontiers.grid import CandidateCommand, joining_methods
 from svmfast.frontiers.racing import Racing
 from svmfast.frontiers.request import Request
-from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
+from svmfast.frontiers.row_sets import CHOOSE_PART
 from svmfast.methods import registry
 from svmfast.methods.grid import Joiner, Joining
 from svmfast.methods.method import Method
 from svmfast.options import command_words
 
 if TYPE_CHECKING:
-    from svmfast.frontiers.measuring import Losses, Measuring
     from svmfast.frontiers.pareto import Point
     from svmfast.frontiers.report import Missing
     from svmfast.models.base import Model
-    from svmfast.models.expansion import KernelExpansion
     from svmfast.rows import Rows
 
 #: Speeds are measured on the rows that the exact model answers in this share of the time limit, within limits
@@ -40,105 +38,97 @@ LEAST_CERTIFIED = 5.0
 FALLBACK = " + exact"
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Paths in the commands of a candidate; `model` is the candidate alone."""
-
-    exact: str
-    train: str
-    choosing: str
-    model: str
-
-    @property
-    def joined(self) -> str:
-        """The file that contains the exact model too."""
-        return f"{self.model}+exact"
-
-
-class _Embedded:
-    """The exact model as fallback of a model with a certificate, whose own command keeps it in the file."""
-
-    allowance_percent = None
-
-    def __init__(self, method: Method, switch: str) -> None:
-        self._words = command_words(method.options, {switch: True})
-
-    def in_one_file(self, model: Model, exact: KernelExpansion) -> Model:
-        return model.with_exact(exact)
-
-    def made_by(self, candidate: CandidateCommand, at: _Places) -> str:
-        """The command line that makes both in one file, like the recommended copy."""
-        return shell_line(["svmfast", *candidate.filled(at.exact, at.train, at.joined), *self._words])
-
-    def used_by(self, at: _Places) -> list[str]:
-        return ["svmfast", "predict", "DATA", at.model, "OUT", "--exact", at.exact]
-
-
-class _Joined:
-    """The exact model as fallback of another model: a method joins both under the limit of `joiner`."""
-
-    def __init__(self, method: Method, joiner: Joiner) -> None:
-        self._method, self._joiner = method, joiner
-        #: Share of the labels that may differ.
-        self.allowance_percent = joiner.max_percent
-
-    def in_one_file(self, model: Model, exact: KernelExpansion) -> Model:
-        return model  # a joined one
-
-    def made_by(self, candidate: CandidateCommand, at: _Places) -> str:
-        """The command lines that make the candidate and join it."""
-        inputs = {"fast": at.model, "exact": at.exact, "data": at.choosing}
-        words = self._method.command_words(inputs, self._joiner.options, at.joined)
-        return f"{candidate.command(at.exact, at.train, at.model)} && {shell_line(['svmfast', *words])}"
-
-    def used_by(self, at: _Places) -> list[str]:
-        return ["svmfast", "predict", "DATA", at.joined, "OUT"]
-
-
 @dataclass
 class _Entry:
     """A measured model: a candidate's file, alone or with the exact model as fallback."""
 
     name: str
-    candidate: CandidateCommand
     model: Model
-    losses: Losses
-    n_bytes: int
-    build_seconds: float | None
-    fallback: _Embedded | _Joined | None = None
+    #: The fields of its Point that do not depend on timing.
+    known: dict[str, Any]
+    #: The model and the exact one in one file, if that is the fallback.
+    whole: Model | None = None
 
 
 class Entries:
     """The exact model and every candidate that was made, alone and, where it helps, with the exact one."""
 
-    def __init__(self, request: Request, folder: Folder, sets: RowSets, measuring: Measuring) -> None:
-        self.request, self.folder, self.sets, self.measuring = request, folder, sets, measuring
+    def __init__(self, request: Request) -> None:
+        self.request = request
         #: Why there is no entry with the exact model, by candidate.
         self.without_exact: dict[str, Missing] = {}
-        self._entries: dict[str, list[_Entry]] = {}  # by candidate
+        self._all: list[_Entry] = []
 
     def add(self, candidate: CandidateCommand, record: Record) -> None:
-        """Measure a candidate's file; if it has a certificate, also with the exact model as fallback."""
+        """Measure a candidate's file, also with the exact model as fallback where that may help."""
         from svmfast.evaluation.benchmark import ComparedModel, check_same_question
         from svmfast.formats.detect import load_model
 
-        path = self.folder.model(candidate)
-        model = load_model(path, memory=self.request.memory).unscaled
-        check_same_question(ComparedModel(self.request.exact, self.request.model), ComparedModel(path, model))
-        losses, built = self.measuring.alone(model), record.build_seconds
-        found = [_Entry(candidate.name, candidate, model, losses, os.path.getsize(path), built)]
-        method, (certified, _) = registry.method(candidate.method), losses.certified_percent or (0.0, 0.0)
-        if method.embeds is not None and certified >= LEAST_CERTIFIED:
-            if self._has_room_for_exact:
-                found.append(self._backed(found[0], model, _Embedded(method, method.embeds)))
-            else:
-                self.without_exact[candidate.name] = self._no_room(candidate.method, candidate.name)
-        elif losses.choosing.labels_differing and self._joining is not None:
-            found += self._joined(found[0], *self._joining)
-        self._entries[candidate.name] = found
-        for entry in found:
+        asked, path = self.request, self.request.folder.model(candidate)
+        model = load_model(path, memory=asked.memory).unscaled
+        check_same_question(ComparedModel(asked.exact, asked.model), ComparedModel(path, model))
+        alone = self._entry(candidate, record, model, self.command(candidate), [path])
+        fallback = self._with_exact(candidate, record, alone)
+        for entry in [alone] if fallback is None else [alone, fallback]:
+            self._all.append(entry)
             self.racing.add(entry.name, self._call(entry))
         self.racing.between()
+
+    def _entry(
+        self,
+        candidate: CandidateCommand,
+        record: Record,
+        model: Model,
+        command: str,
+        files: Sequence[str],
+        whole: Model | None = None,
+        allowance_percent: float | None = None,
+    ) -> _Entry:
+        """Measure a model; `files` are the words for them in the command that predicts."""
+        asked, backed = self.request, whole is not None
+        n_bytes = os.path.getsize(files[0]) if whole is None else len(asked.stored(whole))
+        name, unlabelled = candidate.name + FALLBACK * backed, ["--unlabelled"] * (not asked.labelled)
+        known = {
+            "method": candidate.method,
+            "n_bytes": n_bytes,
+            "build_seconds": record.build_seconds,
+            "command": command,
+            "use": shell_line(["svmfast", "predict", "DATA", files[0], "OUT", *files[1:], *unlabelled]),
+            "allowance_percent": allowance_percent,
+            **asked.measuring.losses(model, backed=backed)._asdict(),
+        }
+        return _Entry(name, model, known, whole)
+
+    def _with_exact(self, candidate: CandidateCommand, record: Record, alone: _Entry) -> _Entry | None:
+        """The candidate with the exact model as fallback, embedded or joined; None if that does not help."""
+        asked, model, method = self.request, alone.model, registry.method(candidate.method)
+        path = asked.folder.model(candidate)
+        together, train = f"{path}+exact", asked.sets.train
+        if method.embeds is not None and (alone.known["certified_choosing"] or 0.0) >= LEAST_CERTIFIED:
+            if not self._has_room_for_exact:
+                self._no_room(candidate.method, candidate.name)
+                return None
+            made = candidate.filled(asked.exact, train, together)
+            made += command_words(method.options, {method.embeds: True})
+            files, whole = [path, "--exact", asked.exact], model.with_exact(asked.model)
+            return self._entry(candidate, record, model, shell_line(["svmfast", *made]), files, whole)
+        if not alone.known["choosing"].labels_differing or self._joining is None:
+            return None
+        method, joiner = self._joining
+        try:
+            joined = joiner.join(model)
+        except (OptionError, UnsupportedError) as error:
+            same_for_all = isinstance(error, OptionError)
+            key, name = (method.name, "a candidate") if same_for_all else (candidate.name, candidate.name)
+            self._leave_out(key, name, method.name, str(error))
+            return None
+        if joined is None:
+            return None
+        choosing = os.fspath(asked.folder.path / CHOOSE_PART)
+        inputs = {"fast": path, "exact": asked.exact, "data": choosing}
+        words = method.command_words(inputs, joiner.options, together)
+        made_by = f"{alone.known['command']} && {shell_line(['svmfast', *words])}"
+        return self._entry(candidate, record, joined, made_by, [together], joined, joiner.max_percent)
 
     @cached
     def _has_room_for_exact(self) -> bool:
@@ -146,19 +136,15 @@ class Entries:
         limit = self.request.limits.max_bytes
         return limit is None or len(self.request.stored(self.request.model)) <= limit
 
-    def _no_room(self, method: str, name: str = "a candidate") -> Missing:
-        from svmfast.frontiers.report import Missing
-
+    def _no_room(self, method: str, name: str | None = None) -> None:
         most = self.request.limits.max_bytes
         reason = f"not tried: the exact model alone takes more than {most:,} bytes"
-        return Missing(name + FALLBACK, method, reason)
+        self._leave_out(name or method, name or "a candidate", method, reason)
 
-    def _backed(self, plain: _Entry, model: Model, fallback: _Embedded | _Joined) -> _Entry:
-        """Measure a candidate's model with the exact model as fallback."""
-        losses, exact = self.measuring.backed(model), self.request.model
-        size = len(self.request.stored(fallback.in_one_file(model, exact)))
-        name = plain.name + FALLBACK
-        return _Entry(name, plain.candidate, model, losses, size, plain.build_seconds, fallback)
+    def _leave_out(self, key: str, name: str, method: str, reason: str) -> None:
+        from svmfast.frontiers.report import Missing
+
+        self.without_exact[key] = Missing(name + FALLBACK, method, reason)
 
     @cached
     def _joining(self) -> tuple[Method, Joiner] | None:
@@ -171,33 +157,15 @@ class Entries:
         name = next((name for name in joining_methods() if name in asked.methods), None)
         if name is None:
             return None
-        method, choosing = registry.method(name), self.measuring.choosing.rows
-        labels, source = self.measuring.choosing_labels, f"sha256:{asked.sha256}"
+        method, choosing = registry.method(name), asked.measuring.choosing.rows
+        labels, source = asked.measuring.choosing_labels, f"sha256:{asked.sha256}"
         joiner = method.joiner(
             Joining(asked.model, source, choosing, labels, percent, asked.seed, asked.threads, asked.scaling)
         )
         if joiner is not None and not self._has_room_for_exact:
-            self.without_exact[name] = self._no_room(name)
+            self._no_room(name)
             return None
         return None if joiner is None else (method, joiner)
-
-    def _joined(self, plain: _Entry, method: Method, joiner: Joiner) -> list[_Entry]:
-        """The candidate joined with the exact model, or nothing if that is impossible or no faster."""
-        from svmfast.frontiers.report import Missing
-
-        try:
-            model = joiner.join(plain.model)
-        except OptionError as error:  # the same for all
-            self.without_exact[method.name] = Missing(f"a candidate{FALLBACK}", method.name, str(error))
-            return []
-        except UnsupportedError as error:
-            self.without_exact[plain.name] = Missing(plain.name + FALLBACK, method.name, str(error))
-            return []
-        return [] if model is None else [self._backed(plain, model, _Joined(method, joiner))]
-
-    @property
-    def _all(self) -> list[_Entry]:
-        return [entry for found in self._entries.values() for entry in found]
 
     @cached
     def racing(self) -> Racing:
@@ -213,40 +181,26 @@ class Entries:
         """The measured models that have been timed, with their speeds so far."""
         from svmfast.frontiers.pareto import Point
 
-        asked, rows = self.request, self._timed_rows
-        timed = self.racing.result()
-        seconds, speeds = timed.timings["exact"].seconds, timed.speeds
-        unit, of_exact = self._linear_seconds, self._of_exact
+        rows, timed = self._timed_rows, self.racing.result()
+        seconds = timed.timings["exact"].seconds
 
-        def point(entry: _Entry | None) -> Point:
-            name = entry.name if entry else "exact"
-            losses, speed = entry.losses if entry else of_exact, speeds[name]
-            made, used = self._commands(entry) if entry else (None, None)
+        def point(name: str, known: dict[str, Any]) -> Point:
+            speed = timed.speeds[name]
             return Point(
                 name=name,
-                method=entry.candidate.method if entry else "exact",
-                choosing=losses.choosing,
-                confirming=losses.confirming,
-                n_bytes=entry.n_bytes if entry else os.path.getsize(asked.exact),
                 speed=speed,
                 rows_per_second=len(rows) / seconds * speed.ratio,
-                linear_cost=seconds / speed.ratio / unit,
-                linear_cost_counted=losses.linear_cost_counted,
-                certified_percent=losses.certified_percent and losses.certified_percent[1],
-                skilled=losses.skilled,
-                lost_choosing=losses.lost[0],
-                lost_confirming=losses.lost[1],
-                build_seconds=entry.build_seconds if entry else None,
-                command=made,
-                use=used,
-                allowance_percent=entry.fallback.allowance_percent if entry and entry.fallback else None,
+                linear_cost=seconds / speed.ratio / self._linear_seconds,
+                **known,
             )
 
-        return [point(None), *(point(entry) for entry in self._all if entry.name in speeds)]
+        others = [point(entry.name, entry.known) for entry in self._all if entry.name in timed.speeds]
+        return [point("exact", self._of_exact), *others]
 
     @cached
-    def _of_exact(self) -> Losses:
-        return self.measuring.of_exact()
+    def _of_exact(self) -> dict[str, Any]:
+        size = os.path.getsize(self.request.exact)
+        return {"method": "exact", "n_bytes": size, **self.request.measuring.of_exact()._asdict()}
 
     @cached
     def _linear_seconds(self) -> float:
@@ -259,9 +213,9 @@ class Entries:
         """Enough of the choosing rows to compare speeds, and few enough for many rounds."""
         import numpy as np
 
-        rows, left = self.measuring.choosing.rows, self.request.end - time.monotonic()
+        rows, left = self.request.measuring.choosing.rows, self.request.end - time.monotonic()
         least, most = SAMPLE_SECONDS
-        rate = len(self.measuring.choosing) / max(self.measuring.exact_seconds, 1e-9)
+        rate = len(self.request.measuring.choosing) / max(self.request.measuring.exact_seconds, 1e-9)
         n = max(1, int(rate * min(most, max(least, SAMPLE_SHARE * left))))
         scaling = self.request.scaling
         cells = rows.nnz if scaling is None else max(rows.nnz, len(rows) * scaling.moved_zeros)
@@ -275,29 +229,19 @@ class Entries:
     def _call(self, entry: _Entry | None) -> Callable[[], object]:
         from svmfast.models.answer import answer
 
-        model = self.request.model if entry is None else entry.model
-        threads, rows = self.request.threads, self._timed_rows
-        if entry is None or entry.fallback is None:
-            return partial(answer, model, rows, threads=threads)
-        return partial(answer, model, rows, exact=self.request.model, threads=threads)
+        asked = self.request
+        model = asked.model if entry is None else entry.model
+        fallback = None if entry is None or entry.whole is None else asked.model
+        return partial(answer, model, self._timed_rows, exact=fallback, threads=asked.threads)
 
     def command(self, candidate: CandidateCommand) -> str:
         """The command line that makes a candidate."""
-        return candidate.command(self.request.exact, self.sets.train, self.folder.model(candidate))
-
-    def _commands(self, entry: _Entry) -> tuple[str, str]:
-        """The command lines that make a model and that predict with it."""
-        choosing, model = os.fspath(self.folder.path / CHOOSE_PART), self.folder.model(entry.candidate)
-        at = _Places(self.request.exact, self.sets.train, choosing, model)
-        if entry.fallback is None:
-            made, used = self.command(entry.candidate), ["svmfast", "predict", "DATA", model, "OUT"]
-        else:
-            made, used = entry.fallback.made_by(entry.candidate, at), entry.fallback.used_by(at)
-        return made, " ".join([shell_line(used), *([] if self.request.labelled else ["--unlabelled"])])
+        asked = self.request
+        return candidate.command(asked.exact, asked.sets.train, asked.folder.model(candidate))
 
     def content(self, point: Point) -> bytes:
         """The content of a point's file, which contains the exact model if that is the fallback."""
         entry = next(entry for entry in self._all if entry.name == point.name)
-        if entry.fallback is None:
-            return (self.folder.models / point.name).read_bytes()
-        return self.request.stored(entry.fallback.in_one_file(entry.model, self.request.model))
+        if entry.whole is None:
+            return (self.request.folder.models / point.name).read_bytes()
+        return self.request.stored(entry.whole)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,21 +42,17 @@ class Part:
         return Part(self.rows, np.full(len(self), np.nan))
 
 
-@dataclass(frozen=True)
-class Losses:
-    """The losses of one model on both sets of rows."""
+class Losses(NamedTuple):
+    """The losses of one model on both sets of rows: the fields of Point that are measured on answers."""
 
     choosing: Loss
     confirming: Loss
-    #: The classes lost on the choosing and on the confirming rows; without labels, by the exact model's.
-    lost: tuple[tuple[LostClass, ...], tuple[LostClass, ...]]
-    #: Share of the choosing and of the confirming rows whose label is provably the exact model's.
-    certified_percent: tuple[float, float] | None
-    #: Multiply-adds divided by a linear model's, on the choosing rows; None if they cannot be counted.
-    linear_cost_counted: float | None
-    #: Better than chance on the choosing rows; True where that is not measured, for one-class models and
-    #: without labels.
-    skilled: bool
+    lost_choosing: tuple[LostClass, ...] = ()
+    lost_confirming: tuple[LostClass, ...] = ()
+    certified_choosing: float | None = None
+    certified_percent: float | None = None
+    linear_cost_counted: float | None = None
+    skilled: bool = True
 
 
 @dataclass(frozen=True)
@@ -172,17 +168,7 @@ class Measuring:
             no_loss(one.predicted, part.labels, regression=self.exact.head.is_regression, ranking=one.ranking)
             for one, part in zip(self._exact_answers, self._parts(), strict=True)
         ]
-        return Losses(lines[0], lines[1], ((), ()), None, self._counted(self.exact), True)
-
-    def alone(self, model: Model) -> Losses:
-        """The losses of `model` alone."""
-        answers = [self._answer(model, part.rows) for part in self._parts()]
-        return self._losses(model, answers, backed=False)
-
-    def backed(self, model: Model) -> Losses:
-        """The losses of `model` if the exact model answers the rows that it leaves open."""
-        answers = [self._answer(model, part.rows) for part in self._parts()]
-        return self._losses(model, answers, backed=True)
+        return Losses(lines[0], lines[1], linear_cost_counted=self._counted(self.exact))
 
     def _parts(self) -> tuple[Part, Part]:
         return self.choosing, self.confirming
@@ -196,7 +182,9 @@ class Measuring:
         ours = _answered(model.head, model.head.predict(decisions), decisions)
         return replace(ours, sure=certified_rows(model.head, decisions, bounds))
 
-    def _losses(self, model: Model, answers: list[_Answer], *, backed: bool) -> Losses:
+    def losses(self, model: Model, *, backed: bool = False) -> Losses:
+        """The losses of `model`, alone or with the exact model's answers for the rows that it leaves open."""
+        answers = [self._answer(model, part.rows) for part in self._parts()]
         regression = self.exact.head.is_regression
         found, lost = [], []
         sides = zip(answers, self._exact_answers, self._parts(), self._repeats, strict=True)
@@ -217,11 +205,10 @@ class Measuring:
                 skilled = skilled or skill(predicted, part.labels, regression=regression).some
         sure = [one.sure for one in answers if one.sure is not None]
         counted = self._counted(model, float(np.mean(~sure[0]))) if backed and sure else self._counted(model)
-        certified = None
+        certified: list[float | None] = [None, None]
         if sure and model.certifies:
-            first, last = (percent(int(np.count_nonzero(rows)), len(rows)) for rows in sure)
-            certified = first, last
-        return Losses(found[0], found[1], (lost[0], lost[1]), certified, counted, skilled)
+            certified = [percent(int(np.count_nonzero(rows)), len(rows)) for rows in sure]
+        return Losses(found[0], found[1], lost[0], lost[1], certified[0], certified[1], counted, skilled)
 
     def _counted(self, model: Model, open_share: float | None = None) -> float | None:
         exact = None if open_share is None else self.exact

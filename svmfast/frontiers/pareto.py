@@ -50,8 +50,12 @@ class Point(Figures):
     certified_percent: float | None = figure(
         "Percent of the confirming rows whose label is provably the exact model's.", default=None
     )
-    #: Better than chance on the choosing rows.
+    #: The same of the choosing rows.
+    certified_choosing: float | None = None
+    #: Better than chance on the choosing rows; True where that is not measured, for one-class models and
+    #: without labels.
     skilled: bool = True
+    #: The classes lost on the choosing and on the confirming rows; without labels, by the exact model's.
     lost_choosing: tuple[LostClass, ...] = ()
     lost_confirming: tuple[LostClass, ...] = ()
     build_seconds: float | None = figure("Time to make it.", default=None)

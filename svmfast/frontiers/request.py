@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 from svmfast.models.scaled import with_scaling
 
 if TYPE_CHECKING:
+    from svmfast.frontiers.folder import Folder
+    from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.pareto import Limits
+    from svmfast.frontiers.report import Origin
+    from svmfast.frontiers.row_sets import RowSets
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
@@ -16,12 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """The exact model, the limits, and what may be spent; times are those of ``time.monotonic``."""
+    """The exact model, the rows, the limits, and what may be spent; times are those of ``time.monotonic``."""
 
     #: Path of the exact model, without its scaling, and the hash of its file.
     exact: str
     model: KernelExpansion
     sha256: str
+    #: Where models and reports are kept; the rows, by their use; and what compares models on them.
+    folder: Folder
+    sets: RowSets
+    measuring: Measuring
+    origin: Origin
     methods: tuple[str, ...]
     limits: Limits
     #: No candidate is made after `deadline`, and no round of timing begins after `end`.

@@ -10,35 +10,24 @@ from typing import TYPE_CHECKING
 from svmfast.errors import SvmfastError
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.entries import Entries
-from svmfast.frontiers.folder import Folder, Record, file_hash
+from svmfast.frontiers.folder import Record, file_hash
 from svmfast.frontiers.grid import CandidateCommand, enlarged, plan
 from svmfast.frontiers.racing import most_timing
 from svmfast.frontiers.request import Request
-from svmfast.frontiers.row_sets import RowSets
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.grid import Grid
 from svmfast.progress import Progress, duration, silent
 
 if TYPE_CHECKING:
-    from svmfast.frontiers.measuring import Measuring
-    from svmfast.frontiers.report import Frontier, Missing, Origin
+    from svmfast.frontiers.report import Frontier, Missing
 
 
 class FrontierRun:
     """The state of a run, from the first candidate to the report."""
 
-    def __init__(
-        self,
-        request: Request,
-        folder: Folder,
-        sets: RowSets,
-        measuring: Measuring,
-        origin: Origin,
-        progress: Progress = silent,
-    ) -> None:
-        self.request, self.folder, self.sets = request, folder, sets
-        self.entries = Entries(request, folder, sets, measuring)
-        self._columns, self._origin, self._progress = measuring.columns, origin, progress
+    def __init__(self, request: Request, progress: Progress = silent) -> None:
+        self.request, self.folder, self.sets = request, request.folder, request.sets
+        self.entries, self._progress = Entries(request), progress
         self._candidates: list[CandidateCommand] = []  # all, with those that were added
         self._records: dict[str, Record] = {}  # by candidate
 
@@ -150,8 +139,8 @@ class FrontierRun:
         asked, points = self.request, self.entries.points()
         return Frontier(
             exact=asked.exact,
-            origin=self._origin,
-            features=self._columns,
+            origin=asked.origin,
+            features=asked.measuring.columns,
             threads=asked.threads,
             seed=asked.seed,
             points=points,

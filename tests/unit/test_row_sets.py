@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,16 +82,20 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
     far = Part(Rows.from_dense(50 * part.rows.to_dense()), part.labels)  # beyond the bound's validity
     measuring = Measuring(exact, *((part, far) if backed else (far, part)))
     request: Any = SimpleNamespace(
-        memory=1 << 30, exact="m", model=exact, limits=Limits(0.5), methods=("approximate",), threads=1,
-        seed=0, end=time.monotonic() + 1, stored=model_bytes, scaling=None,
+        memory=1 << 30, exact=str(model("breast_c_rbf")), model=exact, limits=Limits(0.5),
+        methods=("approximate",), threads=1, seed=0, end=time.monotonic() + 1, stored=model_bytes,
+        scaling=None, labelled=True, folder=SimpleNamespace(model=lambda candidate: str(tmp_path / "fast")),
+        sets=SimpleNamespace(train="t"), measuring=measuring,
     )  # fmt: skip
-    folder: Any = SimpleNamespace(model=lambda candidate: str(tmp_path / "fast"))
-    entries = Entries(request, folder, cast("Any", None), measuring)
+    entries = Entries(request)
     entries.add(CandidateCommand("approximate-2", "approximate", 0, ()), Record("0" * 64, 1.0))
-    assert [entry.name for entry in entries._all] == ["approximate-2", "approximate-2 + exact"][: 1 + backed]
-    certified = entries._all[0].losses.certified_percent
-    assert certified is not None
-    assert (certified[0] > 50, certified[1] > 50) == (backed, not backed)
+    assert [entry.name for entry in entries.points()[1:]] == ["approximate-2", "approximate-2 + exact"][
+        : 1 + backed
+    ]
+    first = entries.points()[1]
+    assert first.certified_choosing is not None
+    assert first.certified_percent is not None
+    assert (first.certified_choosing > 50, first.certified_percent > 50) == (backed, not backed)
 
 
 def test_copies_narrow_no_interval() -> None:
@@ -100,7 +104,7 @@ def test_copies_narrow_no_interval() -> None:
     rows = read_svmlight(data("digits.test"))
     once, three = (rows.rows.take(np.tile(np.arange(300), times)) for times in (1, 3))
     labels = rows.labels
-    found = Measuring(exact, Part(once, labels), Part(three, np.tile(labels, 3))).alone(fast)
+    found = Measuring(exact, Part(once, labels), Part(three, np.tile(labels, 3))).losses(fast)
     assert found.choosing.labels_differing
     assert found.confirming.labels_differing == 3 * found.choosing.labels_differing
     for end in ("value", "low", "high"):
