@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_exports import CPP, WARNINGS, WAYS, compile_all_ways, compile_together, compiled, needs_compiler
+from export_forms import FORMS, FROZEN
 from golden import ROOT, manifest
-from program import FIXTURES, data, model
+from program import data, model
 
 import svmfast
 from svmfast.errors import OptionError
@@ -24,23 +25,6 @@ from svmfast.rows import as_rows
 
 pytestmark = needs_compiler
 
-FROZEN = FIXTURES / "frozen" / "1.0"
-#: A model of every form that a C file can take.
-FORMS: dict[str, Path] = {
-    "rbf": model("breast_c_rbf"),
-    "rbf, three classes": model("iris_c_rbf_prob"),
-    "rbf, ten classes": model("digits_c_rbf_prob"),
-    "rbf, sparse": model("onehot_c_rbf"),
-    "linear": model("breast_c_linear"),
-    "polynomial kernel": model("iris_c_poly3"),
-    "sigmoid": model("iris_c_sigmoid"),
-    "one class": model("normal_one_rbf"),
-    "regression": model("diabetes_eps_rbf"),
-    "one label": model("single_class"),
-    "large labels": model("large_labels_prob"),
-    "ties": model("tie_votes_four"),
-    **{path.stem: path for path in sorted(FROZEN.glob("[!c]*.model"))},  # no cascades
-}
 PRECISIONS = ("double", "float")
 
 

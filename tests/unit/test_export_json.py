@@ -1,51 +1,15 @@
-"""The JSON export matches its schema, and a reader that knows only the page gets the model's answers."""
+"""What only JSON exports have; test_export_kinds compares their answers with the model's."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
-import pytest
-from json_reader import answer
-from json_schema import faults
 from program import FIXTURES, ROOT, model
 
 import svmfast
-from svmfast.exports.accuracy import own_rows
-from svmfast.exports.computation import computation_of
 
 SCHEMA = json.loads((ROOT / "docs" / "export.schema.json").read_text())
-FORMS: dict[str, Path] = {
-    "three classes": model("iris_c_rbf_prob"),
-    "linear": model("breast_c_linear"),
-    "polynomial kernel": model("iris_c_poly3"),
-    "sigmoid": model("iris_c_sigmoid"),
-    "one class": model("normal_one_rbf_prob"),
-    "regression": model("diabetes_eps_rbf"),
-    "one label": model("single_class"),
-    **{path.stem: path for path in sorted((FIXTURES / "frozen" / "1.0").glob("[!c]*.model"))},  # no cascades
-}
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_a_reader_written_from_the_page_gets_the_models_answers(name: str) -> None:
-    loaded = svmfast.load_model(FORMS[name])
-    document = json.loads(svmfast.export(loaded, "json").data)
-    assert faults(SCHEMA, document) == []
-    rows, _ = own_rows(loaded, computation_of(loaded))
-    rows = rows[:15]
-    values = loaded.decision_values(rows)
-    expected = loaded.head.predict(values)
-    scale = max(1.0, float(np.abs(values).max(initial=0)))
-    least = 1e-8 if "triangle" in name else 1e-4 if "scaled" in name else 1e-11
-    for x, row, value in zip(rows.to_dense(document["features"]).tolist(), values, expected, strict=True):
-        found, answered = answer(document, x)
-        assert np.abs(np.array(found) - row).max(initial=0) < least * scale
-        if loaded.head.is_regression:
-            assert abs(answered - value) < least * scale
-        else:
-            assert answered == value
 
 
 def test_a_certificate_probabilities_and_names_are_kept() -> None:

@@ -1,16 +1,16 @@
-"""Exported ONNX gives the model's answers: in onnxruntime, in batches of any size, ties included."""
+"""ONNX exports in onnxruntime; test_export_kinds compares the answers of every kind with the model's."""
 
 from __future__ import annotations
 
 import math
 import shlex
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from export_forms import FORMS
 from golden import ROOT, manifest
-from program import FIXTURES, data, model
+from program import data, model
 
 import svmfast
 from svmfast.exports.accuracy import own_rows
@@ -22,21 +22,6 @@ from svmfast.rows import as_rows
 onnx = pytest.importorskip("onnx", reason="no onnx")
 runtime = pytest.importorskip("onnxruntime", reason="no onnxruntime")
 
-#: A model of every form.
-FORMS: dict[str, Path] = {
-    "rbf": model("breast_c_rbf"),
-    "three classes": model("iris_c_rbf_prob"),
-    "ten classes": model("digits_c_rbf_prob"),
-    "linear": model("breast_c_linear"),
-    "polynomial kernel": model("iris_c_poly3"),
-    "sigmoid": model("iris_c_sigmoid"),
-    "one class": model("normal_one_rbf"),
-    "regression": model("diabetes_eps_rbf"),
-    "one label": model("single_class"),
-    "ties": model("tie_votes_four"),
-    **{path.stem: path for path in sorted((FIXTURES / "frozen" / "1.0").glob("[!c]*.model"))},  # no cascades
-}
-
 
 def session(made: svmfast.Export) -> Any:
     return runtime.InferenceSession(made.data, providers=["CPUExecutionProvider"])
@@ -45,41 +30,6 @@ def session(made: svmfast.Export) -> Any:
 def run(opened: Any, table: np.ndarray) -> dict[str, np.ndarray]:
     names = [one.name for one in opened.get_outputs()]
     return dict(zip(names, opened.run(names, {"X": table}), strict=True))
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_labels_and_values_are_the_models(name: str) -> None:
-    loaded = svmfast.load_model(FORMS[name])
-    computation = computation_of(loaded)
-    width = computation.n_features
-    made = svmfast.export(loaded, "onnx")
-    onnx.checker.check_model(onnx.load_from_string(made.data), full_check=True)
-    rows, _ = own_rows(loaded, computation)
-    table = np.vstack([rows.to_dense(width), np.random.default_rng(1).normal(size=(1000, width))])
-    found = run(session(made), table)
-    values = loaded.decision_values(as_rows(table))
-    least = 1e-8 if "triangle" in name else 1e-4 if "scaled" in name else 1e-12
-    if loaded.head.is_regression:
-        assert list(found) == ["variable"]
-        assert found["variable"].shape == (len(table), 1)
-    else:
-        assert list(found) == ["label", "scores"]
-        expected = loaded.head.predict(values)
-        labels = found["label"]
-        if computation.class_names is not None:
-            assert loaded.head.labels is not None
-            number = dict(zip(computation.class_names, loaded.head.labels.tolist(), strict=True))
-            labels = np.array([number[label] for label in labels])
-        assert np.array_equal(labels, expected)
-    exact = found.get("scores", found.get("variable"))
-    scale = max(1.0, float(np.abs(values).max(initial=0)))
-    assert np.abs(exact - values).max(initial=0) <= least * 10 * scale
-    for n in (0, 1, 7):
-        part = run(session(made), table[:n])
-        for output, column in part.items():
-            assert len(column) == n
-            if output == "label":
-                assert np.array_equal(column, found[output][:n])
 
 
 @pytest.mark.parametrize("name", FORMS)
