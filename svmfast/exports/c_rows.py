@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmfast.exports.c_text import Tables, Words, starts_of
+from svmfast.exports.c_text import Tables, Words
 from svmfast.exports.computation import Computation
 
 ROW = """\
@@ -136,9 +136,9 @@ def route_words(tables: Tables, computation: Computation) -> Words:
         "centers": tables.negated("centers", route.centers),
     }
     if not route.is_flat:
-        children, leaf = route.children, np.cumsum(route.children == 0) - 1
-        count = tables.integers("children", children)
-        start = tables.integers("first_child", np.where(children > 0, 1 + starts_of(children), leaf))
+        count = tables.integers("children", route.children)
+        following = np.where(route.children > 0, route.first_child, route.cell)
+        start = tables.integers("first_child", following)
         words |= {
             "children": count.at("node"),
             "first_child": start.at("node"),

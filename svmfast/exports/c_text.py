@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.exports.computation import starts_of
+
 #: The words of a template: pieces of C text, or facts that decide which lines stay.
 Words = dict[str, Any]
 
@@ -166,8 +168,3 @@ class IntegerTable(NamedTuple):
     def at(self, index: str, cast: str = "int") -> str:
         """The expression of an element."""
         return f"({cast})$N_READ_{self.bits}({self.name} + {index})"
-
-
-def starts_of(sizes: NDArray[Any]) -> NDArray[np.int64]:
-    """Where consecutive parts of these sizes begin."""
-    return np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)

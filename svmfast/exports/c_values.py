@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from svmfast.exports.c_text import Tables, Words, starts_of
-from svmfast.exports.computation import Computation, KernelSums, Polynomials
+from svmfast.exports.c_text import Tables, Words
+from svmfast.exports.computation import Computation, KernelSums, Polynomials, starts_of
 from svmfast.exports.twin import FOLD, folds
 
 SUMS = """\

@@ -124,17 +124,10 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
 
 def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> FloatArray:
     """Compute the norms of the stored coefficients of every degree, ``(cells, p, order + 1)``."""
-    cells, p = values.orders.shape
-    sizes = np.zeros((cells, p, order + 1))
+    sizes = np.zeros((*values.orders.shape, order + 1))
     multiplicities = [one.multiplicity for one in degrees(d, order)]
-    stored = stored_numbers(values.coefficients, kind)
-    at = 0
-    for cell in range(cells):
-        for f in range(p):
-            for m in range(int(values.orders[cell, f]) + 1):
-                share = multiplicities[m]
-                sizes[cell, f, m] = _norm(stored[at : at + len(share)], share)
-                at += len(share)
+    for cell, f, m, coefficients in values.by_degree():
+        sizes[cell, f, m] = _norm(stored_numbers(coefficients, kind), multiplicities[m])
     return sizes
 
 

@@ -45,6 +45,16 @@ class Route:
         """Whether all cells are children of the root."""
         return int(self.children[0]) == len(self.children) - 1
 
+    @property
+    def first_child(self) -> IntArray:
+        """The first child of each node; of a leaf, the first of later nodes."""
+        return 1 + starts_of(self.children)
+
+    @property
+    def cell(self) -> IntArray:
+        """The cell of each leaf."""
+        return np.cumsum(self.children == 0) - 1
+
 
 @dataclass(frozen=True, eq=False)
 class KernelSums:
@@ -97,6 +107,15 @@ class Polynomials:
     #: Distances from the centers are those of the rbf kernel.
     kernel: ClassVar[str] = "rbf"
     pseudo: ClassVar[None] = None
+
+    def by_degree(self) -> Iterator[tuple[int, int, int, FloatArray]]:
+        """Yield cell, function, degree and the coefficients of this degree."""
+        d, at = self.centers.shape[1], 0
+        for (cell, f), order in np.ndenumerate(self.orders):
+            for m in range(order + 1):
+                part = self.coefficients[at : at + math.comb(d + m - 1, m)]
+                yield cell, f, m, part
+                at += len(part)
 
     def counts(self) -> IntArray:
         """Count the coefficients of every cell and function, ``(cells, p)``."""
@@ -237,6 +256,11 @@ def computation_of(model: Model) -> Computation:
     if not isinstance(model, Model):
         raise WrongTypeError("the model", model, "a model")
     return DESCRIBED[model.kind](model)
+
+
+def starts_of(sizes: NDArray[Any]) -> IntArray:
+    """Where consecutive parts of these sizes begin."""
+    return np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)
 
 
 def dense(rows: Rows, width: int) -> FloatArray:

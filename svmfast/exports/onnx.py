@@ -129,7 +129,7 @@ def _cells(graph: Graph, computation: Computation, z: Value) -> Value | None:
         return graph.add("ArgMin", apart, axis=1, keepdims=0)
     children = route.children
     nodes = len(children)
-    first = 1 + np.concatenate([[0], np.cumsum(children)[:-1]])
+    first = route.first_child
     mine = np.zeros((nodes, nodes - 1), dtype=np.bool_)
     depth = np.zeros(nodes, dtype=np.int64)
     for node in range(nodes):
@@ -145,7 +145,7 @@ def _cells(graph: Graph, computation: Computation, z: Value) -> Value | None:
         following = near + np.array([1])
         stays = leaf.take(node_of, 0)
         node_of = graph.add("Where", stays >= (0,), stays, following)
-    return graph.constant(np.where(children == 0, np.cumsum(children == 0) - 1, 0)).take(node_of, 0)
+    return graph.constant(np.where(children == 0, route.cell, 0)).take(node_of, 0)
 
 
 def _every_cell(graph: Graph, computation: Computation, z: Value, rest: Value | None, cells: Value) -> Value:

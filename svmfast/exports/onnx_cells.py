@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.exports.computation import Computation, KernelSums, Polynomials, degrees
+from svmfast.exports.computation import Computation, KernelSums, Polynomials, degrees, starts_of
 from svmfast.exports.onnx_graph import Graph, Value
 from svmfast.models.head import Head, pair_numbers
 from svmfast.models.pseudo import PseudoLandmarks
@@ -30,9 +30,9 @@ class CellTables:
         """The cell's rows of a table that lists `sizes` rows for each cell, cell by cell."""
         if self.cell is None:
             return self.graph.constant(table)
-        ends = np.concatenate([[0], np.cumsum(sizes)])
         one = self.cell.at(0)
-        start, stop = (self.graph.constant(part).take(one, 0) for part in (ends[:-1], ends[1:]))
+        ends = (starts_of(sizes), np.cumsum(sizes))
+        start, stop = (self.graph.constant(part).take(one, 0) for part in ends)
         return self.graph.add("Slice", table, start, stop, (0,))
 
 
@@ -80,7 +80,7 @@ def _without_empty_cells(values: KernelSums) -> KernelSums:
     empty = np.flatnonzero(values.sizes == 0)
     if not len(empty):
         return values
-    places = np.concatenate([[0], np.cumsum(values.sizes)])[empty]
+    places = starts_of(values.sizes)[empty]
     classes = values.classes
     if classes is not None:
         classes = classes.copy()
@@ -229,14 +229,9 @@ def _coefficients(
     every = list(degrees(d, order))
     inner = [np.zeros((cells, len(one.last), p)) for one in every[: max(order, 1)]]
     top = np.zeros((cells, len(every[order - 1].last) if order else 0, p, d))
-    at = 0
-    for cell in range(cells):
-        for f in range(p):
-            for m in range(int(values.orders[cell, f]) + 1):
-                c = values.coefficients[at : at + len(every[m].last)]
-                at += len(c)
-                if m < max(order, 1):
-                    inner[m][cell, :, f] = c
-                else:
-                    top[cell, every[m].parent, f, every[m].last] = c
+    for cell, f, m, c in values.by_degree():
+        if m < max(order, 1):
+            inner[m][cell, :, f] = c
+        else:
+            top[cell, every[m].parent, f, every[m].last] = c
     return inner, top

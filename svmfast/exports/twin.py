@@ -145,9 +145,7 @@ def nearest(computation: Computation, z: Reals) -> NDArray[np.int32]:
     route = computation.route
     if route is None:
         return cells
-    children = route.children
-    first = 1 + np.concatenate([[0], np.cumsum(children)[:-1]])
-    leaf = np.cumsum(children == 0) - 1
+    children, first, leaf = route.children, route.first_child, route.cell
     centers = route.centers.astype(z.dtype)
     node = np.zeros(len(z), dtype=np.int64)
     for here in range(len(children)):  # breadth first: the numbers of a row's nodes ascend
