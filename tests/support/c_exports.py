@@ -6,7 +6,7 @@ import ctypes
 import functools
 import shutil
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,17 +65,17 @@ void certain_pairs(const int *start, const int *index, const model_real *value, 
 """
 
 
-def compile_all_ways(export: Export, folder: Path, ways: Collection[str] = WAYS) -> None:
+def compile_all_ways(export: Export, folder: Path) -> None:
     """Compile a file with all warnings as errors, with its test and without, by itself."""
     (folder / "model.h").write_bytes(export.data)
     (folder / "empty.c").write_text('#include "model.h"\n' + NOTHING)
-    for way in ways:
+    for way in WAYS:
         language = "c++" if way in CPP else "c"
         _accepts(folder, way, "empty.c")
         _accepts(folder, way, "-DMODEL_LIBM", "-DMODEL_TEST", "-DMODEL_TEST_MAIN", "-x", language, "model.h")
 
 
-def compile_together(exports: Mapping[str, Export], folder: Path, ways: Collection[str]) -> None:
+def compile_together(exports: Mapping[str, Export], folder: Path) -> None:
     """Compile files, by their prefixes, as one, with all warnings as errors, with their tests and without.
 
     A C++ compiler takes longer to read its own headers than all of them.
@@ -84,7 +84,7 @@ def compile_together(exports: Mapping[str, Export], folder: Path, ways: Collecti
         (folder / f"{prefix}.h").write_bytes(export.data)
     (folder / "all.c").write_text("".join(f'#include "{prefix}.h"\n' for prefix in exports) + NOTHING)
     tests = [f"-D{prefix.upper()}_{macro}" for prefix in exports for macro in ("LIBM", "TEST")]
-    for way in ways:
+    for way in WAYS:
         _accepts(folder, way, "all.c")
         _accepts(folder, way, *tests, "all.c")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_exports import CPP, WARNINGS, WAYS, compile_all_ways, compile_together, compiled, needs_compiler
+from c_exports import WARNINGS, compile_all_ways, compile_together, compiled, needs_compiler
 from export_forms import FORMS, FROZEN
 from golden import ROOT, manifest
 from program import data, model
@@ -35,18 +35,10 @@ def with_test(name: str, precision: str, **more: str) -> svmfast.Export:
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("name", FORMS)
-def test_every_compiler_of_c_accepts_the_file_without_warnings(
-    name: str, precision: str, tmp_path: Path
-) -> None:
-    compile_all_ways(with_test(name, precision), tmp_path, WAYS.keys() - CPP)
-
-
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_every_compiler_of_cpp_accepts_the_files_without_warnings(precision: str, tmp_path: Path) -> None:
+def test_every_compiler_accepts_the_files_without_warnings(precision: str, tmp_path: Path) -> None:
     """All in one program; test_class_names_are_found_from_labels compiles one by itself."""
     made = {f"form{i}": with_test(name, precision, prefix=f"form{i}") for i, name in enumerate(FORMS)}
-    compile_together(made, tmp_path, CPP)
+    compile_together(made, tmp_path)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -302,7 +294,8 @@ def test_numbers_beyond_single_precision_are_refused_there(tmp_path: Path) -> No
 def test_class_names_are_found_from_labels(tmp_path: Path) -> None:
     names = ('a "b" \\', "größe??/", "%s $n")
     scaling = Scaling(np.zeros(4), np.ones(4), class_names=names)
-    made = svmfast.export(ScaledModel(svmfast.load_model(FORMS["rbf, three classes"]), scaling))
+    named = ScaledModel(svmfast.load_model(FORMS["rbf, three classes"]), scaling)
+    made = svmfast.export(named, test=data("iris.test"))
     assert "model_class_name(label) returns the name of the class that a label stands for." in made.text
     assert "class_name" not in svmfast.export(FORMS["rbf, three classes"]).text
     compile_all_ways(made, tmp_path)
