@@ -20,7 +20,7 @@ from svmfast.api.functions import function_of, option_parameters  # noqa: E402
 from svmfast.methods.registry import methods  # noqa: E402
 
 #: Where the names in signatures of methods come from.
-KNOWN = {"Any": "typing", "Result": "svmfast.api.result", "os": ""}
+KNOWN = {"Any": "typing", "Result": "svmfast.api.run", "os": ""}
 
 
 def parameters(found: list[inspect.Parameter]) -> str:

@@ -28,7 +28,7 @@ _PUBLIC = {
     "Export": "svmfast.api.export_report",
     "Predictor": "svmfast.api.predictor",
     "Reading": "svmfast.options",
-    "Result": "svmfast.api.result",
+    "Result": "svmfast.api.run",
     "Rows": "svmfast.rows",
     "ScaledModel": "svmfast.models.scaled",
     "Scaling": "svmfast.models.scaling",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.fit import ColumnOrder
+from svmfast.api.fit import ColumnOrder, Fit
 from svmfast.api.predictor import Predictor
 from svmfast.errors import MissingPackageError, OptionError, WrongTypeError
 from svmfast.options import Reading
@@ -103,7 +103,7 @@ def _first_order(paths: Any, predictor: Predictor) -> list[ColumnOrder]:
     """The columns of the first table of a partition; nothing is read of its rows."""
     order = ColumnOrder()
     how = Reading(scale=predictor.scaling)
-    order.find_first(paths, how, (), predictor.listener.note, predictor.model)
+    Fit(predictor.model, how, predictor.listener, order).find_first(paths)
     return [order]
 
 

@@ -1,8 +1,9 @@
-"""The callback with which long computations report their progress."""
+"""Callbacks of long computations: their progress, remarks and warnings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -20,8 +21,35 @@ def silent(done: float, total: float | None, what: str) -> None:
     """Ignore every report (the default)."""
 
 
+@dataclass
+class Listener:
+    """Callbacks that a run calls as it proceeds; remarks and warnings are also kept for the result."""
+
+    progress: Progress = silent
+    on_note: Callable[[str], None] = lambda text: None
+    on_warning: Callable[[str], None] = lambda text: None
+    #: Receives the output of a solver.
+    log: Callable[[str], None] | None = None
+    #: Receives the name of a step and a line about its state.
+    on_status: Callable[[str, str], None] | None = None
+    #: Whether a run with a checkpoint should save its state and raise KeyboardInterrupt.
+    should_stop: Callable[[], bool] = lambda: False
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        """Record and forward a remark."""
+        self.notes.append(text)
+        self.on_note(text)
+
+    def warn(self, text: str) -> None:
+        """Record and forward a warning."""
+        self.warnings.append(text)
+        self.on_warning(text)
+
+
 def counting(work: Callable[[T], R], progress: Progress, total: int, what: str) -> Callable[[T], R]:
-    """Return `work` wrapped so that each call reports one more of `total` units done; for use in threads."""
+    """`work`, wrapped so that each call reports one more of `total` units done; for use in threads."""
     done = 0
     progress(0, total, what)
 
@@ -36,7 +64,7 @@ def counting(work: Callable[[T], R], progress: Progress, total: int, what: str) 
 
 
 def duration(seconds: float) -> str:
-    """Return a time as ``12 s``, ``3 min 20 s`` or ``2 h 5 min``."""
+    """A time as ``12 s``, ``3 min 20 s`` or ``2 h 5 min``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

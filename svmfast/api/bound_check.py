@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from svmfast.api.fit import Fit
 from svmfast.api.functions import takes
 from svmfast.api.given import is_path, model_of, rows_of, with_scaling_of
-from svmfast.api.listener import Listener
 from svmfast.commands.bound_check import BoundCheckOptions
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.evaluation import bound_check as checks
 from svmfast.evaluation.bound_check import BoundCheck
 from svmfast.evaluation.scale import ScaleCheck
 from svmfast.options import Reading, made
+from svmfast.progress import Listener
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:

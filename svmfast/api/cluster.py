@@ -13,11 +13,11 @@ import os
 import pickle
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.jobs import Job
-from svmfast.api.listener import Listener
+from svmfast.api.fit import Fit
+from svmfast.api.many import Job
 from svmfast.api.predictor import Predictor
 from svmfast.errors import (
     ClusterError,
@@ -32,6 +32,7 @@ from svmfast.formats.answers import table_form
 from svmfast.formats.parts import Part, parts_of, stream_part
 from svmfast.formats.target import write_atomic
 from svmfast.options import Reading
+from svmfast.progress import Listener
 
 if TYPE_CHECKING:
     from svmfast.formats.done import DoneList
@@ -43,24 +44,17 @@ _LOCAL = "local:"
 _PREDICTORS: dict[str, Predictor] = {}
 
 
-def distributed() -> Any:
-    """The package ``distributed``; raises MissingPackageError if it is not installed."""
-    try:
-        import distributed as package
-    except ImportError:
-        raise MissingPackageError("a cluster is run", "distributed", "dask") from None
-    return package
-
-
-def absolute(path: str) -> str:
+def _absolute(path: str) -> str:
     """A path for workers; unlike ``os.path.abspath``, the same file where ``..`` follows a link."""
     return os.path.join(os.getcwd(), path)
 
 
 @contextlib.contextmanager
-def connected(address: str) -> Iterator[Any]:
-    """Yield a client of the scheduler at ``HOST:PORT``, or of N workers started here (``local:N``)."""
-    package = distributed()
+def _connected(package: Any, address: str) -> Iterator[Any]:
+    """Yield a client of the scheduler at ``HOST:PORT``, or of N workers started here (``local:N``).
+
+    Wherever Dask finds the connection closed, a ClusterError is raised.
+    """
     with contextlib.ExitStack() as stack:
         if address.startswith(_LOCAL):
             number = address.removeprefix(_LOCAL)
@@ -82,137 +76,163 @@ def connected(address: str) -> Iterator[Any]:
         yield client
 
 
-def _part_name(job: Job, number: int) -> str:
-    """The name of a part's output in the folder: a hidden file next to the whole one."""
-    folder, name = os.path.split(job.name)
-    end = ".arrow" if table_form(job.name) else ""
-    return os.path.join(folder, f".{name}.part-{number:05}{end}")
+@dataclass
+class _Divided:
+    """A job and its parts; `ended` are the counts of those that have ended, by their numbers."""
+
+    job: Job
+    done: DoneList
+    parts: list[Part]
+    ended: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all parts have ended."""
+        return len(self.ended) == len(self.parts)
+
+    def name(self, part: Part) -> str:
+        """The name of a part's output in the folder: a hidden file next to the whole one."""
+        folder, name = os.path.split(self.job.name)
+        end = ".arrow" if table_form(self.job.name) else ""
+        return os.path.join(folder, f".{name}.part-{part.number:05}{end}")
+
+    def made_from(self, part: Part) -> dict[str, Any]:
+        """The record of what a part is made from."""
+        return {**self.job.made_from, "part": [part.begin, part.end, list(part.groups), part.of]}
+
+    def left(self) -> Iterator[tuple[Part, str]]:
+        """Yield the parts that are not finished, with their outputs; count those that are."""
+        for part in self.parts:
+            if part.of == 1:
+                yield part, _absolute(self.job.output)
+                continue
+            known = self.done.find(self.name(part), self.made_from(part))
+            if known is None:
+                yield part, os.path.join(_absolute(self.done.folder), self.name(part))
+            else:
+                self.ended[part.number] = known
+
+    def take(self, part: Part, found: dict[str, Any] | str, listener: Listener) -> None:
+        """Add a worker's counts or error for a part, and a finished part to the list of outputs."""
+        if isinstance(found, str):
+            self.job.error = self.job.error or found
+            self.ended[part.number] = {}
+            return
+        self.ended[part.number] = found["counted"]
+        for text in found["warnings"]:
+            listener.warn(text)
+        if part.of > 1:
+            self.done.add(self.name(part), self.made_from(part), found["counted"])
+
+    def finished(self, predictor: Predictor) -> Job:
+        """The job after its last part: the outputs of the parts are joined, and deleted."""
+        job, places = self.job, [os.path.join(self.done.folder, self.name(part)) for part in self.parts]
+        if job.error is None and self.parts[0].of == 1:
+            job.counted = self.ended[0]
+            return job
+        if job.error is None and not sum(counted["rows"] for counted in self.ended.values()):
+            what = "there are no rows"
+            job.error = str(EmptyDataError(job.data, None, what, None, "expected at least one"))
+        if job.error is None:
+            _join(places, job.output)
+            total = predictor.report(labelled=True)
+            for part in self.parts:
+                total.merge(self.ended[part.number])
+                total.notes += self.ended[part.number]["notes"]
+            job.counted = total.state()
+        for place in places:
+            with contextlib.suppress(OSError):
+                os.unlink(place)
+        return job
 
 
-def _part_made_from(job: Job, part: Part) -> dict[str, Any]:
-    """The record of what a part is made from."""
-    return {**job.made_from, "part": [part.begin, part.end, list(part.groups), part.of]}
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise MissingPackageError("a cluster is run", "distributed", "dask") from None
+    return distributed
 
 
-class Loading:
-    """The Dask plugin that sends a predictor to every worker once, also to workers that join later."""
-
-    def __init__(self, key: str, version: str, pickled: bytes) -> None:
-        self.name = f"svmfast-{key}"
-        self.key, self.version, self.pickled = key, version, pickled
-
-    def setup(self, worker: Any) -> None:
-        """Keep the predictor in the worker's process."""
-        from svmfast import __version__
-
-        if __version__ != self.version:
-            raise RuntimeError(f"the worker has svmfast {__version__}; expected {self.version}")
-        _PREDICTORS[self.key] = pickle.loads(self.pickled)
-
-    def teardown(self, worker: Any) -> None:
-        """Remove the predictor."""
-        _PREDICTORS.pop(self.key, None)
-
-
-def run_jobs(
+def made_by_cluster(
     address: str,
-    jobs: Sequence[Job],
     predictor: Predictor,
     done: DoneList,
-    key: str,
+    settings: str,
     reading: Reading,
     keep: Sequence[str],
-    *,
     part_bytes: int,
+    jobs: list[Job],
 ) -> Iterator[Job]:
     """Yield the jobs as they end, each with its counts or an error.
 
     ClusterError: the connection to the scheduler was lost; finished outputs are complete and recorded.
     """
-    package = distributed()
-    from svmfast import __version__
-
-    with _not_lost(package, address), connected(address) as client:
-        loading = _plugin(package, Loading(key, __version__, pickle.dumps(predictor)))
-        client.register_plugin(loading)
-        futures: dict[Any, tuple[Job, Part]] = {}
-        for job in jobs:
-            job.parts = parts_of(absolute(job.path), reading, part_bytes)
-            for part, output in _left_to_do(job, done):
-                future = client.submit(
-                    work, part, output, key, reading, tuple(keep), retries=RETRIES, pure=False
-                )
-                futures[future] = job, part
-            if len(job.ended) == len(job.parts):
-                yield _joined(job, done, predictor)
-        for future in package.as_completed(list(futures)):
-            job, part = futures.pop(future)
-            found = _result(future, address)
-            future.release()
-            _take(job, part, found, done)
-            if len(job.ended) == len(job.parts):
-                if job.error is not None:
-                    _remove_parts(job, done)
-                if job.error is None and part.of == 1:
-                    job.counted = job.ended[0]
-                yield job if job.error or job.counted else _joined(job, done, predictor)
-        client.unregister_worker_plugin(loading.name)
-
-
-@contextlib.contextmanager
-def _not_lost(package: Any, address: str) -> Iterator[None]:
-    """Raise ClusterError where Dask finds the connection to the scheduler closed, in whatever call."""
+    package = _distributed()
+    # Workers take files in any order; which one is the first must not depend on that.
+    how, order = replace(reading, scale=predictor.scaling), predictor.column_order
+    Fit(predictor.model, how, predictor.listener, order).find_first((job.data for job in jobs), keep)
+    key = order.key(settings)
     try:
-        yield
+        with _connected(package, address) as client:
+            plugin = _plugin(package, key, pickle.dumps(predictor))
+            client.register_plugin(plugin)
+            futures: dict[Any, tuple[_Divided, Part]] = {}
+            for job in jobs:
+                divided = _Divided(job, done, parts_of(_absolute(job.data), reading, part_bytes))
+                for part, output in divided.left():
+                    future = client.submit(
+                        work, part, output, key, reading, tuple(keep), retries=RETRIES, pure=False
+                    )
+                    futures[future] = divided, part
+                if divided.complete:
+                    yield divided.finished(predictor)
+            for future in package.as_completed(list(futures)):
+                divided, part = futures.pop(future)
+                found = _result(future, address)
+                future.release()
+                divided.take(part, found, predictor.listener)
+                if divided.complete:
+                    yield divided.finished(predictor)
+            client.unregister_worker_plugin(plugin.name)
     except (package.comm.CommClosedError, package.core.RPCClosed) as error:
         raise _gone(address) from error
 
 
-def _left_to_do(job: Job, done: DoneList) -> Iterator[tuple[Part, str]]:
-    """Yield the parts of a job that are not finished, with their outputs; count those that are."""
-    for part in job.parts:
-        if part.of == 1:
-            yield part, absolute(job.place)
-            continue
-        name = _part_name(job, part.number)
-        known = done.find(name, _part_made_from(job, part))
-        if known is None:
-            yield part, os.path.join(absolute(done.folder), name)
-        else:
-            job.ended[part.number] = known
+def _plugin(package: Any, key: str, pickled: bytes) -> Any:
+    """The plugin that sends a predictor to every worker once, also to workers that join later."""
+    from svmfast import __version__ as version
+
+    class Loading(package.WorkerPlugin):  # type: ignore[misc] # its base exists once Dask is imported
+        name = f"svmfast-{key}"
+
+        def setup(self, worker: Any) -> None:
+            load(key, version, pickled)
+
+        def teardown(self, worker: Any) -> None:
+            unload(key)
+
+    return Loading()
 
 
-def _take(job: Job, part: Part, found: dict[str, Any] | str, done: DoneList) -> None:
-    """Add a worker's counts or error for a part to the job, and a finished part to the list of outputs."""
-    if isinstance(found, str):
-        job.error = job.error or found
-        job.ended[part.number] = {}
-        return
-    job.ended[part.number] = found["counted"]
-    job.warnings += found["warnings"]
-    if part.of > 1:
-        done.add(_part_name(job, part.number), _part_made_from(job, part), found["counted"])
+def load(key: str, version: str, pickled: bytes) -> None:
+    """In a worker: keep the predictor in this process."""
+    from svmfast import __version__
+
+    if __version__ != version:
+        raise RuntimeError(f"the worker has svmfast {__version__}; expected {version}")
+    _PREDICTORS[key] = pickle.loads(pickled)
 
 
-def _plugin(package: Any, loading: Loading) -> Any:
-    """Return `loading` as an instance of Dask's plugin class, which exists only once Dask is imported."""
-
-    def setup(self: Any, worker: Any) -> None:
-        loading.setup(worker)
-
-    def teardown(self: Any, worker: Any) -> None:
-        loading.teardown(worker)
-
-    made = type("LoadingPlugin", (package.WorkerPlugin,), {"setup": setup, "teardown": teardown})()
-    made.name = loading.name
-    return made
+def unload(key: str) -> None:
+    """In a worker: forget the predictor."""
+    _PREDICTORS.pop(key, None)
 
 
 def work(part: Part, output: str, key: str, reading: Reading, keep: tuple[str, ...]) -> dict[str, Any] | str:
     """In a worker: predict a file or a part of one; return the counts, or the reason of a failure."""
-    listener = Listener()
     predictor = copy.copy(_PREDICTORS[key])
-    predictor.listener = listener
+    predictor.listener = listener = Listener()
     try:
         if part.of == 1:
             report = predictor.predict_file(part.path, output, reading=reading, threads=1, keep=keep)
@@ -251,26 +271,9 @@ def _gone(address: str) -> ClusterError:
     return ClusterError(f"the scheduler '{address}' was lost; run again to continue where this run stopped")
 
 
-def _places_of_parts(job: Job, done: DoneList) -> list[str]:
-    return [os.path.join(done.folder, _part_name(job, part.number)) for part in job.parts]
-
-
-def _remove_parts(job: Job, done: DoneList) -> None:
-    for place in _places_of_parts(job, done):
-        with contextlib.suppress(OSError):
-            os.unlink(place)
-
-
-def _joined(job: Job, done: DoneList, predictor: Predictor) -> Job:
-    """Join the parts of an output and delete them."""
-    places = _places_of_parts(job, done)
-    rows = sum(counted["rows"] for counted in job.ended.values())
-    if not rows:
-        job.error = str(EmptyDataError(job.path, None, "there are no rows", None, "expected at least one"))
-        _remove_parts(job, done)
-        return job
-    form = table_form(job.place)
-    with write_atomic(absolute(job.place)) as out:
+def _join(places: Sequence[str], output: str) -> None:
+    form = table_form(output)
+    with write_atomic(_absolute(output)) as out:
         if form is None:
             for place in places:
                 with open(place, "rb") as file:
@@ -279,10 +282,3 @@ def _joined(job: Job, done: DoneList, predictor: Predictor) -> Job:
             from svmfast.formats.table_output import join_tables
 
             join_tables(places, out, form)
-    _remove_parts(job, done)
-    total = predictor.report(labelled=True)
-    for part in job.parts:
-        total.merge(job.ended[part.number])
-        total.notes += job.ended[part.number]["notes"]
-    job.counted = total.state()
-    return job

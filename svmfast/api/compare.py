@@ -21,7 +21,6 @@ from svmfast.api.given import (
     rows_of,
     with_scaling_of,
 )
-from svmfast.api.listener import Listener
 from svmfast.commands.compare import CompareOptions
 from svmfast.errors import OptionError
 from svmfast.evaluation.benchmark import ComparedModel
@@ -30,6 +29,7 @@ from svmfast.evaluation.comparison import compare as compare_models
 from svmfast.evaluation.timing import measure
 from svmfast.formats.dataset import naming_file
 from svmfast.options import Reading, made
+from svmfast.progress import Listener
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from svmfast.api.functions import takes
 from svmfast.api.given import is_path
-from svmfast.api.listener import Listener
 from svmfast.commands.import_ import ImportOptions
 from svmfast.options import made
+from svmfast.progress import Listener
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model

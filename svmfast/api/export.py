@@ -21,13 +21,13 @@ from svmfast.api.given import (
     rows_of,
     with_scaling_of,
 )
-from svmfast.api.listener import Listener
 from svmfast.commands.export import ExportOptions
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.exports.languages import LANGUAGES, Language
 from svmfast.formats.detect import identity_of
 from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading, made
+from svmfast.progress import Listener
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
@@ -302,7 +302,7 @@ class _RowSource:
 def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:
     if not is_path(given):
         return tuple(map(str, given))  # type: ignore[arg-type]
-    from svmfast.api.names import read_names
+    from svmfast.api.given import read_names
 
     return read_names(given)  # type: ignore[arg-type]
 

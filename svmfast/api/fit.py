@@ -38,115 +38,49 @@ _EXPORT = f", or name them in the model ({shell_line(_WORDS)})"
 _EARLIER = "an earlier run wrote outputs by the order of {}; `overwrite` starts over"
 
 
+@dataclass(eq=False)
 class ColumnOrder:
-    """The feature columns of the first table; later tables must have the same.
+    """The feature columns of the first table; later tables must have the same."""
 
-    `names` are the columns of a table `of` that an earlier run read, None before the first table; `on_first`
-    is called with the names and the path of the first table.
-    """
+    #: None before the first table.
+    names: tuple[str, ...] | None = None
+    #: The first table.
+    of: str = ""
+    #: Whether an earlier run read it.
+    earlier: bool = False
+    #: Called with the names and the path of the first table.
+    on_first: Callable[[Sequence[str], str], None] | None = None
 
-    def __init__(
-        self,
-        names: Sequence[str] | None = None,
-        of: str = "",
-        on_first: Callable[[Sequence[str], str], None] | None = None,
-    ) -> None:
-        self.names = None if names is None else tuple(names)
-        self._of, self._earlier, self._on_first = of, names is not None, on_first
-
-    def check(
-        self,
-        path: str,
-        features: Sequence[str] | None,
-        reading: Reading,
-        note: Callable[[str], None],
-        model: Model | None = None,
-        *,
-        in_memory: bool = False,
-    ) -> None:
-        """Compare a table with the first one; if there is none yet, this becomes it.
-
-        `features` are the names of its feature columns in their order, None for LIBSVM's text, which has no
-        columns. `reading` has the scaling of the rows, whose names find the columns. `note` receives a remark
-        on the first table if it has names but the model's features have none. Without a `model`, for
-        training, the first table decides which feature is which. A table `in_memory` is a DataFrame, which
-        has no reading options.
-        """
-        if features is None or reading.features is not None or reading.names is not None:
-            return
-        features = tuple(features)
-        if model is not None and reading.scale is None and len(features) < model.n_features:
-            return  # refused for that, and no example for others
-        whose = "the model" if model is not None else None if reading.scale is None else "the scaling"
-        if self.names is None:
-            self.names, self._of = features, path
-            if whose and any(name != str(number) for number, name in enumerate(features, 1)):
-                note(f"{path}: {whose} does not name its features, so the columns are taken in their order")
-            if self._on_first is not None:
-                self._on_first(features, path)
-        elif features != self.names:
-            hint = _HINT_IN_MEMORY if in_memory else _HINT
-            is_libsvms = model is not None and model.expansion is not None
-            self._refuse(path, features, whose, hint + _EXPORT * is_libsvms)
-
-    def _refuse(self, path: str, features: Sequence[str], whose: str | None, hint: str) -> None:
+    def refuse(self, path: str, features: Sequence[str], whose: str | None, hint: str) -> None:
+        """Raise TableError for a table with other columns; `whose` features have no names."""
         wanted = self.names or ()
         known, found = {*wanted}, {*features}
-        missing = [f"there is no '{name}'" for name in wanted if name not in found]
-        more = [f"'{name}' is not among them" for name in features if name not in known]
-        if missing or more:
-            what = f"its columns differ from those of {self._of}: {(missing + more)[0]}"
+        differences = [f"there is no '{name}'" for name in wanted if name not in found]
+        differences += [f"'{name}' is not among them" for name in features if name not in known]
+        if differences:
+            what = f"its columns differ from those of {self.of}: {differences[0]}"
         else:
             pairs = enumerate(zip(features, wanted, strict=True), 1)
             place, here, there = next((n, here, there) for n, (here, there) in pairs if here != there)
-            what = f"its columns are those of {self._of} in another order: feature {place} is '{here}', "
+            what = f"its columns are those of {self.of} in another order: feature {place} is '{here}', "
             what += f"there '{there}'"
         if whose:
             what += f"; {whose} does not name its features"
-        if self._earlier:
-            hint += f" ({_EARLIER.format(self._of)})"
+        if self.earlier:
+            hint += f" ({_EARLIER.format(self.of)})"
         raise TableError(path, None, what, None, hint)
 
     def key(self, settings: str) -> str:
         """A hash of these names and a run's settings."""
         return hashlib.sha256(repr((settings, self.names)).encode()).hexdigest()
 
-    def find_first(
-        self,
-        paths: Iterable[str],
-        reading: Reading,
-        keep: Sequence[str],
-        note: Callable[[str], None],
-        model: Model,
-    ) -> None:
-        """Find the first table among files before they are distributed; no rows are read."""
-        from svmfast.formats.data import recognized
-        from svmfast.formats.tables import TableStream
-
-        if reading.features is not None or reading.names is not None:
-            return
-        for path in paths:
-            if self.names is not None:
-                return
-            try:
-                if not stat.S_ISREG(os.stat(path).st_mode):
-                    continue
-                opened, kind = recognized(path, reading)
-                with opened if kind is None else TableStream(opened, kind, reading, keep=keep) as stream:
-                    if isinstance(stream, TableStream):
-                        self.check(path, stream.columns.features, reading, note, model)
-            except OptionError:
-                raise
-            except (SvmfastError, OSError):
-                continue  # reported when the file is predicted
-
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_on_first": None}
+        return {**vars(self), "on_first": None}
 
 
 @dataclass(eq=False)
 class Fit:
-    """Compares data with the model that they are for; `heard` gets remarks and warnings.
+    """Compares data with the model that they are for.
 
     Without a model, for training, only the columns of several tables are compared with each other.
     """
@@ -155,13 +89,57 @@ class Fit:
     model: Model | None
     #: The format of the rows, with the scaling that they get.
     reading: Reading
-    #: A Listener, or the Setting of a run.
+    #: Gets remarks and warnings: a Listener, or the Setting of a run.
     heard: Any
     order: ColumnOrder = field(default_factory=ColumnOrder)
 
     def columns(self, name: str, columns: Sequence[str] | None, *, in_memory: bool = False) -> None:
-        """Compare the feature columns of a table, None for LIBSVM's text, with those of the first one."""
-        self.order.check(name, columns, self.reading, self.heard.note, self.model, in_memory=in_memory)
+        """Compare the feature columns of a table, in their order, with those of the first one.
+
+        They are None for LIBSVM's text, which has no columns. A table `in_memory` is a DataFrame, which has
+        no reading options. A remark on the first table tells that the model does not name its features.
+        """
+        reading, model, order = self.reading, self.model, self.order
+        if columns is None or reading.features is not None or reading.names is not None:
+            return
+        features = tuple(columns)
+        if model is not None and reading.scale is None and len(features) < model.n_features:
+            return  # refused for that, and no example for others
+        whose = "the model" if model is not None else None if reading.scale is None else "the scaling"
+        if order.names is None:
+            order.names, order.of = features, name
+            if whose and any(name != str(number) for number, name in enumerate(features, 1)):
+                self.heard.note(
+                    f"{name}: {whose} does not name its features, so the columns are taken in their order"
+                )
+            if order.on_first is not None:
+                order.on_first(features, name)
+        elif features != order.names:
+            hint = _HINT_IN_MEMORY if in_memory else _HINT
+            is_libsvms = model is not None and model.expansion is not None
+            order.refuse(name, features, whose, hint + _EXPORT * is_libsvms)
+
+    def find_first(self, paths: Iterable[str], keep: Sequence[str] = ()) -> None:
+        """Find the first table among files before they are distributed; no rows are read."""
+        from svmfast.formats.data import recognized
+        from svmfast.formats.tables import TableStream
+
+        if self.reading.features is not None or self.reading.names is not None:
+            return
+        for path in paths:
+            if self.order.names is not None:
+                return
+            try:
+                if not stat.S_ISREG(os.stat(path).st_mode):
+                    continue
+                opened, kind = recognized(path, self.reading)
+                with opened if kind is None else TableStream(opened, kind, self.reading, keep=keep) as stream:
+                    if isinstance(stream, TableStream):
+                        self.columns(path, stream.columns.features)
+            except OptionError:
+                raise
+            except (SvmfastError, OSError):
+                continue  # reported when the file is predicted
 
     def width(self, name: str, rows: Rows, columns: Sequence[str] | None = None) -> None:
         """Refuse a table that lacks features of the model; warn about more (`dense`, or with `columns`).

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmfast.api.listener import Listener
 from svmfast.api.run import run_method
 from svmfast.display import count
 from svmfast.errors import NegativeAnswerError, OptionError, SvmfastError, UnsupportedError
@@ -18,6 +17,7 @@ from svmfast.exports.computation import computation_of
 from svmfast.exports.languages import code_bytes
 from svmfast.exports.twin import values
 from svmfast.methods.registry import method
+from svmfast.progress import Listener
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import values_differing_percent
 

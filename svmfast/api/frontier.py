@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from svmfast.api.frontier_inputs import ExactInput, opened_exact, read_row_sets
 from svmfast.api.functions import takes
-from svmfast.api.listener import Listener
 from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions, default_folder
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import Folder, file_hash
 from svmfast.frontiers.grid import chosen_methods
 from svmfast.options import Reading, divided
+from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import percentage
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from svmfast.api.fit import Fit
 from svmfast.api.given import is_path, open_model, with_scaling_of
-from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.options import Reading
+from svmfast.progress import Listener
 
 if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel

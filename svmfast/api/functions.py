@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from svmfast.options import Option, Reading, options_of
 
 if TYPE_CHECKING:
-    from svmfast.api.result import Result
+    from svmfast.api.run import Result
     from svmfast.methods.method import Input, Method
 
 T = TypeVar("T")

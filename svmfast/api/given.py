@@ -1,4 +1,4 @@
-"""Models and rows that are given as a path or as an object."""
+"""Models, rows and names that are given as a path or as an object."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.display import shown
-from svmfast.errors import (
-    NotFiniteCellError,
-    OptionError,
-    WrongTypeError,
-)
-from svmfast.models.memory import MEMORY, require_memory
+from svmfast.display import fault_of_name, shown
+from svmfast.errors import DataFormatError, NotFiniteCellError, OptionError, WrongTypeError
+from svmfast.models.memory import MEMORY, Allowance, require_memory
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, Rows, as_array, as_floats, as_rows
 from svmfast.sparse import is_sparse
@@ -30,6 +26,8 @@ if TYPE_CHECKING:
 MODEL = "a model, or the path of one"
 DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, a DataFrame, or the path of data"
 _PLAIN = Reading()
+#: Limit on the bytes of a file of names.
+_MOST_BYTES = 1 << 26
 _SERIES = "a DataFrame, an array, or for a single row a Series whose index has the names of the features"
 
 
@@ -64,7 +62,7 @@ def model_of(
 def with_scaling_of(
     reading: Reading, models: Iterable[tuple[str, Model]], *, memory: int = MEMORY
 ) -> Reading:
-    """Return `reading` with the scaling that applies to all rows: its own, or that of the models.
+    """The reading with the scaling that applies to all rows: its own, or that of the models.
 
     The models come with their names in messages; one without a scaling expects scaled rows. Two scalings, or
     the names of two models, must not differ.
@@ -102,15 +100,15 @@ def _check_names(own: Scaling, found: Scaling, name: str, where: str) -> None:
 
 
 def _with_names_of(named: Scaling, scaling: Scaling) -> Scaling:
-    """Return `scaling` with the names of `named` that it lacks; both are the same map."""
-    if scaling.feature_names is None:
-        scaling = replace(scaling, feature_names=named.feature_names)
-    if scaling.class_names is None:
-        taken = {name: getattr(named, name) for name in ("class_names", "class_labels", "boolean_classes")}
-        scaling = replace(scaling, **taken)
-    for name in ("label_column", "missing"):
-        if getattr(scaling, name) is None:
-            scaling = replace(scaling, **{name: getattr(named, name)})
+    """The scaling with the names of `named` that it lacks; both are the same map."""
+    for group in (
+        ("feature_names",),
+        ("class_names", "class_labels", "boolean_classes"),
+        ("label_column",),
+        ("missing",),
+    ):
+        if getattr(scaling, group[0]) is None:
+            scaling = replace(scaling, **{name: getattr(named, name) for name in group})
     return scaling
 
 
@@ -211,7 +209,10 @@ def checked_labels(
     """Labels as float64; names of classes become the labels that `class_names` names."""
     given = as_array(labels, "`labels`")
     if class_names is not None and given.dtype.kind in "OUST":
-        given = _named(given, class_names)
+        known = {name: label for label, name in class_names.items()}
+        found: np.ndarray[Any, Any] = np.empty(given.size, dtype=object)
+        found[:] = [known.get(one, one) for one in given.ravel().tolist()]
+        given = np.reshape(found, given.shape)
     try:
         values = np.ascontiguousarray(as_floats(given, "`labels`"))
     except (TypeError, ValueError) as error:
@@ -221,9 +222,27 @@ def checked_labels(
     return values
 
 
-def _named(given: np.ndarray[Any, Any], class_names: Mapping[float, str]) -> np.ndarray[Any, Any]:
-    """Return labels, with numbers in place of the names of classes."""
-    known = {name: label for label, name in class_names.items()}
-    found: np.ndarray[Any, Any] = np.empty(given.size, dtype=object)
-    found[:] = [known.get(one, one) for one in given.ravel().tolist()]
-    return np.reshape(found, given.shape)
+def read_names(source: str | os.PathLike[str], *, distinct: bool = False) -> tuple[str, ...]:
+    """The names in a file, one per line, stripped of surrounding blanks; they may have to be `distinct`."""
+    from svmfast.formats.source import open_source
+
+    path = os.fspath(source)
+    with open_source(path) as opened:
+        text = opened.read_whole(Allowance(_MOST_BYTES, path))
+    try:
+        lines = text.decode("utf-8-sig").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataFormatError(path, None, "not UTF-8 text", None, "expected one name per line") from error
+    if lines == [""]:
+        raise DataFormatError(path, None, "there are no names", None, "expected one name per line")
+    names = tuple(line.strip(" \t\r") for line in lines)
+    for number, name in enumerate(names, 1):
+        fault = fault_of_name(name) if name else "no name"
+        if fault is not None:
+            raise DataFormatError(path, number, fault, name or None, "expected the name of a feature")
+    first: dict[str, int] = {}
+    for number, name in enumerate(names if distinct else (), 1):
+        if first.setdefault(name, number) != number:
+            what = f"repeats the name in line {first[name]}"
+            raise DataFormatError(path, number, what, name, "expected distinct names")
+    return names

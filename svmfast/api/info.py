@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from svmfast.api.functions import takes
 from svmfast.api.given import open_model
-from svmfast.api.listener import Listener
 from svmfast.errors import WrongTypeError
 from svmfast.evaluation.describe import describe_data, describe_model
 from svmfast.options import MemoryOfModels, Reading, made
+from svmfast.progress import Listener
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:

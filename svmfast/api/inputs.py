@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from svmfast.errors import (
     WrongTypeError,
 )
 from svmfast.formats.dataset import naming_file
+from svmfast.formats.detect import identity_of
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.method import GivenModel, GivenRows, GivenStream, Input, Inputs, Method, Setting
 from svmfast.models.base import Model
@@ -71,9 +72,13 @@ def opened_inputs(
         memory=getattr(options, "memory", MEMORY),
     )
     inputs.scaling = reading.scale
-    for name, one in inputs.items():
-        if isinstance(one, GivenModel):
-            inputs[name] = _behind_scaling(one)
+    for (
+        name,
+        one,
+    ) in inputs.items():  # models converted from a scaled one name the model in it as their source
+        if isinstance(one, GivenModel) and one.model.scaling is not None:
+            inner = one.model.unscaled
+            inputs[name] = replace(one, model=inner, identity=identity_of(inner))
     names = TrainingNames(method, given, options, reading)
     fit = Fit(_reference(method, inputs), reading, setting)
     with ExitStack() as stack:
@@ -91,26 +96,14 @@ def opened_inputs(
                 used = own is labels and one is not None
             labels = None if used else labels
             if trains:
-                reading = replace(reading, scale=names.on(reading.scale, _width(inputs[spec.name])))
+                one = inputs[spec.name]
+                width = one.rows.n_columns if isinstance(one, GivenRows) else one.source.n_features
+                reading = replace(reading, scale=names.on(reading.scale, width))
                 inputs.scaling = reading.scale
                 if names.of_classes is not None:
                     meaning = named_labels(names.of_classes)
                     setting.note(f"{inputs[spec.name].name}: labels stand for classes: {meaning}")
         yield inputs
-
-
-def _width(given: GivenRows | GivenStream) -> int:
-    return given.rows.n_columns if isinstance(given, GivenRows) else given.source.n_features
-
-
-def _behind_scaling(given: GivenModel) -> GivenModel:
-    """The model for scaled rows; models converted from it name the given model as their source."""
-    from svmfast.formats.detect import identity_of
-
-    if given.model.scaling is None:
-        return given
-    inner = given.model.unscaled
-    return replace(given, model=inner, identity=identity_of(inner))
 
 
 def _is_empty(given: Any) -> bool:
@@ -125,8 +118,6 @@ def _reference(method: Method, inputs: Inputs) -> Model | None:
 
 
 def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setting) -> GivenModel | None:
-    from svmfast.formats.detect import identity_of
-
     if given is None and not spec.required:
         return None
     memory: int = getattr(options, "memory", MEMORY)
@@ -146,15 +137,14 @@ def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setti
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Reads the rows of a run: open, compare with the model, sample or spool, scale.
+    """Reads the rows of a run: open, compare with the model, sample or spool, scale."""
 
-    `options` are `method.options`; `stack` closes opened files after the run.
-    """
-
+    #: Those of the method; ``memory``, ``seed``, ``rows`` (the limit of a sample) and ``precomputed`` matter.
     options: Any
     #: With the model whose width and scale the rows must match, if any.
     fit: Fit
     setting: Setting
+    #: Closes opened files after the run.
     stack: ExitStack
     names: TrainingNames
     #: Whether the rows are trained on.
@@ -196,30 +186,29 @@ class _Reader:
         """All rows of a file."""
         from svmfast.formats.data import read_data
 
-        setting = self.setting
-        setting.progress(0, None, "read")
+        self.setting.progress(0, None, "read")
         dataset = read_data(
             path,
             self.reading.as_read,
-            threads=setting.threads,
-            precomputed=getattr(self.options, "precomputed", False),
+            threads=self.setting.threads,
+            precomputed=self._precomputed,
             classes=self._classes,
         )
-        self._note(dataset.path, dataset.notes)
-        self.see(dataset.path, dataset.columns)
-        self.fit.width(dataset.path, dataset.rows, dataset.columns)
-        self.fit.scale(dataset.path, dataset.rows)
+        name = dataset.path
+        self._note(name, dataset.notes)
+        self.see(name, dataset.columns)
+        self.fit.width(name, dataset.rows, dataset.columns)
+        self.fit.scale(name, dataset.rows)
         if spec.required:  # only rows that are trained on; other rows are checked against the model
-            self.stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
-        rows, labels = self._scaled(spec, dataset.rows, dataset.labels, dataset.path)
-        own = None if self.reading.unlabelled or spec.labels == "ignored" else self._final(labels)
-        return GivenRows(rows, own, dataset.path, len(rows))
+            self.stack.enter_context(naming_lines(name, dataset.notes, dataset.first_line))
+        with naming_file(name):
+            return self._given(spec, dataset.rows, self._used(dataset.labels, spec), name, len(dataset.rows))
 
     def _sampled_files(self, paths: Sequence[Any], spec: Input) -> GivenRows:
         """A sample of the rows of all files; the reference is compared with the first of each."""
         from svmfast.formats.data import stream_data
 
-        sample = RowSample(self._most(spec), getattr(self.options, "seed", 0))
+        sample = self._sample(spec)
         for path in paths:
             name, first = os.fspath(path), True
             with stream_data(path, self.reading.as_read, threads=self.setting.threads) as stream:
@@ -235,34 +224,58 @@ class _Reader:
         self.fit.scale(f"`{spec.name}`", rows)
         self._note_sample(sample, spec)
         name = f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0])
-        rows, labels = self._scaled(spec, rows, labels, name, sample.numbers)
-        own = None if self.reading.unlabelled or spec.labels == "ignored" else labels
-        return GivenRows(rows, own, name, sample.seen)
+        with naming_file(name):
+            return self._given(spec, rows, self._used(labels, spec), name, sample.seen, sample.numbers)
 
     def _in_memory(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows:
         """The rows of an object, or a sample of them."""
         if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
             given, labels = given
-        precomputed, name = getattr(self.options, "precomputed", False), f"`{spec.name}`"
-        if precomputed and self.reading.scale is not None:
+        if self._precomputed and self.reading.scale is not None:
             raise OptionError(
                 "`scale`: rows of a precomputed kernel are kernel values; scale the rows before"
             )
-
-        form = with_zeros if precomputed else as_rows
+        name = f"`{spec.name}`"
+        form = with_zeros if self._precomputed else as_rows
         rows = rows_of(given, form, self.reading, partial(self.see, name, in_memory=True), self.fit.array)
         values = self._labels(given, rows, labels, spec)
         self.fit.width(name, rows)
         self.fit.scale(name, rows)
-        kept, numbers, seen = np.zeros(len(rows)) if values is None else self._final(values), None, len(rows)
-        if seen > self._most(spec):
-            sample = RowSample(self._most(spec), getattr(self.options, "seed", 0))
-            sample.add(rows, kept)
-            self._note_sample(sample, spec)
-            rows, kept = sample.result()
-            numbers = sample.numbers
-        rows, kept = self._scaled(spec, rows, kept, numbers=numbers)
-        return GivenRows(rows, None if values is None else kept, name, seen)
+        sample = self._sample(spec)
+        if len(rows) <= sample.limit:
+            return self._given(spec, rows, values, name, len(rows))
+        sample.add(rows, np.zeros(len(rows)) if values is None else values)
+        self._note_sample(sample, spec)
+        rows, kept = sample.result()
+        values = None if values is None else kept
+        return self._given(spec, rows, values, name, sample.seen, sample.numbers)
+
+    def _given(
+        self,
+        spec: Input,
+        rows: Rows,
+        labels: FloatArray | None,
+        name: str,
+        seen: int,
+        numbers: NDArray[np.int64] | None = None,
+    ) -> GivenRows:
+        """Scale the rows and their labels, unless the run does; an error names the row by its number."""
+        scaling = self.reading.scale
+        if labels is not None and self._classes is not None:
+            labels = self._classes.final(labels)
+        if scaling is not None:
+            if spec.copies:
+                needed = scaling.zero_bytes(rows, spec.copies)
+                rows = scaling.apply(
+                    rows,
+                    first=1 if numbers is None else numbers,
+                    memory=getattr(self.options, "memory", MEMORY),
+                    copies=spec.copies,
+                    held=sum(self.held),
+                )
+                self.held.append(needed)
+            labels = None if labels is None else scaling.apply_labels(labels)
+        return GivenRows(rows, labels, name, seen)
 
     def stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
         """A stream of rows that is parsed once, into memory or a temporary file."""
@@ -278,7 +291,9 @@ class _Reader:
             rows = rows_of(given, reading=self.reading, see=partial(self.see, name, in_memory=True))
             values = self._labels(given, rows, labels, spec)
             assert values is not None, "they are needed"
-            spool.add(*self._scaled(spec, rows, values))
+            if self.reading.scale is not None:
+                values = self.reading.scale.apply_labels(values)
+            spool.add(self._given(spec, rows, None, name, len(rows)).rows, values)
         if self._classes is not None:
             spool.relabel(self._classes.final, self._classes.names)
         spool.finish()
@@ -304,6 +319,10 @@ class _Reader:
         self._note(path, stream.notes)
         self.stack.enter_context(naming_lines(path, stream.notes, first_line))
 
+    @property
+    def _precomputed(self) -> bool:
+        return getattr(self.options, "precomputed", False)
+
     def _labels(self, given: Any, rows: Rows, labels: ArrayLike | None, spec: Input) -> FloatArray | None:
         """The labels of rows in memory as numbers, provisional ones of names."""
         labels = getattr(given, "labels", None) if labels is None else labels
@@ -315,48 +334,24 @@ class _Reader:
             labels = self.names.labels(labels)
         return checked_labels(rows, labels, self.reading.class_names)
 
-    def _final(self, labels: FloatArray) -> FloatArray:
-        return labels if self._classes is None else self._classes.final(labels)
+    def _used(self, labels: FloatArray, spec: Input) -> FloatArray | None:
+        """The labels of a file, if it has any and the run uses them."""
+        return None if self.reading.unlabelled or spec.labels == "ignored" else labels
 
     def _note(self, path: str, notes: Notes) -> None:
         for note in notes.messages():
             self.setting.note(f"{path}: {note}")
 
-    def _most(self, spec: Input) -> int:
-        """How many rows of an input are used at most: the option `rows`, or the declared limit."""
+    def _sample(self, spec: Input) -> RowSample:
+        """An empty sample of as many rows as are used: the option `rows`, or the declared limit."""
         most: int | None = getattr(self.options, "rows", spec.most)
-        return sys.maxsize if most is None or spec.most is None else most
+        limit = sys.maxsize if most is None or spec.most is None else most
+        return RowSample(limit, getattr(self.options, "seed", 0))
 
     def _note_sample(self, sample: RowSample, spec: Input) -> None:
         if sample.seen > sample.limit:
             how = " (`rows`)" if hasattr(self.options, "rows") else ""
             self.setting.note(f"{sample.limit:,} of {sample.seen:,} rows of `{spec.name}` are used{how}")
-
-    def _scaled(
-        self,
-        spec: Input,
-        rows: Rows,
-        labels: FloatArray,
-        path: str = "",
-        numbers: NDArray[np.int64] | None = None,
-    ) -> tuple[Rows, FloatArray]:
-        """Scale rows as read, unless the run does, and their labels; errors name the file and the row.
-
-        `numbers` are those of all rows; by default they count from 1.
-        """
-        scaling = self.reading.scale
-        if scaling is None:
-            return rows, labels
-        with naming_file(path) if path else nullcontext():
-            if spec.copies:
-                first = 1 if numbers is None else numbers
-                memory = getattr(self.options, "memory", MEMORY)
-                needed = scaling.zero_bytes(rows, spec.copies)
-                rows = scaling.apply(
-                    rows, first=first, memory=memory, copies=spec.copies, held=sum(self.held)
-                )
-                self.held.append(needed)
-            return rows, scaling.apply_labels(labels)
 
 
 @contextmanager

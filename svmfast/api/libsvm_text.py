@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from svmfast.api.export_report import Export, ExportReport
-from svmfast.api.listener import Listener
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.exports.accuracy import OWN_VECTORS, Accuracy, Printed, sample_of
@@ -18,6 +17,7 @@ from svmfast.formats.ranges import ranges_bytes
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel, with_scaling
 from svmfast.models.scaling import ColumnRanges, Scaling, identity
+from svmfast.progress import Listener
 from svmfast.rows import Rows
 
 if TYPE_CHECKING:

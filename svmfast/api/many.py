@@ -5,34 +5,33 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast import __version__
 from svmfast.api.fit import ColumnOrder
 from svmfast.api.functions import takes
-from svmfast.api.jobs import Job, Plan, files_in
-from svmfast.api.listener import Listener
 from svmfast.api.predictor import Predictor
 from svmfast.commands.predict import SUFFIX, ManyOptions, PredictionOptions
 from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport
 from svmfast.figures import Figures, computed, figure
+from svmfast.formats import done as finished
 from svmfast.formats.done import DoneList, stamp
 from svmfast.formats.parts import PART_BYTES
 from svmfast.models.memory import MEMORY, Allowance
 from svmfast.options import Reading, divided
+from svmfast.progress import Listener
 from svmfast.threads import thread_count
+
+if TYPE_CHECKING:
+    from svmfast.models.base import Model
 
 #: Bytes of a name in a list, besides its text: as bytes and as a string.
 _NAME_BYTES = 128
 #: A compressed list of this size may unpack to any multiple of its size.
 _UNPACKED_BYTES = 1 << 20
-
-if TYPE_CHECKING:
-    from svmfast.models.base import Model
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,29 @@ class FilesReport(Figures):
         return ", ".join(parts)
 
 
+@dataclass
+class Job:
+    """The prediction of one input."""
+
+    data: str
+    output: str
+    #: The output's path relative to the folder, and its record in the list of finished outputs.
+    name: str
+    made_from: dict[str, Any] = field(default_factory=dict)
+    #: Whether an earlier run has finished it.
+    skipped: bool = False
+    #: The counts of a :class:`PredictionReport`; None if the file failed.
+    counted: dict[str, Any] | None = None
+    error: str | None = None
+
+    def result(self, total: PredictionReport) -> FileResult:
+        """The result; its report is like that of all rows."""
+        if self.counted is None:
+            return FileResult(self.data, self.output, "failed", error=self.error)
+        status: Literal["predicted", "skipped"] = "skipped" if self.skipped else "predicted"
+        return FileResult(self.data, self.output, status, total.of(self.counted))
+
+
 @takes(ManyOptions, PredictionOptions)
 def predict_files(
     model: Model | str | os.PathLike[str],
@@ -149,37 +171,114 @@ def predict_files(
     """
     how, predicting = divided(options, ManyOptions, PredictionOptions)
     listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
-    paths = [os.fspath(path) for path in data]
+    paths, folder = [os.fspath(path) for path in data], os.fspath(folder)
     if "-" in paths:
         raise OptionError("standard input has no name to derive an output's name from; give files")
     predictor = Predictor(model, listener=listener, identify=True, scale=reading.scale, **vars(predicting))
     reading = replace(reading, scale=None)
-    suffix = SUFFIX if how.suffix is None else how.suffix
-    plan = Plan.of(paths, os.fspath(folder), suffix, how.relative_to)
+    jobs = planned(paths, folder, SUFFIX if how.suffix is None else how.suffix, how.relative_to)
     total = predictor.report(labelled=not reading.unlabelled)
     # Before anything is read: outputs with the same extension have the same faults.
-    for place in {os.path.splitext(name)[1]: name for _, name in plan.pairs}.values():
-        predictor.output.check(place, keep, many=True)
-    results: list[FileResult] = []
-    settings = made_with(predictor, reading, keep)
-    with DoneList(plan.folder, clear=how.overwrite) as done:
-        done.remove_unfinished(name for _, name in plan.pairs)
+    for name in {os.path.splitext(job.name)[1]: job.name for job in jobs}.values():
+        predictor.output.check(name, keep, many=True)
+    settings, ended = _made_with(predictor, reading, keep), 0
+    with DoneList(folder, clear=how.overwrite) as done:
+        done.remove_unfinished(job.name for job in jobs)
         on_start(predictor)
-        work = partial(_made_here, predictor, reading, keep, cores)
-        if how.dask is not None:
-            cluster = (how.dask, predictor, done, settings, reading, keep, part_bytes)
-            work = partial(_made_by_cluster, *cluster)
-        for result in _results(plan, done, settings, work, predictor, total):
-            results.append(result)
-            if result.report is not None:
-                total.merge(result.report.state(), earlier=result.status == "skipped")
-            if result.status == "failed":
-                on_failure(result)
-            listener.progress(len(results), len(plan.pairs), "files")
+
+        def results() -> Iterator[Job]:
+            """Yield the jobs as they end, first those that need no work."""
+            left = [job for job in jobs if not _is_settled(job, done, settings)]
+            yield from (job for job in jobs if job.counted is not None or job.error is not None)
+            names, of = done.columns(settings, [job.name for job in left]) or (None, "")
+            predictor.column_order = ColumnOrder(
+                None if names is None else tuple(names),
+                of,
+                names is not None,
+                lambda *it: done.add_columns(settings, *it),
+            )
+            if how.dask is None or not left:
+                made = _made_here(predictor, reading, keep, cores, left)
+            else:
+                from svmfast.api.cluster import made_by_cluster
+
+                made = made_by_cluster(how.dask, predictor, done, settings, reading, keep, part_bytes, left)
+            for job in made:
+                if job.counted is not None:
+                    done.add(job.name, job.made_from, job.counted)
+                yield job
+
+        for job in results():
+            ended += 1
+            if job.counted is not None:
+                total.merge(job.counted, earlier=job.skipped)
+            else:
+                on_failure(job.result(total))
+            listener.progress(ended, len(jobs), "files")
             if listener.on_status is not None:
                 listener.on_status("files", count(total.rows, "row"))
-    order = {path: number for number, (path, _) in enumerate(plan.pairs)}
-    return FilesReport(total, sorted(results, key=lambda one: order[one.data]))
+    return FilesReport(total, [job.result(total) for job in jobs])
+
+
+def planned(data: Sequence[str], folder: str, suffix: str, relative_to: str | None) -> list[Job]:
+    """A job for each input, whose output has the same name in every run.
+
+    Refuse two inputs with one output, and an output that is an input or no regular file.
+    """
+    if os.path.basename(suffix) != suffix:
+        raise OptionError(f"`suffix` is '{suffix}'; expected the end of a name, such as '{SUFFIX}'")
+    named: dict[str, str] = {}
+    for path in data:
+        name = _name(path, suffix, relative_to)
+        if name == finished.NAME:
+            raise OptionError(
+                f"the output of '{path}' would be '{finished.NAME}', the list of finished outputs"
+            )
+        first = named.setdefault(name, path)
+        if os.path.realpath(first) != os.path.realpath(path):
+            raise OptionError(
+                f"'{first}' and '{path}' would both be written to '{os.path.join(folder, name)}'; "
+                "give `relative_to`, a folder that contains both"
+            )
+    jobs = [Job(path, os.path.join(folder, name), name) for name, path in named.items()]
+    inputs = {key: job.data for job in jobs if (key := _key(job.data)) is not None}
+    for job in jobs:
+        place = job.output
+        # A pipe or a device has no end.
+        if os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place)):
+            raise OptionError(f"the output '{place}' is not a regular file; remove it")
+        same = inputs.get(_key(place) or (0, 0))
+        if same is not None:
+            raise OptionError(f"the output '{place}' is the input '{same}' itself; it would be lost")
+    return jobs
+
+
+def _name(path: str, suffix: str, relative_to: str | None) -> str:
+    name = os.path.basename(path)
+    if not name:
+        raise OptionError(f"'{path}' is a folder's name; give its files: {_files_in(path)}")
+    if relative_to is not None:
+        name = os.path.relpath(path, relative_to)
+        if name.split(os.sep)[0] == os.pardir:
+            raise OptionError(f"'{path}' is not in '{relative_to}' (`relative_to`)")
+    return name if suffix and name.endswith(suffix) else name + suffix
+
+
+def _files_in(folder: str) -> str:
+    """A shell pattern for the files of a folder, with their common extension if there is one."""
+    try:
+        names = [name for name in sorted(os.listdir(folder)) if not name.startswith(".")]
+    except OSError:
+        names = []
+    return os.path.join(folder, "*" + (os.path.splitext(names[0])[1] if names else ""))
+
+
+def _key(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
 
 
 def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]:
@@ -199,7 +298,7 @@ def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]
     return [os.fsdecode(name) for name in names if name]
 
 
-def made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> str:
+def _made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> str:
     """A hash of everything but the input that determines an output and its counts.
 
     The counts of another version may have other names and cannot be added, so its outputs are made again.
@@ -214,38 +313,24 @@ def _keys(value: Any) -> Any:
     return {name: _keys(inner) for name, inner in sorted(value.items())} if isinstance(value, dict) else None
 
 
-def _results(
-    plan: Plan,
-    done: DoneList,
-    settings: str,
-    made: Callable[[list[Job]], Iterator[Job]],
-    predictor: Predictor,
-    total: PredictionReport,
-) -> Iterator[FileResult]:
-    """Yield the results of files that are finished already, then those that `made` computes."""
-    jobs = []
-    for path, name in plan.pairs:
-        place = os.path.join(plan.folder, name)
-        if os.path.isdir(path):
-            error = FileAccessError(path, None, "is a folder", None, f"give its files: {files_in(path)}")
-            yield FileResult(path, place, "failed", error=str(error))
-            continue
-        # The state before reading is recorded, so an input that changes meanwhile is predicted again.
-        made_from = {"input": [os.path.realpath(path), stamp(path)], "settings": settings}
-        known = None if made_from["input"][1] is None else done.find(name, made_from)
-        if known is not None:
-            yield FileResult(path, place, "skipped", total.of(known))
-            continue
-        _make_folder(place)
-        jobs.append(Job(path, place, name, made_from))
-    names, of = done.columns(settings, [job.name for job in jobs]) or (None, "")
-    predictor.column_order = ColumnOrder(names, of, lambda *it: done.add_columns(settings, *it))
-    for job in made(jobs):
-        if job.counted is None:
-            yield FileResult(job.path, job.place, "failed", error=job.error)
-            continue
-        done.add(job.name, job.made_from, job.counted)
-        yield FileResult(job.path, job.place, "predicted", total.of(job.counted))
+def _is_settled(job: Job, done: DoneList, settings: str) -> bool:
+    """Whether a job needs no work: its input is a folder, or an earlier run has finished it."""
+    if os.path.isdir(job.data):
+        advice = f"give its files: {_files_in(job.data)}"
+        job.error = str(FileAccessError(job.data, None, "is a folder", None, advice))
+        return True
+    # The state before reading is recorded, so an input that changes meanwhile is predicted again.
+    seen = stamp(job.data)
+    job.made_from = {"input": [os.path.realpath(job.data), seen], "settings": settings}
+    known = None if seen is None else done.find(job.name, job.made_from)
+    if known is not None:
+        job.skipped, job.counted = True, known
+        return True
+    try:
+        os.makedirs(os.path.dirname(job.output) or os.curdir, exist_ok=True)
+    except OSError as error:
+        raise WriteError(job.output, error.strerror or str(error)) from error
+    return False
 
 
 def _made_here(
@@ -253,44 +338,12 @@ def _made_here(
 ) -> Iterator[Job]:
     for job in jobs:
         try:
-            report = predictor.predict_file(job.path, job.place, reading=reading, threads=threads, keep=keep)
+            report = predictor.predict_file(job.data, job.output, reading=reading, threads=threads, keep=keep)
             job.counted = report.state()
         except WriteError:
             raise  # the next file would fail as well, for example on a full disk
         except SvmfastError as error:
             job.error = str(error)
         except OSError as error:
-            job.error = str(FileAccessError(job.path, None, error.strerror or str(error)))
+            job.error = str(FileAccessError(job.data, None, error.strerror or str(error)))
         yield job
-
-
-def _made_by_cluster(
-    address: str,
-    predictor: Predictor,
-    done: DoneList,
-    settings: str,
-    reading: Reading,
-    keep: Sequence[str],
-    part_bytes: int,
-    jobs: list[Job],
-) -> Iterator[Job]:
-    from svmfast.api.cluster import run_jobs
-
-    if not jobs:
-        return
-    order = predictor.column_order
-    # Workers take files in any order; which one is the first must not depend on that.
-    how = replace(reading, scale=predictor.scaling)
-    order.find_first((job.path for job in jobs), how, keep, predictor.listener.note, predictor.model)
-    key = order.key(settings)
-    for job in run_jobs(address, jobs, predictor, done, key, reading, keep, part_bytes=part_bytes):
-        for text in job.warnings:
-            predictor.listener.warn(text)
-        yield job
-
-
-def _make_folder(place: str) -> None:
-    try:
-        os.makedirs(os.path.dirname(place) or os.curdir, exist_ok=True)
-    except OSError as error:
-        raise WriteError(place, error.strerror or str(error)) from error

@@ -1,7 +1,4 @@
-"""Prediction for rows in memory and for files: models that are open, and options that are checked.
-
-Over 400 lines: one class, nearly half of which documents its parameters.
-"""
+"""Prediction for rows in memory and for files: models that are open, and options that are checked."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from svmfast.api.fit import IN_MEMORY, ColumnOrder, Fit
 from svmfast.api.functions import takes
 from svmfast.api.given import rows_of
-from svmfast.api.listener import Listener
-from svmfast.api.opened_models import opened_models
+from svmfast.api.opened_models import OpenedModels
 from svmfast.commands.predict import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
 from svmfast.formats.answers import OutputColumns
@@ -23,6 +19,7 @@ from svmfast.models.answer import Answer, Asked, answered
 from svmfast.models.requirements import require
 from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading, made
+from svmfast.progress import Listener
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
@@ -90,22 +87,17 @@ class Predictor:
         asked = made(PredictionOptions, options)
         self.column_order = ColumnOrder()
         self.listener = listener or Listener()
-        opened = opened_models(model, asked, scale=scale, identify=identify, listener=self.listener)
-        self.model, self.exact, self.scaling = opened.model, opened.exact, opened.scaling
+        opened = OpenedModels(asked, self.listener.note, identify)
+        self.model = opened.open(model, scale)
+        self.exact, self.scaling, self._identities = opened.exact, opened.scaling, opened.identities
         self._reading = Reading(scale=self.scaling)
         self._options = replace(asked, exact=None)  # it is open, and would be pickled twice
-        self._identities = opened.identities
         # Decision values, and a bound printed with them, need double precision. The labels of an
         # approximated model are taken from the same values.
         with_values = asked.decision_values and (asked.certify or self.model.expansion is None)
         self._single_precision = asked.precision == "auto" and not with_values
         self.class_names = None if self.scaling is None else self.scaling.names_of_labels
-        self.output = OutputColumns(
-            self.model.head,
-            self.class_names,
-            asked.names,
-            asked.columns,
-        )
+        self.output = OutputColumns(self.model.head, self.class_names, asked.names, asked.columns)
         self._check_options()
         require(self.model, asked.columns, exact=self.exact, tolerance=asked.tolerance)
         #: The model for rows as read.
@@ -166,26 +158,25 @@ class Predictor:
         names = None if self.scaling is None else self.scaling.only_names()
         how = replace(reading or Reading(), scale=names)
         dataset = read_data(data, how, threads=thread_count(threads))
-        fit = Fit(self.model, how, self.listener, self.column_order)
+        fit = self._fit(how)
         fit.columns(dataset.path, dataset.columns)
         fit.width(dataset.path, dataset.rows, dataset.columns)
         with naming_file(dataset.path):
             return self._answer(self._whole, dataset.rows, threads)
 
+    def _fit(self, reading: Reading) -> Fit:
+        return Fit(self.model, reading, self.listener, self.column_order)
+
     def see(self, columns: Sequence[str]) -> None:
         """Judge the columns of a DataFrame that are features, their order and how many, before its rows."""
-        fit = self._fit
+        fit = self._fit(self._reading)
         fit.columns(IN_MEMORY, columns, in_memory=True)
         fit.width(IN_MEMORY, Rows.empty(len(columns)), columns)
-
-    @property
-    def _fit(self) -> Fit:
-        return Fit(self.model, self._reading, self.listener, self.column_order)
 
     def _see_array(self, width: int) -> None:
         """Judge the number of columns of an array; a warning is given once."""
         heard = Listener()
-        replace(self._fit, heard=heard).array(width)
+        Fit(self.model, self._reading, heard).array(width)
         for text in heard.warnings:
             if text not in self.listener.warnings:
                 self.listener.warn(text)
@@ -193,13 +184,13 @@ class Predictor:
     def _answer(self, model: Model, rows: Rows, threads: int | None) -> Answer:
         """The answer of the model for scaled rows, or of the same with its scaling for rows as read."""
         asked = self._options
-        cores, single = thread_count(threads), self._single_precision
-        wanted = Asked(asked.columns, self.exact, asked.tolerance, single, cores)
+        wanted = Asked(
+            asked.columns, self.exact, asked.tolerance, self._single_precision, thread_count(threads)
+        )
         found = answered(model, rows, wanted)
         if self.scaling is None or self.class_names is None:
             return found
-        boolean = self.scaling.boolean_classes
-        return replace(found, class_names=self.class_names, boolean_classes=boolean)
+        return replace(found, class_names=self.class_names, boolean_classes=self.scaling.boolean_classes)
 
     def settings(self) -> dict[str, Any]:
         """What determines the answers as plain values: the options and (`identify`) models' hashes."""
@@ -216,12 +207,11 @@ class Predictor:
         """The report of a prediction that has not begun; `auc` as in :meth:`predict_file`."""
         from svmfast.evaluation.prediction_report import PredictionReport
 
-        falls_back = self.exact is not None
         return PredictionReport(
             self.model,
             self._options.columns,
             labelled=labelled,
-            falls_back=falls_back,
+            falls_back=self.exact is not None,
             auc=auc,
             class_names=self.class_names,
         )
@@ -315,7 +305,7 @@ class Predictor:
         from svmfast.formats.target import write_atomic
         from svmfast.prefetch import prefetch
 
-        fit = Fit(self.model, reading, self.listener, self.column_order)
+        fit = self._fit(reading)
         columns = getattr(stream, "columns", None)
         if columns is not None:
             fit.columns(stream.path, columns.features)

@@ -4,25 +4,91 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from svmfast.api.listener import Listener
-from svmfast.methods.method import Method, PredictionTime, Setting
+from svmfast.class_scores import with_names
+from svmfast.errors import UnsupportedError
+from svmfast.methods.method import Method, PredictionTime, Report, Setting
 from svmfast.options import Reading, made
+from svmfast.progress import Listener
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
-    from svmfast.api.result import Result
     from svmfast.models.base import Model
     from svmfast.models.scaling import Scaling
     from svmfast.rows import Rows
 
 #: Largest number of rows on which the prediction time is measured.
 _TIMED_ROWS = 100_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """A model and its report; unpack them with ``model, report = result``.
+
+    Attributes
+    ----------
+    method : str
+        The name of the corresponding command.
+    model : Model or None
+        None if the run only computed scores, or if no model met the request (see `refusal`).
+    report : object
+        The figures, with ``lines()`` and ``to_dict()``.
+    refusal : str or None
+        Why there is no model.
+    advice : str or None
+        With `refusal`: what may help.
+    warnings, notes : tuple of str
+        The warnings and remarks that the command prints during the run.
+    seconds : float
+    fallback_error : float or None
+        A value for `assume_error` of :func:`svmfast.predict`, which then lets the exact model answer the
+        rows near a boundary. It is statistical, not proven.
+    """
+
+    method: str
+    model: Model | None
+    report: Report
+    refusal: str | None
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    seconds: float
+    fallback_error: float | None = None
+    advice: str | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.model, self.report))
+
+    def __repr__(self) -> str:
+        return "\n".join([f"<svmfast {self.method}: {self.model!r}>", *self.report.lines()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report's figures as plain types, under the names of ``--json``."""
+        return {
+            "command": self.method,
+            "seconds": self.seconds,
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+            **with_names(self.report.to_dict(), None if self.model is None else self.model.names_of_labels),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write the model; return the size of the file.
+
+        Raises
+        ------
+        UnsupportedError
+            There is no model.
+        """
+        from svmfast.formats.detect import save_model
+
+        if self.model is None:
+            raise UnsupportedError("there is no model to save", self.refusal or "the run only scored")
+        return save_model(self.model, os.fspath(path))
 
 
 def run_method(
@@ -48,28 +114,54 @@ def run_method(
     what `max_bytes` limits, by default the size of the model's file.
     """
     from svmfast.api.inputs import opened_inputs
-    from svmfast.api.result import Result
     from svmfast.api.training import with_weights_of_labels
+    from svmfast.evaluation.timing import times_as_fast
+    from svmfast.formats.checkpoint import CheckpointFile
+    from svmfast.formats.detect import model_bytes
+    from svmfast.formats.target import stored_size
+    from svmfast.models.scaled import with_scaling
 
     begin = time.perf_counter()
     chosen: Any = made(method.options, options)
     row_format = made(Reading, reading or {})
     if writes is None:
         writes = not method.only_scores(vars(chosen))
-    more = {"output": writes, "unlabelled": row_format.unlabelled, "checkpoint": checkpoint is not None}
-    _check(chosen, inputs, {name for name, there in more.items() if there})
-    listener, front = listener or Listener(), _Scaling(output)
-    setting = _setting(listener, front, thread_count(threads), size or front.stored_size, timed=timed)
-    if checkpoint is not None:
-        from svmfast.formats.checkpoint import CheckpointFile
+    if hasattr(chosen, "check"):
+        given = {
+            name
+            for name, one in inputs.items()
+            if one is not None and not (isinstance(one, tuple) and not one)
+        }
+        more = {"output": writes, "unlabelled": row_format.unlabelled, "checkpoint": checkpoint is not None}
+        chosen.check(given | {name for name, there in more.items() if there})
+    listener, cores = listener or Listener(), thread_count(threads)
+    #: The scaling that goes before the method's models, known once the rows are read.
+    scaling: Scaling | None = None
 
-        setting = replace(setting, checkpoint=CheckpointFile(os.fspath(checkpoint)))
-    setting = replace(setting, writes=writes)
+    def size_of(model: Model) -> int:
+        whole = with_scaling(model, scaling)
+        return stored_size(output or "", model_bytes(whole)) if size is None else size(whole)
+
+    setting = Setting(
+        threads=cores,
+        progress=listener.progress,
+        note=listener.note,
+        warn=listener.warn,
+        stored_size=size_of,
+        prediction_time=lambda model, rows: _prediction_time(model, rows, cores) if timed else None,
+        log=listener.log,
+        status=listener.on_status,
+        checkpoint=None if checkpoint is None else CheckpointFile(os.fspath(checkpoint)),
+        should_stop=listener.should_stop,
+        writes=writes,
+        race=times_as_fast,
+        names_of_labels=lambda: None if scaling is None else scaling.names_of_labels,
+    )
     with opened_inputs(method, inputs, labels, chosen, row_format, setting) as opened:
-        front.scaling = opened.scaling
-        chosen = with_weights_of_labels(chosen, method, opened, front.names_of_labels)
+        scaling = opened.scaling
+        chosen = with_weights_of_labels(chosen, method, opened, setting.names_of_labels())
         outcome = method.runner()(opened, chosen, setting)
-    model = None if outcome.model is None else front.before(outcome.model)
+    model = None if outcome.model is None else with_scaling(outcome.model, scaling)
     if output is not None and outcome.model is not None and outcome.model.expansion is not None:
         _note_format(model, os.fspath(output), listener)
     return Result(
@@ -85,59 +177,6 @@ def run_method(
     )
 
 
-@dataclass(eq=False)
-class _Scaling:
-    """The scaling that a run's rows get, known once they are read, and that goes before its models."""
-
-    output: str | os.PathLike[str] | None
-    scaling: Scaling | None = None
-
-    def before(self, model: Model) -> Model:
-        """The model for rows as they are read."""
-        from svmfast.models.scaled import with_scaling
-
-        return with_scaling(model, self.scaling)
-
-    @property
-    def names_of_labels(self) -> Mapping[float, str] | None:
-        return None if self.scaling is None else self.scaling.names_of_labels
-
-    def stored_size(self, model: Model) -> int:
-        """The size of the file of a model."""
-        from svmfast.formats.detect import model_bytes
-        from svmfast.formats.target import stored_size
-
-        return stored_size(self.output or "", model_bytes(model))
-
-
-def _setting(
-    listener: Listener, front: _Scaling, threads: int, size: Callable[[Model], int], *, timed: bool
-) -> Setting:
-    from svmfast.evaluation.timing import times_as_fast
-
-    return Setting(
-        threads=threads,
-        progress=listener.progress,
-        note=listener.note,
-        warn=listener.warn,
-        stored_size=lambda model: size(front.before(model)),
-        prediction_time=lambda model, rows: _prediction_time(model, rows, threads) if timed else None,
-        log=listener.log,
-        status=listener.on_status,
-        should_stop=listener.should_stop,
-        race=times_as_fast,
-        names_of_labels=lambda: front.names_of_labels,
-    )
-
-
-def _check(options: Any, inputs: Mapping[str, Any], more: set[str]) -> None:
-    """Check options that need or exclude inputs; `more` names the other things that are given."""
-    check = getattr(options, "check", None)
-    if check is not None:
-        absent = {name for name, one in inputs.items() if one is None or (isinstance(one, tuple) and not one)}
-        check((set(inputs) - absent) | more)
-
-
 def _note_format(model: Any, output: str, listener: Listener) -> None:
     """Note that a model is not in LIBSVM's format only because that has no place for names."""
     from svmfast.api.libsvm_text import command_for_text
@@ -145,8 +184,8 @@ def _note_format(model: Any, output: str, listener: Listener) -> None:
     scaling = model.scaling
     if scaling is None or not scaling.is_identity:
         return
-    features, classes = scaling.feature_names is not None, scaling.class_names is not None
-    of = " and ".join(["features"] * features + ["classes"] * classes)
+    named = {"features": scaling.feature_names, "classes": scaling.class_names}
+    of = " and ".join(what for what, names in named.items() if names is not None)
     command = command_for_text(model, "MODEL" if output == "-" else output)
     listener.note(
         f"the model keeps the names of its {of}, for which LIBSVM's format has no place; "

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from svmfast.api.functions import takes
-from svmfast.api.listener import Listener
 from svmfast.commands.scale import ScaleOptions
 from svmfast.display import named_labels
 from svmfast.errors import DataFormatError, NotFiniteError, OptionError
@@ -25,6 +24,7 @@ from svmfast.formats.target import write_atomic
 from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
 from svmfast.options import Reading, made
 from svmfast.prefetch import prefetch
+from svmfast.progress import Listener
 from svmfast.rows import Rows
 from svmfast.solvers.column_extremes import ColumnExtremes
 from svmfast.threads import map_in_threads, thread_count

@@ -38,7 +38,7 @@ class Typed(_ParamType):
         if isinstance(self.value, Names) and self.value.or_file and value.startswith("@"):
             if value in ("@", "@-"):
                 self.fail(f"'{value}' names no file; expected @FILE, a file with a name per line", param, ctx)
-            from svmfast.api.names import read_names
+            from svmfast.api.given import read_names
 
             return read_names(value[1:], distinct=True)
         found = self.value.of_text(value)

@@ -18,7 +18,7 @@ from svmfast.options import Option, Reading, options_of
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
-    from svmfast.api.listener import Listener
+    from svmfast.progress import Listener
 
 #: Exit status for a negative answer.
 NEGATIVE = 1
@@ -86,8 +86,8 @@ class Front:
 
         With `single` there is one bar, for the latest step.
         """
-        from svmfast.api.listener import Listener
         from svmfast.cli.progress import progress_bar
+        from svmfast.progress import Listener
 
         with progress_bar(self.quiet or silent, single=single) as progress:
             yield Listener(progress, self.remark, lambda text: messages.warning(with_flags(text)))

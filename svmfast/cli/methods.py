@@ -16,8 +16,8 @@ from svmfast.methods.method import LAST, NOTHING_WRITTEN, Method
 from svmfast.options import options_of
 
 if TYPE_CHECKING:
-    from svmfast.api.listener import Listener
-    from svmfast.api.result import Result
+    from svmfast.api.run import Result
+    from svmfast.progress import Listener
 
 
 def run(front: Front, output: str | None, **given: Any) -> int:

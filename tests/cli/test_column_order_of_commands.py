@@ -13,8 +13,8 @@ from program import data, model, svmfast
 from pyarrow import parquet
 
 import svmfast as package
-from svmfast.api.listener import Listener
 from svmfast.errors import TableError
+from svmfast.progress import Listener
 
 EXACT = model("iris_c_rbf_prob")
 NAMES = ("w", "x", "y", "z")

@@ -11,13 +11,13 @@ import pytest
 from program import FIXTURES, data, model, svmfast
 
 import svmfast as package
-from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.formats.detect import load_model
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading
+from svmfast.progress import Listener
 from svmfast.rows import as_rows
 
 EXACT, RANGES, TEST = model("iris_c_rbf_prob"), data("iris.ranges"), data("iris.test")

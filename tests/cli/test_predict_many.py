@@ -17,7 +17,7 @@ from program import PROGRAM, ROOT, data, model, svmfast
 from report_schema import schema
 
 import svmfast as package
-from svmfast.api.jobs import Plan
+from svmfast.api.many import planned
 from svmfast.cli.main import run
 from svmfast.errors import OptionError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport
@@ -352,5 +352,5 @@ def test_the_page_names_outputs_as_the_program_does() -> None:
     """docs/tables.md: the suffix follows the whole name of the input, unless that ends with it."""
     page = (ROOT / "docs" / "tables.md").read_text()
     for given in ("night-01.csv", "day-1.parquet"):
-        ((_, made),) = Plan.of([given], "OUT", ".parquet", None).pairs
-        assert f"`{given}` becomes `OUT/{made}`" in page
+        (job,) = planned([given], "OUT", ".parquet", None)
+        assert f"`{given}` becomes `{job.output}`" in page

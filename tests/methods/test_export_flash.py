@@ -11,10 +11,10 @@ from program import data, model, svmfast
 
 import svmfast as package
 from svmfast.api import flash
-from svmfast.api.listener import Listener
 from svmfast.errors import NegativeAnswerError, OptionError
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
+from svmfast.progress import Listener
 
 
 def test_a_model_that_fits_is_unchanged() -> None:

@@ -21,7 +21,7 @@ from every_command import COMMAND_OF, RUNS, words
 from program import data, metered, model
 
 from svmfast.api import many
-from svmfast.api.jobs import Plan
+from svmfast.api.many import planned
 from svmfast.api.predictor import Predictor
 from svmfast.api.scale import scale
 from svmfast.commands import command
@@ -300,7 +300,7 @@ def labels_of_classes(n: int) -> Callable[[], object]:
 
 def files(n: int) -> Callable[[], object]:
     paths = [f"/folder/{i}/rows" for i in range(n)]
-    return lambda: Plan.of(paths, "/out", "", "/folder")
+    return lambda: planned(paths, "/out", "", "/folder")
 
 
 @pytest.mark.parametrize(

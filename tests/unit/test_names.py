@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 
 import svmfast as package
 from svmfast import display
-from svmfast.api.names import read_names
+from svmfast.api.given import read_names
 from svmfast.errors import DataFormatError, SvmfastError, TableError
 from svmfast.formats.detect import load_model
 from svmfast.models.scaled import with_scaling
