@@ -70,19 +70,19 @@ def repeated(names: Iterable[str]) -> str | None:
 
 
 def count(number: int, thing: str) -> str:
-    """Return ``1 row``, ``2,000 rows``."""
+    """``1 row``, ``2,000 rows``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def named_labels(names: Mapping[float, str], most: int = 10) -> str:
-    """Return ``0 is 'cat', 1 is 'dog' and 3 more``."""
+    """``0 is 'cat', 1 is 'dog' and 3 more``."""
     listed = [f"{label:g} is '{shown(name)}'" for label, name in names.items()]
     more = len(listed) - most
     return ", ".join(listed[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def rounded_up(value: float) -> str:
-    """Return three digits, rounded up: a printed threshold must not be below the value."""
+    """Three digits, rounded up: a printed threshold must not be below the value."""
     text = f"{value:.3g}"
     return text if float(text) >= value else f"{1.01 * value:.3g}"
 
@@ -110,6 +110,6 @@ def _shell_word(word: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names in quotes, the first few of many."""
+    """Names in quotes, the first few of many."""
     text = ", ".join(f"'{name}'" for name in names[:MOST_LISTED])
     return text + (f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else "")

@@ -20,7 +20,7 @@ from svmfast.rows import FloatArray
 
 
 def percent(count: int, total: int) -> float:
-    """Return ``100 count / total``, rounded only once, so that 7 of 100 do not exceed a limit of 7 %."""
+    """``100 count / total``, rounded only once, so that 7 of 100 do not exceed a limit of 7 %."""
     return 100 * count / total
 
 
@@ -117,7 +117,7 @@ class Quality(Figures):
         return min((one.recall for one in self.classes if one.recall is not None), default=None)
 
     def line(self) -> str:
-        """Return the figures over all rows in a short line."""
+        """The figures over all rows in a short line."""
         if self.mse is not None:
             parts = [f"RMSE {self.rmse:.6g}", f"mean absolute error {self.mae:.6g}"]
             known = [("R^2 {:.6g}", self.r2)]
@@ -130,12 +130,12 @@ class Quality(Figures):
         return ", ".join(parts)
 
     def neglected_lines(self, names: Mapping[float, str] | None = None) -> list[str]:
-        """Return a line for each class whose recall is far below the accuracy."""
+        """A line for each class whose recall is far below the accuracy."""
         return neglected_lines(self.classes, self.accuracy or 0.0, names)
 
 
 def ends(low: float, high: float, digits: int) -> str:
-    """Return the interval of a percentage as text; an end may be infinite."""
+    """The interval of a percentage as text; an end may be infinite."""
     first, last = f"{low:.{digits}g}%", f"{high:.{digits}g}%"
     if math.inf in (-low, high):
         return f"at least {first}" if math.isfinite(low) else f"at most {last}"
@@ -143,7 +143,7 @@ def ends(low: float, high: float, digits: int) -> str:
 
 
 def interval_text(low: float, high: float) -> str:
-    """Return the interval of a percentage at 95 % as all reports give it."""
+    """The interval of a percentage at 95 % as all reports give it."""
     return f"95% confidence: {ends(low, high, 3)}"
 
 
@@ -205,7 +205,7 @@ class Score:
             _accumulate(self._more, (np.abs(predicted - target), moved, moved * moved))
 
     def state(self) -> dict[str, Any]:
-        """Return the counts, without decision values, as plain values for :meth:`merge`."""
+        """The counts, without decision values, as plain values for :meth:`merge`."""
         return {
             "total": self.total,
             "correct": self.correct,
@@ -272,7 +272,7 @@ class Score:
             return float(above / ((n * pp - p * p) * (n * tt - t * t)))
 
     def quality(self, *, regression: bool) -> Quality:
-        """Return all figures."""
+        """All figures."""
         if regression:
             mse = self.mean_squared_error
             return Quality(
@@ -310,7 +310,7 @@ def quality(
     decisions: FloatArray | None = None,
     sides: tuple[float, float] | None = None,
 ) -> Quality:
-    """Return the figures of n > 0 predictions, ``(n,)`` each; without targets (all nan) there are none.
+    """The figures of n > 0 predictions, ``(n,)`` each; without targets (all nan) there are none.
 
     The ROC AUC needs `decisions`, ``(n,)`` or ``(n, 1)``, and `sides`, the labels that a positive and a
     negative value vote for.

@@ -44,16 +44,8 @@ class Extent:
 class Bound(Figures):
     """The validity bound for an order about one center (:func:`svmfast.certificate.inside_bound`), on data.
 
-    Attributes
-    ----------
-    gamma_max : float or None
-        For smaller gamma every row is inside: ``1 / (4 max||x|| max||z||)`` at order 2. None for a model that
-        is already approximated, whose gamma is fixed.
-    max_squared_norm : float or None
-        Largest ``||z - center||^2`` of the data.
-    rows_inside : int or None
-        None if gamma is not known.
-    inside_percent : float or None
+    At order 2, `gamma_max` is ``1 / (4 max||x|| max||z||)``; None for a model that is already approximated,
+    whose gamma is fixed. Rows inside are None if gamma is not known.
     """
 
     gamma_max: float | None = figure("Largest gamma for which every row is inside; null: any.")
@@ -84,57 +76,36 @@ def _required_percent(share: float | None) -> float | None:
 
 @dataclass(frozen=True, repr=False)
 class BoundCheck(Figures):
-    """The result of a check of data against the bound.
-
-    Attributes
-    ----------
-    rows, features : int
-    gamma : float or None
-        The model's gamma, or the given one.
-    orders : tuple of int
-        The order of the expansion in question, or the orders of an approximated model's polynomials,
-        ascending; the lowest order of a cell counts. Empty if nothing is truncated.
-    paper, centered, own : Bound or None
-        Bounds about the origin; about the mean of the support vectors (of the data, if there is no model);
-        and about an approximated model's own centers. An approximated model has only `own`, and not even that
-        if no bound is known (:attr:`svmfast.models.polynomial.PolynomialModel.has_validity_bound`).
-    exact : bool
-        The model converts exactly, so there is no bound and every row counts as inside.
-    certified : int or None
-        Rows whose label is provably the exact model's, or for regression, whose value is within the
-        tolerance. None without a certificate, and for regression without a tolerance.
-    regression : bool
-        The model predicts values rather than labels.
-    approximated : bool
-        The model is already an expansion.
-    data, model : str
-        Names for the report; `model` is None if no model was given.
-    center : {"auto", "origin", "mean"}
-        The center of an exact model's expansion.
-    require_certified : float or None
-        The share of the labels that must be certified; 0.99 is 99%.
-    tolerance : float or None
-    """
+    """The result of a check of data against the bound."""
 
     rows: int = figure("Rows that were checked.")
     features: int = figure("Features of the rows: the largest index.")
     gamma: float | None = figure("Gamma of the kernel; null where it has none.", default=None)
+    #: Of the expansion in question, or of an approximated model's polynomials, ascending; the lowest order of
+    #: a cell counts. Empty if nothing is truncated.
     orders: tuple[int, ...] = figure("Degrees of the expansion.", default=())
+    #: About the origin, the mean of the support vectors (of the data, if there is no model), and the centers
+    #: of an approximated model: such a model has only `own`, and not even that if no bound is known.
     paper: Bound | None = figure("The bound about the origin.", default=None)
     centered: Bound | None = figure("The bound about the mean.", default=None)
     own: Bound | None = figure("The bound of the model's own expansion.", default=None)
     exact: bool = figure(
         "The kernel is a polynomial itself: nothing was truncated.", key="exact_conversion", default=False
     )
+    #: None without a certificate, and for regression without a tolerance.
     certified: int | None = figure(
         "Rows whose label is proven to be the exact model's; regression: value within the tolerance.",
         default=None,
     )
     regression: bool = False
+    #: The model is already an expansion.
     approximated: bool = False
+    #: Names for the report; `model` is None if no model was given.
     data: str = "the data"
     model: str | None = None
+    #: The center of an exact model's expansion.
     center: Literal["auto", "origin", "mean"] = "auto"
+    #: As a share: 0.99 is 99%.
     require_certified: float | None = figure(
         "The percentage that `require_certified` requires.",
         key="required_certified_percent",
@@ -264,24 +235,22 @@ def check_data(blocks: Blocks, gamma: float | None = None, *, order: int = 2) ->
     data = extent(blocks())
     if not data.rows:
         raise OptionError("no rows to check")
-    centers = [np.zeros(0)] if data.mean is None else [np.zeros(0), data.mean]
-    norms = [data.max_squared_norm]
-    for center in centers[1:]:
-        norms.append(max(float(centered_squared_norms(block, center).max()) for block in _filled(blocks())))
-    inside: list[int | None] = [None if gamma is None else data.rows for _ in norms]
-    if gamma is not None and not all(_holds(gamma, norm, order) for norm in norms):
-        counts = [0] * len(norms)
-        for block in _filled(blocks()):
-            for i, center in enumerate(centers):
-                squares = centered_squared_norms(block, center)
-                counts[i] += int(np.count_nonzero(inside_bound(gamma, norms[i], squares, order=order)))
-        inside = list(counts)
+    centers, inside = _centers(blocks, data), None
+    if gamma is not None:
+        norms = [np.array([squared]) for _, squared in centers]
+        inside = [data.rows for _ in centers]
+        if not all(inside_bound(gamma, float(norm[0]), norm, order=order).all() for norm in norms):
+            *_, inside = _inside(blocks(), gamma, centers, order)
     bounds = [
-        Bound(gamma_max(norm, order=order), norm, count, None if count is None else percent(count, data.rows))
-        for norm, count in zip(norms, inside, strict=True)
+        Bound(
+            gamma_max(squared, order=order),
+            squared,
+            *(() if inside is None else _share(inside[i], data.rows)),
+        )
+        for i, (_, squared) in enumerate(centers)
     ]
-    centered = bounds[1] if len(bounds) > 1 else None
-    return BoundCheck(data.rows, data.features, gamma, (order,), bounds[0], centered)
+    paper, centered = [*bounds, None][:2]
+    return BoundCheck(data.rows, data.features, gamma, (order,), paper, centered)
 
 
 def check_model(
@@ -308,10 +277,15 @@ def check_model(
             raise UnsupportedError(
                 f"the bound does not apply to the {kernel.kind} kernel", "it is for models with an RBF kernel"
             )
-        order = 2 if order is None else order
-        rows, features, found = _against(blocks, kernel.gamma, sv_centers(model.expansion.sv), order)
-        centered = found[1] if len(found) > 1 else None
-        return BoundCheck(rows, features, kernel.gamma, (order,), found[0], centered)
+        order, vectors = 2 if order is None else order, [model.expansion.sv]
+        centers = _centers(lambda: vectors, extent(vectors))
+        rows, features, largest, within = _inside(blocks, kernel.gamma, centers, order)
+        found = [
+            Bound(gamma_max(squared, largest[i], order=order), largest[i], *_share(within[i], rows))
+            for i, (_, squared) in enumerate(centers)
+        ]
+        paper, centered = [*found, None][:2]
+        return BoundCheck(rows, features, kernel.gamma, (order,), paper, centered)
     if order is not None:
         raise OptionError("an order is for exact models: an approximated model has its own")
     if model.validity_bound is None:
@@ -335,7 +309,7 @@ def check_model(
     if not rows:
         raise OptionError("no rows to check")
     gamma, orders = model.truncation or (None, ())
-    own = Bound(None, None, inside, percent(inside, rows)) if model.validity_bound else None
+    own = Bound(None, None, *_share(inside, rows)) if model.validity_bound else None
     return BoundCheck(
         rows,
         features,
@@ -349,43 +323,36 @@ def check_model(
     )
 
 
-def _against(
+def _inside(
     blocks: Iterable[Rows], gamma: float, centers: list[tuple[FloatArray, float]], order: int
-) -> tuple[int, int, list[Bound]]:
-    """Rows, features, and the bounds about `centers`, each given with the support vectors' largest norm."""
+) -> tuple[int, int, list[float], list[int]]:
+    """Rows, features, and for each center the largest squared distance of a row and the rows inside."""
     rows = features = 0
     largest = [0.0] * len(centers)
     inside = [0] * len(centers)
     for block in _filled(blocks):
         rows += len(block)
         features = max(features, _width(block))
-        for i, (center, sv_squared) in enumerate(centers):
+        for i, (center, vectors_squared) in enumerate(centers):
             squares = centered_squared_norms(block, center)
             largest[i] = max(largest[i], float(squares.max()))
-            inside[i] += int(np.count_nonzero(inside_bound(gamma, sv_squared, squares, order=order)))
+            inside[i] += int(np.count_nonzero(inside_bound(gamma, vectors_squared, squares, order=order)))
     if not rows:
         raise OptionError("no rows to check")
-    bounds = [
-        Bound(gamma_max(sv_squared, largest[i], order=order), largest[i], inside[i], percent(inside[i], rows))
-        for i, (_, sv_squared) in enumerate(centers)
-    ]
-    return rows, features, bounds
+    return rows, features, largest, inside
 
 
-def sv_centers(sv: Rows) -> list[tuple[FloatArray, float]]:
-    """The centers about which an exact model can be expanded: origin and mean of the support vectors.
-
-    Each is paired with the largest squared norm of the support vectors about it.
-    """
-    data = extent([sv])
+def _centers(blocks: Blocks, data: Extent) -> list[tuple[FloatArray, float]]:
+    """The centers of an expansion, origin and mean, each with the largest squared norm of `data` about it."""
     centers = [(np.zeros(0), data.max_squared_norm)]
-    if data.mean is not None and len(sv):
-        centers.append((data.mean, float(centered_squared_norms(sv, data.mean).max())))
+    if data.mean is not None and data.rows:
+        norms = (float(centered_squared_norms(block, data.mean).max()) for block in _filled(blocks()))
+        centers.append((data.mean, max(norms)))
     return centers
 
 
-def _holds(gamma: float, squared_norm: float, order: int) -> bool:
-    return bool(inside_bound(gamma, squared_norm, np.array([squared_norm]), order=order)[0])
+def _share(inside: int, rows: int) -> tuple[int, float]:
+    return inside, percent(inside, rows)
 
 
 def _width(block: Rows) -> int:

@@ -26,20 +26,7 @@ Table = tuple[list[str], list[list[str]]]
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Figures):
-    """Figures of several models on the same rows; the exact model comes first.
-
-    Attributes
-    ----------
-    data_path : str or None
-    rows, features, threads : int
-    linear_seconds : float
-        Prediction time of a linear model on these rows.
-    models : tuple of ModelResult
-    class_names : mapping of float to str, or None
-        The name of each label, if the classes have names.
-    max_diff : float or None
-        Limit on the share of labels that differ; regression: on `values_differing_percent`.
-    """
+    """Figures of several models on the same rows; the exact model comes first."""
 
     data_path: str | None
     rows: int = figure("Rows that the models were compared on.")
@@ -49,7 +36,9 @@ class Comparison(Figures):
     models: tuple[ModelResult, ...] = figure(
         "Every model with its figures (docs/compare.md), the exact one first."
     )
+    #: The name of each label, if the classes have names.
     class_names: Mapping[float, str] | None = None
+    #: Limit on the share of labels that differ; regression: on `values_differing_percent`.
     max_diff: float | None = None
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ DENSE_BYTES = 1 << 30
 
 
 def weight_vectors(head: Head) -> int:
-    """Return how many weight vectors a linear model has: one, or one per class for three or more classes.
+    """The number of weight vectors of a linear model: one, or one per class for three or more classes.
 
     That is LIBLINEAR's one-vs-rest model, the unit of those papers.
     """
@@ -22,12 +22,12 @@ def weight_vectors(head: Head) -> int:
 
 
 def linear_multiply_adds(head: Head, columns: int) -> int:
-    """Return the multiply-adds of the linear model for a row without zeros."""
+    """The multiply-adds of the linear model for a row without zeros."""
     return weight_vectors(head) * columns
 
 
 def linear_seconds(head: Head, rows: Rows, *, threads: int = 1, repeats: int = 5) -> Timing:
-    """Return the time of a linear prediction of `rows`, by the faster of two products of rows and weights.
+    """The time of a linear prediction of `rows`, by the faster of two products of rows and weights.
 
     These are SciPy's sparse product, and a dense product by BLAS on as many threads as the models use; the
     time for the dense copy is not included. The weights are arbitrary, since their values do not change the
@@ -46,7 +46,7 @@ def linear_seconds(head: Head, rows: Rows, *, threads: int = 1, repeats: int = 5
 
 
 def _columns_in_use(rows: Rows) -> Rows:
-    """Return the rows without empty columns, since an index of 2^31 - 1 must not lead to 2^31 - 1 weights."""
+    """The rows without empty columns, since an index of 2^31 - 1 must not lead to 2^31 - 1 weights."""
     columns, positions = np.unique(rows.indices, return_inverse=True)
     return rows.renumbered(positions.astype(np.int32), len(columns))
 

@@ -174,7 +174,7 @@ def _details(point: Point) -> list[str]:
 
 
 def _table(found: Frontier) -> str:
-    shown = columns(found, page=True)
+    shown = columns(found, "page")
     rows = []
     for point in found.points:
         reason = why_not(point, found.points[0], found.limits, found.choice, found.class_names)

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 from svmfast.class_scores import with_names
 from svmfast.display import shown
+from svmfast.evaluation.loss import Estimate
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.words import (
     ABSENT,
@@ -165,18 +166,19 @@ class Frontier(Figures):
         }
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of the tables: its head, the figure that it shows, and the words for it."""
+class Column(NamedTuple):
+    """A column of the tables: its head, the figure that it shows, the words for it, and which tables have it.
+
+    All columns are in report.md; those `on` the terminal and in the page are fewer.
+    """
 
     head: str
     value: Callable[[Point], Any]
     words: Callable[[Any], str]
-    #: Shown on the terminal too, and in the page's table.
-    narrow: bool = False
-    page: bool = False
-    #: Its explanation; `{what}` is what differs.
-    meaning: str = ""
+    on: tuple[str, ...] = ()
+
+
+TERMINAL, PAGE = ("terminal",), ("page",)
 
 
 def _share(digits: int) -> Callable[[float | None], str]:
@@ -192,88 +194,64 @@ def figure_text(value: float | None) -> str:
     return ABSENT if value is None or math.isnan(value) else f"{value:.4g}"
 
 
+def _ends(known: Estimate) -> str:
+    return known.ends(3)
+
+
+def _duration(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:.1f} s"
+
+
 _COLUMNS = (
-    Column("accuracy", lambda p: p.confirming.quality.accuracy, _share(2), True, True),
-    Column(
-        "balanced",
-        lambda p: p.confirming.quality.balanced_accuracy,
-        _share(2),
-        page=True,
-        meaning="balanced accuracy, the mean recall of the classes",
-    ),
-    Column("lowest recall", lambda p: p.confirming.quality.lowest_recall, _share(2), page=True),
+    Column("accuracy", lambda p: p.confirming.quality.accuracy, _share(2), TERMINAL + PAGE),
+    Column("balanced", lambda p: p.confirming.quality.balanced_accuracy, _share(2), PAGE),
+    Column("lowest recall", lambda p: p.confirming.quality.lowest_recall, _share(2), PAGE),
     Column("ROC AUC", lambda p: p.confirming.quality.auc, figure_text),
-    Column("MSE", lambda p: p.confirming.quality.mse, figure_text, True, True),
+    Column("MSE", lambda p: p.confirming.quality.mse, figure_text, TERMINAL + PAGE),
     Column("RMSE", lambda p: p.confirming.quality.rmse, figure_text),
     Column("MAE", lambda p: p.confirming.quality.mae, figure_text),
-    Column("R^2", lambda p: p.confirming.quality.r2, figure_text, page=True),
-    Column("differ", lambda p: p.confirming.differing.value, _share(3), True, True, "{what}"),
-    Column(
-        "interval",
-        lambda p: p.confirming.differing,
-        lambda known: known.ends(3),
-        page=True,
-        meaning="with 95 % confidence",
-    ),
-    Column(
-        "choosing",
-        lambda p: p.choosing.differing.value,
-        _share(3),
-        True,
-        meaning="the same figure on the choosing rows, by which the recommendation is made",
-    ),
-    Column(
-        "of allowance",
-        lambda p: p.spent_percent,
-        _share(0),
-        page=True,
-        meaning="how much of the share of labels that may differ a cascade spent",
-    ),
-    Column("bytes", lambda p: p.n_bytes, whole, True, True),
-    Column(
-        "speed-up",
-        lambda p: p.speed,
-        faster,
-        True,
-        True,
-        "relative to the exact model, on the choosing rows, ~ if its 95 % interval is wider than a tenth",
-    ),
+    Column("R^2", lambda p: p.confirming.quality.r2, figure_text, PAGE),
+    Column("differ", lambda p: p.confirming.differing.value, _share(3), TERMINAL + PAGE),
+    Column("interval", lambda p: p.confirming.differing, _ends, PAGE),
+    Column("choosing", lambda p: p.choosing.differing.value, _share(3), TERMINAL),
+    Column("of allowance", lambda p: p.spent_percent, _share(0), PAGE),
+    Column("bytes", lambda p: p.n_bytes, whole, TERMINAL + PAGE),
+    Column("speed-up", lambda p: p.speed, faster, TERMINAL + PAGE),
     Column("rows/s", lambda p: p.rows_per_second, _rounded),
-    Column("cost", lambda p: p.linear_cost, times, meaning="time relative to a linear model's"),
-    Column(
-        "counted",
-        lambda p: p.linear_cost_counted,
-        times,
-        True,
-        meaning="multiply-adds relative to a linear model's",
-    ),
-    Column(
-        "certified",
-        lambda p: p.certified_percent,
-        _share(2),
-        True,
-        True,
-        "rows whose label is proven to be the exact model's",
-    ),
-    Column(
-        "built in", lambda p: p.build_seconds, lambda value: ABSENT if value is None else f"{value:.1f} s"
-    ),
+    Column("cost", lambda p: p.linear_cost, times),
+    Column("counted", lambda p: p.linear_cost_counted, times, TERMINAL),
+    Column("certified", lambda p: p.certified_percent, _share(2), TERMINAL + PAGE),
+    Column("built in", lambda p: p.build_seconds, _duration),
 )
+#: Explanations of columns; `{what}` is what differs.
+_MEANINGS = {
+    "balanced": "balanced accuracy, the mean recall of the classes",
+    "differ": "{what}",
+    "interval": "with 95 % confidence",
+    "choosing": "the same figure on the choosing rows, by which the recommendation is made",
+    "of allowance": "how much of the share of labels that may differ a cascade spent",
+    "speed-up": "relative to the exact model, on the choosing rows, ~ if its 95 % interval is wider than a "
+    "tenth",
+    "cost": "time relative to a linear model's",
+    "counted": "multiply-adds relative to a linear model's",
+    "certified": "rows whose label is proven to be the exact model's",
+}
 
 
-def columns(found: Frontier, *, wide: bool = False, page: bool = False) -> list[Column]:
-    """The columns of a table that show something: on the terminal, in the page, or (wide) all."""
+def columns(found: Frontier, on: str | None = None) -> list[Column]:
+    """The columns of a table that show something: ``on`` the "terminal", in the "page", or all."""
+    asked = ["balanced"] * (on == "terminal" and found.limits.balanced)
     return [
         one
         for one in _COLUMNS
-        if (wide or (one.page if page else one.narrow or (one.head == "balanced" and found.limits.balanced)))
+        if (on is None or on in one.on or one.head in asked)
         and any(one.words(one.value(point)) != ABSENT for point in found.points)
     ]
 
 
-def cells(found: Frontier, *, wide: bool = False) -> tuple[list[str], list[list[str]]]:
+def cells(found: Frontier, on: str | None = None) -> tuple[list[str], list[list[str]]]:
     """The heads and lines of the table; a star marks the points on the Pareto front."""
-    shown = columns(found, wide=wide)
+    shown = columns(found, on)
     lines = [
         [point.name, "*" * front, *(one.words(one.value(point)) for one in shown)]
         for point, front in zip(found.points, found.on_front, strict=True)
@@ -288,15 +266,15 @@ _FALLBACK = (
 )
 
 
-def legend(found: Frontier, *, wide: bool = True) -> str:
-    """An explanation of the columns of the table, `wide` or as on the terminal."""
+def legend(found: Frontier, on: str | None = None) -> str:
+    """An explanation of the columns of the table."""
     what = (
         "root mean square difference from the exact values, in percent of their spread (standard deviation)"
         if found.regression
         else "labels that are not the exact model's"
     )
-    shown = [one for one in columns(found, wide=wide) if one.meaning]
-    meanings = [f"{one.head}: {one.meaning.format(what=what)}" for one in shown] + [_STAR]
+    heads = [one.head for one in columns(found, on) if one.head in _MEANINGS]
+    meanings = [f"{head}: {_MEANINGS[head].format(what=what)}" for head in heads] + [_STAR]
     if any(point.speed.processor for point in found.points):
         meanings.append("Speed-ups are of processor time, because wall-clock times varied too much")
     if any(point.name.endswith(" + exact") for point in found.points):
@@ -347,9 +325,9 @@ def _figure_of(known: Skill, *, regression: bool) -> str:
 
 def as_text(found: Frontier) -> str:
     """The table in aligned plain text, then the candidates without a point and the legend."""
-    table = aligned(*cells(found), WIDTH)
+    table = aligned(*cells(found, "terminal"), WIDTH)
     missing = "".join(f"{one.name}: {shown(one.reason)}\n" for one in found.missing)
-    return f"{table}{missing}{fill(legend(found, wide=False), WIDTH)}\n"
+    return f"{table}{missing}{fill(legend(found, 'terminal'), WIDTH)}\n"
 
 
 def as_markdown(found: Frontier) -> str:
@@ -363,7 +341,7 @@ def as_markdown(found: Frontier) -> str:
             out += [f"{name[0].upper()}{name[1:]}:", "", f"    {text}", ""]
         else:
             out += [f"**{name[0].upper()}{name[1:]}**: {markdown(text)}." if text else markdown(line), ""]
-    out += [*markdown_table(*cells(found, wide=True), left=2).splitlines(), "", markdown(legend(found)), ""]
+    out += [*markdown_table(*cells(found), left=2).splitlines(), "", markdown(legend(found)), ""]
     made = [point.command for point in found.points if point.command and " + " not in point.name]
     if made:
         out += ["## Commands", "", "```sh", *made, "```", ""]

@@ -116,27 +116,9 @@ def read_sets(
 ) -> RowSets:
     """Read the data and divide it; equal data and seed give equal sets.
 
-    Parameters
-    ----------
-    train : str
-        The file on which EXACT was trained.
-    test : str or None
-        A file of rows that it has not seen; half of them choose, the other half confirms.
-    folder : Path
-        Folder of the parts.
-    reading : Reading
-        Without a scaling, since the sets are raw.
-    scaling : Scaling, optional
-        The scaling that the model contains; only its names of columns and classes are used.
-    note : callable
-        Called with remarks on a file.
-    columns : callable
-        Called with each file's path, its feature columns if it is a table, and how it is read.
-
-    Raises
-    ------
-    UnsupportedError
-        There are too few rows.
+    `reading` has no scaling, since the sets are raw; of the `scaling` of the model only its names of columns
+    and classes are used. `note` is called with remarks on a file, `columns` with each file's path, its
+    feature columns if it is a table, and how it is read. UnsupportedError if there are too few rows.
     """
     from svmfast.formats.data import read_data, stream_data
     from svmfast.frontiers.measuring import Part

@@ -12,20 +12,12 @@ from svmfast.display import shown
 
 
 def text(words: str) -> str:
-    """Return untrusted text escaped for HTML, with control characters made visible."""
+    """Untrusted text escaped for HTML, with control characters made visible."""
     return html.escape(shown(words))
 
 
 def page(title: str, body: Sequence[str]) -> bytes:
-    """Return a whole page.
-
-    Parameters
-    ----------
-    title : str
-        As plain text.
-    body : sequence of str
-        HTML.
-    """
+    """A whole page: a title in plain text, and a body in HTML."""
     here = files(__package__)
     style, script = ((here / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     parts = [
@@ -44,7 +36,7 @@ def page(title: str, body: Sequence[str]) -> bytes:
 
 
 def command(words: str, name: str) -> str:
-    """Return a command line with a button that copies it; `name` is its id, unique on the page."""
+    """A command line with a button that copies it; `name` is its id, unique on the page."""
     return (
         f'<div class="command"><pre><code id="{name}">{text(words)}</code></pre>'
         f'<button class="copy" type="button" data-of="{name}" hidden>copy</button></div>'
@@ -53,19 +45,12 @@ def command(words: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table.
-
-    Attributes
-    ----------
-    words : str
-    value : float, str or None
-        The key by which rows are sorted; rows with None or infinity stay last.
-    note : str
-        A remark below, in small type.
-    """
+    """A cell of a table."""
 
     words: str
+    #: The key by which rows are sorted; rows with None or infinity stay last.
     value: float | str | None = None
+    #: A remark below, in small type.
     note: str = ""
 
 
@@ -79,7 +64,7 @@ class Row:
 
 
 def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return a table that a click on a column's head sorts."""
+    """A table that a click on a column's head sorts."""
     out = ['<div class="scroll"><table class="sortable"><thead><tr>']
     out += [f'<th scope="col">{text(head)}</th>' for head in heads]
     out.append("</tr></thead><tbody>")

@@ -18,70 +18,48 @@ _DISC = 4.0
 
 @dataclass(frozen=True)
 class Mark:
-    """A model.
-
-    Attributes
-    ----------
-    name, group, color : str
-    x, y : float
-        x is positive. y is in percent; 0 has its own position above the logarithmic scale.
-    details : sequence of str
-        Lines that are shown on hover.
-    efficient : bool
-        No other mark is at least as good in both directions.
-    chosen : bool
-    part : float or None
-        The share of a disc inside the mark's ring that is filled, 0 to 1, as a sector from the top. None
-        fills efficient marks and leaves the others empty.
-    excluded : bool
-        The mark is pale: the model exceeds a limit that is not one of the axes.
-    """
+    """A model."""
 
     name: str
     group: str
     color: str
+    #: Positive; `y` is in percent, and 0 has its own position above the logarithmic scale.
     x: float
     y: float
+    #: Lines that are shown on hover.
     details: Sequence[str]
+    #: No other mark is at least as good in both directions.
     efficient: bool
     chosen: bool = False
+    #: The share of a disc inside the mark's ring that is filled, 0 to 1, as a sector from the top. None fills
+    #: efficient marks and leaves the others empty.
     part: float | None = None
+    #: The mark is pale: the model exceeds a limit that is not one of the axes.
     excluded: bool = False
 
 
 @dataclass(frozen=True)
 class Axes:
-    """The meaning of the axes.
+    """The meaning of the axes."""
 
-    Attributes
-    ----------
-    view : str
-        Identifies the figure among those of a page.
-    x_title, y_title : str
-    x_unit : str
-        Appended to the numbers of the x axis, such as ``x``.
-    x_reference : tuple of float and str, or None
-        The position of a vertical line, and its label.
-    limit : float or None
-        The largest y that is acceptable; the area beyond it is shaded.
-    x_limit : tuple of float and str, or None
-        The same for x, with the label of the shaded area.
-    small_is_good : bool
-        The x axis runs from large to small.
-    """
-
+    #: Identifies the figure among those of a page.
     view: str
     x_title: str
     y_title: str
+    #: Appended to the numbers of the x axis, such as ``x``.
     x_unit: str = ""
+    #: The position of a vertical line, and its label.
     x_reference: tuple[float, str] | None = None
+    #: The largest y that is acceptable; the area beyond it is shaded.
     limit: float | None = None
+    #: The same for x, with the label of the shaded area.
     x_limit: tuple[float, str] | None = None
+    #: The x axis runs from large to small.
     small_is_good: bool = False
 
 
 def scatter(marks: Sequence[Mark], axes: Axes, caption: str) -> str:
-    """Return the figure as HTML."""
+    """The figure as HTML."""
     across, up = _across(marks, axes), _up(marks, axes)
     out = [
         f'<figure data-is-view="{text(axes.view)}">',
@@ -101,7 +79,7 @@ def scatter(marks: Sequence[Mark], axes: Axes, caption: str) -> str:
 
 
 def efficient(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Return which points (gain, loss) are efficient: no other point is at least as good in both."""
+    """Which points (gain, loss) are efficient: no other point is at least as good in both."""
     return [
         not any(x >= own_x and y <= own_y and (x, y) != (own_x, own_y) for x, y in points)
         for own_x, own_y in points

@@ -63,7 +63,7 @@ def test_figures_are_those_of_the_predictions(approximated: Path) -> None:
         assert line["parse_seconds"] == first["parse_seconds"] > 0
         assert line["speedup"] > 0
         assert line["speedup_interval"] == ([1, 1] if line is first else [0, None])  # of a single sample
-        assert line["speedup_clock"] == "wall"
+        assert line["speedup_clock"] in ("wall", "processor")  # the load decides
         assert line["linear_cost"] == line["predict_seconds"] / found["linear_seconds"]
     sv = model("photos_c_rbf").read_text().split("\nSV\n")[1].count("\n")
     assert (first["multiply_adds"], first["linear_cost_counted"]) == (sv * 16, sv * 16 / 15)

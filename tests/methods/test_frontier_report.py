@@ -289,13 +289,13 @@ def test_no_words_of_labels_in_the_page_of_a_regression() -> None:
 def test_every_column_that_needs_it_is_explained() -> None:
     one = found(SMALL, Limits(0.5))
     explained = {"differ", "choosing", "speed-up", "counted", "certified"}
-    for wide, more in ((False, set()), (True, {"interval", "of allowance", "cost"})):
-        heads, _ = cells(one, wide=wide)
-        words = " ".join(legend(one, wide=wide).split())
+    for on, more in (("terminal", set()), (None, {"interval", "of allowance", "cost"})):
+        heads, _ = cells(one, on)
+        words = " ".join(legend(one, on).split())
         for head in explained | more:
             assert (f"{head}: " in words) == (head in heads), head
     shown = " ".join(as_text(one).split()).replace("multiply- adds", "multiply-adds")
-    assert shown.endswith(legend(one, wide=False))
+    assert shown.endswith(legend(one, "terminal"))
     assert "interval: with" not in shown
 
 
@@ -398,10 +398,10 @@ def test_with_balanced_accuracy_the_table_and_the_rule_show_it() -> None:
         "the confirming rows, take the next one"
     )
     assert message(SMALL, limits)["quality"].startswith("balanced accuracy 78.5% instead of 80%, ")
-    heads, _ = cells(found(SMALL, limits))
+    heads, _ = cells(found(SMALL, limits), "terminal")
     assert "balanced" in heads
     assert "balanced: balanced accuracy, the mean" in " ".join(as_text(found(SMALL, limits)).split())
-    assert "balanced" not in cells(found(SMALL, Limits(0.5)))[0]
+    assert "balanced" not in cells(found(SMALL, Limits(0.5)), "terminal")[0]
 
 
 def test_the_marker_of_a_cascade_shows_the_spent_share_of_its_allowance() -> None:
