@@ -14,13 +14,7 @@ from numpy.typing import ArrayLike
 
 from svmfast.api.fit import IN_MEMORY, Fit
 from svmfast.api.functions import takes
-from svmfast.api.given import (
-    checked_labels,
-    is_path,
-    model_of,
-    rows_of,
-    with_scaling_of,
-)
+from svmfast.api.given import checked_labels, is_path, model_of, rows_of, with_scaling_of
 from svmfast.commands.compare import CompareOptions
 from svmfast.errors import OptionError
 from svmfast.evaluation.benchmark import ComparedModel

@@ -15,12 +15,7 @@ from svmfast import __version__
 from svmfast.api.export_report import Export, ExportReport
 from svmfast.api.fit import IN_MEMORY, ColumnOrder, Fit
 from svmfast.api.functions import takes
-from svmfast.api.given import (
-    is_path,
-    model_of,
-    rows_of,
-    with_scaling_of,
-)
+from svmfast.api.given import is_path, model_of, read_names, rows_of, with_scaling_of
 from svmfast.commands.export import ExportOptions
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.exports.languages import LANGUAGES, Language
@@ -105,7 +100,8 @@ def export(
         No model fits into `max_flash`.
     """
     chosen = made(ExportOptions, options)
-    language, names = _language(to), _names(feature_names)
+    language = _language(to)
+    names = read_names(feature_names) if is_path(feature_names) else tuple(map(str, feature_names))  # type: ignore[arg-type]
     _check_options(language, chosen, precision, names=bool(names), ranges=ranges)
     listener, cores, reading = listener or Listener(), thread_count(threads), reading or Reading()
     given, _ = model_of(model, "the model", listener.note, chosen.memory)
@@ -185,9 +181,9 @@ def _within(
 
     own, _ = source.read(data)
     limit = Limit(max_flash, wanted.dtype, wanted.options.device)
-    fitted = fitting(given, limit, own, source.threads, source.listener)
-    source = replace(source, model=fitted.model)
-    made = _computed(wanted, fitted.model, fitted.made_by, given, source, test)
+    fitted, made_by = fitting(given, limit, own, source.threads, source.listener)
+    source = replace(source, model=fitted)
+    made = _computed(wanted, fitted, made_by, given, source, test)
     assert made.report.table_bytes is not None
     limit.check(made.report.table_bytes, made.report.code_bytes)
     return made
@@ -297,14 +293,6 @@ class _RowSource:
         fit.width(path, rows, columns)
         fit.scale(path, rows)
         return rows
-
-
-def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:
-    if not is_path(given):
-        return tuple(map(str, given))  # type: ignore[arg-type]
-    from svmfast.api.given import read_names
-
-    return read_names(given)  # type: ignore[arg-type]
 
 
 def _own_names(model: Model, width: int) -> tuple[str, ...]:

@@ -33,14 +33,6 @@ _MOST_ORDER = 6
 
 
 @dataclass(frozen=True)
-class Fitting:
-    """A model that fits, and how it was made (empty for the given model)."""
-
-    model: Model
-    made_by: str
-
-
-@dataclass(frozen=True)
 class Limit:
     """A limit on the bytes of the tables and, if `device` is not None, of the code for it."""
 
@@ -84,14 +76,16 @@ def table_bytes(model: Model, dtype: np.dtype[Any]) -> int:
     return found
 
 
-def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, listener: Listener) -> Fitting:
-    """Return `model` if it is within the limit, else the better result of approximate and compress.
+def fitting(
+    model: Model, limit: Limit, data: Rows | None, threads: int, listener: Listener
+) -> tuple[Model, str]:
+    """`model` if it is within the limit, else the better result of approximate and compress, and its maker.
 
     Each method is fitted on three quarters of `data`. On the other rows the labels of each result, in the
     exported arithmetic, are compared with the exact ones, and the result with the fewest differences wins.
     """
     if limit.holds(model):
-        return Fitting(model, "")
+        return model, ""
     if model.unscaled.expansion is None:
         raise NegativeAnswerError(
             f"{limit.words(model)}, more than `max_flash` {limit.most:,}; only LIBSVM models can be made "
@@ -106,7 +100,7 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, listene
     choosing[:: max(_CHOOSING, len(data) // _MOST_CHOOSING)] = True
     few, rest = data.take(np.flatnonzero(choosing)), data.take(np.flatnonzero(~choosing))
     wanted = model.decision_values(few, threads=threads)
-    best: tuple[float, Fitting] | None = None
+    best: tuple[float, Model, str] | None = None
     reasons = []
     for name, make in (("approximate", _approximated), ("compress", _compressed)):
         try:
@@ -120,13 +114,13 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, listene
         apart = _difference(found, few, wanted, limit.dtype)
         listener.note(f"{how}: {limit.words(found)}, {_words(model, apart)}")
         if best is None or apart < best[0]:
-            best = apart, Fitting(found, how)
+            best = apart, found, how
     if best is None:
         what = "tables" if limit.device is None else "tables and code"
         raise NegativeAnswerError(
             f"no model has {what} of at most {limit.most:,} bytes ({'; '.join(reasons)})"
         )
-    return best[1]
+    return best[1:]
 
 
 def _approximated(

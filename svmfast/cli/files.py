@@ -17,13 +17,6 @@ from svmfast.values import InputFile, OutputFile
 from svmfast.values.files import File
 
 
-def is_stdout(path: str) -> bool:
-    """Whether an output is standard output, under any of its names."""
-    from svmfast.formats.target import is_stdout
-
-    return is_stdout(path)
-
-
 @dataclass(frozen=True)
 class _Named:
     """A file and its name in the help."""
@@ -39,6 +32,8 @@ def settle(options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, str
     gets at most one result, and no output is the same file as an input or another output, by whatever path or
     link. A path that cannot be written is refused before the work begins.
     """
+    from svmfast.formats.target import is_stdout
+
     inputs: list[_Named] = []
     outputs: list[tuple[_Named, OutputFile]] = []
     settled: dict[str, str | None] = {}
@@ -65,7 +60,7 @@ def settle(options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, str
 
 
 def _check_outputs(inputs: list[_Named], outputs: list[tuple[_Named, OutputFile]]) -> None:
-    from svmfast.formats.target import check_writable
+    from svmfast.formats.target import check_writable, is_stdout
 
     for number, (output, kind) in enumerate(outputs):
         earlier = [other for other, _ in outputs[:number]]

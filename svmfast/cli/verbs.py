@@ -9,7 +9,6 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from svmfast.cli.files import is_stdout
 from svmfast.cli.flags import with_flags
 from svmfast.cli.front import NEGATIVE, Front
 from svmfast.cli.messages import line, raw, remark, remarks, warning
@@ -232,6 +231,7 @@ def _predict_one(
     front: Front, data: str, model: str, output: str, keep: tuple[str, ...], **options: Any
 ) -> int:
     from svmfast.api.predictor import Predictor
+    from svmfast.formats.target import is_stdout
 
     to_stdout, reading = is_stdout(output), front.reading
     # A progress bar would mix with predictions on the same terminal.
