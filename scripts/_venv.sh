@@ -13,7 +13,7 @@ sources_hash() {
     (cd "$root" && {
         echo "$PWD"
         find pyproject.toml svmfast/_core -type f \
-            \( -name '*.toml' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' -o -name '*.txt' \) -print0 |
+            \( -name '*.toml' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' -o -name '*.txt' -o -name '*.nb' \) -print0 |
             LC_ALL=C sort -z | xargs -0 cat
     } | "$bin/python" -c 'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())')
 }
