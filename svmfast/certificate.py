@@ -98,52 +98,12 @@ def centered_squared_norms(rows: Rows, center: FloatArray) -> FloatArray:
     return clipped
 
 
-# Beyond this exponent nothing is claimed, because the Gaussian factor comes near the underflow limit.
-LARGEST_EXPONENT = 600.0
-# Number of columns of `rest`, which are explained in `error_bounds`.
+#: Columns of `rest`. With `degrees` it bounds the error of a row at the distance r from the center, r^2 = s:
+#: ``exp(-gamma s) sum_j degrees_j r^j + rest_0 r^(top + 1) + rest_1 + rest_2 s + |sum| (rest_3 + rest_4 s)``
+#: for the approximate value `sum` before rho is subtracted (docs/certificate.md, theorem).
 REST = 5
-# Added to squared distances: an upper bound on what a sum of squares can lose to underflow.
-LEAST_SQUARE = 1e-300
-# Entries that a row may have beyond the model's features; the rounding bound does not cover longer rows.
+#: Entries that a row may have beyond the model's features; the rounding bound does not cover longer rows.
 SPARE_ENTRIES = _core.SPARE_ENTRIES
-
-
-def error_bounds(
-    gamma: float,
-    degrees: FloatArray,
-    rest: FloatArray,
-    squared_distances: FloatArray,
-    sums: FloatArray,
-) -> FloatArray:
-    """Upper bounds on ``|exact - approximate|``, ``(n, p)``; infinite where nothing can be claimed.
-
-    The reference for the native loop that predictions use, ``error_bound`` in
-    ``_core/simd/polynomial_rows.inl``; tests compare the two.
-
-    With s the squared distance from the center and r its root, the bound is (docs/certificate.md, theorem)
-
-    ``exp(-gamma s) sum_j degrees_j r^j + rest_0 r^(top + 1) + rest_1 + rest_2 s + |sum| (rest_3 + rest_4 s)``
-
-    `degrees` ``(n or 1, p, top + 1)`` and `rest` ``(n or 1, p, 5)`` are those of each row's cell, or of the
-    only cell; `sums` ``(n, p)`` are the approximate decision values before rho is subtracted.
-    """
-    s = np.asarray(squared_distances, dtype=np.float64)[:, None]
-    with np.errstate(over="ignore", invalid="ignore"):
-        r = np.sqrt(s + LEAST_SQUARE)
-        top = degrees.shape[-1] - 1
-        total = degrees[..., top] + np.zeros_like(sums)
-        for j in range(top - 1, -1, -1):
-            total = total * r + degrees[..., j]
-        # The product starts with the factor, because a power of r alone could underflow.
-        beyond = rest[..., 0] * r
-        for _ in range(top):
-            beyond = beyond * r
-        bound = np.exp(-gamma * s) * total + beyond
-        bound += rest[..., 1] + rest[..., 2] * s + np.abs(sums) * (rest[..., 3] + rest[..., 4] * s)
-        # Covers the rounding errors of these operations.
-        bound *= 1 + 1e-9
-        claimed = (gamma * s < LARGEST_EXPONENT) & np.isfinite(bound)
-    return np.where(claimed, bound, np.inf)
 
 
 def proven_signs(values: FloatArray, bounds: FloatArray) -> np.ndarray:

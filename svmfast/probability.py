@@ -7,7 +7,6 @@ equal bits.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.rows import FloatArray
@@ -32,26 +31,6 @@ def probabilities(
     stopping rule.
     """
     return _core.probabilities(_reals(decisions), _reals(a), _reals(b), classes, None, threads)[0]
-
-
-def in_doubt(
-    decisions: FloatArray,
-    errors: FloatArray,
-    a: FloatArray,
-    b: FloatArray,
-    classes: int,
-    *,
-    threads: int = 1,
-) -> NDArray[np.bool_]:
-    """Find the rows for which LIBSVM's estimates could print other digits, or have another maximum.
-
-    `errors`, ``(n, p)``, bound the distance of `decisions` from the values that LIBSVM uses. For all other
-    rows, every estimate prints the same six digits (``%g``) for any decision values within them.
-    docs/certificate.md proves this from bounds on how each step of the coupling changes an error.
-    """
-    arrays = _reals(decisions), _reals(a), _reals(b)
-    doubtful = _core.probabilities(*arrays, classes, _reals(errors), threads)[1]
-    return doubtful.astype(np.bool_)
 
 
 def _reals(values: FloatArray) -> FloatArray:

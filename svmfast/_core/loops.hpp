@@ -91,7 +91,7 @@ using PolynomialAnswers = std::tuple<Out<double>, Out<double>, Out<std::int32_t>
 class PolynomialValues {
   public:
     // features: the column of each variable, ascending. bound_degrees (cells, functions, top + 1) and bound_rest
-    // (cells, functions, 5) are those of svmfast.certificate.error_bounds. Keeps the arrays.
+    // (cells, functions, 5) are those of svmfast.certificate.REST. Keeps the arrays.
     PolynomialValues(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centers,
                      In2<std::int32_t> orders, In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho,
                      std::optional<In3<double>> bound_degrees, std::optional<In3<double>> bound_rest);

@@ -83,7 +83,7 @@ SVMFAST_DECLARE(void shifted_block(double *w, const double *center, std::size_t 
 SVMFAST_DECLARE(void narrowed_block(const double *w, std::size_t d, std::size_t width, double scale, float *out,
                                     std::size_t stride))
 
-// The bounds of svmfast.certificate.error_bounds for n rows of one cell and function; the true squared distance lies
+// The bounds of svmfast.certificate.REST for n rows of one cell and function; the true squared distance lies
 // between below and above. All arrays hold a whole number of vectors; elements after n are scratch.
 SVMFAST_DECLARE(void expansion_bounds(double gamma, const double *degrees, std::size_t top, const double *rest,
                                       const double *below, const double *above, const double *sums, std::size_t n,

@@ -27,7 +27,7 @@ namespace {
 constexpr double UNIT = 0x1p-53;
 // The value of the vectors' exp2 that stands for zero (simd/exp2.hpp).
 constexpr double VANISHED = 0x1p-1022;
-// At least the loss of a sum of squares by underflow: svmfast.certificate.LEAST_SQUARE.
+// At least the loss of a sum of squares by underflow.
 constexpr double LEAST_SQUARE = 1e-300;
 // Nanoseconds of one term of a sparse row, and of one coefficient in one lane of a dense block: their ratio decides
 // between the two ways, from the row's own count of entries and its cell alone.

@@ -81,7 +81,7 @@ class KernelSums:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """The numbers that :func:`svmfast.certificate.error_bounds` takes, for every cell and function."""
+    """The numbers that :data:`svmfast.certificate.REST` explains, for every cell and function."""
 
     degrees: FloatArray
     rest: FloatArray

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
-from svmfast.certificate import REST, SPARE_ENTRIES, centered_squared_norms, error_bounds, inside_bound
+from svmfast.certificate import REST, centered_squared_norms, inside_bound
 from svmfast.display import count
 from svmfast.errors import NotFiniteError, UnsupportedError
 from svmfast.models.base import (
@@ -69,7 +69,7 @@ class PolynomialModel(Cacheless, Model):
     sv_squared_norm: float
     sv_squared_norms: FloatArray
     provenance: Mapping[str, str] = field(default_factory=dict)
-    #: (cells, p, top + 1) and (cells, p, 5) numbers of the certificate (svmfast.certificate.error_bounds).
+    #: (cells, p, top + 1) and (cells, p, 5) numbers of the certificate (svmfast.certificate.REST).
     bound_degrees: FloatArray | None = None
     bound_rest: FloatArray | None = None
     #: The model this was made from, which answers the rows that are not certified.
@@ -212,25 +212,6 @@ class PolynomialModel(Cacheless, Model):
         decisions, _, _, bounds = self._run(rows, bounds=True, single_precision=True, threads=threads)
         assert bounds is not None
         return decisions, bounds
-
-    def error_bounds(
-        self, rows: Rows, decisions: FloatArray, squared_distances: FloatArray, cells: NDArray[np.int32]
-    ) -> FloatArray:
-        """Bound the distances of the exact model's values from those of :meth:`evaluate`, ``(n, p)``.
-
-        This is the NumPy counterpart of the native bounds of :meth:`certified_values`; the two differ by
-        rounding only. Both the mathematical value of the exact model and its floating-point results, in
-        LIBSVM or in this package, lie within the bound. A bound is infinite where nothing is claimed.
-        """
-        degrees, rest = self._require_certificate()
-        if self.n_cells > 1:
-            degrees, rest = degrees[cells], rest[cells]
-        bounds = error_bounds(self.gamma, degrees, rest, squared_distances, decisions + self.rho)
-        # Longer rows take more operations than the rounding bound allows for.
-        long = np.diff(rows.indptr) > len(self.features) + SPARE_ENTRIES
-        if long.any():
-            bounds[long] = np.inf
-        return bounds
 
     def _require_certificate(self) -> tuple[FloatArray, FloatArray]:
         if self.bound_degrees is None or self.bound_rest is None:

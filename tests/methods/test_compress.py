@@ -29,7 +29,6 @@ from svmfast.errors import (
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.kernels import Kernel
 from svmfast.methods.common.error_statement import labels_differing
-from svmfast.methods.common.refit_probabilities import fit_sigmoid
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.data_split import gather
@@ -260,19 +259,6 @@ def test_probabilities_are_refitted_where_labels_are() -> None:
     assert report.probabilities == "kept"
     assert any("were kept" in note for note in report.notes)
     np.testing.assert_array_equal(kept.head.prob_a, before.head.prob_a)  # type: ignore[arg-type]
-
-
-def test_the_sigmoid_is_that_of_platt() -> None:
-    """At the optimum the derivatives of the regularized likelihood vanish."""
-    rng = np.random.default_rng(0)
-    f = rng.normal(size=400)
-    positive = rng.random(400) < 1 / (1 + np.exp(-2 * f + 0.5))
-    a, b = fit_sigmoid(f, positive)
-    n, m = positive.sum(), (~positive).sum()
-    goal = np.where(positive, (n + 1) / (n + 2), 1 / (m + 2))
-    error = goal - 1 / (1 + np.exp(a * f + b))
-    assert (abs(error.sum()), abs((error * f).sum())) < (1e-4, 1e-4)
-    assert (a, b) == (pytest.approx(-2, abs=0.5), pytest.approx(0.5, abs=0.4))
 
 
 def test_the_interval_is_that_of_clopper_and_pearson() -> None:

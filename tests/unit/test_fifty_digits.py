@@ -11,11 +11,11 @@ from itertools import combinations_with_replacement
 import mpmath
 import numpy as np
 import pytest
+from bound_twin import error_bounds
 from fifty_digits import exactly, kernel_values, mpf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svmfast.certificate import error_bounds
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.methods.budget.sgd import merge_tables
 from svmfast.rows import FloatArray, Rows

@@ -14,13 +14,14 @@ from coupling_twin import libsvm_coupling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libsvm import svm as libsvm
+from numpy.typing import NDArray
 
+from svmfast import _core
 from svmfast.cli.main import run
 from svmfast.formats.detect import load_model, save_model
 from svmfast.kernels import Kernel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.probability import in_doubt
 from svmfast.rows import FloatArray, Rows
 
 KERNELS = [
@@ -139,7 +140,7 @@ def test_values_within_their_error_print_the_same(seed: int, k: int, error: floa
     i, j = np.triu_indices(k, 1)
     decisions = strength[:, i] - strength[:, j] + rng.normal(size=(20, pairs)) * 0.3
     errors = rng.uniform(size=decisions.shape) * error
-    doubtful = in_doubt(decisions, errors, *sigmoids(head), k)
+    doubtful = in_doubt(head, decisions, errors)
     for row in np.flatnonzero(~doubtful):
         wanted = printed(head, decisions[row])
         for _ in range(4):
@@ -147,10 +148,16 @@ def test_values_within_their_error_print_the_same(seed: int, k: int, error: floa
             assert printed(head, moved) == wanted
 
 
-def sigmoids(head: Head) -> tuple[FloatArray, FloatArray]:
+def in_doubt(head: Head, decisions: FloatArray, errors: FloatArray) -> NDArray[np.bool_]:
+    """The rows that could print other digits or have another maximum for values within their errors.
+
+    docs/certificate.md proves this from bounds on how each step of the coupling changes an error.
+    """
     assert head.prob_a is not None
     assert head.prob_b is not None
-    return head.prob_a, head.prob_b
+    values = np.ascontiguousarray(decisions)
+    doubtful = _core.probabilities(values, head.prob_a, head.prob_b, head.n_classes, errors, 1)[1]
+    return doubtful.astype(np.bool_)
 
 
 def printed(head: Head, decisions: FloatArray) -> list[str]:
@@ -178,5 +185,5 @@ def test_most_rows_are_not_in_doubt() -> None:
         strength = rng.normal(size=(2000, k))
         i, j = np.triu_indices(k, 1)
         decisions = strength[:, i] - strength[:, j]
-        doubtful = in_doubt(decisions, np.full(decisions.shape, 1e-12), *sigmoids(head), k)
+        doubtful = in_doubt(head, decisions, np.full(decisions.shape, 1e-12))
         assert 1 - doubtful.mean() >= share

@@ -38,7 +38,7 @@ template <std::size_t V>
 inline void bound_tile(double gamma, const double *degrees, std::size_t top, const double *rest, const double *below,
                        const double *above, const double *sums, double *bounds) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    constexpr double largest_exponent = 600.0;  // svmfast.certificate.LARGEST_EXPONENT
+    constexpr double largest_exponent = 600.0;  // nothing is claimed near the factor's underflow
     const double minus_log2e_gamma = -gamma * LOG2_E;
     vd s[V], r[V], total[V], power[V];
     SVMFAST_UNROLL

@@ -1,6 +1,6 @@
 """The certificate of an expansion: bounds on truncation and rounding, as the numbers that a model stores.
 
-For each function these are ``(degrees, rest)`` as :func:`svmfast.certificate.error_bounds` takes them. Every
+For each function these are ``(degrees, rest)`` as :data:`svmfast.certificate.REST` explains them. Every
 constant of the rounding errors, those of an expansion and of the exact model, is derived in
 docs/certificate.md. Operations are counted generously, and the classical bound gamma_m = m u / (1 - m u) <=
 1.01 m u holds for any order of summation.

@@ -9,7 +9,7 @@ import numpy as np
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.platt import laplace_scale
+from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 
 
 def probabilities_after(exact: Head, made: Head) -> str:
@@ -84,46 +84,6 @@ def _sigmoids(head: Head, decisions: FloatArray, labels: FloatArray) -> tuple[Fl
         a.append(pair[0])
         b.append(pair[1])
     return np.array(a), np.array(b)
-
-
-def fit_sigmoid(decisions: FloatArray, positive: np.ndarray) -> tuple[float, float]:
-    """Fit A, B of P(positive | f) = 1 / (1 + exp(A f + B)) by regularized maximum likelihood.
-
-    Platt's targets (n+ + 1) / (n+ + 2) and 1 / (n- + 2); Newton's method with a line search on the convex
-    problem (Lin, Lin and Weng, A note on Platt's probabilistic outputs, Machine Learning 68, 2007).
-    """
-    n_pos = int(np.count_nonzero(positive))
-    n_neg = len(positive) - n_pos
-    goal = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
-
-    def loss(a: float, b: float) -> float:
-        t = a * decisions + b
-        return float(np.sum(np.logaddexp(0, t) - (1 - goal) * t))
-
-    a, b = 0.0, float(np.log((n_neg + 1) / (n_pos + 1)))
-    value = loss(a, b)
-    for _ in range(100):
-        t = a * decisions + b
-        p = 1 / (1 + np.exp(np.clip(t, -700, 700)))
-        error = goal - p
-        gradient = np.array([np.sum(decisions * error), np.sum(error)])
-        if np.abs(gradient).max() < 1e-5:
-            break
-        curve = p * (1 - p)
-        cross = float(np.sum(decisions * curve))
-        hessian = np.array([[np.sum(decisions * decisions * curve), cross], [cross, np.sum(curve)]])
-        hessian[np.diag_indices(2)] += 1e-12
-        step = -np.linalg.solve(hessian, gradient)
-        size, slope = 1.0, float(gradient @ step)
-        while size >= 1e-10:
-            tried = loss(a + size * step[0], b + size * step[1])
-            if tried < value + 1e-4 * size * slope:
-                a, b, value = a + size * float(step[0]), b + size * float(step[1]), tried
-                break
-            size /= 2
-        else:
-            break
-    return a, b
 
 
 def _matched_marks(exact: FloatArray, decisions: FloatArray, head: Head) -> FloatArray:
