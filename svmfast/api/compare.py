@@ -83,7 +83,9 @@ def compare(
     if reading.scale is not None:
         compared = [_behind_scaling(one) for one in compared]
     fits = [Fit(one.model, reading, listener) for one in compared]
-    dataset, parse_seconds = _data(data, labels, reading, cores, timed=timed, see_array=fits[0].array)
+    dataset, parse_seconds = _data(
+        data, labels, reading, cores, asked.memory, timed=timed, see_array=fits[0].array
+    )
     rows, targets, path = dataset.rows, dataset.labels, dataset.path or None
     scaling = reading.scale
     name = path or IN_MEMORY
@@ -147,6 +149,7 @@ def _data(
     labels: ArrayLike | None,
     reading: Reading,
     threads: int,
+    memory: int,
     *,
     timed: bool,
     see_array: Callable[[int], None],
@@ -155,7 +158,7 @@ def _data(
     path, seconds = getattr(data, "path", None), None
     if is_path(data):
         path = os.fspath(data)
-        data, seconds = _read(data, reading.as_read, threads, timed=timed)
+        data, seconds = _read(data, reading.as_read, threads, memory, timed=timed)
     seen: list[Sequence[str]] = []
     rows = rows_of(data, reading=reading, see=seen.append, see_array=see_array)
     if labels is None:
@@ -176,6 +179,7 @@ def _read(
     path: str | os.PathLike[str],
     reading: Reading,
     threads: int,
+    memory: int,
     *,
     timed: bool,
 ) -> tuple[Dataset, float]:
@@ -184,7 +188,7 @@ def _read(
     # A pipe can be read only once.
     again = timed and os.path.isfile(path)
     dataset, timing = measure(
-        lambda: read_data(path, reading, threads=threads),
+        lambda: read_data(path, reading, threads=threads, memory=memory),
         repeats=READ_REPEATS if again else 1,
         limit_seconds=READ_SECONDS,
         warm_up=again,

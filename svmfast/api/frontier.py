@@ -144,7 +144,9 @@ def frontier(
     limits = _limits(chosen, regression=model.head.is_regression, labelled=not reading.unlabelled)
     folder.identity = _identity(given.sha256, train, unseen, chosen.seed, cores, reading, given.scaling)
     folder.check()
-    sets = read_row_sets(given, train, unseen, folder.path, chosen.seed, reading, cores, listener)
+    sets = read_row_sets(
+        given, train, unseen, folder.path, chosen.seed, reading, chosen.memory, cores, listener
+    )
     listener.progress(0, None, "measuring exact")
     measuring, origin = _measured(given, sets, train, unseen, cores, listener)
     if reading.unlabelled:

@@ -50,6 +50,7 @@ def read_row_sets(
     folder: Path,
     seed: int,
     reading: Reading,
+    memory: int,
     threads: int,
     listener: Listener,
 ) -> RowSets:
@@ -65,6 +66,7 @@ def read_row_sets(
         seed=seed,
         reading=reading,
         scaling=scaling,
+        memory=memory,
         threads=threads,
         note=listener.note,
         columns=lambda path, names, how: replace(columns, reading=how).columns(path, names),

@@ -179,7 +179,7 @@ def rows_of(
     if not (isinstance(rows, Rows) or is_sparse(rows)):
         try:
             dense = as_floats(rows, "the data")
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise WrongTypeError("the data", data, DATA) from error
         if dense.ndim == 0:
             raise WrongTypeError("the data", data, DATA)
@@ -215,7 +215,7 @@ def checked_labels(
         given = np.reshape(found, given.shape)
     try:
         values = np.ascontiguousarray(as_floats(given, "`labels`"))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise OptionError(f"`labels`: {error}; expected numbers") from error
     if values.shape != (len(rows),):
         raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {values.shape}")
@@ -228,7 +228,7 @@ def read_names(source: str | os.PathLike[str], *, distinct: bool = False) -> tup
 
     path = os.fspath(source)
     with open_source(path) as opened:
-        text = opened.read_whole(Allowance(_MOST_BYTES, path))
+        text = opened.read_whole(Allowance(_MOST_BYTES, path, "list of names"))
     try:
         lines = text.decode("utf-8-sig").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:

@@ -193,6 +193,7 @@ class _Reader:
             threads=self.setting.threads,
             precomputed=self._precomputed,
             classes=self._classes,
+            memory=getattr(self.options, "memory", MEMORY),
         )
         name = dataset.path
         self._note(name, dataset.notes)

@@ -73,9 +73,9 @@ class TrainingNames:
         found, bad = self.classes.of_objects(values.tolist())
         if bad is None:
             return found
-        other = "names" if self.classes.sort == "numbers" else "numbers"
+        other, word = "names" if self.classes.sort == "numbers" else "numbers", values.tolist()[bad]
         raise OptionError(
-            f"`labels`: {values[bad]!r} in row {bad + 1} is not one of the {self.classes.sort} that begin "
+            f"`labels`: {word!r} in row {bad + 1} is not one of the {self.classes.sort} that begin "
             f"the labels; expected only {self.classes.sort}, or only {other}"
         )
 

@@ -83,15 +83,19 @@ def read_data(
     threads: int = 1,
     precomputed: bool = False,
     classes: TrainingClasses | None = None,
+    memory: int | None = None,
 ) -> Dataset:
-    """Read all rows; see :func:`stream_data`. `precomputed`: the data are LIBSVM's text of kernel values."""
+    """Read all rows; see :func:`stream_data`. `precomputed`: the data are LIBSVM's text of kernel values.
+
+    `memory` limits rows that need far more than the input takes (:meth:`RowStream.read_whole`).
+    """
     stream: RowStream
     if precomputed:
         stream = DataStream(source, reading, precomputed=True, threads=threads)
     else:
         stream = stream_data(source, reading, threads=threads, classes=classes)
     with stream:
-        return stream.read_whole()
+        return stream.read_whole(memory)
 
 
 def read_through(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import DataFormatError, NotFiniteError
+from svmfast.errors import DataFormatError, MemoryLimitError, NotFiniteError
 from svmfast.formats.source import Closing, SourceLike, open_source
 from svmfast.options import MEMORY, Reading
 from svmfast.rows import Rows
@@ -20,6 +20,8 @@ from svmfast.rows import Rows
 if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
 
+#: Rows may take this many times the memory of the input that they are read from.
+_MOST_EXPANDED = 100
 
 _REMARKS = {
     "comment_lines": "comment line{s} skipped",
@@ -91,6 +93,12 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the rows and labels."""
+        arrays = (self.rows.indptr, self.rows.indices, self.rows.values, self.labels)
+        return sum(one.nbytes for one in arrays)
 
     def scaled(self, scaling: Scaling | None, first: int, whole: bool = False) -> Iterator[Dataset]:
         """Yield the scaled rows, in blocks that stay small if a scaling turns zeros into values.
@@ -164,16 +172,27 @@ class RowStream(Closing, Iterator[Dataset]):
     def _scaled(self, block: Dataset, whole: bool = False) -> Iterator[Dataset]:
         return block.scaled(self._scaling, self.rows_read - len(block) + 1, whole)
 
-    def read_whole(self) -> Dataset:
-        """All remaining rows as one dataset; a faulty line among them is an error."""
-        return next(self._scaled(self._whole(), whole=True))
+    def read_whole(self, memory: int | None = None) -> Dataset:
+        """All remaining rows as one dataset; a faulty line among them is an error.
 
-    def _whole(self) -> Dataset:
-        blocks = []
+        A MemoryLimitError: they need more than `memory`, and far more than the input, which is compressed or
+        repeats its values.
+        """
+        return next(self._scaled(self._whole(memory), whole=True))
+
+    def _whole(self, memory: int | None) -> Dataset:
+        blocks, held = [], 0
         with suppress(StopIteration):
             while True:
                 blocks.append(self._next())
+                held += blocks[-1].nbytes
+                self._check_held(held, memory)
         return joined(blocks)
+
+    def _check_held(self, needed: int, memory: int | None) -> None:
+        stored = max(self._source.size or 0, self._source.consumed)
+        if memory is not None and needed > max(memory, _MOST_EXPANDED * stored):
+            raise MemoryLimitError(f"reading the rows of {self.path}", needed, memory, "allow more memory")
 
     def close(self) -> None:
         """Close the input, unless it is a file object of the caller."""

@@ -28,6 +28,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_LINE_BYTES = 1 << 30
 #: Lines from this length on are checked for signs of a binary file before more memory is allocated for them.
 _SUSPICIOUS_LINE = 1 << 20
+#: Most memory of a row and of its text, besides: "0:1 " becomes 12 bytes.
+_ROW_BYTES, _TEXT_BYTES = 16, 3
 #: Length from which a line of compressed data is refused if it is more than 100 times the data's size.
 _UNPACKED_LINE = 1 << 24
 _BEHIND = TEXT_PADDING + 1  # room for a missing last line end, and for what the tokenizer reads ahead
@@ -129,9 +131,12 @@ class DataStream(RowStream):
                 return self._take()
         return self._finish()
 
-    def _whole(self) -> Dataset:
+    def _whole(self, memory: int | None) -> Dataset:
+        text = 0
         while self._error is None and self._feed(all_at_once=True):
-            pass
+            text += self._lines.end
+            if self._source.packing:  # plain text takes little less than its rows
+                self._check_held(_ROW_BYTES * self._tokenizer.rows + _TEXT_BYTES * text, memory)
         try:
             dataset = self._finish()
         except StopIteration:

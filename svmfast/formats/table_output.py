@@ -14,6 +14,8 @@ from svmfast.formats.target import Writer
 
 #: Rows per row group or record batch. Independent of the input's blocks, so equal rows give identical bytes.
 GROUP_ROWS = 1 << 17
+#: Bytes of words after which a group ends earlier: a small input may repeat one long word.
+_GROUP_BYTES = 1 << 25
 
 
 def join_tables(places: Sequence[str], file: Writer, form: str) -> None:
@@ -37,7 +39,7 @@ class TableOutput:
         self._sink = _Sink(file)
         self._writer: Any = None
         self._waiting: list[Any] = []
-        self._rows = 0
+        self._rows = self._bytes = 0
 
     def write(self, columns: Mapping[str, Any], n: int, kept: Any = None) -> None:
         """Append n rows of columns by name, None a column of missing values, and of the columns to keep."""
@@ -63,8 +65,19 @@ class TableOutput:
             self._writer = self._open(batch.schema)
         self._waiting.append(batch)
         self._rows += batch.num_rows
-        while self._rows >= GROUP_ROWS:
-            self._write(GROUP_ROWS)
+        self._bytes += int(self._sizes(batch).sum())
+        while self._rows >= GROUP_ROWS or self._bytes >= _GROUP_BYTES:
+            self._write(min(self._rows, GROUP_ROWS))
+
+    def _sizes(self, table: Any) -> NDArray[np.int64]:
+        """The bytes of each row's words."""
+        from pyarrow import compute
+
+        sizes = np.zeros(table.num_rows, dtype=np.int64)
+        for column in table.columns:
+            if any(of(column.type) for of in (self._pa.types.is_string, self._pa.types.is_large_string)):
+                sizes += compute.fill_null(compute.binary_length(column), 0).to_numpy()
+        return sizes
 
     def finish(self) -> None:
         """Write the remaining rows, and the end of the table."""
@@ -75,6 +88,9 @@ class TableOutput:
 
     def _write(self, rows: int) -> None:
         joined = self._pa.concat_tables(self._waiting).combine_chunks()
+        held = np.cumsum(self._sizes(joined))
+        rows = min(rows, int(np.searchsorted(held, _GROUP_BYTES)) + 1)
+        self._bytes = int(held[-1] - held[rows - 1])
         group = joined.slice(0, rows)
         self._waiting, self._rows = [joined.slice(rows)], joined.num_rows - rows
         if self._form == "parquet":

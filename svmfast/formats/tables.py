@@ -18,7 +18,7 @@ import numpy as np
 from svmfast.display import count
 from svmfast.errors import DataFormatError, EmptyDataError, TableError, WrongTypeError
 from svmfast.foreign import foreign
-from svmfast.formats._arrow import checked, pyarrow
+from svmfast.formats._arrow import CheckedMessages, check_blocks, checked, pyarrow
 from svmfast.formats.classes import TrainingClasses, number_of
 from svmfast.formats.dataset import Dataset, Notes, RowStream, joined
 from svmfast.formats.source import Source, SourceLike
@@ -105,14 +105,16 @@ class TableStream(RowStream):
     def _arrow(self) -> Iterator[Any]:
         from pyarrow import ipc
 
-        file = ipc.open_file(self._seekable())
+        stored = self._seekable()
+        file = ipc.open_file(stored)
+        check_blocks(stored, self.path)
         self._find_columns(file.schema)
         return (file.get_batch(number) for number in range(file.num_record_batches))
 
     def _arrow_stream(self) -> Iterator[Any]:
         from pyarrow import ipc
 
-        stream = ipc.open_stream(self._sequential())
+        stream = ipc.open_stream(CheckedMessages(self._sequential(), self.path))
         self._find_columns(stream.schema)
         return iter(stream)
 

@@ -109,6 +109,7 @@ def read_sets(
     seed: int,
     reading: Reading,
     scaling: Scaling | None = None,
+    memory: int | None = None,
     threads: int,
     note: Callable[[str], None],
     columns: Callable[[str, Sequence[str] | None, Reading], None],
@@ -117,8 +118,9 @@ def read_sets(
     """Read the data and divide it; equal data and seed give equal sets.
 
     `reading` has no scaling, since the sets are raw; of the `scaling` of the model only its names of columns
-    and classes are used. `note` is called with remarks on a file, `columns` with each file's path, its
-    feature columns if it is a table, and how it is read. UnsupportedError if there are too few rows.
+    and classes are used. `memory` is that of :func:`svmfast.formats.data.read_data`. `note` is called with
+    remarks on a file, `columns` with each file's path, its feature columns if it is a table, and how it is
+    read. UnsupportedError if there are too few rows.
     """
     from svmfast.formats.data import read_data, stream_data
     from svmfast.frontiers.measuring import Part
@@ -130,7 +132,7 @@ def read_sets(
         with stream_data(train, named) as stream:
             features = getattr(getattr(stream, "columns", None), "features", None)
         columns(train, features, named)
-    dataset = read_data(test or train, named, threads=threads)
+    dataset = read_data(test or train, named, threads=threads, memory=memory)
     for text in dataset.notes.messages():
         note(f"{test or train}: {text}")
     columns(test or train, dataset.columns, named)

@@ -7,6 +7,7 @@ import json
 import struct
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmfast
-from svmfast.errors import DataFormatError, ModelFormatError, OptionError, SvmfastError, TableError
+from svmfast.errors import (
+    CompressedDataError,
+    DataFormatError,
+    ModelFormatError,
+    OptionError,
+    SvmfastError,
+    TableError,
+)
 from svmfast.formats.data import read_data, stream_data
 from svmfast.formats.detect import model_bytes
 from svmfast.importers.files import model_of_file
@@ -189,6 +197,30 @@ def test_offsets_of_an_arrow_file_are_checked(
     damaged = replaced(whole, "<4i", (0, 7, 14, 21), offsets)
     with stream_data(damaged, reading, keep=keep) as stream, pytest.raises(TableError):
         next(stream).kept.to_pylist()
+
+
+@pytest.mark.parametrize("packing", [None, "zstd", "lz4"])
+@pytest.mark.parametrize("new", [ipc.new_file, ipc.new_stream])
+def test_packed_batches_of_an_arrow_file(new: Callable[..., Any], packing: str | None) -> None:
+    """Dictionaries are batches, too; beyond a ratio of 100 none is unpacked."""
+    words = pa.array(["one", "two", "three"] * 500).dictionary_encode()
+    long = pa.array(["x" * (1 << 27)]).dictionary_encode()
+    for kept, refused in ((words, False), (long, packing is not None)):
+        table, out = (
+            pa.table({"label": np.ones(len(kept)), "a": np.ones(len(kept)), "kept": kept}),
+            io.BytesIO(),
+        )
+        with new(out, table.schema, options=ipc.IpcWriteOptions(compression=packing)) as writer:
+            for part in table.to_batches(max_chunksize=400):
+                writer.write_batch(part)
+        with ExitStack() as stack:
+            if refused:
+                stack.enter_context(
+                    pytest.raises(CompressedDataError, match="a batch unpacks to more than 100")
+                )
+            stream = stack.enter_context(stream_data(out.getvalue(), Reading(), keep=["kept"]))
+            found = [word for block in stream for word in block.kept["kept"].to_pylist()]
+            assert found == kept.to_pylist()
 
 
 def with_metadata(text: bytes) -> bytes:

@@ -88,14 +88,47 @@ def packed_schema(folder: Path) -> list[object]:
     return ["import", "input", "-o", "out"]
 
 
-def long_word(folder: Path) -> list[object]:
+def long_word(folder: Path, name: str = "label") -> list[object]:
     pa, n = pytest.importorskip("pyarrow"), 1 << 16
     words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array(["x" * (1 << 14)]))
-    table = pa.table({"label": words, "a": pa.array(np.zeros(n))})
+    table = pa.table({name: words, "a": pa.array(np.zeros(n))})
     from pyarrow import parquet
 
     parquet.write_table(table, folder / "input", store_schema=False, compression="zstd")
     return ["linear", "-q", "input", "-o", "out"]
+
+
+def packed_batch(folder: Path) -> list[object]:
+    pa, n = pytest.importorskip("pyarrow"), 12_000_000
+    from pyarrow import ipc
+
+    table = pa.table({name: pa.array(np.zeros(n)) for name in ("label", "a")})
+    with ipc.new_file(
+        folder / "input", table.schema, options=ipc.IpcWriteOptions(compression="zstd")
+    ) as file:
+        file.write_table(table)
+    return ["linear", "-q", "input", "-o", "out"]
+
+
+def kept_word(folder: Path) -> list[object]:
+    long_word(folder, "word")
+    save_model(
+        ScaledModel(load_model(EXACT), Scaling(np.zeros(1), np.ones(1), None, ("a",))), folder / "model"
+    )
+    return ["predict", "-q", "--unlabelled", "--keep", "word", "input", "model", "out.parquet"]
+
+
+def packed_rows(folder: Path) -> list[object]:
+    (folder / "input").write_bytes(gzip.compress(b"1 1:1\n2 1:2\n" * 5_000_000, 9))
+    return ["linear", "-q", "--memory", "100M", "input", "-o", "out"]
+
+
+def repeated_rows(folder: Path) -> list[object]:
+    pa, n = pytest.importorskip("pyarrow"), 10_000_000
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({name: pa.array(np.zeros(n)) for name in ("label", "a")}), folder / "input")
+    return ["linear", "-q", "--memory", "100M", "input", "-o", "out"]
 
 
 #: The input that expands, and the peak in MB without it.
@@ -107,6 +140,10 @@ LADDER: dict[Callable[[Path], list[object]], int] = {
     packed_line: 160,
     packed_schema: 320,
     long_word: 220,
+    packed_batch: 160,
+    kept_word: 550,
+    packed_rows: 350,
+    repeated_rows: 350,
 }
 
 

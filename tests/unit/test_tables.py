@@ -26,6 +26,7 @@ from svmfast.errors import (
     WrongTypeError,
 )
 from svmfast.formats.data import read_data, stream_data
+from svmfast.formats.table_output import TableOutput
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading
@@ -318,6 +319,24 @@ def test_damaged_tables_are_one_line(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(EmptyDataError, match="there are no rows"):
             read_data(path, Reading())
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])
+def test_groups_of_long_words_do_not_depend_on_the_blocks(form: str) -> None:
+    """A group ends early, at the same row, wherever the input's blocks end."""
+    words = pa.table({"w": ["x" * (1 << 18 + i % 3) for i in range(150)]})
+    found = []
+    for size in (1, 7, 150):
+        out = io.BytesIO()
+        written = TableOutput(out, form)
+        for begin in range(0, 150, size):
+            written.append(words.slice(begin, size))
+        written.finish()
+        found.append(out.getvalue())
+    assert found[0] == found[1] == found[2]
+    if form == "parquet":
+        assert parquet.ParquetFile(io.BytesIO(found[0])).num_row_groups == 3
+        assert parquet.read_table(io.BytesIO(found[0])).equals(words)
 
 
 def test_libsvms_text_has_no_columns() -> None:

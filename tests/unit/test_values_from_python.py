@@ -19,6 +19,7 @@ MASKED = np.ma.masked_array(np.ones((4, 4)), np.eye(4))
     ("values", "message"),
     [
         (MASKED, "has masked values; fill them, or leave their rows out"),
+        ([*MASKED], "has masked values; fill them, or leave their rows out"),
         (MASKED + 1j, "is an array of complex128; expected real numbers"),
         (np.zeros((4, 4), "M8[D]"), r"is an array of datetime64\[D\]; expected real numbers"),
         (np.zeros((4, 4), "m8[s]"), r"is an array of timedelta64\[s\]; expected real numbers"),
@@ -38,6 +39,15 @@ def test_no_part_of_a_value_is_dropped(values: Any, message: str) -> None:
             train(np.eye(4), values[0])
     with pytest.raises(OptionError, match=f"^`labels` {message}"):
         svmfast.compare({"model": exact}, np.eye(4), values[0])
+
+
+def test_an_integer_beyond_doubles_is_refused() -> None:
+    exact = svmfast.load_model(model("iris_c_linear"))
+    large = np.full((1, 4), 10**400, dtype=object)
+    with pytest.raises(OptionError, match=r"^the data is a ndarray; expected an array of numbers"):
+        svmfast.predict(exact, large)
+    with pytest.raises(OptionError, match=r"^`labels`: .* too large .*; expected numbers$"):
+        svmfast.compare({"model": exact}, np.eye(4), large[0])
 
 
 def test_labels_are_numbers_or_strings() -> None:
