@@ -166,7 +166,13 @@ def qualifies(point: dict[str, Any], rows: str, limits: dict[str, Any]) -> bool:
         if limit is not None and (end is None or end > limit):
             return False
     fits = limits["max_bytes"] is None or point["bytes"] <= limits["max_bytes"]
-    return fits and not point["lost_classes"]
+    return fits and point["skilled"] and not point["lost_classes"]
+
+
+def is_faster(point: dict[str, Any]) -> bool:
+    """Whether a model is faster than the exact one, as far as its samples tell: too few give no interval."""
+    low, high = point["speedup_interval"]
+    return bool(point["speedup"] >= 1.5 and (high is None or low > 1))
 
 
 def by_the_rule(report: dict[str, Any]) -> str | None:
@@ -174,7 +180,7 @@ def by_the_rule(report: dict[str, Any]) -> str | None:
     limits, exact = report["limits"], report["models"][0]
     beyond = limits["max_bytes"] is not None and exact["bytes"] > limits["max_bytes"]
     found = [p for p in report["models"][1:] if qualifies(p, "choosing", limits)]
-    found = [p for p in found if beyond or (p["speedup"] >= 1.5 and p["speedup_interval"][0] > 1)]
+    found = [p for p in found if beyond or is_faster(p)]
     sized = limits["max_diff_percent"] is None and limits["max_loss_percent"] is None
     refused = {one["name"] for one in report["refused"]}
     found = [p for p in found if p["name"] not in refused]

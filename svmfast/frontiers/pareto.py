@@ -52,9 +52,11 @@ class Point(Figures):
     )
     #: The same of the choosing rows.
     certified_choosing: float | None = None
-    #: Better than chance on the choosing rows; True where that is not measured, for one-class models and
-    #: without labels.
-    skilled: bool = True
+    skilled: bool = figure(
+        "Whether it is better than chance on the choosing rows; true where that is not measured, for "
+        "one-class models and without labels.",
+        default=True,
+    )
     #: The classes lost on the choosing and on the confirming rows; without labels, by the exact model's.
     lost_choosing: tuple[LostClass, ...] = ()
     lost_confirming: tuple[LostClass, ...] = ()

@@ -404,6 +404,13 @@ def test_with_balanced_accuracy_the_table_and_the_rule_show_it() -> None:
     assert "balanced" not in cells(found(SMALL, Limits(0.5)), "terminal")[0]
 
 
+@pytest.mark.parametrize("skilled", [True, False])
+def test_the_report_says_which_models_are_no_better_than_chance(skilled: bool) -> None:
+    """Otherwise nobody can check by the rule why the smallest model was not recommended."""
+    one = found(replace(SMALL, skilled=skilled), Limits(0.5))
+    assert one.to_dict()["models"][1]["skilled"] is skilled
+
+
 def test_the_marker_of_a_cascade_shows_the_spent_share_of_its_allowance() -> None:
     cascade = replace(SMALL, name="compress-9 + exact", allowance_percent=0.5)
     assert cascade.spent_percent == pytest.approx(60)
