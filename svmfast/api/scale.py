@@ -16,6 +16,7 @@ from svmfast.display import named_labels
 from svmfast.errors import DataFormatError, NotFiniteError, OptionError
 from svmfast.evaluation.describe import describe_scaling
 from svmfast.figures import Figures, figure
+from svmfast.formats.answers import check_text
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import ReplayableInput, read_through
 from svmfast.formats.ranges import ranges_bytes, read_ranges
@@ -103,6 +104,7 @@ def scale(
         raise OptionError(f"`labels` are {labels[0]:g} and {labels[1]:g}; expected the lower one first")
     if save is not None and restore is not None:
         raise OptionError("`save` and `restore` exclude each other")
+    check_text(output, "scaled rows")
     listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
     path, seen = os.fspath(data), ColumnExtremes(memory)
     given = None if restore is None else read_ranges(restore, memory=memory)

@@ -42,9 +42,7 @@ def table_form(path: str | os.PathLike[str]) -> TableForm | None:
 
     An OptionError: the name promises a format that is not written.
     """
-    name = os.fspath(path).lower()
-    end = next((end for end in ENDINGS if name.endswith(end)), "")
-    inner = os.path.splitext(name.removesuffix(end))[1]
+    inner, end = _endings(path)
     form = _FORMS.get(inner)
     if inner in _FOREIGN or (end and form not in (None, "csv", "tsv")):
         raise OptionError(
@@ -52,6 +50,23 @@ def table_form(path: str | os.PathLike[str]) -> TableForm | None:
             "expected .parquet, .arrow, .csv or .tsv for a table, or for text another ending"
         )
     return form
+
+
+def check_text(path: str | os.PathLike[str], what: str) -> None:
+    """Raise OptionError if the name of an output, which will be LIBSVM's text, promises another format."""
+    inner, end = _endings(path)
+    if inner in _FORMS or inner in _FOREIGN:
+        raise OptionError(
+            f"{what} are not written as {inner}{end} ('{shown(os.fspath(path))}'); "
+            "expected another ending: they are LIBSVM's text"
+        )
+
+
+def _endings(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """The ending of a name in small letters, and that of compression behind it, or nothing."""
+    name = os.fspath(path).lower()
+    end = next((end for end in ENDINGS if name.endswith(end)), "")
+    return os.path.splitext(name.removesuffix(end))[1], end
 
 
 @dataclass(frozen=True)

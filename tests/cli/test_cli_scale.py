@@ -200,3 +200,11 @@ def test_range_files_round_trip_byte_for_byte() -> None:
     assert made.ranges is not None
     text = ranges_bytes(made.ranges, made.target)
     assert text == (b"y\n-1 1\n2 3\nx\n-1 1\n1 0.10000000000000001 0.29999999999999999\n")
+
+
+@pytest.mark.parametrize("name", ["s.csv", "s.JSON", "s.parquet", "s.tsv.gz"])
+def test_no_text_under_the_name_of_another_format(name: str, tmp_path: Path) -> None:
+    done = svmfast("scale", data("iris.train"), "-o", tmp_path / name)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"scaled rows are not written as " + name[1:].lower().encode() in done.stderr
+    assert not list(tmp_path.iterdir())
