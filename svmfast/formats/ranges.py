@@ -15,6 +15,8 @@ from svmfast.values import MOST, Real, Whole
 
 #: Bytes per column: both ends of its range, offset and factor, its scaled zero as computed and as read back.
 _COLUMN_BYTES = 64
+#: Bytes per line while a file is read: its text, and an index and two numbers as Python's objects.
+_LINE_BYTES = 300
 
 
 def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
@@ -40,7 +42,9 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     """
     with open_source(source) as opened:
         allowance = Allowance(memory, opened.name, "range file")
-        lines = _Lines(opened.read_whole(allowance), opened.name)
+        text = opened.read_whole(allowance)
+        allowance.take(_LINE_BYTES * text.count(b"\n"))
+        lines = _Lines(text, opened.name)
     target = None
     if lines.word("'x' or 'y'") == "y":
         limits = lines.limits("the limits of the labels")

@@ -7,6 +7,7 @@ import json
 import shlex
 import shutil
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from program import PROGRAM, data, svmfast
 
 import svmfast as package
 from svmfast.api.scale import scale
+from svmfast.errors import MemoryLimitError
 from svmfast.formats.ranges import ranges_bytes, read_ranges
 from svmfast.models.scaling import Scaling, TargetRange
 
@@ -162,6 +164,16 @@ def test_columns_beyond_memory_are_refused() -> None:
     assert done.stderr.startswith(b"svmfast: the range of 2,147,483,647 columns needs 240,518,168,464 bytes")
     done = svmfast("scale", "-", "-r", "/dev/stdin", stdin=b"x\n-1 1\n2000000000 0 1\n")
     assert done.returncode == 2
+
+
+def test_the_lines_of_a_range_file_count_against_memory(tmp_path: Path) -> None:
+    text = b"x\n-1 1\n" + b"".join(b"%d 0 1\n" % index for index in range(1, 100_001))
+    with pytest.raises(MemoryLimitError, match="the range file"):
+        read_ranges(text, memory=20 << 20)
+    tracemalloc.start()
+    assert len(read_ranges(text, memory=40 << 20)) == 100_000
+    assert tracemalloc.get_traced_memory()[1] < 40 << 20
+    tracemalloc.stop()
 
 
 def test_a_value_beyond_floating_point_is_one_line(tmp_path: Path) -> None:
