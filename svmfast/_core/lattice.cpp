@@ -38,7 +38,7 @@ bool find_lattice(Lattice &l, const std::vector<double> &values) {
     if (values.size() < 2) return false;
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     const double width = *most - *least, tolerance = TOLERANCE * std::max(std::fabs(*least), std::fabs(*most));
-    if (!(width > 1e-100 && width < 1e100)) return false;
+    if (!(width < 1e100)) return false;  // squares of distances from the lattice must not overflow
     l.origin = *least;
     for (l.levels = static_cast<double>(values.size() - 1); l.levels < MOST_LEVELS; ++l.levels) {
         l.step = width / l.levels;

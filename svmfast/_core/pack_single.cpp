@@ -11,9 +11,8 @@ namespace {
 
 // Above this share of stored values the center is subtracted, which reduces norms but fills in zeros.
 constexpr double CENTERED_DENSITY = 0.5;
-// Limits under which the proof of the bound holds: few terms, and a moderate range of exponents and coefficients.
+// The proof of the bound presumes no more terms.
 constexpr std::size_t MOST_FEATURES = 50000;
-constexpr double LARGEST_EXPONENT = 1e5;
 // Beyond this degree of a polynomial kernel its powers leave the range of floats.
 constexpr int LARGEST_DEGREE = 64;
 // A second-order polynomial is split off if 2 gamma x_i . x_j is below this for all support vectors and its cost is
@@ -83,9 +82,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
     }
     double most = 0;
     for (std::size_t i = 0; i < e.width * e.n; ++i) most = std::max(most, std::fabs(sv.coef[i]));
-    // (also where something is not a number)
-    if (!(s->exponent * s->reach * s->reach < LARGEST_EXPONENT) || !(most > 1e-200 && most < 1e200) ||
-        !(largest == 0 || (largest > 1e-100 && largest < 1e100)) || !(s->exponent < 1e150))
+    if (!(most > 1e-200 && most < 1e200) || !(largest == 0 || moderate(largest)) || !(s->exponent < 1e150))
         return nullptr;
     s->value_scale = largest > 0 ? 1 / power_of_two(largest) : 1;
     const double coefficients = power_of_two(most);
@@ -100,8 +97,9 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
     }
 
     s->pairs = e.functions > 1;
-    // Its coefficients, about a gamma^2 x^2 in size, must not underflow relative to the rounding of the constant.
-    if (moderate(e.gamma) && moderate(most) && !s->pairs && s->centered && d <= WIDEST_SECOND_ORDER &&
+    // Its coefficients, up to a gamma in size, must not overflow, nor underflow relative to the rounding of the
+    // constant.
+    if (moderate(e.gamma) && !s->pairs && s->centered && d <= WIDEST_SECOND_ORDER &&
         2 * e.gamma * s->reach * s->reach <= SMALL_EXPONENT)
         s->second_order = std::make_unique<SecondOrder>(
             SecondOrder{0, std::vector<double>(d), std::vector<double>(d * (d + 1) / 2), 0});

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
-from fifty_digits import mpf
+from fifty_digits import kernel_values, mpf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instruction_sets import ISAS, printed_on
@@ -261,6 +262,22 @@ def test_the_range_of_the_proof() -> None:
     small = Rows.from_dense(sv * 2.0**-300)
     assert proves(small, gamma=0.5e150)
     assert not proves(small, gamma=1e150)
+
+
+@pytest.mark.parametrize("gamma", [1e-120, 1e-99, 1.0, 1e99, 1e140])
+@pytest.mark.parametrize("size", [2e-199, 1.0, 5e198])
+def test_the_polynomial_in_front_does_not_leave_the_range(gamma: float, size: float) -> None:
+    """Its coefficients, a gamma x and a (gamma x)^2, for the vectors and rows for which they are largest."""
+    x = np.array([[0.5], [-0.5], [0.25], [-0.25]]) / np.sqrt(gamma)
+    coef, kernel = np.array([[1.0, -0.75, 0.5, 0.3]]) * size, Kernel("rbf", gamma=gamma)
+    engine = DecisionEngine(kernel, Rows.from_dense(x), coef, np.zeros(1), None)
+    rows = np.array([[0.01], [0.9]]) / np.sqrt(gamma)
+    values, bounds = engine.single_precision_values(Rows.from_dense(rows))
+    assert np.isfinite(bounds).all()
+    for z, value, bound in zip(rows, values[:, 0], bounds[:, 0], strict=True):
+        true = mpmath.fsum(mpf(c) * k for c, k in zip(coef[0], kernel_values(kernel, x, z), strict=True))
+        assert abs(mpf(value) - true) <= mpf(bound)
+    assert (bounds[0] < 1e-10 * size) == (1e-100 < gamma < 1e100)
 
 
 def test_the_most_features_of_the_proof() -> None:
