@@ -93,7 +93,6 @@ def test_the_program_trains_pairs(tmp_path: Path) -> None:
         ({"clusters": 2}, "`fit` pairs: `clusters` must be 1"),
         ({"pseudo": "poly"}, "`fit` pairs: `pseudo` must be none"),
         ({"kmeans": "plain"}, "`fit` pairs: `kmeans` must be weighted"),
-        ({"folds": 3}, "`fit` pairs: `folds` must be left out"),
         ({"gamma": (0.1, 1.0)}, "`fit` pairs: `gamma` and `C` must be one value each"),
     ],
 )
@@ -102,6 +101,17 @@ def test_options_that_exclude_fitting_pairs(change: dict[str, Any], message: str
     with pytest.raises(OptionError) as caught:
         fit_svc(rows.rows, rows.labels, replace(MINE, **change))
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("output", [(), ("-o", "m")])
+def test_pairs_have_nothing_to_choose_by_cross_validation(output: tuple[str, ...], tmp_path: Path) -> None:
+    """Before the rows are read; the folds of trees would say nothing of the pairs."""
+    done = run_program(
+        "dcpred", "missing", "--task", "svc", "--fit", "pairs", "-v", "3", *output, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"svmfast: --fit pairs takes one --gamma and one -c; leave out --folds\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_problems_that_cannot_be_fitted_by_pairs() -> None:

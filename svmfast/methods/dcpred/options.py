@@ -117,6 +117,8 @@ class DcpredOptions(Seeded, Bounded, Tasked):
             raise OptionError(f"`fit` {self.fit} needs `exact`")
         if converts and self.folds:
             raise OptionError("`exact` reports the error on held-out rows; leave out `folds`")
+        if self.fit == "pairs" and self.folds:
+            raise OptionError("`fit` pairs takes one `gamma` and one `C`; leave out `folds`")
         if "output" not in given and not self.folds:
             raise OptionError("give `output`; only `folds` can be used without it")
         values_only = self.fit == "values" or (converts and self.fit == "pairs")

@@ -30,7 +30,6 @@ def check_pairs(options: DcpredOptions) -> None:
         (options.clusters != 1, "`clusters`", "must be 1"),
         (options.pseudo != "none", "`pseudo`", "must be none"),
         (options.kmeans != "weighted", "`kmeans`", "must be weighted"),
-        (options.folds is not None, "`folds`", "must be left out"),
         (len(options.gamma) * len(options.C) != 1, "`gamma` and `C`", "must be one value each"),
     ):
         if wrong:
