@@ -310,6 +310,11 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
             ("--memory", "10k", "DATA", "m"),
             "svmfast: 10,240 bytes of memory for training rows; at least 1,048,576 are needed",
         ),
+        (
+            ("-v", "3", "-B", "100000", "--memory", "1M", "DATA"),
+            "svmfast: training 1 times 100,000 vectors with 30 features needs 24,001,920 bytes, "
+            "the limit is 1,048,576; choose a smaller budget or allow more memory",
+        ),
         (("missing", "m"), "missing: cannot be read: No such file or directory"),
         (("HALF", "m"), "HALF:3: class label is not an integer ('1.5'); "
          "expected integers for classes, or regression for real targets"),

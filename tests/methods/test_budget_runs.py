@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import tracemalloc
 from dataclasses import replace
 
@@ -19,10 +20,11 @@ from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget import finish as budget_finish
 from svmfast.methods.budget import rows as run_rows
+from svmfast.methods.budget import run as folds_run
 from svmfast.methods.budget import training as budget_run
 from svmfast.methods.budget.checkpoint import Checkpointing
 from svmfast.methods.budget.options import BudgetTrainOptions
-from svmfast.methods.budget.run import budget_train
+from svmfast.methods.budget.run import budget_train, cross_validate
 from svmfast.methods.method import Setting
 from svmfast.rows import Rows
 from svmfast.solvers.training_data import MemorySource
@@ -178,6 +180,28 @@ def test_the_form_of_the_input_changes_nothing():
                 (digest, libsvm_model_bytes(budget_train(source, BudgetTrainOptions(budget=9, passes=1))[0]))
             )
     assert made[0][1] == made[1][1]
+
+
+@pytest.mark.parametrize("fitting", [1, 2])
+def test_as_many_folds_are_trained_at_a_time_as_fit_into_memory(fitting, monkeypatch):
+    dataset = read_svmlight(data("breast.train"))
+    options = BudgetTrainOptions(budget=5000, passes=1, memory=fitting << 21)  # a fold needs 1.3 MB
+    expected = cross_validate(dataset.rows, dataset.labels, 4, options)
+    together, most = threading.Barrier(2), []
+
+    def trained(*given):
+        try:
+            together.wait(timeout=0.5 if fitting == 1 else 20)
+            most.append(2)
+        except threading.BrokenBarrierError:
+            together.reset()
+            most.append(1)
+        return budget_train(*given)
+
+    monkeypatch.setattr(folds_run, "budget_train", trained)
+    found = cross_validate(dataset.rows, dataset.labels, 4, options, Setting(threads=2))
+    assert most == [fitting] * 4
+    assert found.tobytes() == expected.tobytes()
 
 
 def test_columns_far_apart_take_no_extra_memory():

@@ -19,7 +19,7 @@ from svmfast.methods.budget.checkpoint import Checkpointing, checkpointing
 from svmfast.methods.budget.finish import Finished, assemble, finish, present
 from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.budget.report import BudgetTrainReport
-from svmfast.methods.budget.training import BudgetRun
+from svmfast.methods.budget.training import BudgetRun, bytes_of_machines
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.problem import warn_of_absent
 from svmfast.methods.common.scores import FoldScore, head_quality, remark_on_classes
@@ -29,7 +29,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import counting
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality
-from svmfast.solvers.training_data import MemorySource, TrainingSource, expand, random_order
+from svmfast.solvers.training_data import MemorySource, TrainingSource, expand, occurring, random_order
 from svmfast.threads import map_in_threads
 
 #: Budgets of the candidates for ``frontier``, and their number of passes.
@@ -115,12 +115,12 @@ def cross_validate(
     """Predict every row by a model that was trained without the row's fold.
 
     Folds are stratified as in LIBSVM, with the seed of `options`; more folds than rows are reduced. As many
-    folds as threads are trained at a time.
+    folds as threads are trained at a time, but no more than fit into ``options.memory``.
     """
-    n = len(rows)
+    n, classes = len(rows), len(np.unique(labels)) if options.is_classifier else 0
     if n < 2:
         raise OptionError(f"{n} rows; cross validation needs at least 2")
-    if options.is_classifier and len(np.unique(labels)) == 1:
+    if classes == 1:
         raise SingleClassError(labels[0])
     folds = min(folds, n)
     fold = np.empty(n, dtype=np.int64)
@@ -144,7 +144,10 @@ def cross_validate(
 
     predictions = np.empty(n)
     counted = counting(predict, setting.progress, folds, "cross validation")
-    for out, values in map_in_threads(counted, range(folds), setting.threads):
+    functions = max(1, classes * (classes - 1) // 2)
+    needed = bytes_of_machines(options, functions, len(occurring(rows))) + 12 * len(rows.values)
+    at_once = min(setting.threads, max(1, options.memory // max(1, needed)))
+    for out, values in map_in_threads(counted, range(folds), at_once):
         predictions[out] = values
     return predictions
 

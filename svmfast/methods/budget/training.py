@@ -99,7 +99,7 @@ class BudgetRun:
         options, rows, columns = self.options, self.rows, len(self.source.columns)
         k = len(rows.classes)
         places = [(i, j) for i in range(k) for j in range(i + 1, k)] if options.is_classifier else [(0, 0)]
-        needed = len(places) * 8 * (options.budget + 8) * columns
+        needed = bytes_of_machines(options, len(places), columns)
         if needed > options.memory:
             what = f"training {len(places)} times {options.budget:,} vectors with {columns:,} features"
             advice = "choose a smaller budget or allow more memory"
@@ -233,6 +233,11 @@ class BudgetRun:
                 raise ValueError("times that are not finite")
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise OptionError("the saved state does not fit these options and data") from error
+
+
+def bytes_of_machines(options: BudgetTrainOptions, functions: int, columns: int) -> int:
+    """The memory of the vectors of all decision functions."""
+    return functions * 8 * (options.budget + 8) * columns
 
 
 def _count(value: Any, most: int) -> int:
