@@ -40,6 +40,23 @@ class Measured(Figures):
     )
     #: At 95 %, of their share among rows of data; equal rows are one cluster.
     interval: tuple[float, float] | None = None
+
+    @computed.figure("The same in percent.")
+    def labels_differing_percent(self) -> float | None:
+        """Share of the rows whose label differs, in percent."""
+        n = self.labels_differing
+        return None if n is None else 100 * n / max(1, self.measured_rows)
+
+    @computed.figure("Lower end of its interval at 95%; null unless it was measured on data.")
+    def labels_differing_percent_low(self) -> float | None:
+        """Lower end of the interval, in percent."""
+        return None if self.interval is None else 100 * self.interval[0]
+
+    @computed.figure("Upper end of its interval.")
+    def labels_differing_percent_high(self) -> float | None:
+        """Upper end of the interval, in percent."""
+        return None if self.interval is None else 100 * self.interval[1]
+
     values_differing_percent: float | None = figure(
         "Regression: root mean square difference from the exact values in percent of their standard "
         "deviation, which `max_diff` limits; null for labels.",
@@ -66,22 +83,6 @@ class Measured(Figures):
     )
     #: The file's size as a multiple of the exact model's; None if it does not matter.
     growth: float | None = None
-
-    @computed.figure("The same in percent.")
-    def labels_differing_percent(self) -> float | None:
-        """Share of the rows whose label differs, in percent."""
-        n = self.labels_differing
-        return None if n is None else 100 * n / max(1, self.measured_rows)
-
-    @computed.figure("Lower end of its interval at 95%; null unless it was measured on data.")
-    def labels_differing_percent_low(self) -> float | None:
-        """Lower end of the interval, in percent."""
-        return None if self.interval is None else 100 * self.interval[0]
-
-    @computed.figure("Upper end of its interval.")
-    def labels_differing_percent_high(self) -> float | None:
-        """Upper end of the interval, in percent."""
-        return None if self.interval is None else 100 * self.interval[1]
 
     @property
     def percent(self) -> float:
