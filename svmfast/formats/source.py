@@ -31,7 +31,7 @@ _LINE_BYTES = 1 << 16  # read at a time in search of a line end
 _FIRST_BUFFER = 1 << 16
 #: Limits on a compressed model: decompressed bytes, and their ratio to the compressed size, which no model
 #: text exceeds.
-_UNPACKED_BYTES, _UNPACKED_RATIO = 64 << 20, 100
+_UNPACKED_BYTES, _UNPACKED_RATIO = 16 << 20, 100
 
 _PLAIN_OR_PACKED = "expected plain text, gzip, bzip2 or xz"
 

@@ -29,7 +29,7 @@ from svmfast.errors import CompressedDataError, MemoryLimitError, SvmfastError
 from svmfast.formats.answers import OutputColumns
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import read_data, stream_data
-from svmfast.formats.detect import load_model, save_model
+from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.methods.linear import fit
 from svmfast.methods.linear.options import LinearOptions
 from svmfast.models import scaling as scalings
@@ -131,6 +131,31 @@ def repeated_rows(folder: Path) -> list[object]:
     return ["linear", "-q", "--memory", "100M", "input", "-o", "out"]
 
 
+def packed_model(folder: Path) -> list[object]:
+    """A model of equal vectors, whose text and arrays take a thousand times the file."""
+    head = b"svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 2\n"
+    head += b"total_sv %d\nrho 0\nlabel 1 2\nnr_sv %d %d\nSV\n"
+    n = 10_000_000
+    text = head % (n, n // 2, n // 2) + b"1 1:1\n" * (n // 2) + b"-1 1:1\n" * (n // 2)
+    (folder / "input").write_bytes(gzip.compress(text, 6))
+    return ["info", "input"]
+
+
+def packed_model_to_export(folder: Path) -> list[object]:
+    packed_model(folder)
+    return ["export", "-q", "input", "--to", "c", "-o", "out"]
+
+
+def packed_model_to_compare(folder: Path) -> list[object]:
+    packed_model(folder)
+    return ["compare", EXACT, "input", "--data", data("iris.test")]
+
+
+def packed_rows_to_check(folder: Path) -> list[object]:
+    packed_rows(folder)
+    return ["bound-check", "input", "--model", EXACT]
+
+
 #: The input that expands, and the peak in MB without it.
 LADDER: dict[Callable[[Path], list[object]], int] = {
     short_rows: 160,
@@ -142,7 +167,11 @@ LADDER: dict[Callable[[Path], list[object]], int] = {
     long_word: 220,
     packed_batch: 160,
     kept_word: 550,
+    packed_model: 200,
+    packed_model_to_export: 200,
+    packed_model_to_compare: 200,
     packed_rows: 350,
+    packed_rows_to_check: 200,
     repeated_rows: 350,
 }
 
@@ -340,9 +369,29 @@ def files(n: int) -> Callable[[], object]:
     return lambda: planned(paths, "/out", "", "/folder")
 
 
+def labels_in_a_header(n: int) -> Callable[[], object]:
+    """A LIBSVM model of many classes has a header as long as its pairs."""
+    k = next(k for k in range(n) if k * k > 2 * n)
+    lines = ["svm_type c_svc", "kernel_type rbf", "gamma 1", f"nr_class {k}", f"total_sv {k}"]
+    lines += [f"rho {' '.join(['0'] * (k * (k - 1) // 2))}", f"label {' '.join(map(str, range(k)))}"]
+    lines += [f"nr_sv {' '.join(['1'] * k)}", "SV", *[" ".join(["1"] * (k - 1)) + " 1:1"] * k, ""]
+    text = "\n".join(lines).encode()
+    return lambda: load_model(text)
+
+
+def text_in_a_header(n: int) -> Callable[[], object]:
+    """svmfast's own models have texts of any length: here the names of features."""
+    names = tuple(f"f{i}" for i in range(n))
+    scaling = Scaling(np.zeros(n), np.ones(n), None, names)
+    text = model_bytes(ScaledModel(load_model(EXACT), scaling))
+    return lambda: load_model(text)
+
+
 @pytest.mark.parametrize(
     ("work", "size"),
     [
+        (labels_in_a_header, 40_000),
+        (text_in_a_header, 20_000),
         (wide_table, 4000),
         (endless_line, 200_000),
         (pairs_of_classes, 20_000),
