@@ -304,7 +304,8 @@ def shown(run: dict[str, Any]) -> str:
     rule = "" if run["recommended"] == run["by_the_rule"] else f", by the rule {run['by_the_rule']}"
     more = f", {run['refused']} refused, {run['undecided']} undecided of {run['candidates']}"
     if "again" in run:
-        more += f"; again {run['again']['recommended'] or 'exact'}" + ("" if run["alike"] else ": NOT ALIKE")
+        more += f"; the second run: {run['again']['recommended'] or 'exact'}"
+        more += "" if run["alike"] else " DIFFERS"
     held = "" if run["held"] else " BEYOND THE LIMIT"
     name = run["recommended"] or "exact"
     return f"{run['set']} {run['seed']} {run['limit']}: {name}{figure}{held}{speed}{share}{rule}{more}"
@@ -323,7 +324,7 @@ def summary(runs: Sequence[dict[str, Any]]) -> list[str]:
         f"best by the printed rule: {share([run['recommended'] == run['by_the_rule'] for run in runs])}",
         f"at least 0.85 of the speed of the best qualifying model: {share([one >= 0.85 for one in rated])}",
         f"speed at least 1 / 1.5 of the stated one: {share([1.5 * one >= 1 for one in stated])}",
-        f"two runs of one command alike: {share([run['alike'] for run in runs if 'again' in run])}",
+        f"two runs of one command agree: {share([run['alike'] for run in runs if 'again' in run])}",
     ]
 
 

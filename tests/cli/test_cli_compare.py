@@ -63,7 +63,8 @@ def test_figures_are_those_of_the_predictions(approximated: Path) -> None:
         assert line["parse_seconds"] == first["parse_seconds"] > 0
         assert line["speedup"] > 0
         assert line["speedup_interval"] == ([1, 1] if line is first else [0, None])  # of a single sample
-        assert line["speedup_clock"] in ("wall", "processor")  # the load decides
+        # Of a single sample the load decides: test_racing.py has the rule, with clocks of its own.
+        assert line["speedup_clock"] in (("wall",) if line is first else ("wall", "processor"))
         assert line["linear_cost"] == line["predict_seconds"] / found["linear_seconds"]
     sv = model("photos_c_rbf").read_text().split("\nSV\n")[1].count("\n")
     assert (first["multiply_adds"], first["linear_cost_counted"]) == (sv * 16, sv * 16 / 15)

@@ -122,6 +122,17 @@ def test_a_load_that_only_slows_the_exact_model_makes_no_model_fast(machine: Mac
     assert (speed.low, speed.ratio, speed.high) == pytest.approx((2, 2, 2))
 
 
+@pytest.mark.parametrize(("wait", "clock"), [(0.0, "wall"), (0.02, "wall"), (0.1, "processor")])
+def test_a_single_sample_has_no_interval(machine: Machine, wait: float, clock: str) -> None:
+    """It is of the wall clock, unless the exact model alone was made to wait by a quarter of its time."""
+    rounds = Rounds("exact", machine.call("exact", 0.1, waits=lambda: wait), 0.1)
+    rounds.add("fast", machine.call("fast", 0.05), 0.05)
+    rounds.round(["fast"])
+    speeds = rounds.result().speeds
+    assert (speeds["fast"].clock, speeds["exact"].clock) == (clock, "wall")
+    assert (speeds["fast"].low, speeds["fast"].high) == (0, math.inf)
+
+
 @pytest.mark.parametrize(("waits", "clock"), [([0.0], "wall"), ([0.0, 0.3, 0.02, 0.1], "processor")])
 def test_the_clock_is_the_one_whose_ratios_vary_less(
     machine: Machine, waits: list[float], clock: str
