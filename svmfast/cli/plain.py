@@ -100,7 +100,8 @@ class _OfClass(NamedTuple):
 
 def _noted(found: Prediction) -> tuple[list[str], list[str]]:
     """The warnings and the remarks of the command on this prediction."""
-    from svmfast import prediction_words as words
+    # Not `from svmfast import`: the package first looks for a function of that name, among all methods.
+    import svmfast.prediction_words as words
 
     warning = words.other_scale(
         found.scale_rows, found.median_norm, found.least_norm, found.largest_norm, scaled=False

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from golden import manifest
-from program import FIXTURES, PROGRAM, ROOT
+from program import FIXTURES, PROGRAM, ROOT, data, model
 
 from svmfast._core import predict_plain
 from svmfast.cli import main, plain
@@ -144,14 +144,24 @@ def test_names_of_tables_and_compressed_outputs_are_not_plain(tmp_path: Path) ->
     assert not list(tmp_path.iterdir())
 
 
-def test_the_plain_case_loads_neither_numpy_nor_click(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [PHOTOS, ("-b", "1", str(data("iris.train")), str(model("iris_c_rbf_prob")))],
+    ids=["labels", "probabilities"],
+)
+def test_the_plain_case_loads_neither_numpy_nor_click_nor_methods(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """With a remark, too: that some rows' most probable label is not the label of the vote."""
     script = (
         "import sys; from svmfast.cli import plain; "
-        f"assert plain.predict(['predict', *{PHOTOS!r}, {str(tmp_path / 'out')!r}]) == 0; "
-        "print([name for name in ('numpy', 'click') if name in sys.modules], file=sys.stderr)"
+        f"assert plain.predict(['predict', *{words!r}, {str(tmp_path / 'out')!r}]) == 0; "
+        "slow = ('numpy', 'click', 'svmfast.methods'); "
+        "print([name for name in slow if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stderr.decode().splitlines()[-1] == "[]"
+    assert (b"most probable label" in done.stderr) == (words is not PHOTOS)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
