@@ -18,7 +18,8 @@ from svmfast.exports.computation import starts_of
 #: The words of a template: pieces of C text, or facts that decide which lines stay.
 Words = dict[str, Any]
 
-_WIDTH = 110
+#: As many words as fit in a line of 110 characters.
+_LINE = re.compile("(.{1,106})(?: |$)")
 #: The characters of a comment: no star, which could end it, no backslash or question mark (trigraphs), which
 #: could join lines, no dollar, which stands for the prefix.
 _SAFE = frozenset(string.ascii_letters + string.digits + " .,:;()[]{}<>=+-_%#&'\"!|^~@/")
@@ -59,20 +60,21 @@ class Tables:
 
     def real(self, value: float) -> str:
         """Write a constant as the shortest decimal that reads back as this number in the file's precision."""
-        number = self.dtype.type(value)
-        if not np.isfinite(number):
-            raise OverflowError(f"{value} is out of the range of {self.dtype}")
-        if number != 0 and abs(number) < np.finfo(self.dtype).tiny:
-            number = self.dtype.type(0)  # some machines flush denormals to 0
-        text = str(number)
-        if "e" not in text and "." not in text:
-            text += ".0"
-        return text + ("f" if self.dtype == np.float32 else "")
+        return self._numbers(np.array([value]))[0]
+
+    def _numbers(self, values: NDArray[Any]) -> list[str]:
+        with np.errstate(over="ignore"):
+            found = values.ravel().astype(self.dtype)
+        if not np.isfinite(found).all():
+            raise OverflowError(f"{np.abs(values).max()} is out of the range of {self.dtype}")
+        # Some machines flush denormals to 0.
+        found[(found != 0) & (np.abs(found) < np.finfo(self.dtype).tiny)] = 0
+        suffix = "f" if self.dtype == np.float32 else ""
+        return [text + suffix for text in found.astype(str).tolist()]
 
     def reals(self, name: str, values: NDArray[Any]) -> str:
         """Add a table of numbers; return its name."""
-        words = [self.real(value) for value in values.ravel().tolist()]
-        return self._add(name, f"{self.prefix}_real", words, self.dtype.itemsize)
+        return self._add(name, f"{self.prefix}_real", self._numbers(values), self.dtype.itemsize)
 
     def negated(self, name: str, values: NDArray[Any]) -> str:
         """Add a table of numbers with reversed signs; return its name.
@@ -103,15 +105,8 @@ class Tables:
 
     def _add(self, name: str, type_: str, words: list[str], size: int) -> str:
         full = f"{self.prefix}_{name}"
-        lines, line = [], "   "
-        for word in words:
-            if len(line) + len(word) + 2 > _WIDTH:
-                lines.append(line)
-                line = "   "
-            line += f" {word},"
-        lines.append(line.rstrip(","))
-        body = "\n".join(lines)
-        self.texts.append(f"static const {type_} {full}[{len(words)}] $N_TABLE = {{\n{body}\n}};\n")
+        body = "\n    ".join(_LINE.findall(", ".join(words) + ",")).removesuffix(",")
+        self.texts.append(f"static const {type_} {full}[{len(words)}] $N_TABLE = {{\n    {body}\n}};\n")
         self._count(name, size * len(words))
         return full
 

@@ -7,12 +7,13 @@ accuracy of an export is known before it is compiled.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.exports.computation import Computation, KernelSums, Polynomials, dense
+from svmfast.exports.computation import Computation, KernelSums, Polynomials, dense, starts_of
 from svmfast.models.head import pair_numbers
 from svmfast.rows import Rows
 
@@ -99,23 +100,20 @@ def values(
 
     The distances are 0 if the values are not polynomials.
     """
-    kind = np.dtype(dtype)
+    kind, about = np.dtype(dtype), computation.values
     with np.errstate(all="ignore"):
         z, rest = split(computation, rows, kind)
         cells = nearest(computation, z)
         out = np.zeros((len(z), computation.head.n_functions), dtype=kind)
         squared = np.zeros(len(z), dtype=kind)
-        if not out.shape[1]:
-            return out, cells, squared
-        for cell in np.unique(cells):
+        for cell in np.unique(cells).tolist() if out.shape[1] else ():
             mine = np.flatnonzero(cells == cell)
-            if isinstance(computation.values, Polynomials):
-                out[mine], squared[mine] = _polynomials(computation.values, int(cell), z[mine], rest[mine])
+            if isinstance(about, Polynomials):
+                out[mine], squared[mine] = _polynomials(about, cell, z[mine], rest[mine])
                 continue
-            step = max(1, _BLOCK // max(1, int(computation.values.sizes[cell])))
-            for at in range(0, len(mine), step):
-                block = mine[at : at + step]
-                out[block] = _sums(computation.values, int(cell), z[block], rest[block])
+            step = max(1, _BLOCK // max(1, int(about.sizes[cell])))
+            for block in (mine[at : at + step] for at in range(0, len(mine), step)):
+                out[block] = _sums(about, cell, z[block], rest[block])
     return out, cells, squared
 
 
@@ -174,22 +172,26 @@ def _part(sizes: NDArray[np.int64], cell: int) -> slice:
 
 
 def _sums(values: KernelSums, cell: int, z: Reals, rest: Reals) -> Reals:
-    kind, real = z.dtype, z.dtype.type
-    part = _part(values.sizes, cell)
-    coef = values.coef[:, part].astype(kind)
-    gamma, rho = real(values.gamma[cell]), values.rho[cell].astype(kind)
+    kind, part = z.dtype, _part(values.sizes, cell)
+    coef, rho = values.coef[:, part].astype(kind), values.rho[cell].astype(kind)
+    gamma, (m, p) = kind.type(values.gamma[cell]), (coef.shape[1], len(rho))
     measured = _measures(values.kernel, values.vectors[part].astype(kind), z)
     if values.kernel in ("rbf", "laplacian"):
         measured = measured + rest[:, None]
     k = kernel_values(values, measured, gamma)
-    p = len(rho)
-    pairs = _functions(values, cell, p)
-    fold = FOLD if folds(values, kind) else 0
+    # The decision functions to which the coefficients of each class belong, and where the classes begin.
+    functions, starts = [np.arange(p)], np.zeros(1, dtype=np.int64)
+    if values.classes is not None:
+        functions = [np.delete(pairs, c) for c, pairs in enumerate(pair_numbers(values.classes.shape[1]))]
+        starts = starts_of(values.classes[cell])
+    fold = folds(values, kind)
     out, open_ = np.zeros((len(z), p), dtype=kind), np.zeros((len(z), p), dtype=kind)
-    for i in range(k.shape[1]):
-        which = pairs[i]
-        open_[:, which] = open_[:, which] + coef[: len(which), i] * k[:, i : i + 1]
-        if fold and (i + 1) % fold == 0:
+    for start, end in pairwise(sorted({*range(0, m, FOLD), *starts.tolist(), m})):
+        which = functions[int(np.searchsorted(starts, start, side="right")) - 1]
+        terms = coef[: len(which), start:end].T[:, None] * k[:, start:end].T[..., None]
+        # Added one by one: other sums of NumPy take the terms in another order.
+        open_[:, which] = np.add.accumulate(np.concatenate([open_[None, :, which], terms]))[-1]
+        if fold and end % FOLD == 0:
             out, open_ = out + open_, np.zeros_like(open_)
     out = out + open_ if fold else open_
     if values.pseudo is not None:
@@ -219,15 +221,6 @@ def kernel_values(values: KernelSums, measured: Reals, gamma: Any) -> Reals:
         return measured
     inner = gamma * measured + real(values.coef0)
     return tanh(inner) if values.kernel == "sigmoid" else power(inner, values.degree)
-
-
-def _functions(values: KernelSums, cell: int, p: int) -> list[NDArray[np.intp]]:
-    """For each vector of a cell, the decision functions to which its coefficients belong."""
-    if values.classes is None:
-        return [np.arange(p)] * int(values.sizes[cell])
-    number = pair_numbers(values.classes.shape[1])
-    own = [np.delete(pairs, c) for c, pairs in enumerate(number)]
-    return [mine for mine, n in zip(own, values.classes[cell], strict=True) for _ in range(int(n))]
 
 
 def _pseudo(values: KernelSums, cell: int, measured: Reals, k: Reals, gamma: Any, out: Reals) -> Reals:
