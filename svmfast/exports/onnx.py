@@ -90,7 +90,7 @@ def add_computation(graph: Graph, computation: Computation, x: Value) -> dict[st
         shape = graph.add("Concat", x.count(), (0,), axis=0)
         decisions = graph.filled(shape, 0)
     elif cells is None:
-        decisions = cell_values(CellTables(graph, computation.values), computation, z, rest)
+        decisions = cell_values(CellTables(graph), computation, z, rest)
     else:
         decisions = _every_cell(graph, computation, z, rest, cells)
     return _answers(graph, computation, decisions)
@@ -154,16 +154,16 @@ def _every_cell(graph: Graph, computation: Computation, z: Value, rest: Value | 
     present = graph.add("Unique", cells, sorted=1)
     count = graph.add("Shape", present).without(0)
     start = graph.filled(graph.add("Concat", graph.add("Shape", cells), (p,), axis=0), 0)
-    body = graph.inner()
-    number, going, so_far = (body.new() for _ in range(3))
-    cell = body.here(present).take(number, 0)
-    mine = body.add("NonZero", body.add("Equal", cells, cell)).without(0)
-    own_z = body.here(z).take(mine, 0)
-    own_rest = None if rest is None else body.here(rest).take(mine, 0)
-    found = cell_values(CellTables(body, computation.values, cell), computation, own_z, own_rest)
-    filled = body.add("ScatterND", so_far, mine.at(1), found)
-    still = body.add("Identity", going)
-    return graph.loop("cell", count, start, p, body, number, going, so_far, still, filled)
+
+    def step(number: Value, going: Value, so_far: Value) -> tuple[Value, Value]:
+        cell = present.take(number, 0)
+        mine = graph.add("NonZero", graph.add("Equal", cells, cell)).without(0)
+        own_z, own_rest = z.take(mine, 0), None if rest is None else rest.take(mine, 0)
+        found = cell_values(CellTables(graph, cell), computation, own_z, own_rest)
+        filled = graph.add("ScatterND", so_far, mine.at(1), found)
+        return graph.add("Identity", going), filled
+
+    return graph.loop("cell", count, start, p, step)
 
 
 def _answers(graph: Graph, computation: Computation, decisions: Value) -> dict[str, Value]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 
 from svmfast.exports.computation import Computation, KernelSums, Polynomials, degrees, starts_of
 from svmfast.exports.onnx_graph import Graph, Value
-from svmfast.models.head import Head, pair_numbers
+from svmfast.models.head import pair_numbers
 from svmfast.models.pseudo import PseudoLandmarks
 
 
+@dataclass
 class CellTables:
     """The tables of a cell: of the only one, or of the one whose number is `cell`."""
 
-    def __init__(self, graph: Graph, values: KernelSums | Polynomials, cell: Value | None = None) -> None:
-        self.graph, self.values, self.cell = graph, values, cell
+    graph: Graph
+    cell: Value | None = None
 
     def one(self, table: NDArray[Any]) -> Value:
         """The cell's entry of a table that has one entry for each cell."""
@@ -38,14 +39,13 @@ class CellTables:
 
 def cell_values(cell: CellTables, computation: Computation, z: Value, rest: Value | None) -> Value:
     """The decision values of rows of a cell: `z` are their variables, `rest` what others add to distances."""
-    if isinstance(cell.values, Polynomials):
-        return _polynomials(cell.values, computation, cell, z, rest)
-    return _sums(_mixed(_without_empty_cells(cell.values)), computation, cell, z, rest)
+    values = computation.values
+    if isinstance(values, Polynomials):
+        return _polynomials(values, cell, z, rest)
+    return _sums(_mixed(_without_empty_cells(values)), computation.head.n_classes, cell, z, rest)
 
 
-def _sums(
-    values: KernelSums, computation: Computation, cell: CellTables, z: Value, rest: Value | None
-) -> Value:
+def _sums(values: KernelSums, n_classes: int, cell: CellTables, z: Value, rest: Value | None) -> Value:
     graph = cell.graph
     # Measured from the mean of all vectors, so that squared distances lose less to cancellation.
     middle = values.vectors.mean(axis=0) if values.kernel == "rbf" else np.zeros(values.vectors.shape[1])
@@ -69,7 +69,7 @@ def _sums(
     else:
         inner = s * gamma + values.coef0
         k = graph.add("Tanh", inner) if values.kernel == "sigmoid" else _power(inner, values.degree)
-    out = _weighted(computation.head, values, cell, k)
+    out = _weighted(n_classes, values, cell, k)
     if values.pseudo is not None and values.pseudo.coef.size:
         out = out + _pseudo(values, values.pseudo, cell, k, s, gamma)
     return out - cell.one(values.rho)
@@ -77,21 +77,16 @@ def _sums(
 
 def _without_empty_cells(values: KernelSums) -> KernelSums:
     """Add a vector with zero coefficients to each empty cell, because runtimes may fail on empty products."""
-    empty = np.flatnonzero(values.sizes == 0)
-    if not len(empty):
-        return values
-    places = starts_of(values.sizes)[empty]
-    classes = values.classes
+    empty = values.sizes == 0
+    places, classes = starts_of(values.sizes)[empty], values.classes
     if classes is not None:
         classes = classes.copy()
         classes[empty, 0] = 1
-    sizes = values.sizes.copy()
-    sizes[empty] = 1
     return replace(
         values,
         vectors=np.insert(values.vectors, places, 0.0, axis=0),
         coef=np.insert(values.coef, places, 0.0, axis=1),
-        sizes=sizes,
+        sizes=np.maximum(values.sizes, 1),
         classes=classes,
     )
 
@@ -132,37 +127,30 @@ def _power(base: Value, degree: int) -> Value:
     return out
 
 
-def _weighted(head: Head, values: KernelSums, cell: CellTables, k: Value) -> Value:
+def _weighted(n_classes: int, values: KernelSums, cell: CellTables, k: Value) -> Value:
     """The sums of kernel values times coefficients, for LIBSVM's layout too."""
-    graph = cell.graph
     if values.classes is None:
         return k @ cell.part(values.coef.T, values.sizes)
-    n_classes = head.n_classes
-    pair, (one, other) = pair_numbers(n_classes), np.triu_indices(n_classes, 1)
+    graph, (one, other) = cell.graph, np.triu_indices(n_classes, 1)
     if cell.cell is not None:
-        full = np.zeros((values.coef.shape[1], len(one)))
+        pair, full = pair_numbers(n_classes), np.zeros((values.coef.shape[1], len(one)))
         owner = np.concatenate([np.repeat(np.arange(n_classes), counts) for counts in values.classes])
         for c in range(n_classes):
             full[np.ix_(owner == c, np.delete(pair[c], c))] = values.coef[:, owner == c].T
         return k @ cell.part(full, values.sizes)
     # Class by class, a vector has k - 1 coefficients instead of one for each of the k (k - 1) / 2 pairs.
-    sizes = values.classes[0]
-    present = np.flatnonzero(sizes)
-    ends = np.concatenate([[0], np.cumsum(sizes)])
+    present = np.flatnonzero(values.classes[0])
+    sizes = values.classes[0][present]
     parts = [k]
     if len(present) > 1:
-        parts = graph.split("Split", k, tuple(sizes[present].tolist()), axis=1, outputs=len(present))
-    by_class = {
-        c: part @ values.coef[:, ends[c] : ends[c + 1]].T
-        for part, c in zip(parts, present.tolist(), strict=True)
-    }
+        parts = graph.split("Split", k, tuple(sizes.tolist()), axis=1, outputs=len(present))
+    coef = np.split(values.coef, np.cumsum(sizes)[:-1], axis=1)
+    by_class = {c: part @ own.T for c, part, own in zip(present.tolist(), parts, coef, strict=True)}
     nothing = by_class[int(present[0])] * 0
     every = graph.add("Concat", *(by_class.get(c, nothing) for c in range(n_classes)), axis=1)
     # The pair (i, j), i < j, is the sum of column j - 1 of class i and column i of class j.
     width = n_classes - 1
-    firsts, seconds = (
-        graph.constant(places.astype(np.int64)) for places in (one * width + other - 1, other * width + one)
-    )
+    firsts, seconds = graph.constant(one * width + other - 1), graph.constant(other * width + one)
     return every.take(firsts, 1) + every.take(seconds, 1)
 
 
@@ -189,23 +177,28 @@ def _pseudo(
     return graph.add("Exp", -(apart.square() * gamma)) @ coef
 
 
-def _polynomials(
-    values: Polynomials, computation: Computation, cell: CellTables, z: Value, rest: Value | None
-) -> Value:
-    graph, (cells, p), d = cell.graph, values.orders.shape, len(computation.variables)
+def _polynomials(values: Polynomials, cell: CellTables, z: Value, rest: Value | None) -> Value:
+    graph, (cells, p), d = cell.graph, values.orders.shape, values.centers.shape[1]
     order = int(values.orders.max(initial=0))
     shifted = z - cell.one(values.centers)
     w = shifted if values.centered else z
-    inner, top = _coefficients(values, d, order)
+    # The coefficients of each degree, (cells, count, p). The highest one is summed by its last index, which
+    # avoids a table of all its monomials per row: (cells, count, p, d).
+    monomials = list(degrees(d, order))
+    inner = [np.zeros((cells, len(one.last), p)) for one in monomials[: max(order, 1)]]
+    top = np.zeros((cells, len(monomials[order - 1].last) if order else 0, p, d))
+    for c, f, m, part in values.by_degree():
+        if m < max(order, 1):
+            inner[m][c, :, f] = part
+        else:
+            top[c, monomials[m].parent, f, monomials[m].last] = part
     out = cell.one(inner[0])  # (1, p)
     powers = graph.add("Slice", w, (0,), (1,), (1,)) * 0 + 1
-    for m, one in enumerate(degrees(d, max(order - 1, 0))):
-        if m:
-            own, before = w.take(one.last, 1), powers.take(one.parent, 1)
-            powers = before * own
-            out = out + powers @ cell.one(inner[m])
+    for one, table in zip(monomials[1:order], inner[1:], strict=True):
+        own, before = w.take(one.last, 1), powers.take(one.parent, 1)
+        powers = before * own
+        out = out + powers @ cell.one(table)
     if order:
-        # The highest degree is summed by its last index, which avoids a table of all its monomials per row.
         runs = powers @ cell.one(top.reshape(cells, -1, p * d))
         runs = graph.add("Reshape", runs, (-1, p, d))
         out = out + (runs * w.at(1)).total(2, keep=False)
@@ -216,22 +209,3 @@ def _polynomials(
         s = s if rest is None else s + rest
         out = graph.add("Exp", s * -values.gamma) * out
     return out - values.rho[None]
-
-
-def _coefficients(
-    values: Polynomials, d: int, order: int
-) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
-    """List the coefficients of each lower degree, ``(cells, count, p)``, and of the highest degree.
-
-    Those of the highest degree are ``(cells, count, p, d)``: the last axis is the last index of the tuple.
-    """
-    (cells, p) = values.orders.shape
-    every = list(degrees(d, order))
-    inner = [np.zeros((cells, len(one.last), p)) for one in every[: max(order, 1)]]
-    top = np.zeros((cells, len(every[order - 1].last) if order else 0, p, d))
-    for cell, f, m, c in values.by_degree():
-        if m < max(order, 1):
-            inner[m][cell, :, f] = c
-        else:
-            top[cell, every[m].parent, f, every[m].last] = c
-    return inner, top

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +14,10 @@ OPSET = 17
 IR_VERSION = 8
 
 
+def _operator(name: str) -> Callable[[Value, Any], Value]:
+    return lambda self, other: self.graph.add(name, self, other)
+
+
 @dataclass(frozen=True)
 class Value:
     """A result in a graph: arithmetic with it adds a node, and numbers become constants."""
@@ -19,35 +25,15 @@ class Value:
     graph: Graph
     name: str
 
-    def __add__(self, other: Any) -> Value:
-        return self.graph.add("Add", self, other)
-
-    def __sub__(self, other: Any) -> Value:
-        return self.graph.add("Sub", self, other)
+    __add__, __sub__, __mul__ = _operator("Add"), _operator("Sub"), _operator("Mul")
+    __truediv__, __matmul__ = _operator("Div"), _operator("MatMul")
+    __lt__, __gt__, __ge__ = _operator("Less"), _operator("Greater"), _operator("GreaterOrEqual")
 
     def __rsub__(self, other: float) -> Value:
         return self.graph.add("Sub", other, self)
 
-    def __mul__(self, other: Any) -> Value:
-        return self.graph.add("Mul", self, other)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self.graph.add("Div", self, other)
-
-    def __matmul__(self, other: Any) -> Value:
-        return self.graph.add("MatMul", self, other)
-
     def __neg__(self) -> Value:
         return self.graph.add("Neg", self)
-
-    def __lt__(self, other: Any) -> Value:
-        return self.graph.add("Less", self, other)
-
-    def __gt__(self, other: Any) -> Value:
-        return self.graph.add("Greater", self, other)
-
-    def __ge__(self, other: Any) -> Value:
-        return self.graph.add("GreaterOrEqual", self, other)
 
     def square(self) -> Value:
         """Square each element."""
@@ -79,39 +65,21 @@ class Graph:
     """The nodes and constants of a graph in one precision, in the order in which they were added."""
 
     dtype: np.dtype[Any]
-    nodes: list[Any] = field(default_factory=list)
-    constants: list[Any] = field(default_factory=list)
-    #: The number of names generated so far; a list, so that graphs of loops share it.
-    names: list[int] = field(default_factory=lambda: [0])
-    #: The nodes of this graph, and of all loops in it.
-    bodies: list[list[Any]] = field(default_factory=list)
     #: The start of all names.
     prefix: str = "n"
-
-    def __post_init__(self) -> None:
-        self.bodies.append(self.nodes)
-
-    def inner(self) -> Graph:
-        """Begin the graph of a loop's body, which shares names and constants with this one."""
-        return Graph(self.dtype, [], self.constants, self.names, self.bodies, self.prefix)
+    nodes: list[Any] = field(default_factory=list)
+    constants: list[Any] = field(default_factory=list)
+    #: Names that nodes take, those in loops included.
+    used: set[str] = field(default_factory=set)
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def used_constants(self) -> list[Any]:
-        """List the constants that at least one node uses."""
-        used = {name for nodes in self.bodies for node in nodes for name in node.input}
-        return [one for one in self.constants if one.name in used]
-
-    def name(self) -> str:
-        """Make a new, unused name."""
-        self.names[0] += 1
-        return f"{self.prefix}{self.names[0]}"
+        """List the constants that at least one node takes."""
+        return [one for one in self.constants if one.name in self.used]
 
     def new(self) -> Value:
-        """Name an input of a loop's body."""
-        return Value(self, self.name())
-
-    def here(self, value: Value) -> Value:
-        """See a result of the graph outside in this one."""
-        return Value(self, value.name)
+        """Make a value with a new name."""
+        return Value(self, f"{self.prefix}{next(self.numbers)}")
 
     def add(self, op: str, *inputs: Any, **attributes: Any) -> Value:
         """Add a node with one output; see :meth:`constant` for inputs that are not results."""
@@ -122,9 +90,10 @@ class Graph:
         from onnx import helper
 
         known = [(one if isinstance(one, Value) else self.constant(one)).name for one in inputs]
-        made = [self.name() for _ in range(outputs)]
-        self.nodes.append(helper.make_node(op, known, made, **attributes))
-        return [Value(self, name) for name in made]
+        made = [self.new() for _ in range(outputs)]
+        self.nodes.append(helper.make_node(op, known, [one.name for one in made], **attributes))
+        self.used.update(known)
+        return made
 
     def constant(self, values: Any) -> Value:
         """Add a constant: numbers in the graph's precision, tuples as integers, others as they are."""
@@ -135,9 +104,9 @@ class Graph:
         found = np.asarray(values)
         if isinstance(values, float | int) or found.dtype == np.float64:
             found = found.astype(self.dtype)
-        name = self.name()
-        self.constants.append(numpy_helper.from_array(np.array(found, order="C"), name))
-        return Value(self, name)
+        made = self.new()
+        self.constants.append(numpy_helper.from_array(np.array(found, order="C"), made.name))
+        return made
 
     def filled(self, shape: Value, value: float, dtype: Any = None) -> Value:
         """Add an array of equal numbers."""
@@ -146,26 +115,31 @@ class Graph:
         one = numpy_helper.from_array(np.full(1, value, dtype=dtype or self.dtype))
         return self.add("ConstantOfShape", shape, value=one)
 
-    def loop(self, title: str, most: Value, start: Value, width: int, body: Graph, *named: Value) -> Value:
-        """Repeat `body` at most `most` times.
+    def loop(
+        self,
+        title: str,
+        most: Any,
+        start: Value,
+        width: int,
+        step: Callable[[Value, Value, Value], tuple[Value, Value]],
+    ) -> Value:
+        """Repeat a step at most `most` times, on a matrix ``(n, width)`` that begins as `start`.
 
-        `named` are its inputs, its number, whether it goes on and the matrix so far, ``(n, width)``, and its
-        outputs, the last two again.
+        `step` adds the nodes of the loop's body, given its number, whether it goes on and the matrix, and
+        returns the last two anew.
         """
         from onnx import TensorProto, helper
 
+        outside, self.nodes = self.nodes, []
+        given = [self.new() for _ in range(3)]
+        returned = step(*given)
+        inside, self.nodes = self.nodes, outside
         real = TensorProto.FLOAT if self.dtype == np.float32 else TensorProto.DOUBLE
-        number, going, so_far, still, then = named
-        info = helper.make_tensor_value_info
-        inner = helper.make_graph(
-            body.nodes,
-            title,
-            [
-                info(number.name, TensorProto.INT64, []),
-                info(going.name, TensorProto.BOOL, []),
-                info(so_far.name, real, [None, width]),
-            ],
-            [info(still.name, TensorProto.BOOL, []), info(then.name, real, [None, width])],
+        kinds: Any = ((TensorProto.INT64, []), (TensorProto.BOOL, []), (real, [None, width]))
+        inputs, outputs = (
+            [helper.make_tensor_value_info(one.name, *kind) for one, kind in zip(values, of, strict=True)]
+            for values, of in ((given, kinds), (returned, kinds[1:]))
         )
+        body = helper.make_graph(inside, title, inputs, outputs)
         # No optional input is left empty, because sklearn-onnx sorts nodes by their inputs and expects names.
-        return self.add("Loop", most, np.array(True), start, body=inner)
+        return self.add("Loop", most, np.array(True), start, body=body)

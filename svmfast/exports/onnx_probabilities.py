@@ -61,21 +61,20 @@ def _coupled(graph: Graph, k: int, first: Value) -> Value:
     columns = [q.take(np.array(t), 2) for t in range(k)]
     diagonal = [columns[t].take((t,), 1) for t in range(k)]
     start = columns[0].take(tuple(range(k)), 1) * 0 + 1 / k
-    body = graph.inner()
-    number, going, p = (body.new() for _ in range(3))
-    qp = (body.here(q) @ p.at(2)).without(2)
-    pqp = (p * qp).total(1)
-    error = body.add("ReduceMax", body.add("Abs", qp - pqp), axes=[1], keepdims=1)
-    open_ = error >= 0.005 / k
-    moved = p
-    for t in range(k):
-        column, own = body.here(columns[t]), body.here(diagonal[t])
-        moved, qp, pqp = _step(body, (moved, qp, pqp), column, own, np.arange(k) == t)
-    kept = body.add("Where", open_, moved, p)
-    left = body.add("Cast", open_, to=7).total(0, keep=False)
-    still = left.without(0) > np.array(0)
-    sweeps = graph.constant(np.array(max(100, k)))
-    return graph.loop("coupling", sweeps, start, k, body, number, going, p, still, kept)
+
+    def sweep(number: Value, going: Value, p: Value) -> tuple[Value, Value]:
+        qp = (q @ p.at(2)).without(2)
+        pqp = (p * qp).total(1)
+        error = graph.add("ReduceMax", graph.add("Abs", qp - pqp), axes=[1], keepdims=1)
+        open_ = error >= 0.005 / k
+        moved = p
+        for t in range(k):
+            moved, qp, pqp = _step((moved, qp, pqp), columns[t], diagonal[t], np.arange(k) == t)
+        kept = graph.add("Where", open_, moved, p)
+        left = graph.add("Cast", open_, to=7).total(0, keep=False)
+        return left.without(0) > np.array(0), kept
+
+    return graph.loop("coupling", np.array(max(100, k)), start, k, sweep)
 
 
 def _objective(graph: Graph, k: int, first: Value) -> Value:
@@ -91,7 +90,7 @@ def _objective(graph: Graph, k: int, first: Value) -> Value:
 
 
 def _step(
-    body: Graph, state: tuple[Value, Value, Value], column: Value, diagonal: Value, is_t: NDArray[np.bool_]
+    state: tuple[Value, Value, Value], column: Value, diagonal: Value, is_t: NDArray[np.bool_]
 ) -> tuple[Value, Value, Value]:
     """Compute p, Q p and p^T Q p after the step in which p_t moves to its optimum; `column` is Q's."""
     p, qp, pqp = state

@@ -63,7 +63,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of the model's computation under unique names."""
     from onnx import TensorProto, helper
 
-    graph = Graph(np.dtype(np.float64), prefix=scope.get_unique_variable_name("svmfast"))
+    graph = Graph(np.dtype(np.float64), scope.get_unique_variable_name("svmfast"))
     x = graph.add("Cast", Value(graph, operator.inputs[0].full_name), to=TensorProto.DOUBLE)
     found = add_computation(graph, computation_of(operator.raw_operator.model_), x)
     for value, output in zip(found.values(), operator.outputs, strict=True):
