@@ -10,7 +10,7 @@ import click
 
 from svmfast.cli.flags import with_flags
 from svmfast.cli.front import Front
-from svmfast.cli.parsing import program_options, refuse_repeats
+from svmfast.cli.parsing import Strict, program_options
 from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand, WeightsCommand, joined
 from svmfast.command import Command, Verb
 from svmfast.display import shown
@@ -120,7 +120,7 @@ def _param(one: Option, options: tuple[Option, ...]) -> click.Parameter:
     )
 
 
-class _Predict(click.Command):
+class _Predict(Strict):
     """The two forms of predict: for one file, or for many with ``--out-dir``."""
 
     forms: tuple[click.Command, ...] = ()
@@ -163,21 +163,19 @@ def _run_of(command: Command) -> Callable[..., int | None]:
     return found
 
 
-def _made(command: Command, kind: type[click.Command] = click.Command) -> click.Command:
+def _made(command: Command, kind: type[click.Command] = Strict) -> click.Command:
     options = command.params
     params = [_param(one, options) for one in options]
     if any(isinstance(param, ClassWeight) for param in params):
         kind = SvmTrainCommand if getattr(command, "svm_train_output", False) else WeightsCommand
 
     def callback(**given: Any) -> int | None:
-        return Front(command, options, given, click.get_current_context()).run(_run_of(command))
+        return Front(command, options, given).run(_run_of(command))
 
-    made = kind(
+    return kind(
         command.name,
         params=[*params, *program_options()],
         callback=callback,
         short_help=command.summary,
         help=with_flags(command.description, options),
     )
-    refuse_repeats(made)
-    return made

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from svmfast.errors import OptionError, SvmfastError
+from svmfast.errors import OptionError
 from svmfast.options import Option
 from svmfast.values import InputFile, OutputFile
-from svmfast.values.files import File
 
 
-@dataclass(frozen=True)
-class _Named:
+class _Named(NamedTuple):
     """A file and its name in the help."""
 
     name: str
@@ -78,45 +75,6 @@ def _check_outputs(inputs: list[_Named], outputs: list[tuple[_Named, OutputFile]
             raise OptionError(f"{output.name} is a folder of many files; give a name, not '{output.path}'")
 
 
-def swapped(options: Sequence[Option], given: Mapping[str, Any], usage: str) -> str | None:
-    """A message if the model and data arguments are swapped.
-
-    Called only after one of them turned out to have the wrong content. An output counts too: if the arguments
-    of a training command are swapped, the data file would be overwritten by the model.
-    """
-    models, others = [], []
-    for one in options:
-        if not isinstance(one.value, File) or one.value.content is None:
-            continue
-        value = given.get(one.name)
-        for path in value if isinstance(value, tuple) else (value,):
-            is_model = None if path is None else _is_a_model(path)
-            if one.value.content == "data" and is_model:
-                models.append(_Named(one.called, path))
-            elif one.value.content == "model" and is_model is False:
-                others.append(_Named(one.called, path))
-    if not models or not others:
-        return None
-    model, other = models[0], others[0]
-    return (
-        f"{model.name} is a model ('{model.path}') and {other.name} is not ('{other.path}'): swap them; "
-        f"usage: {usage}"
-    )
-
-
-def _is_a_model(path: str) -> bool | None:
-    """Whether a file contains a model; None if it cannot be read, or cannot be read twice."""
-    from svmfast.formats.detect import detect
-
-    status = _status(path, 0)
-    if path == "-" or status is None or not stat.S_ISREG(status.st_mode):
-        return None
-    try:
-        return detect(path) not in ("data", "empty")
-    except SvmfastError:
-        return None
-
-
 def _usual_name(
     one: Option, kind: OutputFile, options: Sequence[Option], given: Mapping[str, Any]
 ) -> str | None:
@@ -138,16 +96,11 @@ def _refuse_the_same(output: _Named, other: _Named) -> None:
 
 def _refuse_a_part(folder: _Named, other: _Named) -> None:
     theirs = _status(other.path, 0)
-    for place in _files(folder.path):
-        ours = _status(place, 1)
-        if ours and theirs and os.path.samestat(ours, theirs):
-            raise OptionError(f"{other.name} is a file of {folder.name}, '{place}'; it could be lost")
-
-
-def _files(folder: str) -> Iterator[str]:
-    for path, _, names in os.walk(folder):
-        for name in names:
-            yield os.path.join(path, name)
+    for path, _, names in os.walk(folder.path):
+        for place in (os.path.join(path, name) for name in names):
+            ours = _status(place, 1)
+            if ours and theirs and os.path.samestat(ours, theirs):
+                raise OptionError(f"{other.name} is a file of {folder.name}, '{place}'; it could be lost")
 
 
 def _status(path: str, descriptor: int) -> os.stat_result | None:

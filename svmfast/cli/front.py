@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from svmfast.cli import messages
-from svmfast.cli.files import settle, swapped
+from svmfast.cli.files import settle
 from svmfast.cli.flags import remember, with_flags
 from svmfast.command import Command
-from svmfast.errors import ModelAsDataError, NotAModelError, OptionError
+from svmfast.errors import OptionError
 from svmfast.options import Option, Reading, options_of
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
     from svmfast.progress import Listener
+
+T = TypeVar("T")
 
 #: Exit status for a negative answer.
 NEGATIVE = 1
@@ -27,13 +27,11 @@ NEGATIVE = 1
 class Front:
     """A command line that has been parsed: the values `given` of the options of a command."""
 
-    def __init__(
-        self, command: Command, options: tuple[Option, ...], given: Mapping[str, Any], context: click.Context
-    ) -> None:
+    def __init__(self, command: Command, options: tuple[Option, ...], given: Mapping[str, Any]) -> None:
         messages.WARNINGS.clear()
         messages.REMARKS.clear()
         remember(options)
-        self.command, self.options, self.given, self._context = command, options, dict(given), context
+        self.command, self.options, self.given = command, options, dict(given)
         if "jobs" in given:
             self.given["jobs"] = thread_count(given["jobs"])
         for one in options:
@@ -43,19 +41,17 @@ class Front:
         self.quiet: bool = given["quiet"]
         self.as_json: bool = given.get("as_json", False)
         self.threads: int = self.given.get("jobs", 1)
-        self.began = time.perf_counter()
+        reading = {one.name for one in options_of(Reading)}
+        #: The values of the options of :class:`Reading`, and of those that are the command's own.
+        self.reading_given = {name: value for name, value in self.given.items() if name in reading}
+        shared = {"as_json", "quiet", "jobs", *reading}
+        self._own = {name: value for name, value in self.given.items() if name not in shared}
+        self._began = time.perf_counter()
         self._shown: tuple[Mapping[str, Any], bool] | None = None
 
     def run(self, run: Callable[..., int | None]) -> int | None:
         """Call the command's run, print its JSON report, and return its exit status."""
-        try:
-            status = run(self, **self.own)
-        except (NotAModelError, ModelAsDataError) as error:
-            words = [self._context.command_path, *self._context.command.collect_usage_pieces(self._context)]
-            line = swapped(self.options, self.given, " ".join(words))
-            if line is None:
-                raise
-            raise OptionError(line) from error
+        status = run(self, **self._own)
         if self._shown is not None:
             import json  # not at the top: predict without --json does not need it
 
@@ -65,20 +61,14 @@ class Front:
         return status
 
     @property
-    def own(self) -> dict[str, Any]:
-        """The values of the command's own options, without those that all commands share."""
-        shared = {"as_json", "quiet", "jobs", *(one.name for one in options_of(Reading))}
-        return {name: value for name, value in self.given.items() if name not in shared}
-
-    @property
-    def reading_given(self) -> dict[str, Any]:
-        """The values of the options of :class:`Reading` that the command has."""
-        return {one.name: self.given[one.name] for one in options_of(Reading) if one.name in self.given}
-
-    @property
     def reading(self) -> Reading:
         """The format of rows."""
         return Reading(**self.reading_given)
+
+    def call(self, function: Callable[..., T], *given: Any, **options: Any) -> T:
+        """Call a function of the API with the options that commands share, and with a listener."""
+        with self.listening() as listener:
+            return function(*given, reading=self.reading, threads=self.threads, listener=listener, **options)
 
     @contextmanager
     def listening(self, *, silent: bool = False, single: bool = False) -> Iterator[Listener]:
@@ -115,5 +105,5 @@ class Front:
         """The JSON report with these figures."""
         from svmfast.cli.json_report import document
 
-        seconds = time.perf_counter() - self.began
+        seconds = time.perf_counter() - self._began
         return document(self.command.name, self.options, self.given, seconds, figures, written=written)

@@ -20,7 +20,7 @@ import click
 
 from svmfast import __version__
 from svmfast.cli import messages, signals
-from svmfast.cli.parsing import message_of, program_options, refuse_repeats
+from svmfast.cli.parsing import Strict, message_of, program_options
 from svmfast.command import SECTIONS
 from svmfast.commands import command, commands
 from svmfast.display import shown
@@ -61,7 +61,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     ctx.exit()
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Strict, click.Group):
     """A group that imports a command's module only when that command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -131,7 +131,6 @@ def program(ctx: click.Context) -> None:
 
 
 program.params += program_options()
-refuse_repeats(program)
 
 
 def run(args: Sequence[str] | None = None) -> int:

@@ -11,8 +11,6 @@ import os
 import sys
 from collections.abc import Iterable
 
-from svmfast.display import count as count
-from svmfast.display import rounded_up as rounded_up
 from svmfast.display import shown
 
 

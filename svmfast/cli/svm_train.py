@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from svmfast.cli.parsing import Strict
 from svmfast.values import BALANCED
 
 EXAMPLES = f"-w1 5 -w-1 2, -w {BALANCED}"
@@ -28,7 +29,7 @@ def joined(ctx: click.Context, _param: click.Parameter, given: tuple[Any, ...]) 
     return BALANCED
 
 
-class WeightsCommand(click.Command):
+class WeightsCommand(Strict):
     """A command with class weights: ``-w-1 2`` is for the class labelled -1, ``-wrare 2`` for a named one."""
 
     #: Whether the command line is svm-train's.

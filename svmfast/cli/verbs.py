@@ -7,33 +7,25 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from svmfast.cli.flags import with_flags
 from svmfast.cli.front import NEGATIVE, Front
-from svmfast.cli.messages import line, raw, remark, remarks, warning
-from svmfast.display import shown
+from svmfast.cli.messages import line, lines, raw, remark, remarks, warning
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
-    from svmfast.api.compare import Comparison
     from svmfast.api.predictor import Predictor
 
 #: Maximum number of printed remarks on single files; the JSON report has all.
 MOST_NOTES = 10
-#: Minimum width of compare's column of names.
-_LEAST_NAME = 8
-#: Maximum number of characters in a line of compare's table without --wide.
-_WIDTH = 100
 
 
 def info(front: Front, file: str, **options: Any) -> None:
     """Describe a file."""
     from svmfast.api.info import info
 
-    with front.listening() as listener:
-        found = info(file, reading=front.reading, threads=front.threads, listener=listener, **options)
-    front.report(found)
+    front.report(front.call(info, file, **options))
 
 
 def import_(front: Front, estimator: str, output: str, **options: Any) -> None:
@@ -56,10 +48,7 @@ def scale(front: Front, data: str, output: str, **options: Any) -> None:
     """Scale rows."""
     from svmfast.api.scale import scale
 
-    with front.listening() as listener:
-        report = scale(
-            data, output, reading=front.reading, threads=front.threads, listener=listener, **options
-        )
+    report = front.call(scale, data, output, **options)
     if front.as_json:
         front.show(report.to_dict())
     front.lines(report.lines(), err=True)
@@ -69,23 +58,13 @@ def bound_check(front: Front, data: str, **options: Any) -> int:
     """Check rows against a bound."""
     from svmfast.api.bound_check import bound_check
 
-    with front.listening() as listener:
-        report = bound_check(data, reading=front.reading, threads=front.threads, listener=listener, **options)
+    report = front.call(bound_check, data, **options)
     front.report(report)
     return NEGATIVE if report.verdict is False else 0
 
 
 def export(
-    front: Front,
-    model: str,
-    output: str,
-    *,
-    to: str | None,
-    single: bool,
-    double: bool,
-    feature_names: str | None,
-    ranges: str | None,
-    **options: Any,
+    front: Front, model: str, output: str, *, to: str | None, single: bool, double: bool, **options: Any
 ) -> None:
     """Write a model in another language."""
     from svmfast.api.export import export
@@ -93,19 +72,13 @@ def export(
 
     if single and double:
         raise OptionError("--float and --double exclude each other")
-    language = language_for(output, to)
-    with front.listening() as listener:
-        made = export(
-            model,
-            language,
-            precision="float" if single else "double" if double else None,
-            feature_names=() if feature_names is None else feature_names,
-            ranges=ranges is not None,
-            threads=front.threads,
-            reading=front.reading,
-            listener=listener,
-            **options,
-        )
+    ranges = options.pop("ranges")
+    options |= {
+        "precision": "float" if single else "double" if double else None,
+        "ranges": ranges is not None,
+    }
+    options["feature_names"] = options["feature_names"] or ()
+    made = front.call(export, model, language_for(output, to), **options)
     size = made.save(output, ranges)
     if front.as_json:
         front.show(made.report.to_dict())
@@ -154,63 +127,22 @@ def compare(
         raise OptionError(f"--wide is for tables; --{form} always has everything")
     from svmfast.api.compare import compare
 
-    with front.listening() as listener:
-        result = compare(
-            (exact, *candidates),
-            data,
-            threads=front.threads,
-            reading=front.reading,
-            timed=True,
-            listener=listener,
-            **options,
-        )
+    result = front.call(compare, (exact, *candidates), data, timed=True, **options)
     if form == "json":
         values = result.to_dict()
         of_data = values.pop("data")  # the head of the report has the path
         front.show({"rows": of_data["rows"], "features": of_data["features"], **values})
+    elif form is None:
+        lines([result.title(), *result.lines(wide=wide)])
+    elif form == "markdown":
+        raw(result.to_markdown(wide=wide))
     else:
-        _show_comparison(result, form, wide)
+        raw(result.to_csv() if form == "csv" else result.to_html().decode())
     for text in result.warnings():
         warning(text)
     worse = result.beyond_the_limit()
     remarks(worse, front.quiet)
     return NEGATIVE if worse else 0
-
-
-def _show_comparison(result: Comparison, form: str | None, wide: bool) -> None:
-    if form == "csv":
-        raw(result.to_csv())
-    elif form == "html":
-        raw(result.to_html().decode())
-    elif form == "markdown":
-        raw(result.to_markdown(wide=wide))
-    elif sys.stdout.isatty():
-        _show_table(result, wide)
-    else:
-        for text in (result.title(), *result.lines(wide=wide)):
-            line(text)
-
-
-def _show_table(result: Comparison, wide: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    heads, rows = result.cells(wide=wide)
-    # As Text, since file names must not be interpreted as markup.
-    table = Table(title=Text(shown(result.title())), title_justify="left")
-    for i, head in enumerate(heads):
-        # Only names that are too long are wrapped, never figures.
-        justify: Literal["left", "right"] = "right" if i else "left"
-        table.add_column(Text(head), justify=justify, overflow="fold", no_wrap=wide or i > 0)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console = Console()
-    room = console.width if wide else min(console.width, _WIDTH)
-    # If the figures do not fit, the terminal wraps the lines; nothing is left out.
-    name, *figures = (max(map(len, column)) for column in zip(heads, *rows, strict=True))
-    least = (name if wide else min(name, _LEAST_NAME)) + sum(width + 3 for width in figures) + 4
-    Console(width=max(room, least)).print(table)
 
 
 def predict(front: Front, out_dir: str | None, **options: Any) -> int:

@@ -12,7 +12,7 @@ from program import ROOT, cli_runner, data, model, svmfast
 from read_fixtures import exact, rows
 
 from svmfast.cli.main import program
-from svmfast.cli.messages import rounded_up
+from svmfast.display import rounded_up
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.methods.compress.compressor import Compressor

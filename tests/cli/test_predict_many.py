@@ -213,7 +213,7 @@ def test_relative_paths_are_kept(tmp_path: Path) -> None:
         ),
         (["--overwrite", "DATA", "MODEL", "x"], "--overwrite is only used with --out-dir"),
         (["--suffix", ".x", "DATA", "MODEL", "x"], "--suffix is only used with --out-dir"),
-        (["--out-dir", "out", "DATA", "MODEL"], "swap them; usage: svmfast predict [OPTIONS] MODEL"),
+        (["--out-dir", "out", "DATA", "MODEL"], "rows:1: not a model"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(

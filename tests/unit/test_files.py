@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -173,30 +172,14 @@ def test_a_model_in_the_place_of_data_is_noticed(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     given: dict[str, Path] = copies(name, tmp_path)
-    old = tmp_path / "old"
-    shutil.copy(INPUTS["TRAIN"], old)
     shutil.copy(INPUTS["EXACT"], tmp_path / "model")
     first_data = next(word for word in RUNS[name] if word in ("TRAIN", "TEST"))
-    first_model = next((word for word in RUNS[name] if word in ("EXACT", "FAST", "OUT")), None)
-    if name.startswith("scale"):
-        first_model = None  # its output is data
-    assert first_model is not None or name == "meka's error" or name.startswith("scale")
     paths = {"OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint", **given}
     paths[first_data] = tmp_path / "model"
     if name != "frontier":  # whose training data are read only by the commands that it starts
         assert run(words(name, paths)) == 2
         message = f"{tmp_path}/model:1: a model, not data ('svm_type'); expected label index:value ..."
         assert capfd.readouterr().err.splitlines()[-1] == message
-    if first_model is None:
-        return
-    paths[first_model] = old
-    assert run(words(name, paths)) == 2
-    line = capfd.readouterr().err.splitlines()[-1]
-    assert re.match(
-        r"svmfast: [-A-Za-z]+ is a model \('.*/model'\) and [-A-Za-z]+ is not \('.*/old'\): ", line
-    )
-    assert f": swap them; usage: svmfast {COMMAND_OF[name]} " in line
-    assert old.read_bytes() == INPUTS["TRAIN"].read_bytes()
 
 
 def test_a_fast_and_an_exact_model_are_distinguished(capfd: pytest.CaptureFixture[str]) -> None:
@@ -207,9 +190,7 @@ def test_a_fast_and_an_exact_model_are_distinguished(capfd: pytest.CaptureFixtur
     )
 
 
-def test_no_advice_to_swap_if_neither_file_is_a_model(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_files_of_another_kind_are_refused_by_name(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out, rows, exact = tmp_path / "out", str(INPUTS["TRAIN"]), str(INPUTS["EXACT"])
     out.write_text("older predictions")
     for arguments, message in (

@@ -60,7 +60,7 @@ def test_the_result_is_that_of_rows_with_labels(
 @pytest.mark.parametrize("name", ["linear", "budget-train"])
 def test_commands_that_need_all_labels_say_so(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert run([*words(name, {}), "--unlabelled"]) == 2
-    message = f"svmfast {name}: no option '--unlabelled': {name} needs the labels of all rows; see"
+    message = f"svmfast {name}: No such option '--unlabelled'"
     assert capfd.readouterr().err.startswith(message)
 
 
