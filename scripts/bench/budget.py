@@ -37,9 +37,8 @@ import numpy as np
 from budget_dual import dual_ascent
 
 from svmfast.formats.svmlight import Dataset, read_svmlight
-from svmfast.methods.budget.finish import Finished, assemble, finish, present
-from svmfast.methods.budget.options import BudgetTrainOptions
-from svmfast.methods.budget.refit import Refit
+from svmfast.methods.budget import BudgetTrainOptions
+from svmfast.methods.budget.finish import Finished, Refit, assemble, finish, present
 from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions
 from svmfast.methods.budget.training import BudgetRun
 from svmfast.methods.train.training import TrainOptions, train

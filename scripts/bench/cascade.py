@@ -29,8 +29,8 @@ from pages import put_into
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.cascade import CascadeOptions
 from svmfast.methods.cascade.join import join
-from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.cascade.threshold import Evaluated, choose, least_rows, smallest_error
 from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.methods.method import Setting

@@ -35,9 +35,9 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import Dataset, read_svmlight
 from svmfast.kernels import Kernel
+from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.fit import fit as fit_labels
 from svmfast.methods.dcpred.fit import fit_exact
-from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import DcpredReport
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train

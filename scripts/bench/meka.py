@@ -31,9 +31,9 @@ from pages import put_into
 
 from svmfast.formats.detect import load_model
 from svmfast.kernels import Kernel
+from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import fit, fit_exact
-from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows

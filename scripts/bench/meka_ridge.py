@@ -13,8 +13,8 @@ from kernel_features import BASELINES, equal_memory_rank
 
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
+from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.fit import fit
-from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.method import Setting
 from svmfast.rows import Rows
 from svmfast.threads import one_blas_thread

@@ -22,7 +22,7 @@ import numpy as np
 
 from svmfast.errors import SvmfastError
 from svmfast.kernels import DecisionEngine, Kernel
-from svmfast.methods.approximate.options import ApproximateOptions
+from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.run import approximate
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion

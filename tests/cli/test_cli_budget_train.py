@@ -19,7 +19,7 @@ from svmfast.formats.checkpoint import CheckpointFile
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.formats.svmlight_writer import write_svmlight
-from svmfast.methods.budget.checkpoint import difference
+from svmfast.methods.budget.training import difference
 from svmfast.rows import Rows
 
 BREAST = data("breast.train")

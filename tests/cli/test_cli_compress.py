@@ -15,8 +15,8 @@ from svmfast.cli.main import program
 from svmfast.display import rounded_up
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
+from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
-from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.registry import method
 from svmfast.models.cascade import CascadeModel
 

@@ -18,9 +18,9 @@ from svmfast.cli.main import run
 from svmfast.errors import MemoryLimitError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.meka.approximation import plan_bytes
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import fit
-from svmfast.methods.meka.plan import plan_bytes
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import Rows
 

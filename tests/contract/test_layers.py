@@ -69,7 +69,7 @@ NATIVE = {
 NATIVE_FOLDERS = {"solvers", "formats", "_core"}
 #: and these modules of the methods, which contain their loops
 NATIVE_OF_METHODS = {
-    "budget/refit.py",
+    "budget/finish.py",
     "budget/sgd.py",
     "compress/reduced_set.py",
     "dcpred/cell_fit.py",
@@ -80,7 +80,7 @@ NATIVE_OF_METHODS = {
 OFFERED = {
     "svmfast.methods.train.training",
     "svmfast.methods.compress.compressor",
-    "svmfast.methods.compress.options",
+    "svmfast.methods.compress",
 }
 
 #: What a command may import from below the API: declarations, and the places and kinds of files.
@@ -287,7 +287,7 @@ REPORTED_OTHERWISE = {
     "formats/parts.py": "reading the whole file reports the error",
     "formats/table_output.py": "files that this run has written",
     "formats/tables.py": "called by the constructor inside _reporting()",
-    "methods/budget/checkpoint.py": "text that this run has made",
+    "methods/budget/training.py": "text that this run has made",
     "models/scaling.py": "a line of a model, which has no path there",
 }
 

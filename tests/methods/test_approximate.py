@@ -20,9 +20,9 @@ from svmfast.errors import MemoryLimitError, NegativeAnswerError, OptionError, S
 from svmfast.formats.detect import load_model, open_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
+from svmfast.methods.approximate import MOST_ORDER
 from svmfast.methods.approximate.certificate import dual_expansion
 from svmfast.methods.approximate.expansion import Expander
-from svmfast.methods.approximate.options import MOST_ORDER
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel

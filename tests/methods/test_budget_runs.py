@@ -18,13 +18,13 @@ from two_moons import two_moons
 from svmfast.errors import OptionError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget import finish as budget_finish
 from svmfast.methods.budget import rows as run_rows
 from svmfast.methods.budget import run as folds_run
 from svmfast.methods.budget import training as budget_run
-from svmfast.methods.budget.checkpoint import Checkpointing
-from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.budget.run import budget_train, cross_validate
+from svmfast.methods.budget.training import Checkpointing
 from svmfast.methods.method import Setting
 from svmfast.rows import Rows
 from svmfast.solvers.training_data import MemorySource

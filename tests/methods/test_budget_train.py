@@ -15,7 +15,7 @@ import svmfast
 from svmfast.errors import CheckpointError, MemoryLimitError, OptionError, SingleClassError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.budget.options import BudgetTrainOptions
+from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget.run import budget_train, candidates, cross_validate
 from svmfast.methods.budget.sgd import MAINTENANCE
 from svmfast.methods.grid import Grid

@@ -26,8 +26,8 @@ from svmfast.errors import ModelFormatError, OptionError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
+from svmfast.methods.cascade import CascadeOptions
 from svmfast.methods.cascade.join import join
-from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.cascade.run import run
 from svmfast.methods.cascade.threshold import Evaluated, _beyond_rounding, choose, smallest_error
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys

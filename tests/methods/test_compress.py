@@ -30,9 +30,9 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.kernels import Kernel
 from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.row_sample import RowSample
+from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.data_split import gather
-from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.reduced_set import allocate
 from svmfast.methods.compress.report import CompressReport
 from svmfast.methods.compress.search import Found, held_out_difference, search, too_few
@@ -350,10 +350,12 @@ def test_a_limit_that_the_held_out_rows_refute_writes_nothing(monkeypatch: pytes
         return replace(one, model=exact("breast_c_rbf"))
 
     once = {"max_diff": 0.02, "iterations": 1}
-    monkeypatch.setattr("svmfast.methods.compress.run.search", lambda *_, **__: found(0.05))
+    monkeypatch.setattr("svmfast.methods.compress.search.search", lambda *_, **__: found(0.05))
     with pytest.raises(NegativeAnswerError, match=r"^5% of the labels differ \(95% confidence: 2\.42% to"):
         package.compress(exact("breast_c_rbf"), **once)
-    monkeypatch.setattr("svmfast.methods.compress.run.search", lambda *_, **__: found(0.03))  # 1.1% to 6.4%
+    monkeypatch.setattr(
+        "svmfast.methods.compress.search.search", lambda *_, **__: found(0.03)
+    )  # 1.1% to 6.4%
     made = package.compress(exact("breast_c_rbf"), **once)
     assert made.warnings[0].startswith(
         "on the held-out rows 3.000% of the labels differ, more than `max_diff`"

@@ -20,8 +20,8 @@ import svmfast
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.fit import fit, fit_exact
-from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows

@@ -16,8 +16,8 @@ from scipy.stats import beta
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.equal_rows import Aside, Counted
+from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.fit import fit_exact
-from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import held_out
 from svmfast.models.certified import certified_rows
 from svmfast.models.head import Head

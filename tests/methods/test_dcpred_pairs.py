@@ -17,10 +17,10 @@ from program import svmfast as run_program
 from svmfast.errors import OptionError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
-from svmfast.methods.compress.options import CompressOptions
+from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.fit import fit, fit_exact
-from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.expansion import KernelExpansion

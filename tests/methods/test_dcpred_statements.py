@@ -19,7 +19,7 @@ from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.methods.common.problem import Problem
-from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.search import choose
 from svmfast.rows import FloatArray, Rows
 

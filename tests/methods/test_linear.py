@@ -10,8 +10,8 @@ from program import data, svmfast
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.linear import LinearOptions
 from svmfast.methods.linear.fit import linear
-from svmfast.methods.linear.options import LinearOptions
 from svmfast.rows import Rows
 
 

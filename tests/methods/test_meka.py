@@ -18,11 +18,10 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.common.problem import Problem
-from svmfast.methods.meka.approximation import approximate_kernel
+from svmfast.methods.meka import MekaOptions
+from svmfast.methods.meka.approximation import PROGRAM_BYTES, approximate_kernel
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import fit, fit_exact
-from svmfast.methods.meka.options import MekaOptions
-from svmfast.methods.meka.plan import PROGRAM_BYTES
 from svmfast.methods.meka.solve import meka_svc
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train

@@ -10,7 +10,7 @@ from meka_problems import data, settings
 
 from svmfast.kernels import Kernel
 from svmfast.methods.common.landmarks import Stopwatch
-from svmfast.methods.meka.approximation import approximate_kernel
+from svmfast.methods.meka.approximation import approximate_kernel, triangle_bytes
 from svmfast.methods.meka.error import (
     equal_memory_blocks,
     exact_blocks,
@@ -18,7 +18,6 @@ from svmfast.methods.meka.error import (
     low_rank,
     positive_repair,
 )
-from svmfast.methods.meka.plan import triangle_bytes
 from svmfast.methods.method import ALONE
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 

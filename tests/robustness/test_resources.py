@@ -30,8 +30,7 @@ from svmfast.formats.answers import OutputColumns
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import read_data, stream_data
 from svmfast.formats.detect import load_model, model_bytes, save_model
-from svmfast.methods.linear import fit
-from svmfast.methods.linear.options import LinearOptions
+from svmfast.methods.linear import LinearOptions, fit
 from svmfast.models import scaling as scalings
 from svmfast.models.answer import Answer
 from svmfast.models.head import Head

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from svmfast.methods.approximate.options import ApproximateOptions
+from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.report import ApproximationReport
 from svmfast.methods.approximate.run import approximate as convert
 from svmfast.methods.method import Setting

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.meka.options import MekaOptions
+from svmfast.methods.meka import MekaOptions
 from svmfast.rows import Rows
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmfast.methods.budget.refit import Refit
+from svmfast.methods.budget.finish import Refit
 from svmfast.methods.budget.sgd import TrainingBlock
 from svmfast.rows import Rows
 

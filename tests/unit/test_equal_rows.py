@@ -10,8 +10,8 @@ from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.cross_validation import fold_numbers
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, quantiles, row_keys, rows_aside
+from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
-from svmfast.methods.compress.options import CompressOptions
 from svmfast.rows import Rows
 from svmfast.solvers.intervals import clopper_pearson
 

@@ -11,9 +11,9 @@ from sklearn.svm import LinearSVC
 
 from svmfast.errors import UnsupportedError
 from svmfast.kernels import Kernel
+from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.approximation import Meka, approximate_kernel
 from svmfast.methods.meka.error import relative_error, sample_rows
-from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.solve import meka_ridge, positive_spectrum
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, partition

@@ -12,11 +12,11 @@ from program import data, model
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.cells import CellMaker, OrderChoice
 from svmfast.methods.approximate.certificate import dual_expansion
 from svmfast.methods.approximate.costs import CERTIFICATE_NUMBERS, Costs
 from svmfast.methods.approximate.expansion import Expander
-from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.approximate.sample import CertificationSample, divided
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import silent

@@ -16,8 +16,14 @@ from program import TEST_PATH
 from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
 from svmfast.methods.compress.landmark_start import STARTS, start_vectors
-from svmfast.methods.compress.optimizer import EarlyStop, Variables, optimize
-from svmfast.methods.compress.reduced_set import ReducedSet, Target, solve_coefficients
+from svmfast.methods.compress.reduced_set import (
+    EarlyStop,
+    ReducedSet,
+    Target,
+    Variables,
+    optimize,
+    solve_coefficients,
+)
 from svmfast.rows import Rows
 
 FloatArray = NDArray[np.float64]

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from two_moons import block_of, kernel, refit, two_moons
 
 from svmfast import _core
-from svmfast.methods.budget.refit import MAX_ITERATIONS
+from svmfast.methods.budget.finish import MAX_ITERATIONS
 from svmfast.methods.budget.sgd import BudgetExpansion, StepOptions, TrainingBlock
 from svmfast.rows import Rows
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale

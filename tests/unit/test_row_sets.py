@@ -22,7 +22,7 @@ from svmfast.frontiers.grid import CandidateCommand
 from svmfast.frontiers.measuring import Measuring, Part
 from svmfast.frontiers.pareto import Limits
 from svmfast.frontiers.row_sets import RowSets, divided, read_sets
-from svmfast.methods.approximate.options import ApproximateOptions
+from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.run import approximate
 from svmfast.methods.common.equal_rows import row_keys
 from svmfast.options import Reading

@@ -2,8 +2,167 @@
 
 from __future__ import annotations
 
-from svmfast.methods.approximate.options import MOST_ROWS, ApproximateOptions
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
+from svmfast.options import Bounded, Seeded, option
+from svmfast.values import Bytes, Choice, Duration, Real, Share, Switch, WholeOrAuto
+
+#: The most rows of data that are used: enough to distinguish a share of 99 % from one of 98 %.
+MOST_ROWS = 20_000
+#: Highest degree of a polynomial.
+MOST_ORDER = 16
+#: Most cells.
+MOST_CELLS = 1 << 16
+#: Default share of the rows that "auto" aims to certify.
+TARGET = 0.99
+
+
+class AccuracyLimit(NamedTuple):
+    """What a model must reach to be written, in percent."""
+
+    #: The largest share of differing labels (regression: of the values' spread).
+    differing: float
+    #: The smallest share of the rows of each of the exact model's classes that keep their label.
+    recall: float
+
+
+#: Default limits: if the user gives an order or cells, and otherwise.
+ASKED, DEFAULT = AccuracyLimit(10.0, 0.0), AccuracyLimit(1.0, 90.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproximateOptions(Seeded, Bounded):
+    """Options of ``approximate``."""
+
+    order: int | str | None = option(
+        None,
+        WholeOrAuto(0, MOST_ORDER),
+        "Degree of the polynomials, of C(features + K, K) numbers each. auto: the cheapest that suffices.",
+        metavar="K|auto",
+        shown="2; auto if neither `order` nor `cells` is given and 2 exceeds `max_diff`",
+    )
+    cells: int | str | None = option(
+        None,
+        WholeOrAuto(1, MOST_CELLS),
+        "Expand about N centers, for large gamma; a row uses the nearest. auto: as many as needed.",
+        shown="1, or auto as for `order`",
+    )
+    max_diff: float | None = option(
+        None,
+        Share(),
+        "Write no model if more than this share of labels differs on held-out rows (regression: root mean "
+        "square difference relative to the spread of the values).",
+        metavar="0.5%",
+        shown=f"{DEFAULT.differing:g}%, or {ASKED.differing:g}% with `order` or `cells`",
+    )
+    target_certified: float | None = option(
+        None,
+        Share(whole=True),
+        "The share of rows with a proven label (regression: a value within `tolerance`) that auto aims at.",
+        shown=f"{TARGET:.0%}",
+    )
+    tolerance: float | None = option(
+        None,
+        Real(0, above=True),
+        "Regression: a row is certified if its error bound is at most T (default: 1% of the values' spread).",
+        metavar="T",
+    )
+    max_bytes: int | None = option(
+        None,
+        Bytes(),
+        "Store coefficients with fewer digits and drop negligible ones until the file is this small; the "
+        "certificate includes the error.",
+        metavar="32k",
+    )
+    center: str = option(
+        "auto",
+        Choice("auto", "mean", "origin"),
+        "Center of the expansion: the mean of the support vectors, the origin (as in the paper), or the "
+        "better of the two.",
+    )
+    certificate: str = option(
+        "full",
+        Choice("full", "none"),
+        "Whether to prove an error bound, which takes time O(SVs^2) per cell.",
+    )
+    embed_exact: bool = option(
+        False,
+        Switch(),
+        "Keep the exact model in the file; it answers the rows that are not certified (regression: with "
+        "predict `tolerance`).",
+    )
+    time_limit: float | None = option(
+        None,
+        Duration(),
+        "Choose orders and cells for about this long, such as 90s or 10m, and use the best found so far.",
+    )
+    force: bool = option(
+        False,
+        Switch(),
+        "Write the model even if more than `max_diff` differs, a class is lost, or the exact model is the "
+        "better choice.",
+    )
+
+    @property
+    def free(self) -> bool:
+        """Whether `order` or `cells` is auto, so that the exact model may be the better choice."""
+        return "auto" in (self.order, self.cells)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether orders, cells or digits are chosen by rows."""
+        return self.order == "auto" or self.cells not in (None, 1) or self.max_bytes is not None
+
+    @property
+    def by_default(self) -> bool:
+        """Whether neither order, cells nor a size is given."""
+        return self.order is None and self.cells is None and self.max_bytes is None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the accuracy of order 2 decides if order and cells are chosen."""
+        return self.by_default and not (self.force or self.certificate == "none")
+
+    @property
+    def closed(self) -> ApproximateOptions:
+        """The options with order 2 and one cell unless given."""
+        order, cells = (self.order, self.cells)
+        return replace(self, order=2 if order is None else order, cells=1 if cells is None else cells)
+
+    @property
+    def centers(self) -> tuple[str, ...]:
+        """The centers to try."""
+        return ("mean", "origin") if self.center == "auto" else (self.center,)
+
+    @property
+    def limit(self) -> AccuracyLimit:
+        """What the result must reach."""
+        if self.max_diff is not None:
+            return DEFAULT._replace(differing=100 * self.max_diff)
+        return DEFAULT if self.order is None and self.cells is None else ASKED
+
+    @property
+    def target(self) -> float:
+        """The share of the rows to certify, 0 to 1."""
+        return TARGET if self.target_certified is None else self.target_certified
+
+    def check(self, given: Collection[str]) -> None:
+        """Raise OptionError for options that contradict each other."""
+        if self.target_certified is not None and not self.free:
+            raise OptionError("`target_certified` is only used with `order` auto or `cells` auto")
+        if self.time_limit is not None and not (self.free or self.is_open):
+            raise OptionError("`time_limit` is only used where `order` or `cells` is chosen")
+        if self.tolerance is not None and not (self.chooses or "data" in given):
+            raise OptionError("`tolerance` is only used with `data`, `order` auto, `cells` or `max_bytes`")
+        if self.certificate == "none" and self.embed_exact:
+            raise OptionError("`embed_exact` needs a certificate, and `certificate` is none")
+        if self.certificate == "none" and self.free:
+            raise OptionError("`order` auto and `cells` auto need a certificate, and `certificate` is none")
+
 
 METHOD = Method(
     name="approximate",

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.certificate import DualExpansion
-from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.models.expansion import KernelExpansion, Tier
 from svmfast.solvers.taylor import coefficient_count
 

@@ -20,6 +20,7 @@ import numpy as np
 from svmfast.certificate import MAX_ORDER
 from svmfast.errors import NegativeAnswerError, UnsupportedError
 from svmfast.figures import Figures, figure
+from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.cells import (
     Cell,
     CellMaker,
@@ -30,7 +31,6 @@ from svmfast.methods.approximate.cells import (
 )
 from svmfast.methods.approximate.costs import BETTER, WORTHWHILE, Costs, too_large
 from svmfast.methods.approximate.expansion import Expander, better_center
-from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.approximate.sample import CertificationSample, Divided
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion

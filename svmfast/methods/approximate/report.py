@@ -10,8 +10,8 @@ import numpy as np
 from svmfast.class_scores import MIN_ROWS, KeptLabels, class_scores
 from svmfast.display import count
 from svmfast.figures import Figures, computed, figure
+from svmfast.methods.approximate import AccuracyLimit
 from svmfast.methods.approximate.costs import BETTER, WORTHWHILE
-from svmfast.methods.approximate.options import AccuracyLimit
 from svmfast.methods.approximate.plan import Step
 from svmfast.methods.approximate.sample import OF_DATA, OF_VECTORS, CertificationSample
 from svmfast.methods.common.equal_rows import Counted, groups_of, row_keys

@@ -16,6 +16,7 @@ import numpy as np
 
 from svmfast.certificate import gamma_max
 from svmfast.errors import NegativeAnswerError, OptionError
+from svmfast.methods.approximate import AccuracyLimit, ApproximateOptions
 from svmfast.methods.approximate.certificate import MOST_DEGREES, dual_expansion
 from svmfast.methods.approximate.costs import (
     entries_of,
@@ -26,7 +27,6 @@ from svmfast.methods.approximate.costs import (
     work_estimate,
 )
 from svmfast.methods.approximate.expansion import Expander
-from svmfast.methods.approximate.options import AccuracyLimit, ApproximateOptions
 from svmfast.methods.approximate.plan import Plan, chosen, requested
 from svmfast.methods.approximate.report import OTHERS, WARN_ABOVE, ApproximationReport, Measured, measure
 from svmfast.methods.approximate.sample import CertificationSample, Divided, divided

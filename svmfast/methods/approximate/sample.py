@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
+from svmfast.methods.approximate import MOST_ROWS
 from svmfast.methods.approximate.certificate import DualExpansion
-from svmfast.methods.approximate.options import MOST_ROWS
 from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion

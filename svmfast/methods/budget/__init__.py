@@ -2,8 +2,111 @@
 
 from __future__ import annotations
 
-from svmfast.methods.budget.options import BudgetTrainOptions
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from svmfast.errors import OptionError
+from svmfast.libsvm_names import SVM_TYPES
 from svmfast.methods.method import Input, Method
+from svmfast.options import MEMORY, Seeded, class_weights, option
+from svmfast.values import MOST_64, Bytes, Choice, Numbered, OnOff, Real, Switch, Whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetTrainOptions(Seeded):
+    """Options of ``budget-train``."""
+
+    svm_type: str = option(
+        "c_svc",
+        Numbered(SVM_TYPES, ("c_svc", "epsilon_svr")),
+        "0 C-SVC, 3 epsilon-SVR.",
+        "-s",
+        metavar="TYPE",
+    )
+    C: float | None = option(
+        None,
+        Real(0, above=True),
+        "Cost C; lambda = 1/(n C), where n is the number of rows of the decision function.",
+        "-c",
+        shown="1.0",
+    )
+    lambda_: float | None = option(None, Real(0, above=True), "Regularization lambda, instead of C.")
+    gamma: float = option(
+        0.0,
+        Real(0),
+        "Gamma of the RBF kernel; 0 means the default.",
+        "-g",
+        shown="1/number of features",
+    )
+    p: float = option(0.1, Real(0), "Epsilon of the loss (epsilon-SVR).", "-p")
+    budget: int = option(100, Whole(1), "Maximum number of support vectors per decision function.", "-B")
+    passes: int = option(10, Whole(1), "Number of passes over the rows.")
+    maintenance: str = option(
+        "lookup-wd",
+        Choice("lookup-wd", "lookup-h", "gss", "gss-precise", "remove", "project"),
+        "How the budget is enforced: by merging, with a lookup table (of wd or of h) or golden section "
+        "search (to 0.01, or precise, to 1e-10), or by a baseline that removes or projects the smallest "
+        "support vector.",
+        "--merge",
+    )
+    keep: str = option(
+        "refit",
+        Choice("refit", "best", "last"),
+        "What to return: the last iterate with refitted coefficients (or unchanged, if that is better), the "
+        "best iterate at the end of a pass, or the last iterate.",
+    )
+    bias: bool | None = option(
+        None,
+        Switch(),
+        "Update a bias in every step, or use no bias at all.",
+        "--bias/--no-bias",
+        shown="only in the refit",
+    )
+    weights: tuple[tuple[int, float], ...] = class_weights("the class labelled I (C-SVC)")
+    probability: bool = option(
+        False,
+        OnOff(),
+        "Hold out every fifth row (20,000 at most) and fit the probability estimates on these rows.",
+        "-b",
+    )
+    folds: int | None = option(
+        None, Whole(2), "Cross-validate with N folds: print the score and write no model.", "-v"
+    )
+    checkpoint_every: int = option(1_000_000, Whole(1, MOST_64), "Rows visited between checkpoints.")
+    resume: bool = option(False, Switch(), "Continue from the checkpoint, if it exists.")
+    memory: int = option(
+        MEMORY,
+        Bytes(),
+        "Limit on memory. Rows beyond half of it go to a temporary file and are read back in shuffled "
+        "pieces.",
+        shown="2G",
+    )
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the task is classification."""
+        return self.svm_type == "c_svc"
+
+    @property
+    def cost(self) -> float:
+        """C, given or default."""
+        return 1.0 if self.C is None else self.C
+
+    def check(self, given: Collection[str]) -> None:
+        """Raise OptionError for options that contradict each other."""
+        if self.folds is not None and "output" in given:
+            raise OptionError("cross validation (`folds`) writes no model; name no output")
+        if self.folds is not None and ("validate" in given or "checkpoint" in given):
+            raise OptionError(
+                "cross validation (`folds`) only prints a score; leave out `validate` and `checkpoint`"
+            )
+        if self.resume and "checkpoint" not in given:
+            raise OptionError("`resume` needs `checkpoint`, the file to continue from")
+        if self.C is not None and self.lambda_ is not None:
+            raise OptionError("`C` and `lambda_` both set the regularization; give one of them")
+        if self.weights and not self.is_classifier:
+            raise OptionError("`weights` have no effect on regression")
+
 
 METHOD = Method(
     name="budget-train",
@@ -32,8 +135,8 @@ METHOD = Method(
     run="svmfast.methods.budget.run:run",
     candidates="svmfast.methods.budget.run:candidates",
     reports=(
-        "svmfast.methods.budget.report:BudgetTrainReport",
-        "svmfast.methods.common.scores:FoldScore",
+        "svmfast.methods.budget.run:BudgetTrainReport",
+        "svmfast.methods.common.problem:FoldScore",
     ),
     color="#009E73",
     scores_instead="folds",

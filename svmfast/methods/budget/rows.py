@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, SingleClassError
-from svmfast.methods.budget.options import BudgetTrainOptions
+from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget.sgd import TrainingBlock
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.training_data import TrainingSource, chosen, class_labels, expand, random_order

@@ -21,7 +21,7 @@ import numpy as np
 
 from svmfast.class_scores import ClassScore, class_scores, shown_label
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.methods.cascade.options import CascadeOptions
+from svmfast.methods.cascade import CascadeOptions
 from svmfast.methods.cascade.report import CascadeReport, ClassChange
 from svmfast.methods.cascade.threshold import BoolArray, Chosen, Evaluated, IntArray, choose, least_rows
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys

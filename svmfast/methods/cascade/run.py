@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from svmfast.errors import OptionError
+from svmfast.methods.cascade import MOST_ROWS, CascadeOptions
 from svmfast.methods.cascade.join import join
-from svmfast.methods.cascade.options import MOST_ROWS, CascadeOptions
 from svmfast.methods.cascade.threshold import least_rows
-from svmfast.methods.common.scores import remark_on_classes
+from svmfast.methods.common.problem import remark_on_classes
 from svmfast.methods.grid import Joining
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.base import Model

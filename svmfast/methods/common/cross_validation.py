@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from svmfast.errors import OptionError
 from svmfast.figures import Figures, computed, figure
 from svmfast.methods.common.equal_rows import groups_of, row_keys
-from svmfast.methods.common.problem import CLASSES, Problem, warn_of_absent
-from svmfast.methods.common.scores import HeadScore
+from svmfast.methods.common.problem import CLASSES, HeadScore, Problem, warn_of_absent
 from svmfast.methods.method import GivenRows, Setting
 from svmfast.models.base import Model
 from svmfast.rows import FloatArray, Rows

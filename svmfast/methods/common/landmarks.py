@@ -11,8 +11,7 @@ from svmfast.errors import OptionError
 from svmfast.figures import Figures, computed, figure
 from svmfast.methods.common.cross_validation import CrossValidation, score_lines
 from svmfast.methods.common.error_statement import probability_lines
-from svmfast.methods.common.problem import CLASSES
-from svmfast.methods.common.scores import remark_on_classes
+from svmfast.methods.common.problem import CLASSES, remark_on_classes
 from svmfast.methods.method import Outcome, PredictionTime, Setting
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion

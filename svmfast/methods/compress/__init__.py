@@ -2,8 +2,62 @@
 
 from __future__ import annotations
 
-from svmfast.methods.compress.options import MOST_ROWS, CompressOptions
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
+from svmfast.options import Bounded, Seeded, option
+from svmfast.values import Bytes, Choice, Real, Share, Switch, Whole
+
+#: Default limit on the rows of data that are used.
+MOST_ROWS = 60_000
+#: Options that set the size.
+TARGETS = ("sv", "ratio", "max_diff", "max_bytes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompressOptions(Seeded, Bounded):
+    """Options of ``compress``."""
+
+    sv: int | None = option(None, Whole(1), "Number of support vectors to keep.")
+    ratio: float | None = option(None, Share(), "The same, as a share of the model's.", metavar="5%")
+    max_diff: float | None = option(
+        None,
+        Share(),
+        "Find the smallest number for which at most this share of the labels of the rows for choices differs "
+        "(regression: root mean square difference relative to the spread of the values).",
+        metavar="0.5%",
+    )
+    max_bytes: int | None = option(
+        None, Bytes(), "Find the largest number whose file is at most this large.", metavar="32k"
+    )
+    rows: int = option(MOST_ROWS, Whole(1), "Use at most this many rows of `data`, drawn at random.")
+    start: str = option(
+        "auto",
+        Choice("auto", "kmeans", "lars", "greedy", "random"),
+        "Initial vectors; auto tries kmeans and lars and keeps the one that is better on held-out rows.",
+    )
+    select_only: bool = option(False, Switch(), "Do not move the initial vectors (the baseline).")
+    sparse_tolerance: float = option(
+        0.0,
+        Real(0, 1),
+        "Drop entries below this share of the largest value, and refit the others.",
+        metavar="T",
+    )
+    iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")
+
+    def check(self, given: Collection[str]) -> None:
+        """Raise OptionError for options that contradict each other."""
+        named = [f"`{name}`" for name in TARGETS if getattr(self, name) is not None]
+        if len(named) != 1:
+            raise OptionError(
+                "give the size by exactly one of `sv`, `ratio`, `max_diff` and `max_bytes`; "
+                f"got {' and '.join(named) or 'none'}"
+            )
+        if self.sparse_tolerance and self.select_only:
+            raise OptionError("`sparse_tolerance` applies to moved vectors, and `select_only` moves none")
+
 
 METHOD = Method(
     name="compress",
@@ -31,8 +85,8 @@ METHOD = Method(
         ),
     ),
     options=CompressOptions,
-    run="svmfast.methods.compress.run:run",
-    candidates="svmfast.methods.compress.run:candidates",
+    run="svmfast.methods.compress.search:run",
+    candidates="svmfast.methods.compress.search:candidates",
     color="#D55E00",
     reports=(
         "svmfast.methods.compress.report:CompressReport",

@@ -2,8 +2,186 @@
 
 from __future__ import annotations
 
-from svmfast.methods.dcpred.options import DcpredOptions
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
+from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
+from svmfast.values import Choice, Grid, Multiple, Whole
+
+if TYPE_CHECKING:
+    from svmfast.models.base import Model
+    from svmfast.rows import Rows
+
+#: Default iterations on the landmarks, and for fitting pairs, which stops early by itself.
+DEFAULT_ITERATIONS, PAIRS_ITERATIONS = 150, 300
+#: By default there are no more leaves than one for each of this many rows: smaller leaves tend to hold rows
+#: of one class only, and then ignore the weights of classes.
+LEAF_ROWS = 16
+#: The options that `max_operations` chooses.
+SHAPE = ("clusters", "levels", "landmarks", "pseudo", "pseudo_landmarks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DcpredOptions(Seeded, Bounded, Tasked):
+    """Options of ``dcpred``.
+
+    Options whose default depends on others are None until :meth:`resolved` sets them.
+    """
+
+    task: str | None = option(
+        None, Choice("svc", "ridge"), "Needed unless `exact` is given; ridge is regression."
+    )
+    fit: str = option(
+        "auto",
+        Choice("auto", "values", "labels", "pairs"),
+        "With `exact`: fit its decision values, or its labels, which drops probabilities; auto: labels for "
+        "three or more classes. pairs, also for svc: train LIBSVM on all rows (or use `exact`) and fit its "
+        "decision value for each pair of classes, where a landmark serves the pairs of its class; one "
+        "cluster, and the model closest to the exact one.",
+    )
+    gamma: tuple[float, ...] = option(
+        None,
+        Grid(),
+        "Initial width of the kernel exp(-gamma |u-v|^2); `iterations` optimize it for each leaf.",
+        "-g",
+        shown="1/number of features; in a conversion that of the model",
+    )
+    C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="10")
+    weights: tuple[tuple[int, float], ...] = class_weights("the rows of the class labelled I (svc)")
+    lambda_: tuple[float, ...] = option(
+        None,
+        Grid(),
+        "Regularization of ridge, and of fitting decision values.",
+        metavar="L[,L...]",
+        shown="0.1; for decision values 0.001",
+    )
+    folds: int | None = option(
+        None,
+        Whole(2),
+        "Choose among several `gamma`, `C` or `lambda_` by cross-validation; without `output`, scores only.",
+        "-v",
+    )
+    max_operations: float | None = option(
+        None,
+        Multiple(),
+        "Choose clusters, landmarks and pseudo landmarks so that a prediction takes at most this multiple of "
+        "a linear model's multiply-adds.",
+    )
+    clusters: int = option(
+        None,
+        Whole(1),
+        "Number of leaves of the tree.",
+        shown="16, but at most one for each 16 rows; 1 for pairs",
+    )
+    levels: int = option(
+        None,
+        Whole(1, 2),
+        "Levels of the tree. With one, a row is compared with every leaf; with two, with about twice the "
+        "square root of their number.",
+        shown="2 above 64 clusters",
+    )
+    landmarks: int = option(None, Whole(1), "Number of landmarks per leaf.", metavar="M", shown="32")
+    pseudo: str = option(
+        None,
+        Choice("none", "poly", "triangle"),
+        "Pseudo landmarks: products of two kernel values, or kernel values of distance bounds from the "
+        "triangle inequality.",
+        shown="none",
+    )
+    pseudo_landmarks: int = option(
+        None, Whole(1), "Number of pseudo landmarks per leaf.", metavar="P", shown="as many as landmarks"
+    )
+    kmeans: str = option(
+        "weighted",
+        Choice("weighted", "plain"),
+        "k-means for the landmarks: weighted by the squared coefficients of local models (or of `exact`), or "
+        "plain.",
+    )
+    iterations: int = option(
+        None,
+        Whole(0),
+        "Gradient steps that move the landmarks; 0 keeps the k-means centers (as in the paper).",
+        shown="150; 300 for pairs",
+    )
+
+    def check(self, given: Collection[str]) -> None:
+        """Raise OptionError for options that contradict each other."""
+        converts = "exact" in given
+        if converts == (self.task is not None):
+            raise OptionError("give either `task` or `exact`")
+        if "unlabelled" in given and not converts:
+            raise OptionError("labels are needed for `task`; rows without them (`unlabelled`) need `exact`")
+        if not converts and (self.fit == "values" or (self.fit != "auto" and self.task != "svc")):
+            raise OptionError(f"`fit` {self.fit} needs `exact`")
+        if converts and self.folds:
+            raise OptionError("`exact` reports the error on held-out rows; leave out `folds`")
+        if self.fit == "pairs" and self.folds:
+            raise OptionError("`fit` pairs takes one `gamma` and one `C`; leave out `folds`")
+        if "output" not in given and not self.folds:
+            raise OptionError("give `output`; only `folds` can be used without it")
+        values_only = self.fit == "values" or (converts and self.fit == "pairs")
+        if self.C is not None and (self.task == "ridge" or values_only):
+            raise OptionError("`C` is for classification; ridge and `fit` values have `lambda_`")
+        if self.weights and self.task != "svc":
+            raise OptionError("`weights` is for classification, `task` svc")
+        if self.lambda_ is not None and (self.task == "svc" or self.fit in ("labels", "pairs")):
+            raise OptionError("`lambda_` is for ridge and `fit` values; classification has `C`")
+        if self.max_operations is not None:
+            for name in SHAPE:
+                if getattr(self, name) is not None:
+                    raise OptionError(f"`max_operations` chooses `{name}`; leave it out")
+            if "output" not in given:
+                raise OptionError("`max_operations` needs `output`")
+        if self.pseudo_landmarks is not None and self.pseudo in (None, "none"):
+            raise OptionError("`pseudo_landmarks` needs `pseudo` poly or triangle")
+
+    def resolved(self, rows: Rows, exact: Model | None = None) -> DcpredOptions:
+        """Fill in all defaults, for the rows to train on and the model to convert."""
+        from svmfast.methods.common.landmarks import kernel_width
+
+        pairs = self.fit == "pairs"
+        usual: dict[str, Any] = {
+            "gamma": None if self.gamma is not None else (kernel_width(rows.n_columns, exact, "rbf"),),
+            "C": (10.0,),
+            "lambda_": (0.1 if exact is None else 0.001,),
+            "clusters": 1 if pairs else max(1, min(16, len(rows) // LEAF_ROWS)),
+            "levels": 0,
+            "landmarks": 32,
+            "pseudo": "none",
+            "pseudo_landmarks": 0,
+            "iterations": PAIRS_ITERATIONS if pairs else DEFAULT_ITERATIONS,
+        }
+        return with_defaults(self, usual)
+
+    def regularizations(self, hinge: bool) -> tuple[float, ...]:
+        """C for the squared hinge loss, otherwise lambda."""
+        return self.C if hinge else self.lambda_
+
+    @property
+    def pseudo_count(self) -> int:
+        """Number of pseudo landmarks of each leaf."""
+        return 0 if self.pseudo == "none" else self.pseudo_landmarks or self.landmarks
+
+    def parameters(self, hinge: bool, task: str, gamma: float, regularization: float | None) -> str:
+        """List what a model's file records; `regularization` is None if none was used."""
+        parts = [f"task {task}", f"gamma {gamma!r}"]
+        if regularization is not None:
+            parts.append(f"{'C' if hinge else 'lambda'} {regularization!r}")
+        parts += [f"w{label} {weight!r}" for label, weight in self.weights]
+        if self.max_operations is not None:
+            parts.append(f"max-operations {self.max_operations!r}x")
+        parts.append(f"clusters {self.clusters}")
+        if self.levels:
+            parts.append(f"levels {self.levels}")
+        parts.append(f"landmarks {self.landmarks}")
+        if self.pseudo_count:
+            parts.append(f"pseudo {self.pseudo} {self.pseudo_count}")
+        parts += [f"kmeans {self.kmeans}", f"iterations {self.iterations}"]
+        return ", ".join(parts)
+
 
 METHOD = Method(
     name="dcpred",
@@ -34,8 +212,8 @@ METHOD = Method(
         ),
     ),
     options=DcpredOptions,
-    run="svmfast.methods.dcpred.run:run",
-    candidates="svmfast.methods.dcpred.run:candidates",
+    run="svmfast.methods.dcpred.fit:run",
+    candidates="svmfast.methods.dcpred.fit:candidates",
     reports=(
         "svmfast.methods.dcpred.report:DcpredReport",
         "svmfast.methods.common.cross_validation:ScoresReport",

@@ -21,19 +21,21 @@ from svmfast.methods.common.cross_validation import (
     ScoresReport,
     best_of,
     check_folds,
+    checked_labels,
     cross_validate,
 )
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
-from svmfast.methods.common.landmarks import Stopwatch, linear_functions
-from svmfast.methods.common.problem import CLASSES, Problem
+from svmfast.methods.common.file_sizes import FileSizes
+from svmfast.methods.common.landmarks import Stopwatch, linear_functions, outcome, widths_to_try
+from svmfast.methods.common.problem import CLASSES, MOST_SCORED, Problem
 from svmfast.methods.common.refit_probabilities import probabilities_after
-from svmfast.methods.common.scores import MOST_SCORED
-from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.pairs import check_pairs, fit_pairs
 from svmfast.methods.dcpred.report import DcpredReport, Trial, held_out
 from svmfast.methods.dcpred.search import choose
 from svmfast.methods.dcpred.tree import build_tree, train_tree
-from svmfast.methods.method import ALONE, Setting
+from svmfast.methods.grid import Candidate, Grid, NotTried
+from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -282,3 +284,52 @@ def _labelled(task: str, rows: Rows, exact: Head, values: FloatArray) -> Problem
     if not head.one_vs_rest:
         targets = np.ascontiguousarray(targets[:, :1])
     return Problem(rows, targets, head, task)
+
+
+#: Multiples of a linear model's multiply-adds, for the candidates.
+OPERATIONS = (5, 10, 20, 40)
+
+
+def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
+    """Train on `data`, or convert `exact` with its rows."""
+    data, source = inputs.rows("data"), inputs["exact"]
+    if source is None:
+        missing = "`labels` are needed for `task`; for rows without labels, use `exact`"
+        labels = checked_labels(data, options, setting, missing)
+        return outcome(fit(data.rows, labels, options, setting), data.rows, setting, converted=False)
+    head = source.model.head
+    if head.has_probability and what_is_fitted(head, options.fit) == "labels":
+        setting.warn(
+            f"the probabilities of {source.name} will be dropped: `fit` labels gives values that LIBSVM's "
+            "pairwise probabilities are not defined for; `fit` values or `fit` pairs keeps them"
+        )
+    made = fit_exact(data.rows, source.model, options, setting, source.identity)
+    return outcome(made, data.rows, setting, converted=True)
+
+
+def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
+    """Propose conversions at a few multiples of a linear model's cost."""
+    common = {**widths_to_try(grid.exact), "seed": grid.seed}
+    inputs = ("data", "exact")
+    found = [
+        Candidate(
+            f"dcpred-{times}x",
+            level,
+            {"max_operations": float(times), **common},
+            inputs,
+        )
+        for level, times in enumerate(OPERATIONS)
+    ]
+    sizes, head = FileSizes(grid), grid.exact.head
+    if what_is_fitted(head, "auto") == "labels":
+        head = Head(head.svm_type, head.labels, one_vs_rest=True)
+
+    def bytes_of(landmarks: int) -> int | None:
+        return sizes.routed(1, landmarks, head)
+
+    if fitting := sizes.largest(bytes_of, len(grid.exact.sv) - 1):
+        # One leaf: every landmark then serves every row, which is best for the size.
+        options = {"clusters": 1, "landmarks": fitting, **common}
+        name = f"dcpred-{fitting}-landmarks"
+        found.append(Candidate(name, len(OPERATIONS), options, inputs, bytes_of(fitting), True))
+    return found, []

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from svmfast.kernels import Kernel
 from svmfast.methods.common.problem import class_weights_of
+from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.cell_fit import CellExpansion, CellProblem, move_landmarks
-from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.k_means import k_means

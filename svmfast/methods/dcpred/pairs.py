@@ -14,9 +14,9 @@ import numpy as np
 
 from svmfast.errors import NothingFitsError, OptionError
 from svmfast.methods.common.landmarks import linear_functions
+from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
-from svmfast.methods.compress.options import CompressOptions
-from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.report import of_statement
 from svmfast.methods.method import Setting
 from svmfast.models.base import Model

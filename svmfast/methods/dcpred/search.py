@@ -14,7 +14,7 @@ from svmfast.errors import NothingFitsError
 from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.methods.common.landmarks import linear_functions
 from svmfast.methods.common.problem import Problem
-from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.report import Trial
 from svmfast.methods.dcpred.tree import KMeansTree, build_tree, present_classes, train_tree
 from svmfast.methods.method import ALONE, Setting

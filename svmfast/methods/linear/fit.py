@@ -15,10 +15,18 @@ from svmfast.display import count
 from svmfast.errors import MemoryLimitError, OptionError
 from svmfast.figures import Figures, figure
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.problem import IntArray, numbered_classes, row_weights, targets_of, warn_of_absent
-from svmfast.methods.common.scores import MOST_SCORED, HeadScore, remark_on_classes
+from svmfast.methods.common.problem import (
+    MOST_SCORED,
+    HeadScore,
+    IntArray,
+    numbered_classes,
+    remark_on_classes,
+    row_weights,
+    targets_of,
+    warn_of_absent,
+)
 from svmfast.methods.grid import Candidate, Grid, NotTried
-from svmfast.methods.linear.options import LinearOptions
+from svmfast.methods.linear import LinearOptions
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel

@@ -2,8 +2,188 @@
 
 from __future__ import annotations
 
-from svmfast.methods.meka.options import MekaOptions
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
+from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
+from svmfast.values import Choice, Grid, Real, Switch, Whole
+
+if TYPE_CHECKING:
+    from svmfast.models.base import Model
+
+#: Default ranks. Decision values have no noise, so a higher rank gives a closer fit.
+RANK, EXACT_RANK = 128, 256
+#: Default lambda of ridge, and values to try for decision values, which need less regularization than labels.
+LAMBDAS, EXACT_LAMBDAS = (0.1,), (1e-6, 1e-4, 1e-2, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MekaOptions(Seeded, Bounded, Tasked):
+    """Options of ``meka``.
+
+    Options whose default depends on others are None until :meth:`resolved` sets them.
+    """
+
+    task: str | None = option(
+        None,
+        Choice("ridge", "svc", "error"),
+        "ridge: kernel ridge regression; svc: support vector classification; error: only measure the error "
+        "of the approximated kernel matrix. Needed unless `exact` is given.",
+    )
+    gamma: tuple[float, ...] = option(
+        None,
+        Grid(),
+        "Width of the kernel exp(-gamma |u-v|^2).",
+        "-g",
+        shown="1/number of features; in a conversion that of the model",
+    )
+    laplacian: bool = option(
+        False, Switch(), "Use the Laplacian kernel exp(-gamma |u-v|_1) instead of the Gaussian one."
+    )
+    C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="1")
+    weights: tuple[tuple[int, float], ...] = class_weights("the rows of the class labelled I (svc)")
+    lambda_: tuple[float, ...] = option(
+        None,
+        Grid(),
+        "Regularization of ridge, and of fitting decision values.",
+        metavar="L[,L...]",
+        shown="0.1; for decision values chosen on held-out rows",
+    )
+    folds: int | None = option(
+        None,
+        Whole(2),
+        "Choose among several `gamma`, `C` or `lambda_` by cross-validation; without `output`, scores only.",
+        "-v",
+    )
+    clusters: int = option(10, Whole(1), "Number of clusters.")
+    rank: int = option(
+        None,
+        Whole(1),
+        "Rank of each cluster's block (the mean over the clusters unless `strategy` is equal).",
+        metavar="K",
+        shown="128; in a conversion 256",
+    )
+    landmarks: int = option(
+        None,
+        Whole(1),
+        "Sampled columns of each cluster's block, at least `rank`; a prediction computes this many "
+        "kernel values.",
+        metavar="M",
+        shown="twice the rank; in a conversion with equal ranks the rank",
+    )
+    oversampling: float = option(
+        4.0,
+        Real(0),
+        "Sample (1 + R) K rows of each cluster for the links between clusters.",
+        metavar="R",
+    )
+    link_threshold: float = option(
+        0.0,
+        Real(0, 1, below=True),
+        "No link between clusters whose centers have a kernel value of at most E.",
+        metavar="E",
+    )
+    strategy: str = option(
+        "equal",
+        Choice("equal", "size", "eigen"),
+        "Distribute ranks over clusters equally, by size, or by the eigenvalues of the blocks.",
+    )
+    psd: str = option(
+        "clip",
+        Choice("clip", "shift", "none"),
+        "Make the approximation positive semidefinite: clip negative eigenvalues, shift all, or neither.",
+    )
+    block_only: bool = option(
+        False,
+        Switch(),
+        "Use exact blocks within clusters and zero between them (BKA); svc: one LIBSVM model per cluster.",
+    )
+    sample: int = option(20_000, Whole(2), "error: number of rows on which the matrices are compared.")
+
+    @property
+    def ignores_labels(self) -> bool:
+        """Whether the labels of the rows are ignored."""
+        return self.task == "error"
+
+    def check(self, given: Collection[str]) -> None:
+        """Raise OptionError for options that contradict each other."""
+        converts = "exact" in given
+        if "unlabelled" in given and not converts and self.task != "error":
+            raise OptionError(
+                "labels are needed to train; rows without them (`unlabelled`) need `exact` or `task` error"
+            )
+        if not converts and self.task is None:
+            raise OptionError("give `task` (ridge, svc or error) or `exact`")
+        if converts and self.task not in (None, "ridge"):
+            raise OptionError(
+                f"`exact` fits decision values by ridge regression; leave out `task` {self.task}"
+            )
+        if converts and self.folds:
+            raise OptionError("`exact` chooses its lambda on held-out rows; leave out `folds`")
+        if self.task == "error":
+            if "output" in given:
+                raise OptionError("`task` error makes no model; leave out `output`")
+            if self.folds:
+                raise OptionError("`task` error has nothing to cross-validate; leave out `folds`")
+        elif "output" not in given and not self.folds:
+            raise OptionError("give `output`; only `folds` and `task` error can be used without it")
+        if self.C is not None and self.task != "svc":
+            raise OptionError("`C` is for `task` svc; ridge has `lambda_`")
+        if self.weights and self.task != "svc":
+            raise OptionError("`weights` is for classification, `task` svc")
+        if self.lambda_ is not None and self.task in ("svc", "error"):
+            raise OptionError(f"`lambda_` is for ridge; `task` {self.task} does not use it")
+        rank = self.rank or (EXACT_RANK if converts else RANK)
+        if self.landmarks is not None and self.landmarks < rank:
+            raise OptionError(f"`landmarks` is {self.landmarks}; expected at least `rank`, {rank}")
+
+    def resolved(self, columns: int, exact: Model | None = None) -> MekaOptions:
+        """Fill in all defaults, for rows of `columns` and the model to convert."""
+        from svmfast.methods.common.landmarks import kernel_width
+
+        rank = self.rank or (RANK if exact is None else EXACT_RANK)
+        gamma = None if self.gamma is not None else (kernel_width(columns, exact, self.kernel_kind),)
+        usual: dict[str, Any] = {
+            "gamma": gamma,
+            "C": (1.0,),
+            "lambda_": LAMBDAS if exact is None else EXACT_LAMBDAS,
+            "rank": rank,
+            # The cost of a prediction depends on the landmarks, not on the rank.
+            "landmarks": rank if exact is not None and self.strategy == "equal" else 0,
+        }
+        return with_defaults(self, usual)
+
+    @property
+    def kernel_kind(self) -> str:
+        """The kernel's name in model files."""
+        return "laplacian" if self.laplacian else "rbf"
+
+    @property
+    def columns(self) -> int:
+        """Number of sampled columns of each cluster."""
+        return self.landmarks or 2 * self.rank
+
+    def regularizations(self, hinge: bool) -> tuple[float, ...]:
+        """C for the squared hinge loss, otherwise lambda."""
+        return self.C if hinge else self.lambda_
+
+    def parameters(self, task: str, gamma: float, regularization: float) -> str:
+        """List what a model's file records."""
+        parts = [f"task {task}", f"kernel {self.kernel_kind}", f"gamma {gamma!r}"]
+        parts.append(f"{'C' if task == 'svc' else 'lambda'} {regularization!r}")
+        parts += [f"w{label} {weight!r}" for label, weight in self.weights]
+        parts.append(f"clusters {self.clusters}")
+        if self.block_only:
+            parts.append("block-only")
+        else:
+            parts += [f"rank {self.rank}", f"landmarks {self.columns}"]
+            parts += [f"oversampling {self.oversampling!r}", f"link-threshold {self.link_threshold!r}"]
+            parts += [f"strategy {self.strategy}", f"psd {self.psd}"]
+        return ", ".join(parts)
+
 
 METHOD = Method(
     name="meka",
@@ -34,8 +214,8 @@ METHOD = Method(
         ),
     ),
     options=MekaOptions,
-    run="svmfast.methods.meka.run:run",
-    candidates="svmfast.methods.meka.run:candidates",
+    run="svmfast.methods.meka.fit:run",
+    candidates="svmfast.methods.meka.fit:candidates",
     reports=(
         "svmfast.methods.meka.report:MekaReport",
         "svmfast.methods.meka.report:ErrorReport",

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
 from svmfast.methods.common.landmarks import Stopwatch
-from svmfast.methods.meka.approximation import Meka, approximate_kernel
-from svmfast.methods.meka.options import MekaOptions
-from svmfast.methods.meka.plan import BLOCK, checked_bytes, triangle_bytes
+from svmfast.methods.meka import MekaOptions
+from svmfast.methods.meka.approximation import BLOCK, Meka, approximate_kernel, checked_bytes, triangle_bytes
 from svmfast.methods.meka.report import ErrorReport, ExactBlocks
 from svmfast.methods.meka.solve import positive_spectrum
 from svmfast.methods.method import ALONE, Setting

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -17,20 +18,28 @@ from svmfast.methods.common.cross_validation import (
     ScoresReport,
     best_of,
     check_folds,
+    checked_labels,
     cross_validate,
 )
 from svmfast.methods.common.equal_rows import HELD_OUT, LEAST_ROWS, row_keys, rows_aside
 from svmfast.methods.common.error_statement import labels_differing
-from svmfast.methods.common.landmarks import Stopwatch, linear_functions
-from svmfast.methods.common.problem import Problem
+from svmfast.methods.common.file_sizes import FileSizes
+from svmfast.methods.common.landmarks import Stopwatch, linear_functions, outcome, widths_to_try
+from svmfast.methods.common.problem import MOST_SCORED, Problem
 from svmfast.methods.common.refit_probabilities import probabilities_after, probability_error
-from svmfast.methods.common.scores import MOST_SCORED
-from svmfast.methods.meka.approximation import approximate_kernel
-from svmfast.methods.meka.options import MekaOptions
-from svmfast.methods.meka.plan import check_blocks, checked_bytes, triangle_bytes
+from svmfast.methods.grid import Candidate, Grid, NotTried
+from svmfast.methods.meka import MekaOptions
+from svmfast.methods.meka.approximation import (
+    approximate_kernel,
+    check_blocks,
+    checked_bytes,
+    plan_bytes,
+    triangle_bytes,
+)
+from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.report import MekaReport
 from svmfast.methods.meka.solve import assemble, block_ridge, block_svc, meka_ridge, meka_svc
-from svmfast.methods.method import ALONE, Setting
+from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.base import Model
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import FloatArray, Rows
@@ -207,3 +216,54 @@ def _fit(problem: Problem, options: MekaOptions, setting: Setting, source: str |
         held_out=held_out,
         seconds=seconds.laps,
     )
+
+
+#: Clusters and rank of the candidates for ``frontier``.
+BLOCKS = ((8, 16), (16, 32), (32, 64))
+#: Clusters of the candidate that is sized to a limit: the first with which the rank is at least LEAST_RANK.
+SIZED_CLUSTERS, LEAST_RANK = (8, 4, 2, 1), 16
+
+
+def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
+    """Train on `data`, convert `exact` with its rows, or report the error of their kernel matrix."""
+    data, source = inputs.rows("data"), inputs["exact"]
+    exact = None if source is None else source.model
+    task = str(options.task) if exact is None else "exact"
+    options = options.resolved(data.rows.n_columns, exact)
+    functions = 1 if exact is None else exact.head.n_functions
+    planned = plan_bytes(data.rows, options, task, functions, threads=setting.threads)
+    setting.note(f"memory: at most {planned / 2**20:,.0f} MiB; limit {options.memory / 2**20:,.0f} MiB")
+    if task == "error":
+        return Outcome(None, kernel_error(data.rows, options, setting))
+    if source is not None:
+        made = fit_exact(data.rows, source.model, options, setting, source.identity)
+        return outcome(made, data.rows, setting, converted=True)
+    missing = "`labels` are needed to train; for rows without labels, use `exact` or `task` error"
+    labels = checked_labels(data, options, setting, missing)
+    return outcome(fit(data.rows, labels, options, setting), data.rows, setting, converted=False)
+
+
+def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
+    """Propose conversions with a few numbers of clusters and ranks."""
+    common = {**widths_to_try(grid.exact), "seed": grid.seed}
+    sizes = FileSizes(grid)
+    found: dict[tuple[int, int], Candidate] = {}
+
+    def bytes_of(clusters: int, rank: int) -> int | None:
+        return sizes.routed(clusters, clusters * rank, grid.exact.head)
+
+    def add(clusters: int, rank: int, level: int, sized: bool = False) -> None:
+        options = {"clusters": clusters, "rank": rank, **common}
+        most = bytes_of(clusters, rank)
+        name, inputs = f"meka-{clusters}x{rank}", ("data", "exact")
+        found[clusters, rank] = Candidate(name, level, options, inputs, most, sized)
+
+    for level, (clusters, rank) in enumerate(BLOCKS):
+        add(clusters, rank, level)
+    for clusters in SIZED_CLUSTERS:
+        most = len(grid.exact.sv) // clusters
+        rank = sizes.largest(partial(bytes_of, clusters), most)
+        if rank >= LEAST_RANK or (rank and clusters == SIZED_CLUSTERS[-1]):
+            add(clusters, rank, sum(c * r < clusters * rank for c, r in BLOCKS), sized=True)
+            break
+    return list(found.values()), []

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from svmfast.errors import UnsupportedError
 from svmfast.kernels import LAPLACIAN, Kernel
 from svmfast.methods.common.problem import Problem, class_weights_of
-from svmfast.methods.meka.approximation import Meka
-from svmfast.methods.meka.plan import BLOCK_CACHE_MEGABYTES
+from svmfast.methods.meka.approximation import BLOCK_CACHE_MEGABYTES, Meka
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel

@@ -8,31 +8,110 @@ Kwok: Clustered Nystrom method for large scale manifold learning and dimension r
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from svmfast.display import count
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
+from svmfast.figures import Figures, computed, figure
 from svmfast.kernels import Kernel
 from svmfast.methods.common.equal_rows import Aside, row_keys, rows_aside
-from svmfast.methods.common.error_statement import labels_differing
+from svmfast.methods.common.error_statement import labels_differing, labels_line
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.problem import Problem, warn_of_absent
-from svmfast.methods.common.scores import remark_on_classes
+from svmfast.methods.common.problem import Problem, remark_on_classes, warn_of_absent
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Inputs, Outcome, Setting
-from svmfast.methods.nystrom.options import NystromOptions
-from svmfast.methods.nystrom.report import NystromReport
+from svmfast.methods.nystrom import NystromOptions
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import values_differing_percent
+from svmfast.score import Quality, values_differing_percent
 from svmfast.solvers.arithmetic import provenance
 from svmfast.solvers.kernel_clusters import kmeans_centers, load_kmeans
 from svmfast.solvers.nystrom import eigen_descending, inverse_root, kernel_features
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 from svmfast.threads import one_blas_thread
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+@dataclass(frozen=True, kw_only=True)
+class NystromReport(Figures):
+    """The report of a fit, with its error on held-out rows."""
+
+    rows: int = figure("Rows that were trained on.")
+    rows_held_out: int = figure("Rows held out.")
+    features: int = figure("Features in use.")
+    landmarks: int = figure("Landmarks of the model.")
+    rank: int = figure("Positive eigenvalues of the landmarks' kernel matrix.")
+    functions: int = figure("Decision functions.")
+    gamma: float = figure("Gamma of the kernel.")
+    agreement: float | None = figure(
+        "Percent of the held-out rows with the label of the data.",
+        key="labels_right_percent",
+        value=_percent,
+        default=None,
+    )
+    agreement_low: float | None = figure(
+        "Lower end of its 95% confidence interval.",
+        key="labels_right_percent_low",
+        value=_percent,
+        default=None,
+    )
+    agreement_high: float | None = figure(
+        "Upper end of its 95% confidence interval.",
+        key="labels_right_percent_high",
+        value=_percent,
+        default=None,
+    )
+    relative_rms: float | None = figure(
+        "Root mean square error over the standard deviation of the held-out targets.", default=None
+    )
+    #: Of a converted regression model (:func:`svmfast.score.values_differing_percent`).
+    values_differing_percent: float | None = figure(
+        "Root mean square difference from the exact values, in percent of their spread.", default=None
+    )
+    #: Of a converted classifier (:func:`svmfast.methods.common.error_statement.labels_differing`).
+    labels_differing: Mapping[str, float] | None = None
+    #: On the held-out rows; None if an exact model was converted, or if there are no such rows.
+    held_out: Quality | None = None
+
+    def lines(self) -> list[str]:
+        """Return the report as text."""
+        lines = [
+            f"rows         {self.rows:,} to train on, {self.rows_held_out:,} held out",
+            f"landmarks    {self.landmarks:,} (rank {self.rank:,}), gamma {self.gamma:g}, "
+            f"{count(self.functions, 'function')}",
+        ]
+        if self.agreement is not None:
+            lines.append(
+                f"accuracy     {self.agreement:.2%} on the held-out rows (95% confidence: "
+                f"{self.agreement_low:.2%} to {self.agreement_high:.2%})"
+            )
+        if self.labels_differing is not None:
+            lines.append(f"labels       {labels_line(self.labels_differing)}, on the held-out rows")
+        if self.relative_rms is not None:
+            lines.append(
+                f"error        root mean square over the spread of the values: {self.relative_rms:.2%}"
+            )
+        if self.values_differing_percent is not None:
+            percent = self.values_differing_percent
+            lines.append(f"values       differ by {percent:.3g}% of their spread, on the held-out rows")
+        if self.held_out is not None:
+            lines.append(f"held out     {self.held_out.line()}")
+        return lines
+
+    @computed.figure("Figures of the held-out rows.", key="held_out")
+    def figures_held_out(self) -> dict[str, Any] | None:
+        """The number of held-out rows and what was measured on them; None if nothing was."""
+        found = self.labels_differing if self.held_out is None else self.held_out.as_dict()
+        return None if found is None else {"rows": self.rows_held_out, **found}
+
 
 #: The squared hinge problem counts as solved when the gradient, relative to that at zero, is at most this.
 TOLERANCE = 1e-5

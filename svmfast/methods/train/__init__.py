@@ -2,8 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from svmfast.errors import OptionError
+from svmfast.libsvm_names import KERNELS, SVM_TYPES
 from svmfast.methods.method import Input, Method
-from svmfast.methods.train.options import TrainOptions
+from svmfast.options import Bounded, class_weights, option
+from svmfast.values import Numbered, OnOff, Real, Switch, Whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(Bounded):
+    """Options of ``train``, with the letters and defaults of svm-train."""
+
+    svm_type: str = option(
+        "c_svc",
+        Numbered(SVM_TYPES),
+        "0 C-SVC, 1 nu-SVC, 2 one-class, 3 epsilon-SVR, 4 nu-SVR.",
+        "-s",
+        metavar="TYPE",
+    )
+    kernel: str = option(
+        "rbf",
+        Numbered(KERNELS),
+        "0 linear u'v, 1 polynomial (gamma u'v + coef0)^degree, 2 RBF exp(-gamma |u-v|^2), 3 sigmoid "
+        "tanh(gamma u'v + coef0), 4 precomputed (the data hold kernel values; index 0 is the serial number).",
+        "-t",
+        metavar="KERNEL",
+    )
+    degree: int = option(3, Whole(0), "Degree (polynomial kernel).", "-d")
+    gamma: float = option(0.0, Real(0), "Gamma; 0 means the default.", "-g", shown="1/number of features")
+    coef0: float = option(0.0, Real(), "Coef0 (polynomial and sigmoid kernels).", "-r")
+    C: float = option(1.0, Real(0, above=True), "Cost C (C-SVC, epsilon-SVR, nu-SVR).", "-c")
+    nu: float = option(0.5, Real(0, 1, above=True), "Nu (nu-SVC, one-class, nu-SVR).", "-n")
+    p: float = option(0.1, Real(0), "Epsilon of the loss (epsilon-SVR).", "-p")
+    cache_size: float = option(100.0, Real(0, above=True), "Kernel cache in megabytes.", "-m")
+    eps: float = option(0.001, Real(0, above=True), "Tolerance of the termination criterion.", "-e")
+    shrinking: bool = option(True, OnOff(), "Use the shrinking heuristics.", "-h")
+    probability: bool = option(False, OnOff(), "Also fit the parameters of probability estimates.", "-b")
+    weights: tuple[tuple[int, float], ...] = class_weights("the class labelled I (C-SVC)")
+    folds: int | None = option(
+        None, Whole(2), "Cross-validate with N folds: print the score and write no model.", "-v"
+    )
+    truncate_labels: bool = option(
+        False, Switch(), "Truncate class labels such as 1.5 to integers, as svm-train does.", "--compat"
+    )
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether rows hold kernel values, after a serial number in column 0."""
+        return self.kernel == "precomputed"
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the task is classification."""
+        return self.svm_type in ("c_svc", "nu_svc")
+
+    def check(self, given: Collection[str]) -> None:
+        """Raise OptionError for options that contradict each other."""
+        if self.folds is not None and "output" in given:
+            raise OptionError("cross validation (`folds`) writes no model; name no output")
+        if self.weights and self.svm_type != "c_svc":
+            raise OptionError(f"`weights` have no effect on {self.svm_type}; they are for c_svc")
+        if "unlabelled" not in given:
+            return
+        if self.svm_type != "one_class":
+            raise OptionError("labels are needed: `unlabelled` is for one-class training (`svm_type`)")
+        if self.folds is not None:
+            raise OptionError("cross validation (`folds`) needs labels for its score; leave out `unlabelled`")
+
 
 METHOD = Method(
     name="train",
@@ -18,7 +86,7 @@ METHOD = Method(
     inputs=(Input(name="data", content="rows", labels="used", copies=2.5, help="Rows to train on."),),
     options=TrainOptions,
     run="svmfast.methods.train.run:run",
-    reports=("svmfast.methods.train.run:TrainReport", "svmfast.methods.common.scores:FoldScore"),
+    reports=("svmfast.methods.train.run:TrainReport", "svmfast.methods.common.problem:FoldScore"),
     color="#999999",
     scores_instead="folds",
     svm_train_output=True,

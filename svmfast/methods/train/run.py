@@ -9,10 +9,9 @@ import numpy as np
 from svmfast.display import count
 from svmfast.errors import OptionError
 from svmfast.figures import Figures, figure
-from svmfast.methods.common.problem import warn_of_absent
-from svmfast.methods.common.scores import FoldScore, remark_on_classes
+from svmfast.methods.common.problem import FoldScore, remark_on_classes, warn_of_absent
 from svmfast.methods.method import Inputs, Outcome, Setting
-from svmfast.methods.train.options import TrainOptions
+from svmfast.methods.train import TrainOptions
 from svmfast.methods.train.training import cross_validate, train
 from svmfast.rows import Rows
 from svmfast.solvers.file_digits import eight_digits
