@@ -56,9 +56,8 @@ def gamma_max(
 ) -> float:
     """The largest gamma for which the relative error of every term is within 3.05 %; it may be infinite.
 
-    ``|2 gamma x.z| < T`` (:func:`largest_exponent`) holds for all pairs by Cauchy-Schwarz when
-    ``gamma < T / (2 max||x|| max||z||)``. The squared norms are those of the support vectors, or of the data
-    set before training, and of the rows to predict, by default the same. Order 2 is the paper's.
+    ``|2 gamma x.z| < T`` (:func:`largest_exponent`) holds for all pairs by Cauchy-Schwarz when ``gamma < T /
+    (2 max||x|| max||z||)``; the rows z to predict are by default those of the data x.
     """
     other = max_squared_norm if other_max_squared_norm is None else other_max_squared_norm
     if not (max_squared_norm >= 0 and other >= 0):

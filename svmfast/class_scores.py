@@ -1,7 +1,6 @@
 """How well each class is recognized: precision, recall and F1 of every class, and the balanced accuracy.
 
-The accuracy over all rows hides errors in a rare class. Everything here follows from three counts per class
-and is used by methods and by evaluation. All figures are percentages, like svm-predict's accuracy.
+All figures are percentages, like svm-predict's accuracy.
 """
 
 from __future__ import annotations
@@ -227,11 +226,7 @@ class KeptLabels(Figures):
 
 
 def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
-    """The figures of a report with the name of each class added to its label.
-
-    Each entry of ``classes`` gets a ``name`` and a confusion table gets ``names``; a label without a name has
-    null. Figures may be nested.
-    """
+    """The figures of a report, nested in any way, with the name of each class added to its label."""
     if names is None:
         return figures
     if isinstance(figures, list):
@@ -258,8 +253,7 @@ def class_scores(
 def balanced_accuracy(scores: Sequence[ClassScore]) -> float:
     """The mean recall of the classes that have rows, in percent; nan if there are no rows.
 
-    As in scikit-learn's ``balanced_accuracy_score``, a class that is never predicted counts with recall 0,
-    and a class that is never a target does not count.
+    As in scikit-learn, a class that is never predicted counts with recall 0.
     """
     recalls = [score.recall for score in scores if score.recall is not None]
     return math.fsum(recalls) / len(recalls) if recalls else math.nan

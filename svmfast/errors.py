@@ -42,18 +42,8 @@ def _restored(kind: type[SvmfastError], args: tuple[Any, ...]) -> SvmfastError:
 class InputError(SvmfastError):
     """A file is not what it should be: ``path:line: what ('token'); expected``.
 
-    Parameters
-    ----------
-    path : str
-        The file as the user named it (``-`` for standard input).
-    line : int or None
-        Line number from 1, or None if the error concerns the whole file.
-    what : str
-        What is wrong.
-    token : str or None
-        The offending text; the message shows the start of a long one.
-    expected : str
-        The expected value, or what to do.
+    `path` is as the user named it (``-`` for standard input); `line`, from 1, is None if the error concerns
+    the whole file; the message shows the start of a long `token`.
     """
 
     def __init__(

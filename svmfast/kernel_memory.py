@@ -54,7 +54,7 @@ class ExpansionSizes:
 def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) -> float:
     """Bound from above the bytes that the :class:`DecisionEngine` of all expansions take together.
 
-    `width` is the number of coefficients per vector.
+    A vector has `width` coefficients.
     """
     padded, single = ((np.ceil(of.sizes / w) * w).sum(axis=1) for w in (_PANEL, _SINGLE_PANEL))
     sparse = 24 * of.entries + 40 * of.columns + 2000
@@ -71,10 +71,7 @@ def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) 
 
 
 def cell_bytes(of: ExpansionSizes, pseudo: ArrayLike, functions: int) -> float:
-    """Bound from above the bytes that a :class:`CellEngine` takes, with so many `pseudo` landmarks a cell.
-
-    With several groups, the coefficients have LIBSVM's layout.
-    """
+    """Bound from above the bytes that a :class:`CellEngine` takes, with so many `pseudo` landmarks a cell."""
     m, groups, q = of.vectors, of.sizes.shape[1], np.asarray(pseudo, dtype=np.float64)
     # Stored in two layouts, and once more while they are packed.
     dense = 8 * of.densely(np.ceil(m / 8) * 8 + 2 * m, _DENSE_CELL)

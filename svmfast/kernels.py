@@ -29,12 +29,11 @@ NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel function, with LIBSVM's names and parameters.
+    """A kernel function, with LIBSVM's names; parameters that a kernel does not have are 0.
 
-    linear x.z; polynomial (gamma x.z + coef0)^degree; rbf exp(-gamma ||x - z||^2);
-    sigmoid tanh(gamma x.z + coef0); precomputed: the row's value in the column given by the support vector's
-    serial number; and, beyond LIBSVM, laplacian exp(-gamma ||x - z||_1). Parameters that a kernel does not
-    have are 0.
+    linear x.z; polynomial (gamma x.z + coef0)^degree; rbf exp(-gamma ||x - z||^2); sigmoid tanh(gamma x.z +
+    coef0); precomputed: the row's value in the column of the support vector's serial number; and, beyond
+    LIBSVM, laplacian exp(-gamma ||x - z||_1).
     """
 
     kind: str
@@ -59,10 +58,7 @@ class Kernel:
         return f"{self.kind} kernel" + (f" ({numbers})" if numbers else "")
 
     def matrix(self, x: FloatArray, z: FloatArray) -> FloatArray:
-        """Compute the kernel values of dense rows, K[i, j] = K(x_i, z_j), for solvers.
-
-        :class:`DecisionEngine` computes decision values faster.
-        """
+        """Compute the kernel values of dense rows, K[i, j] = K(x_i, z_j), for solvers."""
         if self.kind == "precomputed":
             raise UnsupportedError(
                 "a precomputed kernel is not a function of vectors", "use the precomputed values"
@@ -101,14 +97,9 @@ class LabelCounts(NamedTuple):
 class DecisionEngine:
     """Exact decision values of one kernel expansion, packed for this machine's vector units.
 
-    Distance, kernel function and weighted sum are fused over register tiles. The order of summation does not
-    depend on the other rows or on the number of threads, and so neither does a row's value. If a decision
-    value is within the rounding error of zero, so that the label could change, the row is summed again with
-    LIBSVM's operations in LIBSVM's order.
-
-    `nr_sv` are the sizes of the classes, whose pairs are the decision functions, with `sv_coef` in LIBSVM's
-    layout, ``(max(k - 1, 1), n)``; without it, each row of `sv_coef` is a decision function (one-class,
-    regression, and vector-valued expansions).
+    A row's sums have an order that depends on no other row and no number of threads; where rounding could
+    change a label, the row is summed again with LIBSVM's operations in LIBSVM's order. With `nr_sv`, the
+    sizes of the classes, `sv_coef` has LIBSVM's layout; without it, each row of it is a decision function.
     """
 
     def __init__(
@@ -123,22 +114,18 @@ class DecisionEngine:
         self.n_functions = len(rho)
         self._sums = None
         self._laplacian = None
+        arrays = sv.indptr, sv.indices, sv.values
         if kernel.kind == LAPLACIAN:
             if nr_sv is not None:
                 sv_coef = pairwise_coefficients(sv_coef, nr_sv)
-            self._laplacian = _core.LaplacianSums(
-                kernel.gamma,
-                *_arrays(sv),
-                _reals(sv_coef),
-                _reals(rho),
-            )
+            self._laplacian = _core.LaplacianSums(kernel.gamma, *arrays, _reals(sv_coef), _reals(rho))
         elif self.n_functions:
             self._sums = _core.DecisionSums(
                 NATIVE_KINDS[kernel.kind],
                 kernel.gamma,
                 kernel.coef0,
                 kernel.degree,
-                *_arrays(sv),
+                *arrays,
                 _reals(sv_coef),
                 _reals(rho),
                 _wholes(sizes),
@@ -152,11 +139,10 @@ class DecisionEngine:
         libsvm_order: bool = False,
         wanted: NDArray[np.bool_] | None = None,
     ) -> FloatArray:
-        """Compute the ``(len(rows), p)`` decision values.
+        """Compute the ``(len(rows), p)`` decision values; with `libsvm_order` all have the bits of LIBSVM's.
 
-        With `libsvm_order` every row is summed in LIBSVM's order, with equal bits (regression prints its
-        values with 17 digits). `wanted`, ``(len(rows), p)``, are the values to compute: only the classes of
-        these pairs are evaluated, and the others are undefined.
+        `wanted`, ``(len(rows), p)``: only the classes of these pairs are evaluated, other values are
+        undefined.
         """
         if self._laplacian is not None:
             values: FloatArray = self._laplacian.decide(rows.indptr, rows.indices, rows.values, threads)
@@ -169,10 +155,7 @@ class DecisionEngine:
         return decisions
 
     def bounded_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Compute decision values, and bounds on their distances from LIBSVM's own results, both ``(n, p)``.
-
-        The bounds of a row are 0 if it was summed in LIBSVM's order.
-        """
+        """Compute decision values, and bounds on their distances from LIBSVM's results, both ``(n, p)``."""
         if self._laplacian is not None:
             raise UnsupportedError("LIBSVM does not have this kernel", "use the decision values")
         if self._sums is None:
@@ -182,7 +165,7 @@ class DecisionEngine:
     def probability_values(
         self, rows: Rows, sigmoids: tuple[FloatArray, FloatArray], marks: FloatArray, *, threads: int = 1
     ) -> FloatArray:
-        """Return the decision values, ``(n, p)``, from which LIBSVM's probabilities follow as it prints them.
+        """The decision values, ``(n, p)``, from which LIBSVM's probabilities follow as it prints them.
 
         Where rounding could change a printed digit or the most probable label, rows are summed in LIBSVM's
         order. `sigmoids` are those of the pairs; a one-class model has `marks` of density instead.
@@ -196,12 +179,11 @@ class DecisionEngine:
     def labels(
         self, rows: Rows, *, threads: int = 1, single_precision: bool = True
     ) -> tuple[NDArray[np.int32], LabelCounts]:
-        """Find the number of each row's class: the winner of the vote of :meth:`decision_values`, but faster.
+        """Find the number of each row's class, the winner of the vote, faster than from decision values.
 
-        Rows are summed first in single precision, with a bound on the rounding error
-        (docs/single-precision.md); if the bound does not prove the label, in double precision; and if that
-        does not prove it either, in LIBSVM's own order of summation. The label is the same in any case. With
-        a single decision function it is 0 if the value is above 0, else 1.
+        A row is summed in single precision, with a bound on the rounding error (docs/single-precision.md);
+        where that does not prove the label, in double; and where that does not either, in LIBSVM's own order.
+        A single decision function gives 0 if its value is above 0, else 1.
         """
         if self._sums is None:
             decisions = self.decision_values(rows, threads=threads)
@@ -217,8 +199,7 @@ class DecisionEngine:
     def single_precision_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
         """Compute decision values in single precision, and bounds on their errors, both ``(n, p)``.
 
-        A bound is infinite if single precision proves nothing: for the linear kernel, wide sparse models, and
-        numbers that are out of range.
+        A bound is infinite for the linear kernel, wide sparse models, and numbers that are out of range.
         """
         if self._sums is None:
             shape = len(rows), self.n_functions
@@ -249,10 +230,8 @@ class DecisionEngine:
 class CellEngine:
     """Decision values of the cells of a routed model with the Gaussian kernel, all in one native call.
 
-    Native code groups the rows by cell. The rows of a cell are the lanes of vectors, and one dense product
-    computes their products with the cell's landmarks. Decision functions whose coefficients in a cell are all
-    zero take no operations there. The arrays are those of :class:`svmfast.models.routed.RoutedModel`; with
-    `nr_sv` there are no pseudo landmarks.
+    The arrays are those of :class:`svmfast.models.routed.RoutedModel`; with `nr_sv` there are no pseudo
+    landmarks. Functions whose coefficients in a cell are all zero take no operations there.
     """
 
     def __init__(
@@ -274,7 +253,9 @@ class CellEngine:
         self._native = _core.CellSums(
             _reals(gamma),
             _wholes(sizes),
-            *_arrays(landmarks),
+            landmarks.indptr,
+            landmarks.indices,
+            landmarks.values,
             _reals(coef),
             _reals(rho),
             {"poly": 1, "triangle": 2}[pseudo_kind],
@@ -290,8 +271,7 @@ class CellEngine:
     ) -> tuple[FloatArray, NDArray[np.int64]]:
         """Compute the decision values of rows with known cells, ``(len(rows), p)``, and the doubtful rows.
 
-        With `nr_sv`, a row is doubtful if one of its values is within the rounding error of zero, so that a
-        vote depends on the order of summation. Without `nr_sv`, no row is doubtful.
+        Only with `nr_sv` are rows doubtful: those with a value within the rounding error of zero.
         """
         return self._native.decide(cell, rows.indptr, rows.indices, rows.values, threads)
 
@@ -302,11 +282,6 @@ def _reals(values: NDArray[Any]) -> FloatArray:
 
 def _wholes(values: NDArray[Any]) -> NDArray[np.int64]:
     return np.ascontiguousarray(values, dtype=np.int64)
-
-
-def _arrays(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int32], FloatArray]:
-    """The three arrays of rows in the types that the native core takes."""
-    return _wholes(rows.indptr), np.ascontiguousarray(rows.indices, dtype=np.int32), _reals(rows.values)
 
 
 def pairwise_coefficients(sv_coef: FloatArray, nr_sv: NDArray[np.int64]) -> FloatArray:

@@ -14,9 +14,8 @@ T = TypeVar("T")
 def prefetch(items: Iterable[T], depth: int = 2) -> Iterator[T]:
     """Yield the items of `items` in order, with up to `depth` items fetched in advance by a thread.
 
-    This is faster if fetching and processing both release the interpreter lock (native code, reading a file).
     The first two items are fetched without a thread, so that small inputs need not start one. An exception of
-    `items` is raised here, after the items before it.
+    `items` is raised after the items before it.
     """
     iterator = iter(items)
     end = object()

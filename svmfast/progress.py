@@ -18,7 +18,7 @@ class Progress(Protocol):
 
 
 def silent(done: float, total: float | None, what: str) -> None:
-    """Ignore every report (the default)."""
+    """Ignore every report."""
 
 
 @dataclass

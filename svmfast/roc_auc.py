@@ -26,15 +26,9 @@ _REACH = (int(np.float64(_LARGEST).view(np.int64)) >> _SHIFT) - _ZERO
 class RocAuc:
     """The area under the ROC curve of the rows added so far; rows of other classes do not count.
 
-    Beyond :data:`MAX_VALUES` rows, the values are counted in 131,073 bins, whose ends differ by 0.1 %. Two
-    rows in the same bin count as a tie, and :attr:`error` bounds the effect on the area.
-
-    Parameters
-    ----------
-    positive, negative : float
-        Labels: a positive decision value votes for the first one.
-    most : int
-        Number of rows up to which the area is exact.
+    A positive decision value votes for the label `positive`. Beyond `most` rows, values are counted in
+    131,073 bins, whose ends differ by 0.1 %. Two rows in the same bin count as a tie, and :attr:`error`
+    bounds the effect on the area.
     """
 
     def __init__(self, positive: float, negative: float, *, most: int = MAX_VALUES) -> None:

@@ -17,10 +17,8 @@ ROUTER_WIDTH = 16
 class Router:
     """A tree of centers. A row descends from the root to the nearest child until it reaches a leaf, its cell.
 
-    `children`, ``(nodes,)``, are the numbers of children of each node, breadth first; node 0 is the root.
-    Nodes without children are leaves, and the cells are the leaves in this order. `centers`,
-    ``(nodes - 1, d)``, are those of all nodes but the root. Columns of rows beyond d have no effect, because
-    they add the same to all distances.
+    `children`, ``(nodes,)``, are their numbers, breadth first from the root; the cells are the leaves in this
+    order. `centers`, ``(nodes - 1, d)``, are those of all nodes but the root.
     """
 
     def __init__(self, children: IntArray, centers: FloatArray) -> None:
@@ -39,11 +37,7 @@ class Router:
         return self._native.route(rows.indptr, rows.indices, rows.values, threads)
 
     def group(self, rows: Rows, *, threads: int = 1) -> tuple[IntArray, IntArray, Rows]:
-        """Sort rows by cell.
-
-        Returns the position of each sorted row in `rows`, the starts of the cells, and the sorted rows: cell
-        c has the sorted rows ``start[c]:start[c + 1]``.
-        """
+        """Sort rows by cell: their positions in `rows`, where each cell starts, and the sorted rows."""
         if self.n_cells == 1:
             n = len(rows)
             return np.arange(n), np.array([0, n]), rows

@@ -33,12 +33,10 @@ def values_differing_percent(
 ) -> float:
     """How much values differ from the exact ones, in percent of the spread of the exact ones.
 
-    That is the root mean square difference over the standard deviation of `exact`, arrays of the same shape
-    in which each row counts `weights` times: 0 for no values, 100 if `values` are all the mean of `exact`,
-    and infinity if `exact` is constant and `values` differ, or if a value is not finite.
-
-    This is the figure that `max_diff` limits for regression, in all commands. With p for it,
-    ``1 - (p / 100) ** 2`` is the coefficient of determination of `values` with `exact` as targets.
+    That is the root mean square difference over the standard deviation of `exact`, in which each row counts
+    `weights` times: 0 for no values, infinity if `exact` is constant and `values` differ, or if a value is
+    not finite. `max_diff` limits it for regression, in all commands; ``1 - (p / 100) ** 2`` is the
+    coefficient of determination of `values` with `exact` as targets.
     """
     if not exact.size:
         return 0.0
@@ -154,10 +152,10 @@ OF_CLASSES = tuple(one.key for one in figures_of(Quality) if one.optional is of_
 class Score:
     """Running comparison of predictions with targets.
 
-    Sums are taken row by row in the order of the rows. So the result depends neither on the blocks nor on the
-    number of threads, and has the digits of svm-predict's own loop. `by_class`: count every class too.
-    `sides`: the labels that a positive and a negative decision value vote for; with them, :attr:`auc` is
-    measured if decision values are added too.
+    Sums are taken row by row, so that they depend neither on the blocks nor on the number of threads, and
+    have the digits of svm-predict's own loop. `by_class`: count every class too. `sides`: the labels that a
+    positive and a negative decision value vote for, with which the ROC AUC of added decision values is
+    measured.
     """
 
     def __init__(self, *, by_class: bool = False, sides: tuple[float, float] | None = None) -> None:
@@ -312,8 +310,7 @@ def quality(
 ) -> Quality:
     """The figures of n > 0 predictions, ``(n,)`` each; without targets (all nan) there are none.
 
-    The ROC AUC needs `decisions`, ``(n,)`` or ``(n, 1)``, and `sides`, the labels that a positive and a
-    negative value vote for.
+    The ROC AUC needs `decisions`, ``(n,)`` or ``(n, 1)``, and `sides`, as :class:`Score` takes them.
     """
     if np.isnan(target).all():
         return Quality()

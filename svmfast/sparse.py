@@ -27,10 +27,10 @@ def is_sparse(data: Any) -> bool:
 
 
 def csr_arrays(matrix: Any, *, zeros: bool = True) -> tuple[_Index, NDArray[Any], NDArray[np.float64], int]:
-    """The rows of a sparse matrix of any form, the columns of each in ascending order.
+    """The rows of a sparse matrix of any form: indptr, ascending indices, values, number of columns.
 
-    Entries of the same place are added, as SciPy does; stored zeros are kept or left out. The result is
-    indptr, indices, values and the number of columns. An OptionError: these are no rows of real numbers.
+    Entries of the same place are added, as SciPy does; stored zeros are kept or left out. An OptionError:
+    these are no rows of real numbers.
     """
     # By its class: the other attributes of an object from a file may be anything.
     names = [one.__name__ for one in type(matrix).__mro__]

@@ -1,7 +1,6 @@
 """Threads: how many to use, how to divide work among them, and how to keep BLAS to one.
 
-Results do not depend on the number of threads, so it is never an error to have fewer of them: if the system
-cannot start more (``ulimit -u``, the limits of a container), those that run do the work.
+Results do not depend on their number: if the system cannot start more, those that run do the work.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ def usable_cores() -> int:
 
 
 def thread_count(threads: int | None) -> int:
-    """Choose the number of threads to use when `threads` are allowed: at most 64, or four per core if more.
+    """The number of threads to use when `threads` are allowed: at most 64, or four per core if more.
 
-    None means the number of cores that this process may use, limited by ``OMP_NUM_THREADS``, with which
-    schedulers and worker pools divide the cores among processes. An explicit number is not limited by it.
+    None means the cores that this process may use, limited by ``OMP_NUM_THREADS``, with which schedulers and
+    worker pools divide the cores among processes.
     """
     if threads is None:
         return min(usable_cores(), _openmp_limit())
@@ -75,7 +74,7 @@ def start_thread(
 def available_threads(wanted: int) -> int:
     """Count how many of `wanted` threads, including the calling one, can run now; found by starting them.
 
-    This is for libraries that abort or hang the process if they cannot start a thread.
+    For libraries that abort or hang the process if they cannot start a thread.
     """
     from threading import Event
 
@@ -112,10 +111,10 @@ def _join(thread: Thread) -> None:
 
 
 def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:
-    """Compute ``[work(item) for item in items]`` with `threads` threads.
+    """Compute ``[work(item) for item in items]`` with `threads` threads, which take the items in order.
 
-    Items are started in order. If items fail, no others are started, and the error of the first one in that
-    order is raised. An interrupt takes effect at once, without waiting for the items that are running.
+    After a failure no others are started, and the first item's error in that order is raised. An interrupt
+    takes effect at once, without waiting for the items that are running.
     """
     tasks = list(items)
     count = min(threads, len(tasks))
@@ -152,10 +151,7 @@ def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> 
 
 
 def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: int) -> list[R]:
-    """Compute ``[work(item, n) for item in items]``, where n is the number of threads that an item may use.
-
-    Several items are computed at the same time with one thread each; a single item gets all `threads`.
-    """
+    """Compute ``[work(item, n) for item in items]``: several with one thread each, one with all."""
     tasks = list(items)
     if len(tasks) > 1 and threads > 1:
         return map_in_threads(lambda task: work(task, 1), tasks, threads)
@@ -163,10 +159,10 @@ def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: i
 
 
 def interruptible(call: Callable[[], R]) -> R:
-    """Run ``call()``, but let an interrupt take effect at once; the call then continues in the background.
+    """Run a library's call that cannot be stopped, but let an interrupt take effect at once.
 
-    This is for library calls that cannot be stopped. Python runs signal handlers in the main thread, between
-    two bytecode instructions; so a call from the main thread is run in another thread.
+    Python runs signal handlers in the main thread, between two bytecode instructions; so a call from the main
+    thread is run in another thread, in which it then continues.
     """
     from threading import current_thread, main_thread
 
@@ -226,10 +222,7 @@ class _OneBlasThread:
 
 
 def _let_any_thread_limit_blas() -> None:
-    """Let the calling thread set the number of OpenBLAS's threads, and any other one after it.
-
-    From threadpoolctl 3.8 on, only the first thread that sets it may do so; the calls of others do nothing.
-    """
+    """From threadpoolctl 3.8 on, only the first thread that sets OpenBLAS's threads may do so."""
     import threadpoolctl
 
     clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
@@ -244,10 +237,7 @@ _blas = _OneBlasThread()
 def one_blas_thread(*, numpy_only: bool = False) -> Iterator[None]:
     """Limit BLAS to one thread, because the last bits of a product depend on how threads divide it.
 
-    Inside the block, whole items are distributed among threads instead (:func:`map_in_threads`).
-
-    With `numpy_only`, SciPy's BLAS is not loaded first: the limit applies only to libraries that are already
-    loaded.
+    With `numpy_only`, SciPy's BLAS is not loaded first: the limit applies to libraries that are loaded.
     """
     if not numpy_only:
         import scipy.linalg  # noqa: F401
@@ -268,11 +258,10 @@ def blas_threads(threads: int) -> Iterator[None]:
 
 
 def set_openmp_threads(library: Any, *, several: bool) -> None:
-    """Set the number of OpenMP threads of a library loaded by ctypes; do nothing if it has no OpenMP.
+    """Set the number of OpenMP threads of a library loaded by ctypes, for calls from this thread.
 
-    The number is one. With `several` it is that of ``OMP_NUM_THREADS``, if set, but at most as many as can be
-    started, because OpenMP aborts the process if it cannot start a thread. Call this in the thread that
-    computes.
+    It is one; with `several` that of ``OMP_NUM_THREADS``, if set, but at most as many as can be started,
+    because OpenMP aborts the process if it cannot start a thread.
     """
     try:
         get_most, set_number = library.omp_get_max_threads, library.omp_set_num_threads
@@ -285,7 +274,7 @@ def set_openmp_threads(library: Any, *, several: bool) -> None:
 def one_openmp_thread() -> Iterator[None]:
     """Limit OpenMP to one thread in the calling thread, because sums depend on the number of threads.
 
-    Enter it after importing the library that uses OpenMP, in the thread that computes.
+    Enter it after importing the library that uses OpenMP.
     """
     from threadpoolctl import threadpool_limits
 

@@ -256,7 +256,7 @@ class _Set:
                 likely, ends = [n for n in likely if n < 12], [n for n in ends if n < 12 or n > kind.most]
             more = ["auto"] * 3 if isinstance(kind, WholeOrAuto) else []
             return [*map(str, likely), *more], list(map(str, ends))
-        if isinstance(kind, Real):
+        if type(kind) is Real:
             likely_reals = [
                 x for x in (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0) if kind.least <= x <= kind.most
             ]

@@ -147,9 +147,11 @@ def compare(
 
 def predict(front: Front, out_dir: str | None, **options: Any) -> int:
     """Predict the rows of a file, or of many."""
-    from svmfast.heap import reuse_memory
+    from svmfast._core import keep_freed_memory
 
-    reuse_memory()
+    # Otherwise every block's pages are cleared anew, a third of the time of a fast model's predictions. The
+    # setting is the whole process's, so only the program makes it.
+    keep_freed_memory()
     options["keep"] = options["keep"] or ()
     if out_dir is not None:
         return _predict_many(front, out_dir, **options)

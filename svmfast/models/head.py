@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast import _core
 from svmfast.errors import ModelContentError, OptionError, UnsupportedError
 from svmfast.libsvm_names import SVM_TYPES as SVM_TYPES
 from svmfast.models.sizes import expect
-from svmfast.probability import pairwise_probabilities, probabilities
 from svmfast.rows import FloatArray
 
 DENSITY_MARKS = 10
@@ -167,11 +167,14 @@ class Head:
             return np.column_stack([normal, 1 - normal])
         if self.n_classes == 1:
             return np.ones((len(decisions), 1))
-        return probabilities(decisions, *self._sigmoids, self.n_classes)
+        return _core.probabilities(_reals(decisions), *self._sigmoids, self.n_classes, None, 1)[0]
 
     def pairwise_probabilities(self, decisions: FloatArray) -> FloatArray:
-        """Compute the probability of each pair's first class, ``(n, p)``, clipped to LIBSVM's limits."""
-        return pairwise_probabilities(decisions, *self._sigmoids, self.n_classes)
+        """Compute the probability of each pair's first class, ``(n, p)``: ``1 / (1 + exp(a f + b))`` (Platt).
+
+        It is clipped to [1e-7, 1 - 1e-7], and nan becomes the lower limit. The bits are LIBSVM's.
+        """
+        return _core.pairwise_probabilities(_reals(decisions), *self._sigmoids, self.n_classes)
 
     def predict_with_probabilities(self, decisions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute ``(answers, probabilities)`` as ``svm-predict -b 1`` gives them.
@@ -188,11 +191,15 @@ class Head:
     def _sigmoids(self) -> tuple[FloatArray, FloatArray]:
         assert self.prob_a is not None
         assert self.prob_b is not None
-        return self.prob_a, self.prob_b
+        return _reals(self.prob_a), _reals(self.prob_b)
 
     def _check_shape(self, decisions: FloatArray) -> None:
         if decisions.ndim != 2 or decisions.shape[1] != self.n_functions:
             raise OptionError(f"decision values of shape {decisions.shape}; expected (n, {self.n_functions})")
+
+
+def _reals(values: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _votes(first: NDArray[np.bool_], k: int) -> NDArray[Any]:

@@ -86,10 +86,11 @@ class Real(Value):
 
     def accept(self, value: Any) -> float | None:
         number = finite_float(value)
-        if number is None or not self.least <= number <= self.most:
-            return None
-        excluded = (self.above and number == self.least) or (self.below and number == self.most)
-        return None if excluded else number
+        return number if number is not None and self._allows(number) else None
+
+    def _allows(self, number: float | Fraction) -> bool:
+        at_end = (self.above and number == self.least) or (self.below and number == self.most)
+        return self.least <= number <= self.most and not at_end
 
 
 #: Denominators up to this are recovered from a float64: two such fractions differ by more than its rounding.
@@ -105,7 +106,7 @@ def percentage(share: float) -> float:
     return float(100 * exact) if float(exact) == share else 100 * share
 
 
-class Share(Value):
+class Share(Real):
     """``5%``: a share above 0 and below 1; `zero` also allows 0, and `whole` 1.
 
     On the command line it has a percent sign: 0.5 could mean 0.5% or 50%. In Python it is a fraction: 0.005
@@ -116,31 +117,21 @@ class Share(Value):
     name = "SHARE%"
 
     def __init__(self, *, zero: bool = False, whole: bool = False) -> None:
-        self.zero, self.whole = zero, whole
+        super().__init__(0, 1, above=not zero, below=not whole)
 
     def read(self, text: str) -> float | None:
         found = _SHARE.fullmatch(text)
         if found is None:
             return None
         share = Fraction(found[1]) / 100
-        unambiguous = found[2] or share == 0
-        if not unambiguous or not self._within(share):
-            return None
-        return float(share)
-
-    def _within(self, share: float | Fraction) -> bool:
-        return 0 <= share <= 1 and (share != 0 or self.zero) and (share != 1 or self.whole)
+        return float(share) if (found[2] or share == 0) and self._allows(share) else None
 
     def expected(self) -> str:
-        low = "of at least 0%" if self.zero else "above 0%"
-        high = "at most 100%" if self.whole else "below 100%"
+        low, high = (
+            "above 0%" if self.above else "of at least 0%",
+            "below 100%" if self.below else "at most 100%",
+        )
         return f"a share {low} and {high}, such as 5%"
-
-    def accept(self, value: Any) -> float | None:
-        number = finite_float(value)
-        if number is None or not self._within(number):
-            return None
-        return number
 
     def text(self, value: Any) -> str:
         return f"{100 * value:.15g}%"
@@ -155,10 +146,13 @@ class Share(Value):
         return f"'{number}' could mean {number}% or {whole}; write one of them"
 
 
-class Multiple(Value):
+class Multiple(Real):
     """A positive multiple: ``12x`` or ``12``."""
 
     name = "12x"
+
+    def __init__(self) -> None:
+        super().__init__(0, above=True)
 
     def read(self, text: str) -> float | None:
         found = _MULTIPLE.fullmatch(text)
@@ -166,10 +160,6 @@ class Multiple(Value):
 
     def expected(self) -> str:
         return "a multiple such as 12x"
-
-    def accept(self, value: Any) -> float | None:
-        number = finite_float(value)
-        return number if number is not None and number > 0 else None
 
     def text(self, value: Any) -> str:
         return f"{repr(value).removesuffix('.0')}x"
@@ -200,10 +190,13 @@ class Bytes(Value):
         return Whole(1, MOST_64).accept(value)
 
 
-class Duration(Value):
+class Duration(Real):
     """A time in seconds: ``90s``, ``10m`` or ``2h``."""
 
     name = "TIME"
+
+    def __init__(self) -> None:
+        super().__init__(0, MOST, above=True)
 
     def read(self, text: str) -> float | None:
         found = _TIME.fullmatch(text)
@@ -214,10 +207,6 @@ class Duration(Value):
 
     def expected(self) -> str:
         return "a time such as 90s, 10m or 2h"
-
-    def accept(self, value: Any) -> float | None:
-        number = finite_float(value)
-        return number if number is not None and 0 < number <= MOST else None
 
 
 class Grid(Value):
@@ -230,8 +219,7 @@ class Grid(Value):
         return super().has_type(value) or (isinstance(value, Sequence) and not isinstance(value, str))
 
     def read(self, text: str) -> tuple[float, ...] | None:
-        numbers = [self._number(word.strip(" \t")) for word in text.split(",")]
-        return None if None in numbers else tuple(number for number in numbers if number is not None)
+        return self.accept([self._number(word.strip(" \t")) for word in text.split(",")])
 
     def _number(self, word: str) -> float | None:
         base, power, exponent = word.partition("^")
@@ -240,10 +228,9 @@ class Grid(Value):
         if low is None or high is None or low <= 0:
             return None
         try:
-            number = low**high
+            return float(low**high)
         except OverflowError:
             return None
-        return number if 0 < number < math.inf else None
 
     def expected(self) -> str:
         return "positive numbers such as 0.5, 2^-4 or 0.01,0.1,1"
@@ -253,8 +240,8 @@ class Grid(Value):
 
     def accept(self, value: Any) -> tuple[float, ...] | None:
         numbers = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
-        found = [Real(0, above=True).accept(number) for number in numbers]
-        return None if not found or None in found else tuple(number for number in found if number is not None)
+        found = tuple(one for number in numbers if (one := Real(0, above=True).accept(number)) is not None)
+        return found if 0 < len(found) == len(numbers) else None
 
 
 class Pair(Value):

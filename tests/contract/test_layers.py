@@ -35,10 +35,8 @@ BELOW = {
     "_core": set[str](),
     "kernels": {"_core", "libsvm_names", "rows", "errors"},
     "kernel_memory": {"_core", "kernels", "rows"},
-    "heap": {"_core"},
     "certificate": {"_core", "rows", "errors"},
     "routing": {"_core", "rows", "errors"},
-    "probability": {"_core", "rows"},
 }
 BELOW["models"] = {*BELOW}
 BELOW["solvers"] = {*BELOW} - {"models"}
@@ -56,13 +54,13 @@ BELOW["__main__"] = {"cli", "import_path"}
 
 #: only these touch the native core
 NATIVE = {
-    "heap.py",
     "cli/plain.py",
+    "cli/verbs.py",
     "kernels.py",
     "kernel_memory.py",
     "certificate.py",
     "routing.py",
-    "probability.py",
+    "models/head.py",
     "models/polynomial.py",
     "models/scaling.py",
 }
@@ -100,6 +98,7 @@ BELOW_THE_API = {
 SEEN_BY_COMMANDS = {
     "svmfast._core.predict_plain",
     "svmfast._core.Prediction",
+    "svmfast._core.keep_freed_memory",
     "svmfast.methods.registry",
     "svmfast.methods.method",
     "svmfast.formats.target",
