@@ -92,7 +92,7 @@ def _named(scaling: Scaling | None, model: KernelExpansion, names: Sequence[str]
     clips = scaling is not None and scaling.clip is not None and len(names) != len(scaling)
     if len(names) < known or clips:
         raise OptionError(f"{len(names)} feature names for {known} features")
-    return (identity(0) if scaling is None else scaling).naming(names)
+    return (identity(0) if scaling is None else scaling).widened(len(names), names)
 
 
 def command_for_text(model: Model, path: str) -> str | None:

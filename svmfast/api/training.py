@@ -100,7 +100,7 @@ class TrainingNames:
         if scaling is None:
             scaling = identity(width if columns is None else len(columns))
         if columns is not None:
-            scaling = scaling.naming(columns)
+            scaling = scaling.widened(len(columns), columns)
         if fills:
             scaling = replace(scaling, missing=np.zeros(width))
         if self._keeps and self._label is not None and not self._label.isdecimal():

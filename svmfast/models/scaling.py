@@ -1,12 +1,9 @@
-"""The scaling of a model's rows: what svm-scale or a scaler of scikit-learn did to the training rows.
-
-Over 400 lines, because it is one class, with the checks of its parts and its record.
-"""
+"""The scaling of a model's rows: what svm-scale or a scaler of scikit-learn did to the training rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -18,7 +15,10 @@ from svmfast import _core
 from svmfast.caches import Cacheless, cached
 from svmfast.display import count, fault_of_name, listed, shown
 from svmfast.errors import MemoryLimitError, ModelContentError, NotFiniteError
-from svmfast.models.base import Array, ArrayField, Scalar, ScalarField
+from svmfast.models.base import Array, Scalar
+from svmfast.models.scale_ranges import ColumnRanges as ColumnRanges
+from svmfast.models.scale_ranges import TargetRange as TargetRange
+from svmfast.models.scale_ranges import finite_vector
 from svmfast.models.sizes import expect
 from svmfast.options import MEMORY
 from svmfast.rows import MAX_COLUMNS, FloatArray, Rows
@@ -28,70 +28,9 @@ SVM_SCALE_DIGITS = 6
 #: Number of entries that zeros may become at a time, where rows are scaled in blocks.
 _BLOCK_ENTRIES = 1 << 18
 _TIMED_BLOCKS = 8
-
 _ENTRY_BYTES = 12
 #: This many significant digits distinguish all float64 numbers.
 MAX_DIGITS = 17
-
-
-@dataclass(frozen=True)
-class TargetRange:
-    """svm-scale's ``-y``: labels from `minimum` to `maximum` become values from `lower` to `upper`."""
-
-    lower: float
-    upper: float
-    minimum: float
-    maximum: float
-
-    def __post_init__(self) -> None:
-        numbers = (self.lower, self.upper, self.minimum, self.maximum)
-        expect(
-            "y_lower",
-            all(map(math.isfinite, numbers)) and self.lower < self.upper,
-            "not the limits of a scaled label",
-            "finite numbers, lower below upper",
-        )
-
-    def apply(self, labels: FloatArray) -> FloatArray:
-        """Scale labels in svm-scale's order of operations."""
-        span = self.maximum - self.minimum
-        with np.errstate(all="ignore"):
-            scaled = self.lower + (self.upper - self.lower) * (labels - self.minimum) / span
-        scaled = np.where(labels == self.maximum, self.upper, scaled)
-        found: FloatArray = np.where(labels == self.minimum, self.lower, scaled)
-        if np.any(np.isfinite(labels) & ~np.isfinite(found)):
-            raise NotFiniteError("a scaled label leaves the range of floating point")
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnRanges:
-    """svm-scale's map of columns: values from `minimum` to `maximum` get values from `lower` to `upper`."""
-
-    #: (d,) equal for a column that is dropped; svm-scale drops the columns that its range file does not list.
-    minimum: FloatArray
-    maximum: FloatArray
-    lower: float = -1.0
-    upper: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name in ("minimum", "maximum"):
-            object.__setattr__(self, name, _vector(name, getattr(self, name)))
-        same = self.minimum.shape == self.maximum.shape
-        expect("maximum", same, f"{self.maximum.size} values", f"{self.minimum.size}, as in minimum")
-        ascending = bool((self.minimum <= self.maximum).all())
-        expect("maximum", ascending, "below the minimum", "no value below that of minimum")
-        limits = math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper
-        expect("lower", limits, "not below upper", "finite limits, lower below upper")
-
-    def as_affine(self) -> tuple[FloatArray, FloatArray]:
-        """Compute offset and factor of the same map, both ``(d,)``; the factor of a dropped column is 0."""
-        with np.errstate(all="ignore"):
-            span = self.maximum - self.minimum
-            factor = np.where(span > 0, (self.upper - self.lower) / span, 0.0)
-            offset = np.where(span > 0, self.minimum - self.lower * span / (self.upper - self.lower), 0.0)
-        # Ranges near the limits of float64 have no such form; they are used in svm-scale's arithmetic only.
-        return np.nan_to_num(offset), np.nan_to_num(factor)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,11 +64,6 @@ class Scaling(Cacheless):
     missing : (m,) float64 or None
         Values in place of missing ones in the first m columns, before they are scaled. Readers of tables and
         of dense arrays use them; a value that LIBSVM's text or a sparse matrix leaves out is 0.
-
-    Raises
-    ------
-    ModelContentError
-        The parts are inconsistent.
     """
 
     offset: FloatArray
@@ -146,10 +80,8 @@ class Scaling(Cacheless):
     missing: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("offset", "factor"):
-            object.__setattr__(self, name, _vector(name, getattr(self, name)))
-        if self.missing is not None:
-            object.__setattr__(self, "missing", _vector("missing", self.missing))
+        for name in ("offset", "factor") if self.missing is None else ("offset", "factor", "missing"):
+            object.__setattr__(self, name, finite_vector(name, getattr(self, name)))
         d = len(self.offset)
         expect("factor", len(self.factor) == d, f"{len(self.factor)} values", f"{d}, as in offset")
         expect("offset", d < MAX_COLUMNS, f"{d} columns", f"fewer than {MAX_COLUMNS}")
@@ -164,24 +96,22 @@ class Scaling(Cacheless):
         if self.digits is not None:
             holds = 1 <= self.digits <= MAX_DIGITS
             expect("digits", holds, f"{self.digits}", f"a number from 1 to {MAX_DIGITS}")
-        for name, expected in (("feature_names", d), ("class_names", None)):
-            self._check_names(name, expected)
+        self._check_names("feature_names")
+        n = d if self.feature_names is None else len(self.feature_names)
+        expect("feature_names", n == d, f"{n} names", f"{d}, one for each column")
+        self._check_names("class_names")
         words = not self.boolean_classes or set(self.class_names or ()) <= {"False", "True"}
         expect("boolean_classes", words, "other names of classes", "False and True")
 
-    def _check_names(self, name: str, expected: int | None) -> None:
-        names = getattr(self, name)
-        if names is None:
-            return
-        names = tuple(map(str, names))
-        object.__setattr__(self, name, names)
+    def _check_names(self, name: str) -> None:
+        names = tuple(map(str, getattr(self, name) or ()))
         for one in names:
             fault = fault_of_name(one)
             if fault is not None:
                 raise ModelContentError(name, fault, "printable text", one)
         expect(name, len(set(names)) == len(names), "the same name twice", "distinct names")
-        if expected is not None:
-            expect(name, len(names) == expected, f"{len(names)} names", f"{expected}, one for each column")
+        if getattr(self, name) is not None:
+            object.__setattr__(self, name, names)
 
     @classmethod
     def from_ranges(
@@ -196,18 +126,11 @@ class Scaling(Cacheless):
     ) -> Scaling:
         """Make svm-scale's map of columns, by default with the digits of its output.
 
-        Parameters
-        ----------
-        minimum, maximum : (d,) array_like
-            Equal for a column that is dropped.
-        lower, upper : float
-        target : TargetRange, optional
-        digits : int or None
+        Columns whose `minimum` and `maximum`, both ``(d,)``, are equal are dropped.
         """
         low, high = np.asarray(minimum, dtype=np.float64), np.asarray(maximum, dtype=np.float64)
         ranges = ColumnRanges(low, high, float(lower), float(upper))
-        offset, factor = ranges.as_affine()
-        return cls(offset, factor, ranges=ranges, target=target, digits=digits)
+        return cls(*ranges.as_affine(), ranges=ranges, target=target, digits=digits)
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -219,18 +142,15 @@ class Scaling(Cacheless):
     def summary(self) -> str:
         """The number of scaled columns, how they are scaled, and the names, in one line."""
         target = "" if self.ranges is None else f" to [{self.ranges.lower:g}, {self.ranges.upper:g}]"
-        parts = [] if self.is_identity else [f"{count(len(self), 'column')} scaled{target}"]
-        if self.clip is not None:
-            parts += [f"clipped to [{self.clip[0]:g}, {self.clip[1]:g}]"]
-        if self.digits is not None:
-            parts += [count(self.digits, "digit")]
-        if self.feature_names is not None:
-            parts += ["named features"]
-        if self.missing is not None:
-            parts += ["missing values replaced"]
-        if self.class_names is not None:
-            parts += [f"classes {listed([shown(name) for name in self.class_names])}"]
-        return ", ".join(parts) or "no change"
+        parts: list[Any] = [
+            None if self.is_identity else f"{count(len(self), 'column')} scaled{target}",
+            self.clip and f"clipped to [{self.clip[0]:g}, {self.clip[1]:g}]",
+            self.digits and count(self.digits, "digit"),
+            None if self.feature_names is None else "named features",
+            None if self.missing is None else "missing values replaced",
+            None if self.class_names is None else f"classes {listed(list(map(shown, self.class_names)))}",
+        ]
+        return ", ".join(filter(None, parts)) or "no change"
 
     @cached
     def is_identity(self) -> bool:
@@ -247,8 +167,8 @@ class Scaling(Cacheless):
 
     def only_names(self) -> Scaling:
         """Keep the names, and change neither rows nor labels."""
-        kept = replace(self, offset=np.zeros(len(self)), factor=np.ones(len(self)), ranges=None)
-        return replace(kept, clip=None, target=None, digits=None)
+        zeros, ones = np.zeros(len(self)), np.ones(len(self))
+        return replace(self, offset=zeros, factor=ones, ranges=None, clip=None, target=None, digits=None)
 
     def widened(self, width: int, names: Sequence[str] | None = None) -> Scaling:
         """Take the same map with columns appended up to `width`, and with these names of columns.
@@ -256,22 +176,14 @@ class Scaling(Cacheless):
         Columns beyond the known ones are not changed, or with `ranges`, are dropped, as before. A scaling
         that clips must have as many columns: others would be clipped as well.
         """
-        more = np.zeros(width - len(self))
-        ranges = self.ranges
+        more, ranges = width - len(self), self.ranges
         if ranges is not None:  # equal ends drop a column
-            low, high = (np.concatenate([ends, more]) for ends in (ranges.minimum, ranges.maximum))
+            low, high = (np.pad(ends, (0, more)) for ends in (ranges.minimum, ranges.maximum))
             ranges = replace(ranges, minimum=low, maximum=high)
-        return replace(
-            self,
-            offset=np.concatenate([self.offset, more]),
-            factor=np.concatenate([self.factor, more if ranges is not None else more + 1]),
-            ranges=ranges,
-            feature_names=None if names is None else tuple(names),
-        )
-
-    def naming(self, names: Sequence[str]) -> Scaling:
-        """Give the same map these names of columns, of which there is one for every column or more."""
-        return self.widened(len(names), names)
+        offset, factor = np.pad(self.offset, (0, more)), np.pad(self.factor, (0, more))
+        factor[len(self) :] = ranges is None
+        columns = None if names is None else tuple(names)
+        return replace(self, offset=offset, factor=factor, ranges=ranges, feature_names=columns)
 
     def for_labels(self, labels: Iterable[float] | None) -> Scaling:
         """Take the same map for a model with these labels, with the class names of these labels only."""
@@ -311,12 +223,12 @@ class Scaling(Cacheless):
     @cached
     def native(self) -> _core.ScalingMap:
         """The map in the native form that the loops take."""
-        low, high = self.clip or (-math.inf, math.inf)
-        ranges, digits = self.ranges, self.digits or 0
-        if ranges is None:
-            return _core.ScalingMap(self.offset, self.factor, False, 0.0, 0.0, low, high, digits)
-        limits = ranges.lower, ranges.upper
-        return _core.ScalingMap(ranges.minimum, ranges.maximum, True, *limits, low, high, digits)
+        last = *(self.clip or (-math.inf, math.inf)), self.digits or 0
+        if self.ranges is None:
+            return _core.ScalingMap(self.offset, self.factor, False, 0.0, 0.0, *last)
+        return _core.ScalingMap(
+            self.ranges.minimum, self.ranges.maximum, True, self.ranges.lower, self.ranges.upper, *last
+        )
 
     def apply(
         self,
@@ -329,23 +241,9 @@ class Scaling(Cacheless):
     ) -> Rows:
         """Scale rows; zeros are not stored.
 
-        Parameters
-        ----------
-        rows : Rows of n rows
-        first : int or (n,) int64
-            The number of the first row, or of every row, for messages.
-        memory : int
-            Limit on the memory for zeros that become values, in bytes.
-        copies : float
-            How many times the scaled rows will be in memory.
-        held : int
-            How much of the memory other rows take.
-
-        Raises
-        ------
-        NotFiniteError
-            A scaled value leaves the range of floating point.
-        MemoryLimitError
+        `first` is the number of the first row, or those of all rows, for messages. `memory` limits the bytes
+        for zeros that become values in `copies` copies of the scaled rows, with the `held` bytes of other
+        rows: more is a MemoryLimitError. A scaled value that is not finite is a NotFiniteError.
         """
         if self.is_identity:
             return rows
@@ -382,15 +280,12 @@ class Scaling(Cacheless):
         """
         if other is None:
             return False
-        mine, theirs = self.stored(), other.stored()
-        for part in mine[0], theirs[0]:
-            for name in _NAMES:
-                part.pop(name, None)
-        if self.missing is None or other.missing is None:
-            mine[1].pop("missing", None), theirs[1].pop("missing", None)
-        return mine[0] == theirs[0] and all(
-            np.array_equal(mine[1].get(name, _NOTHING), theirs[1].get(name, _NOTHING))
-            for name in (*mine[1], *theirs[1])
+        missing = {} if self.missing is not None and other.missing is not None else {"missing": None}
+        bare = (replace(one, **_NAMELESS, **missing).stored() for one in (self, other))  # type: ignore[arg-type]
+        (mine, my_arrays), (theirs, their_arrays) = bare
+        return mine == theirs and all(
+            name in their_arrays and np.array_equal(array, their_arrays[name])
+            for name, array in my_arrays.items()
         )
 
     def digest(self) -> str:
@@ -404,62 +299,22 @@ class Scaling(Cacheless):
 
     def stored(self) -> tuple[dict[str, Scalar], dict[str, Array]]:
         """List the scalars and arrays that a file stores."""
-        ranges, target, (low, high) = self.ranges, self.target, self.clip or (None, None)
-        column = None if self.label_column is None else (self.label_column,)
+        clip, target = self.clip or (None, None), self.target
         given: dict[str, Any] = {
-            "lower": None if ranges is None else float(ranges.lower),
-            "upper": None if ranges is None else float(ranges.upper),
-            **{"clip_lower": low, "clip_upper": high, "digits": self.digits},
-            **{f"y_{name}": float(value) for name, value in (vars(target) if target else {}).items()},
-            **{"feature_names": _listed(self.feature_names), "class_names": _listed(self.class_names)},
-            **{"label_column": _listed(column), "boolean_classes": 1 if self.boolean_classes else None},
+            **{name: None if self.ranges is None else float(getattr(self.ranges, name)) for name in LIMITS},
+            **dict(zip(CLIP, clip, strict=True)),
+            "digits": self.digits,
+            **{name: None if target is None else float(getattr(target, name[2:])) for name in TARGET},
+            "feature_names": _listed(self.feature_names),
+            "class_names": _listed(self.class_names),
+            "label_column": _listed(None if self.label_column is None else [self.label_column]),
+            "boolean_classes": 1 if self.boolean_classes else None,
         }
-        maps = ("offset", "factor") if ranges is None else ("minimum", "maximum")
-        arrays = {name: getattr(ranges or self, name) for name in maps}
+        maps = AFFINE if self.ranges is None else RANGES
+        arrays = {name: getattr(self.ranges or self, name) for name in maps}
         if self.missing is not None:
             arrays["missing"] = self.missing
         return {name: value for name, value in given.items() if value is not None}, arrays
-
-    @classmethod
-    def from_stored(cls, scalars: Mapping[str, Scalar], arrays: Mapping[str, Array]) -> Scaling:
-        """Undo :meth:`stored`; raise ModelContentError if the parts are inconsistent."""
-        ranged, affine = (
-            _all_or_none(arrays, names) for names in (("minimum", "maximum"), ("offset", "factor"))
-        )
-        both = "minimum and maximum, or offset and factor"
-        expect("minimum", not (ranged and affine), "offset and factor too", f"one map: {both}")
-        expect("factor", ranged or affine, "no map", both)
-        limits = _all_or_none(scalars, ("lower", "upper"))
-        expect("minimum", limits or not ranged, "without its limits", "lower and upper")
-        expect("lower", ranged or not limits, "limits without ranges", "minimum and maximum")
-        ends = ("clip_lower", "clip_upper")
-        clip = tuple(float(scalars[end]) for end in ends) if _all_or_none(scalars, ends) else None
-        numbers = [f"y_{field.name}" for field in fields(TargetRange)]
-        target = None
-        if _all_or_none(scalars, numbers):
-            target = TargetRange(*(float(scalars[name]) for name in numbers))
-        column = _names("label_column", scalars.get("label_column"))
-        expect("label_column", column is None or len(column) == 1, "not one name", "one name")
-        ranges, offset, factor = None, arrays.get("offset"), arrays.get("factor")
-        if ranged:
-            both_ends = float(scalars["lower"]), float(scalars["upper"])
-            ranges = ColumnRanges(arrays["minimum"], arrays["maximum"], *both_ends)
-            offset, factor = ranges.as_affine()
-        assert offset is not None
-        assert factor is not None
-        return cls(
-            offset,
-            factor,
-            clip,  # type: ignore[arg-type]
-            _names("feature_names", scalars.get("feature_names")),
-            _names("class_names", scalars.get("class_names")),
-            ranges,
-            target,
-            int(scalars["digits"]) if "digits" in scalars else None,
-            label_column=None if column is None else column[0],
-            boolean_classes=bool(scalars.get("boolean_classes", 0)),
-            missing=arrays.get("missing"),
-        )
 
 
 def identity(width: int) -> Scaling:
@@ -480,61 +335,16 @@ def _named_overflow(first: int | NDArray[np.int64] = 1) -> Iterator[None]:
         ) from error
 
 
-_NOTHING = np.zeros(0)
-#: Parts that name something, and do not change a row.
-_NAMES = ("feature_names", "class_names", "label_column", "boolean_classes")
+#: What names something and does not change a row.
+_NAMELESS = {"feature_names": None, "class_names": None, "label_column": None, "boolean_classes": False}
 
-#: The fields of a scaling in a file. The two forms of the map are optional, but one of them must be there.
-SCALING_SCALARS = (
-    *(ScalarField(name, "float", optional=True) for name in ("lower", "upper")),
-    *(ScalarField(name, "float", optional=True) for name in ("clip_lower", "clip_upper")),
-    ScalarField("digits", "int", optional=True),
-    *(ScalarField(f"y_{field.name}", "float", optional=True) for field in fields(TargetRange)),
-    *(ScalarField(name, "text", optional=True) for name in ("feature_names", "class_names")),
-    ScalarField("label_column", "text", optional=True),
-    ScalarField("boolean_classes", "int", optional=True),
-)
-SCALING_ARRAYS = (
-    *(ArrayField(name, "float64", 1, optional=True) for name in ("minimum", "maximum", "offset", "factor")),
-    ArrayField("missing", "float64", 1, optional=True),
-)
-
-
-def _vector(name: str, given: NDArray[Any]) -> FloatArray:
-    """Copy finite numbers, read-only."""
-    values = np.array(given, dtype=np.float64)
-    expect(name, values.ndim == 1, f"an array of {values.ndim} dimensions", "one")
-    expect(name, bool(np.isfinite(values).all()), "nan or inf among the numbers", "finite numbers")
-    values.setflags(write=False)
-    return values
-
-
-def _all_or_none(given: Mapping[str, Any], names: Sequence[str]) -> bool:
-    """Whether all of `names` are given; raise ModelContentError if only some of them are."""
-    there = [name in given for name in names]
-    if any(there) and not all(there):
-        missing, given_one = (names[there.index(one)] for one in (False, True))
-        raise ModelContentError(given_one, f"'{missing}' is missing", f"all of {' '.join(names)}, or none")
-    return all(there)
+#: Parts of a scaling in a file, of which all are there or none.
+RANGES, AFFINE, LIMITS = ("minimum", "maximum"), ("offset", "factor"), ("lower", "upper")
+CLIP = ("clip_lower", "clip_upper")
+TARGET = tuple(f"y_{field.name}" for field in fields(TargetRange))
 
 
 def _listed(names: Sequence[str] | None) -> str | None:
-    if names is None:
-        return None
     import json  # imported on use, to save start-up time
 
-    return json.dumps(list(names))
-
-
-def _names(name: str, text: Scalar | None) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    try:
-        import json
-
-        names = json.loads(str(text))
-    except (ValueError, RecursionError):
-        names = None
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-        raise ModelContentError(name, "not a list of names", '["name", ...], as JSON writes it')
-    return tuple(names)
+    return None if names is None else json.dumps(list(names))

@@ -287,7 +287,7 @@ REPORTED_OTHERWISE = {
     "formats/table_output.py": "files that this run has written",
     "formats/tables.py": "called by the constructor inside _reporting()",
     "methods/budget/training.py": "text that this run has made",
-    "models/scaling.py": "a line of a model, which has no path there",
+    "models/scaled.py": "a line of a model, which has no path there",
 }
 
 
