@@ -14,7 +14,7 @@ from svmfast.api.frontier_inputs import ExactInput, opened_exact, read_row_sets
 from svmfast.api.functions import takes
 from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions, default_folder
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.frontiers.folder import Folder, file_hash
+from svmfast.frontiers.folder import RunFolder, file_hash
 from svmfast.frontiers.grid import chosen_methods
 from svmfast.options import Reading, divided
 from svmfast.progress import Listener
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from svmfast.frontiers.row_sets import RowSets
     from svmfast.frontiers.run import FrontierRun
     from svmfast.models.base import Model
-    from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
 
 PathLike = str | os.PathLike[str]
@@ -127,7 +126,7 @@ def frontier(
     UnsupportedError
         The model cannot be converted, or is no better than chance on the rows.
     """
-    from svmfast.frontiers.request import Request
+    from svmfast.frontiers.entries import RunRequest
     from svmfast.frontiers.run import FrontierRun
 
     begin = time.monotonic()
@@ -137,7 +136,7 @@ def frontier(
     methods = chosen_methods(chosen.methods)
     exact, train = os.fspath(exact), os.fspath(data)
     unseen = None if test is None else os.fspath(test)
-    folder = Folder(Path(output or default_folder(exact)), {}, chosen.overwrite)
+    folder = RunFolder(Path(output or default_folder(exact)), {}, chosen.overwrite)
     _refuse_another_folder(folder.path)
     given = opened_exact(exact, reading, chosen.memory, listener)
     reading, model = replace(reading, scale=None), given.model
@@ -150,11 +149,11 @@ def frontier(
     listener.progress(0, None, "measuring exact")
     measuring, origin = _measured(given, sets, train, unseen, cores, listener)
     if reading.unlabelled:
-        sets = sets.with_labels(measuring.choosing_labels, measuring.confirming_labels)
+        sets = sets.with_labels(*(side.exact.predicted for side in measuring.sides))
     elif not measuring.labelled and (limits.max_loss_percent is not None or limits.balanced):
         raise OptionError("a one-class model is scored only by labels 1 and -1; give `max_diff`")
     kept = min(MOST_KEPT, KEPT_FOR_TIMING * chosen.time_limit)
-    request = Request(
+    request = RunRequest(
         exact=exact,
         model=model,
         sha256=given.sha256,
@@ -220,6 +219,8 @@ def _measured(
     given: ExactInput, sets: RowSets, train: str, test: str | None, threads: int, listener: Listener
 ) -> tuple[Measuring, Origin]:
     """Measure the exact model; refuse labelled rows on which it is no better than chance."""
+    import numpy as np
+
     from svmfast.evaluation.skill import skill
     from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.report import Origin
@@ -227,32 +228,23 @@ def _measured(
     from svmfast.models.scaled import with_scaling
 
     model, scaling, trained = given.model, given.scaling, None
-    choosing, confirming = sets.choosing, sets.confirming
-    if not _scores(model, sets):
-        choosing, confirming = choosing.unlabelled(), confirming.unlabelled()
-    measuring = Measuring(model, choosing, confirming, scaling=scaling, threads=threads)
+    one_class, regression = model.head.svm_type == "one_class", model.head.is_regression
+    sample, *tested = sets.sample, sets.choosing, sets.confirming
+    if scaling is not None:
+        sample, *tested = (replace(one, labels=scaling.apply_labels(one.labels)) for one in (sample, *tested))
+    # Data for one-class models have labels because LIBSVM's format needs them; they mean something only if
+    # they tell inliers, 1, from outliers, -1.
+    if one_class and set(np.unique(np.concatenate([one.labels for one in tested])).tolist()) != {-1.0, 1.0}:
+        tested = [replace(one, labels=np.full(len(one), np.nan)) for one in tested]
+    measuring = Measuring(model, *tested, scaling=scaling, threads=threads)
     unseen = measuring.exact_skill
     if unseen is not None:
-        predicted = answer(with_scaling(model, scaling), sets.sample.rows, threads=threads).predicted
-        trained = skill(predicted, sets.sample.labels, regression=model.head.is_regression)
-        if model.head.svm_type != "one_class":
-            _check_skill(trained, unseen, train, test, listener, regression=model.head.is_regression)
+        predicted = answer(with_scaling(model, scaling), sample.rows, threads=threads).predicted
+        trained = skill(predicted, sample.labels, regression=regression)
+        if not one_class:
+            _check_skill(trained, unseen, train, test, listener, regression=regression)
     n = len(sets.choosing), len(sets.confirming)
     return measuring, Origin(train, test, sets.trained_rows, trained, unseen, *n)
-
-
-def _scores(model: KernelExpansion, sets: RowSets) -> bool:
-    """Whether the labels of the rows say how good answers are.
-
-    Data for one-class models have labels because LIBSVM's format needs them; they mean something only if they
-    tell inliers, 1, from outliers, -1.
-    """
-    import numpy as np
-
-    labels = np.concatenate((sets.choosing.labels, sets.confirming.labels))
-    if model.head.svm_type == "one_class":
-        return set(np.unique(labels).tolist()) == {-1.0, 1.0}
-    return not np.isnan(labels).all()
 
 
 def _check_skill(
@@ -320,7 +312,7 @@ def _written(
     from svmfast.frontiers.html import as_html
 
     folder, best = run.folder, found.recommended
-    # Scripts rely on this name, whatever the model is; that of an earlier run is gone (Folder.open).
+    # Scripts rely on this name, whatever the model is; that of an earlier run is gone (RunFolder.open).
     place = folder.path / "recommended"
     if best is not None:
         folder.write_bytes(place.name, run.entries.content(best))

@@ -54,7 +54,7 @@ def read_row_sets(
     threads: int,
     listener: Listener,
 ) -> RowSets:
-    """Read and divide the rows, scaled; warn about those that do not look like the model's."""
+    """Read and divide the rows; warn about those that do not look like the model's."""
     from svmfast.frontiers.row_sets import read_sets
 
     model, scaling = exact.model, exact.scaling
@@ -72,7 +72,10 @@ def read_row_sets(
         columns=lambda path, names, how: replace(columns, reading=how).columns(path, names),
         progress=listener.progress,
     )
-    sets = raw if scaling is None else raw.scaled(scaling, exact.words)
+    sets = raw
+    if scaling is not None:  # commands scale by themselves
+        reads, width = (*raw.reading, *exact.words), max(raw.columns, len(scaling))
+        sets = replace(raw, reading=reads, columns=width)
     # Rows that do not look like those that the model was trained on.
     fit = Fit(model, replace(reading, scale=scaling), listener)
     fit.width(train, sets.sample.rows)

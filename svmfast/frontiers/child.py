@@ -16,10 +16,8 @@ from svmfast.methods.method import NOTHING_WRITTEN
 
 #: Exit statuses for a negative answer and for refused input.
 REFUSALS = (1, 2)
-#: Seconds between asking a command to end and killing it.
-GRACE = 5.0
-#: Seconds between two checks of a running command.
-TICK = 0.25
+#: Seconds between asking a command to end and killing it, and between two checks of a running command.
+GRACE, TICK = 5.0, 0.25
 
 
 class OutOfTime(Exception):
@@ -27,10 +25,9 @@ class OutOfTime(Exception):
 
 
 class Failed(Exception):
-    """A candidate's command ended with a nonzero status; the message is what its last line on stderr says.
+    """A command ended with a nonzero status; the message is its last line, or its refusal without advice.
 
-    For a refusal it is the reason, without the advice on that command's options. `final`: the command would
-    end in the same way again, with a `negative` answer or refused input; it was not killed and did not fail.
+    `final`: it would end in the same way again, with a `negative` answer or refused input.
     """
 
     def __init__(self, message: str, *, final: bool, negative: bool = False) -> None:
@@ -39,32 +36,16 @@ class Failed(Exception):
 
 
 def child_command(arguments: Sequence[str]) -> list[str]:
-    """The command line that runs ``svmfast ARGUMENTS`` with this Python.
+    """The command line that runs ``svmfast ARGUMENTS`` with this Python and its import path.
 
-    The child process gets this program's import path, so that it finds the same svmfast and dependencies,
-    however they were installed, and nothing in the current folder (where ``-m`` would look first).
+    It finds the same svmfast and dependencies, however they were installed, and nothing in the current
+    folder, where ``-m`` would look first.
     """
     path = ascii(without_current_folder(sys.path))
     code = f"import sys;sys.path[:] = {path};from svmfast.__main__ import console;console()"
-    flags = [
-        option
-        for option, given in (
-            ("-I", sys.flags.isolated),
-            ("-E", sys.flags.ignore_environment),
-            ("-s", sys.flags.no_user_site),
-        )
-        if given
-    ]
+    given = {"-I": "isolated", "-E": "ignore_environment", "-s": "no_user_site"}
+    flags = [flag for flag, name in given.items() if getattr(sys.flags, name)]
     return [sys.executable, *flags, "-c", code, *arguments]
-
-
-def _environment(given: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the entries of PYTHONPATH that refer to the current folder."""
-    found = dict(given)
-    entries = without_current_folder(found.pop("PYTHONPATH", "").split(os.pathsep))
-    if entries:
-        found["PYTHONPATH"] = os.pathsep.join(entries)
-    return found
 
 
 def make(
@@ -73,11 +54,14 @@ def make(
     environment: Mapping[str, str] | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> float:
-    """Run ``svmfast ARGUMENTS`` as in a shell; return the seconds it took, or raise OutOfTime or Failed.
+    """Run ``svmfast ARGUMENTS``; return the seconds it took, or raise OutOfTime or Failed.
 
     The process is terminated after `seconds`; `tick` is called repeatedly until then.
     """
     begin = time.perf_counter()
+    env = dict(os.environ if environment is None else environment)
+    if entries := without_current_folder(env.pop("PYTHONPATH", "").split(os.pathsep)):
+        env["PYTHONPATH"] = os.pathsep.join(entries)
     with tempfile.TemporaryFile() as stderr:
         process = subprocess.Popen(
             child_command(arguments),
@@ -85,7 +69,7 @@ def make(
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             start_new_session=True,
-            env=_environment(os.environ if environment is None else environment),
+            env=env,
         )
         try:
             status = _wait(process, seconds, tick)
@@ -94,15 +78,11 @@ def make(
         stderr.seek(0)
         lines = stderr.read().decode("utf-8", "replace").strip().splitlines()
     if status:
+        refusals = [line.removesuffix(NOTHING_WRITTEN) for line in lines if line.endswith(NOTHING_WRITTEN)]
         words = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
-        raise Failed(_reason(lines) or words, final=status in REFUSALS, negative=status == 1)
+        reason = (refusals or lines or [""])[-1].removeprefix("svmfast: ")
+        raise Failed(reason or words, final=status in REFUSALS, negative=status == 1)
     return time.perf_counter() - begin
-
-
-def _reason(lines: Sequence[str]) -> str:
-    """Why a command ended, from its lines on stderr: its refusal without the advice, or the last."""
-    refusals = [line.removesuffix(NOTHING_WRITTEN) for line in lines if line.endswith(NOTHING_WRITTEN)]
-    return (refusals or list(lines) or [""])[-1].removeprefix("svmfast: ")
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float, tick: Callable[[], None]) -> int:

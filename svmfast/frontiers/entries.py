@@ -12,20 +12,23 @@ from typing import TYPE_CHECKING, Any
 from svmfast.caches import cached
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.frontiers.folder import Record
+from svmfast.frontiers.folder import MadeRecord, RunFolder
 from svmfast.frontiers.grid import CandidateCommand, joining_methods
 from svmfast.frontiers.racing import Racing
-from svmfast.frontiers.request import Request
-from svmfast.frontiers.row_sets import CHOOSE_PART
+from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
 from svmfast.methods import registry
 from svmfast.methods.grid import Joiner, Joining
 from svmfast.methods.method import Method
+from svmfast.models.scaled import with_scaling
 from svmfast.options import command_words
 
 if TYPE_CHECKING:
-    from svmfast.frontiers.pareto import Point
-    from svmfast.frontiers.report import Missing
+    from svmfast.frontiers.measuring import Measuring
+    from svmfast.frontiers.pareto import Limits, Point
+    from svmfast.frontiers.report import Missing, Origin
     from svmfast.models.base import Model
+    from svmfast.models.expansion import KernelExpansion
+    from svmfast.models.scaling import Scaling
     from svmfast.rows import Rows
 
 #: Speeds are measured on the rows that the exact model answers in this share of the time limit, within limits
@@ -38,11 +41,42 @@ LEAST_CERTIFIED = 5.0
 FALLBACK = " + exact"
 
 
+@dataclass(frozen=True)
+class RunRequest:
+    """The exact model, the rows, the limits, and what may be spent; times are those of ``time.monotonic``."""
+
+    #: Path of the exact model, without its scaling, and the hash of its file.
+    exact: str
+    model: KernelExpansion
+    sha256: str
+    folder: RunFolder
+    sets: RowSets
+    measuring: Measuring
+    origin: Origin
+    methods: tuple[str, ...]
+    limits: Limits
+    #: No candidate is made after `deadline`, and no round of timing begins after `end`.
+    deadline: float
+    end: float
+    seed: int
+    threads: int
+    memory: int
+    #: Of `model` and all models made from it: here rows are scaled, and models take scaled rows.
+    scaling: Scaling | None
+    #: The training rows have labels.
+    labelled: bool
+
+    def stored(self, model: Model) -> bytes:
+        """The content of a model's file, including the scaling."""
+        from svmfast.formats.detect import model_bytes
+
+        return model_bytes(with_scaling(model, self.scaling))
+
+
 @dataclass
 class _Entry:
     """A measured model: a candidate's file, alone or with the exact model as fallback."""
 
-    name: str
     model: Model
     #: The fields of its Point that do not depend on timing.
     known: dict[str, Any]
@@ -53,13 +87,13 @@ class _Entry:
 class Entries:
     """The exact model and every candidate that was made, alone and, where it helps, with the exact one."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: RunRequest) -> None:
         self.request = request
         #: Why there is no entry with the exact model, by candidate.
         self.without_exact: dict[str, Missing] = {}
-        self._all: list[_Entry] = []
+        self._all: dict[str, _Entry] = {}
 
-    def add(self, candidate: CandidateCommand, record: Record) -> None:
+    def add(self, candidate: CandidateCommand, record: MadeRecord) -> None:
         """Measure a candidate's file, also with the exact model as fallback where that may help."""
         from svmfast.evaluation.benchmark import ComparedModel, check_same_question
         from svmfast.formats.detect import load_model
@@ -70,14 +104,15 @@ class Entries:
         alone = self._entry(candidate, record, model, self.command(candidate), [path])
         fallback = self._with_exact(candidate, record, alone)
         for entry in [alone] if fallback is None else [alone, fallback]:
-            self._all.append(entry)
-            self.racing.add(entry.name, self._call(entry))
+            name = entry.known["name"]
+            self._all[name] = entry
+            self.racing.add(name, self._call(entry.model, asked.model if entry.whole is not None else None))
         self.racing.between()
 
     def _entry(
         self,
         candidate: CandidateCommand,
-        record: Record,
+        record: MadeRecord,
         model: Model,
         command: str,
         files: Sequence[str],
@@ -86,27 +121,27 @@ class Entries:
     ) -> _Entry:
         """Measure a model; `files` are the words for them in the command that predicts."""
         asked, backed = self.request, whole is not None
-        n_bytes = os.path.getsize(files[0]) if whole is None else len(asked.stored(whole))
-        name, unlabelled = candidate.name + FALLBACK * backed, ["--unlabelled"] * (not asked.labelled)
+        unlabelled = ["--unlabelled"] * (not asked.labelled)
         known = {
+            "name": candidate.name + FALLBACK * backed,
             "method": candidate.method,
-            "n_bytes": n_bytes,
+            "n_bytes": os.path.getsize(files[0]) if whole is None else len(asked.stored(whole)),
             "build_seconds": record.build_seconds,
             "command": command,
             "use": shell_line(["svmfast", "predict", "DATA", files[0], "OUT", *files[1:], *unlabelled]),
             "allowance_percent": allowance_percent,
             **asked.measuring.losses(model, backed=backed)._asdict(),
         }
-        return _Entry(name, model, known, whole)
+        return _Entry(model, known, whole)
 
-    def _with_exact(self, candidate: CandidateCommand, record: Record, alone: _Entry) -> _Entry | None:
+    def _with_exact(self, candidate: CandidateCommand, record: MadeRecord, alone: _Entry) -> _Entry | None:
         """The candidate with the exact model as fallback, embedded or joined; None if that does not help."""
         asked, model, method = self.request, alone.model, registry.method(candidate.method)
         path = asked.folder.model(candidate)
         together, train = f"{path}+exact", asked.sets.train
         if method.embeds is not None and (alone.known["certified_choosing"] or 0.0) >= LEAST_CERTIFIED:
             if not self._has_room_for_exact:
-                self._no_room(candidate.method, candidate.name)
+                self._leave_out(candidate.name, candidate.name, candidate.method)
                 return None
             made = candidate.filled(asked.exact, train, together)
             made += command_words(method.options, {method.embeds: True})
@@ -117,10 +152,11 @@ class Entries:
         method, joiner = self._joining
         try:
             joined = joiner.join(model)
-        except (OptionError, UnsupportedError) as error:
-            same_for_all = isinstance(error, OptionError)
-            key, name = (method.name, "a candidate") if same_for_all else (candidate.name, candidate.name)
-            self._leave_out(key, name, method.name, str(error))
+        except OptionError as error:  # the same for all candidates
+            self._leave_out(method.name, "a candidate", method.name, str(error))
+            return None
+        except UnsupportedError as error:
+            self._leave_out(candidate.name, candidate.name, method.name, str(error))
             return None
         if joined is None:
             return None
@@ -136,71 +172,64 @@ class Entries:
         limit = self.request.limits.max_bytes
         return limit is None or len(self.request.stored(self.request.model)) <= limit
 
-    def _no_room(self, method: str, name: str | None = None) -> None:
-        most = self.request.limits.max_bytes
-        reason = f"not tried: the exact model alone takes more than {most:,} bytes"
-        self._leave_out(name or method, name or "a candidate", method, reason)
-
-    def _leave_out(self, key: str, name: str, method: str, reason: str) -> None:
+    def _leave_out(self, key: str, name: str, method: str, reason: str | None = None) -> None:
+        """Note why there is no entry with the exact model; by default because that is too large."""
         from svmfast.frontiers.report import Missing
 
+        if reason is None:
+            reason = (
+                f"not tried: the exact model alone takes more than {self.request.limits.max_bytes:,} bytes"
+            )
         self.without_exact[key] = Missing(name + FALLBACK, method, reason)
 
     @cached
     def _joining(self) -> tuple[Method, Joiner] | None:
         """What joins the exact model with candidates without a certificate, if anything does."""
         asked = self.request
-        percent = asked.limits.max_diff_percent
+        percent, choosing = asked.limits.max_diff_percent, asked.measuring.choosing
         if percent is None and not asked.limits.balanced:
             # The loss of accuracy is at most the share of labels that differ.
             percent = asked.limits.max_loss_percent
-        name = next((name for name in joining_methods() if name in asked.methods), None)
-        if name is None:
+        method = next((registry.method(name) for name in joining_methods() if name in asked.methods), None)
+        if method is None:
             return None
-        method, choosing = registry.method(name), asked.measuring.choosing.rows
-        labels, source = asked.measuring.choosing_labels, f"sha256:{asked.sha256}"
-        joiner = method.joiner(
-            Joining(asked.model, source, choosing, labels, percent, asked.seed, asked.threads, asked.scaling)
-        )
+        labels, source = choosing.exact.predicted, f"sha256:{asked.sha256}"
+        how = percent, asked.seed, asked.threads, asked.scaling
+        joiner = method.joiner(Joining(asked.model, source, choosing.rows, labels, *how))
         if joiner is not None and not self._has_room_for_exact:
-            self._no_room(name)
+            self._leave_out(method.name, "a candidate", method.name)
             return None
         return None if joiner is None else (method, joiner)
 
     @cached
     def racing(self) -> Racing:
         """The rounds of timing; the confirming rows play no part, so that they confirm without bias."""
-        return Racing(self._call(None), self._wanted)
-
-    def _wanted(self) -> list[str]:
         from svmfast.frontiers.pareto import contenders
 
-        return [point.name for point in contenders(self.points(), self.request.limits)]
+        return Racing(
+            self._call(self.request.model),
+            lambda: [point.name for point in contenders(self.points(), self.request.limits)],
+        )
 
     def points(self) -> list[Point]:
         """The measured models that have been timed, with their speeds so far."""
         from svmfast.frontiers.pareto import Point
 
-        rows, timed = self._timed_rows, self.racing.result()
+        timed = self.racing.result()
         seconds = timed.timings["exact"].seconds
-
-        def point(name: str, known: dict[str, Any]) -> Point:
-            speed = timed.speeds[name]
-            return Point(
-                name=name,
-                speed=speed,
-                rows_per_second=len(rows) / seconds * speed.ratio,
-                linear_cost=seconds / speed.ratio / self._linear_seconds,
-                **known,
-            )
-
-        others = [point(entry.name, entry.known) for entry in self._all if entry.name in timed.speeds]
-        return [point("exact", self._of_exact), *others]
+        found = []
+        for known in (self._of_exact, *(one.known for one in self._all.values())):
+            if (speed := timed.speeds.get(known["name"])) is not None:
+                rate = len(self._timed_rows) / seconds * speed.ratio
+                cost = seconds / speed.ratio / self._linear_seconds
+                found.append(Point(**known, speed=speed, rows_per_second=rate, linear_cost=cost))
+        return found
 
     @cached
     def _of_exact(self) -> dict[str, Any]:
         size = os.path.getsize(self.request.exact)
-        return {"method": "exact", "n_bytes": size, **self.request.measuring.of_exact()._asdict()}
+        found = self.request.measuring.of_exact()._asdict()
+        return {"name": "exact", "method": "exact", "n_bytes": size, **found}
 
     @cached
     def _linear_seconds(self) -> float:
@@ -213,11 +242,10 @@ class Entries:
         """Enough of the choosing rows to compare speeds, and few enough for many rounds."""
         import numpy as np
 
-        rows, left = self.request.measuring.choosing.rows, self.request.end - time.monotonic()
-        least, most = SAMPLE_SECONDS
-        rate = len(self.request.measuring.choosing) / max(self.request.measuring.exact_seconds, 1e-9)
+        rows, scaling = self.request.measuring.choosing.rows, self.request.scaling
+        left, (least, most) = self.request.end - time.monotonic(), SAMPLE_SECONDS
+        rate = len(rows) / max(self.request.measuring.exact_seconds, 1e-9)
         n = max(1, int(rate * min(most, max(least, SAMPLE_SHARE * left))))
-        scaling = self.request.scaling
         cells = rows.nnz if scaling is None else max(rows.nnz, len(rows) * scaling.moved_zeros)
         room = SAMPLE_BYTES * len(rows) // (16 * (cells + len(rows)))
         n = max(min(max(len(rows), room), n), min(LEAST_SAMPLE, LEAST_FACTOR * n))
@@ -226,22 +254,20 @@ class Entries:
         rows = rows.take(np.sort(np.resize(order, n)))
         return rows if scaling is None else scaling.apply(rows)
 
-    def _call(self, entry: _Entry | None) -> Callable[[], object]:
+    def _call(self, model: Model, fallback: KernelExpansion | None = None) -> Callable[[], object]:
         from svmfast.models.answer import answer
 
-        asked = self.request
-        model = asked.model if entry is None else entry.model
-        fallback = None if entry is None or entry.whole is None else asked.model
-        return partial(answer, model, self._timed_rows, exact=fallback, threads=asked.threads)
+        return partial(answer, model, self._timed_rows, exact=fallback, threads=self.request.threads)
 
     def command(self, candidate: CandidateCommand) -> str:
         """The command line that makes a candidate."""
         asked = self.request
-        return candidate.command(asked.exact, asked.sets.train, asked.folder.model(candidate))
+        words = candidate.filled(asked.exact, asked.sets.train, asked.folder.model(candidate))
+        return shell_line(["svmfast", *words])
 
     def content(self, point: Point) -> bytes:
         """The content of a point's file, which contains the exact model if that is the fallback."""
-        entry = next(entry for entry in self._all if entry.name == point.name)
-        if entry.whole is None:
+        whole = self._all[point.name].whole
+        if whole is None:
             return (self.request.folder.models / point.name).read_bytes()
-        return self.request.stored(entry.whole)
+        return self.request.stored(whole)

@@ -8,7 +8,8 @@ import os
 import re
 import shutil
 import stat
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,7 +24,7 @@ LAYOUT = 3
 RESULTS = ("recommended", "report.json", "report.md", "report.html")
 #: The largest size of a file that is written and read back.
 _MOST_BYTES = 1 << 20
-_MOST_SECONDS = 1e9
+_REMOVE = "remove it, or give another `output`"
 #: Descriptions of a run whose identity differs, by name; a difference in a number is reported with its value.
 _OTHER = {
     "layout": "made by another version of svmfast",
@@ -33,10 +34,17 @@ _OTHER = {
     "reading": "with other options for reading the data",
     "version": "made by another version of svmfast",
 }
+#: What the values in a record must be.
+_VALID: dict[str, Callable[[Any], object]] = {
+    "sha256": lambda it: isinstance(it, str) and re.fullmatch("[0-9a-f]{64}", it),
+    "build_seconds": lambda it: type(it) in (int, float) and 0 <= it <= 1e9,
+    "reason": lambda it: isinstance(it, str) and 0 < len(it) <= 10_000,
+    "rejected": lambda it: isinstance(it, bool),
+}
 
 
 @dataclass(frozen=True)
-class Record:
+class MadeRecord:
     """The record of a candidate: its model's hash and the time to make it, or why there is no model."""
 
     sha256: str | None = None
@@ -46,12 +54,12 @@ class Record:
 
 
 @dataclass
-class Folder:
+class RunFolder:
     """The output folder, with the identity of a run, its models and its records.
 
     The identity consists of everything on which models depend: hashes of the inputs, the seed, and options. A
-    folder with another identity is refused, or cleared with `overwrite`. Each record contains the identity of
-    its run. Limits, methods and the time limit may change from run to run.
+    folder with another identity is refused, or cleared with `overwrite`. Limits, methods and the time limit
+    may change from run to run.
     """
 
     path: Path
@@ -61,21 +69,19 @@ class Folder:
     def check(self) -> bool:
         """Whether the folder holds another run; raise OptionError if it may not be overwritten."""
         place = self.path / "inputs.json"
-        wanted = self._wanted()
         if not place.exists():
             return False
         known = _read(place)
-        for name, value in wanted.items():
-            if known.get(name) == value:
-                continue
-            if self.overwrite:
-                return True
-            what = _other(name, known.get(name), value)
+        others = [name for name, value in self._wanted.items() if known.get(name) != value]
+        if others and not self.overwrite:
+            name, number = others[0], known.get(others[0])
+            number = number if type(number) is int else "another number"
+            what = _OTHER.get(name, f"with {name} {number}, this one has {self._wanted[name]}")
             raise OptionError(
                 f"{self.path} holds a run {what}; give another `output`, or `overwrite` to start over in "
                 "this one"
             )
-        return False
+        return bool(others)
 
     def open(self) -> None:
         """Make the folder, or continue in an existing one, where the results of an earlier run are removed.
@@ -83,25 +89,21 @@ class Folder:
         A run that fails or is killed then leaves no results that look like its own.
         """
         if self.check():  # remove records first, since a model without a record is made again
-            shutil.rmtree(self._records, ignore_errors=True)
+            shutil.rmtree(self.path / "records", ignore_errors=True)
             shutil.rmtree(self.models, ignore_errors=True)
         for name in RESULTS:
             (self.path / name).unlink(missing_ok=True)
         self.models.mkdir(parents=True, exist_ok=True)
-        self._records.mkdir(exist_ok=True)
-        self.write("inputs.json", self._wanted())
+        (self.path / "records").mkdir(exist_ok=True)
+        self.write("inputs.json", self._wanted)
 
+    @property
     def _wanted(self) -> dict[str, Any]:
         return {"layout": LAYOUT, **self.identity}
 
     @property
     def models(self) -> Path:
-        """The folder of the models."""
         return self.path / "models"
-
-    @property
-    def _records(self) -> Path:
-        return self.path / "records"
 
     def model(self, candidate: CandidateCommand) -> str:
         """The path of a candidate's model."""
@@ -118,43 +120,38 @@ class Folder:
         with write_atomic(self.path / name) as out:
             out.write(content)
 
-    def record(self, candidate: CandidateCommand) -> Record | None:
+    def record(self, candidate: CandidateCommand) -> MadeRecord | None:
         """The record of a candidate; None if the candidate must be made, perhaps again.
 
-        FrontierRecordError if the record was not written by svmfast.
+        The seal detects damage; a forged record can have a valid one, so values are checked too
+        (FrontierRecordError).
         """
-        place = self._records / f"{candidate.name}.json"
+        place = self.path / "records" / f"{candidate.name}.json"
         if not os.path.lexists(place):
             return None
         known = _read(place)
-        # The checksum detects damage. A forged record can have a valid checksum, so all values are checked
-        # too.
         if known.pop("seal", None) != _seal(known):
             return None
-        if known.pop("run", None) != self._run() or known.pop("arguments", None) != list(candidate.arguments):
+        if known.pop("run", None) != _seal(self._wanted):
             return None
-        record = _checked(known, place)
-        if record.sha256 is not None and record.sha256 != file_hash(self.model(candidate)):
+        if known.pop("arguments", None) != list(candidate.arguments):
             return None
-        return record
+        names = {"reason" if "reason" in known else "sha256", "rejected"}
+        names |= set() if "reason" in known else {"build_seconds"}
+        for name in sorted(names ^ set(known)) + sorted(names):
+            if name not in names or not _VALID[name](known.get(name)):
+                text = json.dumps(known[name]) if name in known else None
+                what = f"'{name}' is not what svmfast writes there" if name in known else f"no '{name}'"
+                raise FrontierRecordError(os.fspath(place), None, what, text, _REMOVE)
+        record = MadeRecord(**known)
+        changed = record.sha256 is not None and record.sha256 != file_hash(self.model(candidate))
+        return None if changed else record
 
-    def keep(self, candidate: CandidateCommand, record: Record) -> None:
+    def keep(self, candidate: CandidateCommand, record: MadeRecord) -> None:
         """Write the record of a finished candidate."""
-        from dataclasses import asdict
-
         values = {name: value for name, value in asdict(record).items() if value is not None}
-        content = {"run": self._run(), "arguments": list(candidate.arguments), **values}
+        content = {"run": _seal(self._wanted), "arguments": list(candidate.arguments), **values}
         self.write(f"records/{candidate.name}.json", {**content, "seal": _seal(content)})
-
-    def _run(self) -> str:
-        return _seal(self._wanted())
-
-
-def _other(name: str, known: object, wanted: object) -> str:
-    if name in _OTHER:
-        return _OTHER[name]
-    shown = known if type(known) is int else "another number"
-    return f"with {name} {shown}, this one has {wanted}"
 
 
 def _read(place: Path) -> dict[str, Any]:
@@ -173,31 +170,6 @@ def _read(place: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise FrontierRecordError(os.fspath(place), None, "not a record", None, _REMOVE)
     return found
-
-
-_REMOVE = "remove it, or give another `output`"
-
-
-def _checked(known: dict[str, Any], place: Path) -> Record:
-    """The record with these values; raise FrontierRecordError if one of them is invalid."""
-    of_a_model = {"sha256", "build_seconds", "rejected"}
-    of_a_failure = {"reason", "rejected"}
-    sha256, seconds, reason = known.get("sha256"), known.get("build_seconds"), known.get("reason")
-    right = {
-        "sha256": isinstance(sha256, str) and re.fullmatch("[0-9a-f]{64}", sha256) is not None,
-        "build_seconds": not isinstance(seconds, bool)
-        and isinstance(seconds, int | float)
-        and 0 <= seconds <= _MOST_SECONDS,
-        "reason": isinstance(reason, str) and 0 < len(reason) <= 10_000,
-        "rejected": isinstance(known.get("rejected"), bool),
-    }
-    names = of_a_failure if "reason" in known else of_a_model
-    for name in sorted(names ^ set(known)) + sorted(names):
-        if name not in names or not right[name]:
-            text = json.dumps(known[name]) if name in known else None
-            what = f"'{name}' is not what svmfast writes there" if name in known else f"no '{name}'"
-            raise FrontierRecordError(os.fspath(place), None, what, text, _REMOVE)
-    return Record(**known)
 
 
 def _seal(content: dict[str, Any]) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from svmfast.display import shell_line
 from svmfast.errors import OptionError
 from svmfast.methods import registry
 from svmfast.methods.grid import Grid
@@ -52,10 +51,6 @@ class CandidateCommand:
         """The arguments with the paths filled in."""
         paths = {EXACT: exact, TRAIN: train, OUT: out}
         return [paths.get(word, word) for word in self.arguments]
-
-    def command(self, exact: str, train: str, out: str) -> str:
-        """The command as a line for the shell."""
-        return shell_line(["svmfast", *self.filled(exact, train, out)])
 
 
 def tried_methods() -> tuple[str, ...]:

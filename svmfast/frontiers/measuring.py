@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,7 +19,6 @@ from svmfast.models.answer import answer
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.head import Head
 from svmfast.models.scaled import with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
@@ -28,7 +26,7 @@ from svmfast.score import percent
 
 
 @dataclass(frozen=True)
-class Part:
+class LabelledRows:
     """Rows with their true labels or values, all nan if they are unknown."""
 
     rows: Rows
@@ -36,10 +34,6 @@ class Part:
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    def unlabelled(self) -> Part:
-        """The rows with unknown labels."""
-        return Part(self.rows, np.full(len(self), np.nan))
 
 
 class Losses(NamedTuple):
@@ -56,50 +50,44 @@ class Losses(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Answer:
-    """A model's answer for a set of rows."""
+class _RowAnswers:
+    """A model's answers; `ranking` is None unless there is a single decision value per row."""
 
     predicted: FloatArray
-    #: None unless there is a single decision value per row.
     ranking: Ranking | None
     #: The rows that a model with bounds answers itself; None for others.
     sure: NDArray[np.bool_] | None = None
 
-    def backed(self, exact: _Answer) -> _Answer:
-        """This answer, with the exact model's for the rows that this one leaves open."""
+    def backed(self, exact: _RowAnswers) -> _RowAnswers:
+        """These answers, with the exact model's for the rows that this model leaves open."""
         if self.sure is None:
             return self
-        ranking = None
-        if self.ranking is not None and exact.ranking is not None:
-            ours, theirs = self.ranking, exact.ranking
-            values = ours.values if ours.sides == theirs.sides else -ours.values
+        ranking, theirs = self.ranking, exact.ranking
+        if ranking is not None and theirs is not None:
+            values = ranking.values if ranking.sides == theirs.sides else -ranking.values
             ranking = Ranking(np.where(self.sure, values, theirs.values), theirs.sides)
-        return _Answer(np.where(self.sure, self.predicted, exact.predicted), ranking, self.sure)
+        return _RowAnswers(np.where(self.sure, self.predicted, exact.predicted), ranking, self.sure)
 
 
 @dataclass(frozen=True, eq=False)
-class _Repeats:
-    """Rows of which some are equal: these are one observation of the share of labels that differ."""
+class MeasuredRows(LabelledRows):
+    """Rows on which models are compared with the exact one, and its answers."""
 
-    first: NDArray[np.int64]
-    counted: Counted
+    exact: _RowAnswers
+    #: The first row of each group of equal ones, and the groups; None if all rows are different.
+    repeats: tuple[NDArray[np.int64], Counted] | None
 
-    @classmethod
-    def of(cls, parts: Iterable[Rows]) -> _Repeats | None:
-        """The repeats of the rows of all parts; None if there are none."""
-        group, first = groups_of([key for few in parts for key in row_keys(few)])
-        if len(first) == len(group):
-            return None
-        times, frequent = np.bincount(group).astype(np.float64), frequent_groups(group)
-        return cls(first, Counted(times, frequent, times[~frequent]))
-
-    def share(self, differs: NDArray[np.bool_]) -> Estimate:
-        """The share of the rows, in percent, that `differs` is true of."""
-        return Estimate(*(100 * end for end in self.counted.share(differs[self.first])))
-
-
-def _answered(head: Head, predicted: FloatArray, decisions: FloatArray) -> _Answer:
-    return _Answer(predicted, None if head.sides is None else Ranking(decisions[:, 0], head.sides))
+    def loss(self, found: _RowAnswers, *, regression: bool, proven: bool) -> Loss:
+        """The loss of answers; equal rows are one observation of the share of labels that differ."""
+        predicted, exact, ranking = found.predicted, self.exact.predicted, found.ranking
+        if proven and (predicted == exact).all():
+            return no_loss(predicted, self.labels, regression=regression, ranking=ranking)
+        known = loss(predicted, exact, self.labels, regression=regression, ranking=ranking)
+        if self.repeats is None or regression:
+            return known
+        first, counted = self.repeats
+        share = counted.share((predicted != exact)[first])
+        return replace(known, differing=Estimate(*(100 * end for end in share)))
 
 
 class Measuring:
@@ -111,104 +99,95 @@ class Measuring:
     def __init__(
         self,
         exact: KernelExpansion,
-        choosing: Part,
-        confirming: Part,
+        choosing: LabelledRows,
+        confirming: LabelledRows,
         *,
         scaling: Scaling | None = None,
         threads: int = 1,
     ) -> None:
-        self.exact, self.choosing, self.confirming, self._threads = exact, choosing, confirming, threads
-        self._scaling = scaling
+        self.exact, self._scaling, self._threads = exact, scaling, threads
+        self._regression = exact.head.is_regression
         rows = choosing.rows if scaling is None else scaling.apply(choosing.rows[: scaling.timed_rows])
-        #: The exact model's seconds for the choosing rows on this machine if it did nothing else.
-        self.exact_seconds: float
         begin = time.process_time()
         timed = self._answer(exact, rows, scaled=True)
+        #: The exact model's seconds for the choosing rows on this machine if it did nothing else.
+        self.exact_seconds: float
         self.exact_seconds = (time.process_time() - begin) / threads * len(choosing) / max(1, len(rows))
         whole = timed if len(rows) == len(choosing) else self._answer(exact, choosing.rows)
-        self._exact_answers = [whole, self._answer(exact, confirming.rows)]
-        widths = [
-            part.rows.n_columns if scaling is None else scaling.width(part.rows) for part in self._parts()
-        ]
+        self.choosing = self._measured(choosing, whole)
+        self.confirming = self._measured(confirming, self._answer(exact, confirming.rows))
+        self.sides = self.choosing, self.confirming
+        #: Whether the true labels are known.
+        self.labelled = not bool(np.isnan(choosing.labels).all())
+        widths = [side.rows.n_columns if scaling is None else scaling.width(side.rows) for side in self.sides]
         self._unit, self.columns = linear_multiply_adds(exact.head, widths[0]), max(widths)
-        self._repeats = [
-            _Repeats.of([part.rows] if scaling is None else scaling.parts(part.rows))
-            for part in self._parts()
-        ]
 
-    @property
-    def choosing_labels(self) -> FloatArray:
-        """The exact model's labels of the choosing rows."""
-        return self._exact_answers[0].predicted
-
-    @property
-    def confirming_labels(self) -> FloatArray:
-        """The exact model's labels of the confirming rows."""
-        return self._exact_answers[1].predicted
-
-    @property
-    def labelled(self) -> bool:
-        """Whether the true labels are known."""
-        return not np.isnan(self.choosing.labels).all()
+    def _measured(self, given: LabelledRows, exact: _RowAnswers) -> MeasuredRows:
+        parts = [given.rows] if self._scaling is None else self._scaling.parts(given.rows)
+        group, first = groups_of([key for rows in parts for key in row_keys(rows)])
+        if len(first) == len(group):
+            return MeasuredRows(given.rows, given.labels, exact, None)
+        times, frequent = np.bincount(group).astype(np.float64), frequent_groups(group)
+        counted = Counted(times, frequent, times[~frequent])
+        return MeasuredRows(given.rows, given.labels, exact, (first, counted))
 
     @property
     def exact_skill(self) -> Skill | None:
         """The improvement of the exact model over chance on both sets together; None without labels."""
         if not self.labelled:
             return None
-        return skill(
-            np.concatenate([one.predicted for one in self._exact_answers]),
-            np.concatenate((self.choosing.labels, self.confirming.labels)),
-            regression=self.exact.head.is_regression,
-        )
+        predicted, labels = zip(*((side.exact.predicted, side.labels) for side in self.sides), strict=True)
+        return skill(np.concatenate(predicted), np.concatenate(labels), regression=self._regression)
 
     def of_exact(self) -> Losses:
         """The losses of the exact model itself."""
-        lines = [
-            no_loss(one.predicted, part.labels, regression=self.exact.head.is_regression, ranking=one.ranking)
-            for one, part in zip(self._exact_answers, self._parts(), strict=True)
-        ]
-        return Losses(lines[0], lines[1], linear_cost_counted=self._counted(self.exact))
+        choosing, confirming = (
+            no_loss(
+                side.exact.predicted, side.labels, regression=self._regression, ranking=side.exact.ranking
+            )
+            for side in self.sides
+        )
+        return Losses(choosing, confirming, linear_cost_counted=self._counted(self.exact))
 
-    def _parts(self) -> tuple[Part, Part]:
-        return self.choosing, self.confirming
-
-    def _answer(self, model: Model, rows: Rows, *, scaled: bool = False) -> _Answer:
+    def _answer(self, model: Model, rows: Rows, *, scaled: bool = False) -> _RowAnswers:
         raw: Any = with_scaling(model, None if scaled else self._scaling)
-        if not model.has_error_bound or model.head.is_regression:
+        head, sure = model.head, None
+        if not model.has_error_bound or head.is_regression:
             found = answer(raw, rows, threads=self._threads)
-            return _answered(model.head, found.predicted, found.decisions)
-        decisions, bounds = raw.certified_values(rows, threads=self._threads)
-        ours = _answered(model.head, model.head.predict(decisions), decisions)
-        return replace(ours, sure=certified_rows(model.head, decisions, bounds))
+            predicted, decisions = found.predicted, found.decisions
+        else:
+            decisions, bounds = raw.certified_values(rows, threads=self._threads)
+            predicted, sure = head.predict(decisions), certified_rows(head, decisions, bounds)
+        ranking = None if head.sides is None else Ranking(decisions[:, 0], head.sides)
+        return _RowAnswers(predicted, ranking, sure)
 
     def losses(self, model: Model, *, backed: bool = False) -> Losses:
         """The losses of `model`, alone or with the exact model's answers for the rows that it leaves open."""
-        answers = [self._answer(model, part.rows) for part in self._parts()]
-        regression = self.exact.head.is_regression
-        found, lost = [], []
-        sides = zip(answers, self._exact_answers, self._parts(), self._repeats, strict=True)
-        for one, exact, part, repeats in sides:
-            whole = one.backed(exact) if backed else one
-            predicted, theirs, ranking = whole.predicted, exact.predicted, whole.ranking
-            if backed and model.certifies and (predicted == theirs).all():  # proven, not estimated
-                found.append(no_loss(predicted, part.labels, regression=regression, ranking=ranking))
-            else:
-                known = loss(predicted, theirs, part.labels, regression=regression, ranking=ranking)
-                if repeats is not None and not regression:
-                    known = replace(known, differing=repeats.share(predicted != theirs))
-                found.append(known)
-            targets = part.labels if self.labelled else theirs
-            lost.append(() if regression else lost_classes(predicted, theirs, targets))
-            if len(found) == 1:
-                skilled = self.exact.head.svm_type == "one_class" or not self.labelled
-                skilled = skilled or skill(predicted, part.labels, regression=regression).some
-        sure = [one.sure for one in answers if one.sure is not None]
-        counted = self._counted(model, float(np.mean(~sure[0]))) if backed and sure else self._counted(model)
+        regression, sides = self._regression, self.sides
+        own = [self._answer(model, side.rows) for side in sides]
+        whole = [one.backed(side.exact) if backed else one for one, side in zip(own, sides, strict=True)]
+        choosing, confirming = (
+            side.loss(one, regression=regression, proven=backed and model.certifies)
+            for one, side in zip(whole, sides, strict=True)
+        )
+        lost = [self._lost(one, side) for one, side in zip(whole, sides, strict=True)]
+        skilled = (
+            self.exact.head.svm_type == "one_class"
+            or not self.labelled
+            or skill(whole[0].predicted, self.choosing.labels, regression=regression).some
+        )
+        sure = [one.sure for one in own if one.sure is not None]
         certified: list[float | None] = [None, None]
         if sure and model.certifies:
             certified = [percent(int(np.count_nonzero(rows)), len(rows)) for rows in sure]
-        return Losses(found[0], found[1], lost[0], lost[1], certified[0], certified[1], counted, skilled)
+        counted = self._counted(model, float(np.mean(~sure[0])) if backed and sure else None)
+        return Losses(choosing, confirming, lost[0], lost[1], certified[0], certified[1], counted, skilled)
+
+    def _lost(self, found: _RowAnswers, side: MeasuredRows) -> tuple[LostClass, ...]:
+        if self._regression:
+            return ()
+        exact = side.exact.predicted
+        return lost_classes(found.predicted, exact, side.labels if self.labelled else exact)
 
     def _counted(self, model: Model, open_share: float | None = None) -> float | None:
         exact = None if open_share is None else self.exact

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from svmfast.formats.svmlight import Dataset
-    from svmfast.frontiers.measuring import Part
+    from svmfast.frontiers.measuring import LabelledRows
     from svmfast.models.scaling import Scaling
     from svmfast.rows import FloatArray
 
@@ -36,7 +36,7 @@ TRAIN_PART, CHOOSE_PART, CONFIRM_PART = "train.part", "choose.part", "confirm.pa
 
 @dataclass(frozen=True)
 class RowSets:
-    """Rows by their purpose; no row is in two of the sets."""
+    """Rows by their purpose, as read; no row is in two of the sets."""
 
     #: The file on which candidates are trained, and the options for reading it.
     train: str
@@ -47,43 +47,17 @@ class RowSets:
     columns: int
     names_bytes: int
     #: Some of the rows on which EXACT was trained.
-    sample: Part
+    sample: LabelledRows
     #: Halves of TEST; without TEST, parts of TRAIN, which EXACT has seen but the candidates have not.
-    choosing: Part
-    confirming: Part
+    choosing: LabelledRows
+    confirming: LabelledRows
     #: Without TEST, the rest of TRAIN.
-    rest: Part | None = field(default=None, repr=False)
-    #: The same sets before their labels were scaled: the parts that commands read.
-    raw: RowSets | None = field(default=None, repr=False)
-
-    def scaled(self, scaling: Scaling, reading: Sequence[str]) -> RowSets:
-        """The sets with scaled labels; rows are scaled where they are used.
-
-        Commands scale by themselves, by the options `reading`.
-        """
-        from svmfast.frontiers.measuring import Part
-
-        def part(raw: Part) -> Part:
-            return Part(raw.rows, scaling.apply_labels(raw.labels))
-
-        return replace(
-            self,
-            reading=(*self.reading, *reading),
-            columns=max(self.columns, len(scaling)),
-            sample=part(self.sample),
-            choosing=part(self.choosing),
-            confirming=part(self.confirming),
-            raw=self,
-        )
+    rest: LabelledRows | None = field(default=None, repr=False)
 
     def with_labels(self, choosing: FloatArray, confirming: FloatArray) -> RowSets:
         """The sets with these labels, where the rows have none: LIBSVM's text needs some."""
-        return replace(
-            self,
-            choosing=replace(self.choosing, labels=choosing),
-            confirming=replace(self.confirming, labels=confirming),
-            raw=None if self.raw is None else self.raw.with_labels(choosing, confirming),
-        )
+        sides = replace(self.choosing, labels=choosing), replace(self.confirming, labels=confirming)
+        return replace(self, choosing=sides[0], confirming=sides[1])
 
     def write(self, folder: Path) -> None:
         """Write the parts as LIBSVM data, for the commands and for later inspection.
@@ -92,9 +66,8 @@ class RowSets:
         """
         from svmfast.formats.svmlight_writer import write_svmlight
 
-        raw = self.raw or self
-        parts = ((CHOOSE_PART, raw.choosing), (CONFIRM_PART, raw.confirming), (TRAIN_PART, raw.rest))
-        for name, part in parts:
+        parts = {CHOOSE_PART: self.choosing, CONFIRM_PART: self.confirming, TRAIN_PART: self.rest}
+        for name, part in parts.items():
             if part is None:
                 (folder / name).unlink(missing_ok=True)
             else:
@@ -123,7 +96,7 @@ def read_sets(
     read. UnsupportedError if there are too few rows.
     """
     from svmfast.formats.data import read_data, stream_data
-    from svmfast.frontiers.measuring import Part
+    from svmfast.frontiers.measuring import LabelledRows
     from svmfast.methods.common.row_sample import RowSample
 
     named = reading if scaling is None else replace(reading, scale=scaling.only_names())
@@ -149,18 +122,18 @@ def read_sets(
             some.add(block.rows, block.labels)
             width = max(width, block.rows.n_columns)
             progress(stream.bytes_read, stream.bytes_total, "read")
-    sample = Part(*some.result())
+    sample = LabelledRows(*some.result())
     spare = 0 if features is None else NAMES + sum(NAME + len(json.dumps(name)) for name in features)
     return RowSets(train, changed_words(reading), some.seen, width, spare, sample, choosing, confirming)
 
 
 def _parts(
     dataset: Dataset, path: str, seed: int, note: Callable[[str], None], *, everything: bool
-) -> tuple[Part, Part, Part, Part]:
+) -> list[LabelledRows]:
     """Divide rows into choosing and confirming ones and the rest, and take a sample of the rest."""
     import numpy as np
 
-    from svmfast.frontiers.measuring import Part
+    from svmfast.frontiers.measuring import LabelledRows
     from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
 
     n = len(dataset.rows)
@@ -176,11 +149,11 @@ def _parts(
             "give more" if everything else "give `test`",
         )
 
-    def part(which: NDArray[np.int64]) -> Part:
+    def part(which: NDArray[np.int64]) -> LabelledRows:
         kept = np.sort(which)  # in the file's order, to keep the order in which labels first occur
-        return Part(dataset.rows.take(kept), dataset.labels[kept])
+        return LabelledRows(dataset.rows.take(kept), dataset.labels[kept])
 
-    return part(first), part(second), part(others), part(others[:MOST_SAMPLED])
+    return [part(first), part(second), part(others), part(others[:MOST_SAMPLED])]
 
 
 def divided(

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from svmfast.errors import SvmfastError
 from svmfast.frontiers.child import Failed, OutOfTime, make
-from svmfast.frontiers.entries import Entries
-from svmfast.frontiers.folder import Record, file_hash
+from svmfast.frontiers.entries import Entries, RunRequest
+from svmfast.frontiers.folder import MadeRecord, file_hash
 from svmfast.frontiers.grid import CandidateCommand, enlarged, plan
 from svmfast.frontiers.racing import most_timing
-from svmfast.frontiers.request import Request
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.grid import Grid
 from svmfast.progress import Progress, duration, silent
@@ -25,24 +24,28 @@ if TYPE_CHECKING:
 class FrontierRun:
     """The state of a run, from the first candidate to the report."""
 
-    def __init__(self, request: Request, progress: Progress = silent) -> None:
-        self.request, self.folder, self.sets = request, request.folder, request.sets
-        self.entries, self._progress = Entries(request), progress
+    def __init__(self, request: RunRequest, progress: Progress = silent) -> None:
+        self.request, self.folder, self.entries = request, request.folder, Entries(request)
+        self._progress = progress
         self._candidates: list[CandidateCommand] = []  # all, with those that were added
-        self._records: dict[str, Record] = {}  # by candidate
+        self._records: dict[str, MadeRecord] = {}  # by candidate
 
     def run(self) -> Frontier:
         """Plan, make, measure, time, choose and confirm."""
+        from svmfast import __version__
+        from svmfast.frontiers.pareto import choose, pareto
+        from svmfast.frontiers.report import Frontier
+
         asked = self.request
         candidates, missing = plan(
             self._grid,
             asked.methods,
             proven=asked.limits.max_diff_percent == 0,
             labelled=asked.labelled,
-            reading=self.sets.reading,
+            reading=asked.sets.reading,
         )
         self.folder.open()
-        self.sets.write(self.folder.path)
+        asked.sets.write(self.folder.path)
         late = self._make([candidate.in_memory(asked.memory) for candidate in candidates])
         # The size of another candidate's file may have shown that this one fits after all.
         tried = {candidate.name for candidate in self._candidates}
@@ -50,17 +53,32 @@ class FrontierRun:
         missing += [*self.entries.without_exact.values(), *self._not_made(late)]
         self._show("timing")
         self.entries.racing.finish(asked.end)
-        return self._found(missing, complete=not late)
+        points = self.entries.points()
+        return Frontier(
+            exact=asked.exact,
+            origin=asked.origin,
+            features=asked.measuring.columns,
+            threads=asked.threads,
+            seed=asked.seed,
+            points=points,
+            on_front=pareto(points),
+            missing=missing,
+            limits=asked.limits,
+            choice=choose(points, asked.limits),
+            complete=not late,
+            version=__version__,
+            class_names=None if asked.scaling is None else asked.scaling.names_of_labels,
+            unlabelled=not asked.labelled,
+        )
 
     @property
     def _grid(self) -> Grid:
         """The quantities from which the methods derive their candidates."""
-        asked = self.request
-        size_of = None
+        asked, size_of = self.request, None
         if asked.limits.max_bytes is not None:
             # Training on a named table gives a model with these names.
-            size_of = lambda model: len(asked.stored(model)) + self.sets.names_bytes  # noqa: E731
-        return Grid(asked.model, asked.seed, asked.limits.max_bytes, size_of, self.sets.columns)
+            size_of = lambda model: len(asked.stored(model)) + asked.sets.names_bytes  # noqa: E731
+        return Grid(asked.model, asked.seed, asked.limits.max_bytes, size_of, asked.sets.columns)
 
     def _make(self, candidates: Sequence[CandidateCommand]) -> dict[str, str]:
         """Measure what an earlier run has made, make the others; return why some were not made in time."""
@@ -85,32 +103,33 @@ class FrontierRun:
                 continue
             if final:
                 self.folder.keep(candidate, record)
-            following = self._recorded(candidate, record)
-            if following is not None:
+            if (following := self._recorded(candidate, record)) is not None:
                 schedule.add(following)
         return schedule.late()
 
-    def _made(self, candidate: CandidateCommand, seconds: float) -> tuple[Record, bool]:
+    def _made(self, candidate: CandidateCommand, seconds: float) -> tuple[MadeRecord, bool]:
         """Make and measure a candidate; return its record, and whether another run would end the same way."""
         path, threads = self.folder.model(candidate), str(self.request.threads)
-        arguments = [*candidate.filled(self.request.exact, self.sets.train, path), "-q", "-j", threads]
+        arguments = candidate.filled(self.request.exact, self.request.sets.train, path)
         try:
-            built = make(arguments, seconds, tick=lambda: self._show("making", candidate))
-            record = Record(file_hash(path), built)
+            built = make(
+                [*arguments, "-q", "-j", threads], seconds, tick=lambda: self._show("making", candidate)
+            )
+            record = MadeRecord(file_hash(path), built)
             self.entries.add(candidate, record)
         except Failed as error:  # after a full disk or a kill, the next run tries again
-            return Record(reason=str(error), rejected=error.negative), error.final
+            return MadeRecord(reason=str(error), rejected=error.negative), error.final
         except SvmfastError as error:
-            return Record(reason=str(error)), True
+            return MadeRecord(reason=str(error)), True
         return record, True
 
-    def _recorded(self, candidate: CandidateCommand, record: Record) -> CandidateCommand | None:
+    def _recorded(self, candidate: CandidateCommand, record: MadeRecord) -> CandidateCommand | None:
         """Keep a record; return a larger candidate to try next, if the file leaves much of the limit."""
         self._records[candidate.name] = record
         if record.sha256 is None:
             return None
         n_bytes = os.path.getsize(self.folder.model(candidate))
-        found = enlarged(candidate, n_bytes, self._grid, reading=self.sets.reading)
+        found = enlarged(candidate, n_bytes, self._grid, reading=self.request.sets.reading)
         if found is None or any(one.name == found.name for one in self._candidates):
             return None
         found = found.in_memory(self.request.memory)
@@ -123,36 +142,12 @@ class FrontierRun:
 
         found = []
         for one in self._candidates:
-            record = self._records.get(one.name, Record())
-            reason = late.get(one.name) or record.reason
-            if reason:
-                rejected = "rejected: " * record.rejected
+            record = self._records.get(one.name, MadeRecord())
+            if reason := late.get(one.name) or record.reason:
+                reason = "rejected: " * record.rejected + reason
                 command = self.entries.command(one)
-                found.append(Missing(one.name, one.method, rejected + reason, command, late=one.name in late))
+                found.append(Missing(one.name, one.method, reason, command, late=one.name in late))
         return found
-
-    def _found(self, missing: list[Missing], *, complete: bool) -> Frontier:
-        from svmfast import __version__
-        from svmfast.frontiers.pareto import choose, pareto
-        from svmfast.frontiers.report import Frontier
-
-        asked, points = self.request, self.entries.points()
-        return Frontier(
-            exact=asked.exact,
-            origin=asked.origin,
-            features=asked.measuring.columns,
-            threads=asked.threads,
-            seed=asked.seed,
-            points=points,
-            on_front=pareto(points),
-            missing=missing,
-            limits=asked.limits,
-            choice=choose(points, asked.limits),
-            complete=complete,
-            version=__version__,
-            class_names=None if asked.scaling is None else asked.scaling.names_of_labels,
-            unlabelled=not asked.labelled,
-        )
 
     def _show(self, what: str, candidate: CandidateCommand | None = None) -> None:
         """Show the step and the most time that is left; making takes 9 tenths of the bar, timing the rest."""

@@ -16,7 +16,7 @@ from program import data, model, svmfast
 
 from svmfast.cli.main import run
 from svmfast.errors import FrontierRecordError
-from svmfast.frontiers.folder import Folder, Record
+from svmfast.frontiers.folder import MadeRecord, RunFolder
 from svmfast.frontiers.grid import CandidateCommand
 
 ARGUMENTS = [
@@ -42,15 +42,15 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copied(finished: Path, tmp_path: Path) -> Folder:
+def copied(finished: Path, tmp_path: Path) -> RunFolder:
     """A copy of the folder, opened as its run opens it."""
     shutil.copytree(finished, tmp_path / "dir")
     identity = json.loads((tmp_path / "dir" / "inputs.json").read_text())
     del identity["layout"]
-    return Folder(tmp_path / "dir", identity)
+    return RunFolder(tmp_path / "dir", identity)
 
 
-def place(folder: Folder) -> Path:
+def place(folder: RunFolder) -> Path:
     return folder.path / "records" / "linear.json"
 
 
@@ -66,9 +66,9 @@ def place(folder: Folder) -> Path:
     ],
     ids=["empty", "another figure", "no seal", "another run", "another command", "another model"],
 )
-def test_a_record_of_something_else_is_made_again(damage: Any, copied: Folder) -> None:
+def test_a_record_of_something_else_is_made_again(damage: Any, copied: RunFolder) -> None:
     whole = json.loads(place(copied).read_text())
-    assert copied.record(LINEAR) == Record(whole["sha256"], whole["build_seconds"])
+    assert copied.record(LINEAR) == MadeRecord(whole["sha256"], whole["build_seconds"])
     place(copied).write_bytes(damage(whole))
     assert copied.record(LINEAR) is None
 
@@ -96,7 +96,7 @@ def _failure(record: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("what", FORGED)
-def test_a_forged_record_is_bad_input(what: str, copied: Folder) -> None:
+def test_a_forged_record_is_bad_input(what: str, copied: RunFolder) -> None:
     place(copied).write_bytes(seal(FORGED[what](json.loads(place(copied).read_text()))))
     with pytest.raises(FrontierRecordError, match="remove it, or give another `output`") as error:
         copied.record(LINEAR)
@@ -104,7 +104,7 @@ def test_a_forged_record_is_bad_input(what: str, copied: Folder) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_a_forged_reason_is_shown_as_text(copied: Folder, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_forged_reason_is_shown_as_text(copied: RunFolder, capfd: pytest.CaptureFixture[str]) -> None:
     record = json.loads(place(copied).read_text())
     place(copied).write_bytes(seal({**_failure(record), "reason": "\x1b[2J\nINJECTED \udcff"}))
     words = [word for word in ARGUMENTS if word != "-q"]
@@ -127,7 +127,7 @@ DAMAGE = {
 @pytest.mark.parametrize("what", DAMAGE)
 @pytest.mark.parametrize("name", ["inputs.json", "records/linear.json"])
 def test_a_damaged_file_is_one_line(
-    name: str, what: str, copied: Folder, capfd: pytest.CaptureFixture[str]
+    name: str, what: str, copied: RunFolder, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (copied.path / name).write_bytes(DAMAGE[what])
     assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
@@ -138,7 +138,7 @@ def test_a_damaged_file_is_one_line(
 
 
 @pytest.mark.parametrize("depth", range(100, 1000, 100))
-def test_deep_nesting_is_not_an_internal_error(depth: int, copied: Folder) -> None:
+def test_deep_nesting_is_not_an_internal_error(depth: int, copied: RunFolder) -> None:
     """JSON that can just be read may be too deep to be written again."""
     place(copied).write_bytes(b'{"a":' * depth + b"1" + b"}" * depth)
     with suppress(FrontierRecordError):
@@ -147,7 +147,7 @@ def test_deep_nesting_is_not_an_internal_error(depth: int, copied: Folder) -> No
 
 @pytest.mark.parametrize("name", ["inputs.json", "records/linear.json", "models/linear"])
 def test_a_pipe_in_place_of_a_file_does_not_hang(
-    name: str, copied: Folder, capfd: pytest.CaptureFixture[str]
+    name: str, copied: RunFolder, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (copied.path / name).unlink()
     os.mkfifo(copied.path / name)
@@ -157,7 +157,7 @@ def test_a_pipe_in_place_of_a_file_does_not_hang(
     assert "not a regular file" in captured
 
 
-def test_a_model_with_other_labels_is_bad_input(copied: Folder, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_model_with_other_labels_is_bad_input(copied: RunFolder, capfd: pytest.CaptureFixture[str]) -> None:
     """A model forged together with its record."""
     for name in ("iris_c_linear", "diabetes_eps_rbf"):
         content = model(name).read_bytes()
@@ -184,7 +184,7 @@ def test_a_model_with_other_labels_is_bad_input(copied: Folder, capfd: pytest.Ca
     ],
 )
 def test_differences_from_another_run_are_described(
-    name: str, value: object, line: str, copied: Folder, capfd: pytest.CaptureFixture[str]
+    name: str, value: object, line: str, copied: RunFolder, capfd: pytest.CaptureFixture[str]
 ) -> None:
     known = json.loads((copied.path / "inputs.json").read_text())
     (copied.path / "inputs.json").write_text(json.dumps({**known, name: value}))

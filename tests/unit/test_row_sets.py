@@ -17,9 +17,9 @@ from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.entries import Entries
-from svmfast.frontiers.folder import Record
+from svmfast.frontiers.folder import MadeRecord
 from svmfast.frontiers.grid import CandidateCommand
-from svmfast.frontiers.measuring import Measuring, Part
+from svmfast.frontiers.measuring import LabelledRows, Measuring
 from svmfast.frontiers.pareto import Limits
 from svmfast.frontiers.row_sets import RowSets, divided, read_sets
 from svmfast.methods.approximate import ApproximateOptions
@@ -78,8 +78,8 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
     fast, _ = approximate(exact, ApproximateOptions(order=2))
     (tmp_path / "fast").write_bytes(model_bytes(fast))
     near = read_svmlight(data("breast.test"))
-    part = Part(near.rows, near.labels)
-    far = Part(Rows.from_dense(50 * part.rows.to_dense()), part.labels)  # beyond the bound's validity
+    part = LabelledRows(near.rows, near.labels)
+    far = LabelledRows(Rows.from_dense(50 * part.rows.to_dense()), part.labels)  # beyond the bound's validity
     measuring = Measuring(exact, *((part, far) if backed else (far, part)))
     request: Any = SimpleNamespace(
         memory=1 << 30, exact=str(model("breast_c_rbf")), model=exact, limits=Limits(0.5),
@@ -88,7 +88,7 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
         sets=SimpleNamespace(train="t"), measuring=measuring,
     )  # fmt: skip
     entries = Entries(request)
-    entries.add(CandidateCommand("approximate-2", "approximate", 0, ()), Record("0" * 64, 1.0))
+    entries.add(CandidateCommand("approximate-2", "approximate", 0, ()), MadeRecord("0" * 64, 1.0))
     assert [entry.name for entry in entries.points()[1:]] == ["approximate-2", "approximate-2 + exact"][
         : 1 + backed
     ]
@@ -104,7 +104,7 @@ def test_copies_narrow_no_interval() -> None:
     rows = read_svmlight(data("digits.test"))
     once, three = (rows.rows.take(np.tile(np.arange(300), times)) for times in (1, 3))
     labels = rows.labels
-    found = Measuring(exact, Part(once, labels), Part(three, np.tile(labels, 3))).losses(fast)
+    found = Measuring(exact, LabelledRows(once, labels), LabelledRows(three, np.tile(labels, 3))).losses(fast)
     assert found.choosing.labels_differing
     assert found.confirming.labels_differing == 3 * found.choosing.labels_differing
     for end in ("value", "low", "high"):
