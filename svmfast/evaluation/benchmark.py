@@ -19,6 +19,7 @@ from svmfast.models.answer import Answer, answer
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
 from svmfast.models.scaled import mean_work, with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.progress import Progress, silent
@@ -43,14 +44,6 @@ class ComparedModel:
     #: Hash of the file, and the source recorded in it, ``sha256:...``.
     sha256: str | None = None
     source: str | None = None
-
-
-@dataclass(frozen=True)
-class Answered:
-    """The answers for the rows, and the name of the call that gave them."""
-
-    answer: Answer
-    call: str
 
 
 class Benchmark:
@@ -79,7 +72,10 @@ class Benchmark:
         self.unit: int = linear_multiply_adds(exact.model.head, self.columns)
         found = linear_seconds(exact.model.head, self._timed, threads=threads, repeats=repeats)
         self.linear_seconds: float = self.all_rows(found.seconds)
+        #: The exact model's answer, and by the names of their calls those of the model under measurement.
         self.reference: Answer | None = None
+        self.answers: dict[str, Answer] = {}
+        self.times: Timed
         self._calls: dict[str, Callable[[], Answer]] = {}
         self._once: dict[str, float] = {}
 
@@ -91,17 +87,17 @@ class Benchmark:
         self, others: Sequence[ComparedModel], progress: Progress = silent
     ) -> tuple[ModelResult, ...]:
         """Measure the exact model and `others`; all are timed in turn."""
-        entrants, drafts = [self.exact, *others], []
-        figures = figures_of(ModelResult)
+        entrants, figures = [self.exact, *others], figures_of(ModelResult)
+        subjects, found = [], []
         for done, one in enumerate(entrants):
             progress(done, len(entrants), "models")
             subject = Subject(self, one)
-            values = {each.name: each.measured(subject) for each in figures if each.measured is not None}
-            # Only the names of its calls are kept, since answers for many rows are large.
-            drafts.append((values, subject.calls))
+            subjects.append(subject)
+            found.append({each.name: each.measured(subject) for each in figures if each.measured is not None})
+            self.answers.clear()  # those for many rows are large
         progress(len(entrants), len(entrants), "models")
-        reference = drafts[0][1][0]
-        times = timed(
+        reference = subjects[0].main
+        self.times = timed(
             {reference: self._calls[reference], **self._calls},
             self._once,
             longest=LONGEST_SAMPLE,
@@ -109,15 +105,12 @@ class Benchmark:
             rounds=self._repeats,
             progress=progress,
         )
-        found = []
-        for values, calls in drafts:
-            own = Times(self, times, *calls)
-            values |= {one.name: one.timed(own) for one in figures if one.timed is not None}
-            found.append(ModelResult(**values))
-        return tuple(found)
+        for values, subject in zip(found, subjects, strict=True):
+            values |= {each.name: each.timed(subject) for each in figures if each.timed is not None}
+        return tuple(ModelResult(**values) for values in found)
 
-    def measured(self, model: Model, exact: KernelExpansion | None = None) -> Answered:
-        """Answer all rows by `model`, those that it leaves open by `exact`; the call is timed later."""
+    def measure(self, model: Model, exact: KernelExpansion | None = None) -> str:
+        """Answer all rows by `model`, those that it leaves open by `exact`; name the call, to time later."""
 
         def call() -> Answer:
             return answer(model, self._timed, exact=exact, threads=self._threads)
@@ -125,9 +118,8 @@ class Benchmark:
         name = f"call {len(self._calls)}"
         self._calls[name] = call
         found, self._once[name] = first_call(call, slow=SLOW)
-        if len(self._timed) < len(self.rows):
-            found = self.answer(model, exact)
-        return Answered(found, name)
+        self.answers[name] = found if len(self._timed) == len(self.rows) else self.answer(model, exact)
+        return name
 
     def unscaled(self, model: Model) -> Any:
         """The model for rows as read."""
@@ -144,68 +136,36 @@ class Benchmark:
         return found
 
 
-@dataclass(frozen=True)
-class Times:
-    """The times of a model's calls: the answers of predict, of the model alone, and with fallback."""
-
-    bench: Benchmark
-    times: Timed
-    main: str
-    alone: str
-    backed: str | None
-
-    @property
-    def bare(self) -> str | None:
-        """The model alone, if it is also measured with fallback."""
-        return None if self.backed is None else self.alone
-
-    @property
-    def timing(self) -> Timing:
-        return self.times.timings[self.main]
-
-    def all_rows(self, seconds: float) -> float:
-        return self.bench.all_rows(seconds)
-
-    def seconds(self, call: str | None) -> float | None:
-        return None if call is None else self.all_rows(self.times.timings[call].seconds)
-
-    def speed(self, call: str | None) -> Speed | None:
-        return None if call is None else self.times.speeds[call]
-
-
 class Subject:
-    """A model under measurement, with its answers; the figures of ModelResult are computed from it."""
+    """A model under measurement, from which the figures of ModelResult are computed.
+
+    `alone` and `backed` name its calls without and with fallback, `main` that of predict; `bare` is `alone`
+    if it is also measured with fallback.
+    """
 
     def __init__(self, bench: Benchmark, entrant: ComparedModel) -> None:
         self.bench: Benchmark = bench
         self.entrant: ComparedModel = entrant
         self.model: Model = entrant.model
         self.inside = inside_exact(self.model)
-        self.alone: Answered = bench.measured(self.model)
-        self.backed: Answered | None = self._backed()
-        self.main: Answered = self.alone if self.inside is None or self.backed is None else self.backed
-        if bench.reference is None:
-            bench.reference = self.main.answer
-        self.exact = bench.reference
-
-    def _backed(self) -> Answered | None:
-        """Measure with the embedded exact model as fallback, or otherwise with that of the comparison."""
-        exact, given = self.inside, self.bench.exact.model
+        self.alone: str = bench.measure(self.model)
+        exact = self.inside
         if exact is None and self.model.has_error_bound and self._is_of_exact:
-            exact = given.expansion
-        if exact is None or self.model.head.is_regression:
-            return None
-        return self.bench.measured(self.model, exact)
+            exact = bench.exact.model.expansion
+        open_rows = exact is not None and not self.model.head.is_regression
+        self.backed: str | None = bench.measure(self.model, exact) if open_rows else None
+        self.bare: str | None = self.alone if open_rows else None
+        self.main: str = self.alone if self.inside is None else self.backed or self.alone
+        self.regression: bool = bench.exact.model.head.is_regression
+        if bench.reference is None:
+            bench.reference = bench.answers[self.main]
+        self.exact: Answer = bench.reference
+        self._scores: dict[str | None, Quality] = {None: Quality()}
 
     @property
-    def calls(self) -> tuple[str, str, str | None]:
-        """The names of the calls of predict, of the model alone, and with fallback."""
-        return self.main.call, self.alone.call, None if self.backed is None else self.backed.call
-
-    @property
-    def bare(self) -> Answered | None:
-        """The model alone, if it is also measured with fallback."""
-        return None if self.backed is None else self.alone
+    def answer(self) -> Answer:
+        """The answer of predict."""
+        return self.bench.answers[self.main]
 
     @property
     def _is_of_exact(self) -> bool:
@@ -214,35 +174,37 @@ class Subject:
         return sha256 is None or source is None or source == f"sha256:{sha256}"
 
     @property
-    def _regression(self) -> bool:
-        return self.bench.exact.model.head.is_regression
+    def timing(self) -> Timing:
+        return self.bench.times.timings[self.main]
+
+    def seconds(self, call: str | None) -> float | None:
+        return None if call is None else self.bench.all_rows(self.bench.times.timings[call].seconds)
+
+    def speed(self, call: str | None) -> Speed | None:
+        return None if call is None else self.bench.times.speeds[call]
 
     def percent(self, rows: int | None) -> float | None:
         return None if rows is None else percent(rows, len(self.bench.rows))
 
-    @cached_property
-    def quality(self) -> Quality:
-        """The scores of predict's answers."""
-        head, found = self.model.head, self.main.answer
-        return quality(
-            found.predicted,
-            self.bench.targets,
-            regression=head.is_regression,
-            decisions=found.decisions,
-            sides=head.sides,
-        )
+    def quality(self, call: str | None) -> Quality:
+        """The scores of a call's answers."""
+        if call not in self._scores:
+            assert call is not None
+            head, found = self.model.head, self.bench.answers[call]
+            self._scores[call] = quality(
+                found.predicted,
+                self.bench.targets,
+                regression=head.is_regression,
+                decisions=found.decisions,
+                sides=head.sides,
+            )
+        return self._scores[call]
 
-    def quality_of(self, measured: Answered | None) -> Quality:
-        """The scores of answers with or without fallback."""
-        if measured is None:
-            return Quality()
-        return quality(measured.answer.predicted, self.bench.targets, regression=False)
-
-    def differing(self, measured: Answered | None) -> int | None:
+    def differing(self, call: str | None) -> int | None:
         """Rows whose label is not the exact model's."""
-        if self._regression or measured is None:
+        if self.regression or call is None:
             return None
-        return int(np.count_nonzero(measured.answer.predicted != self.exact.predicted))
+        return int(np.count_nonzero(self.bench.answers[call].predicted != self.exact.predicted))
 
     @property
     def differing_limit(self) -> float | None:
@@ -258,29 +220,30 @@ class Subject:
     @property
     def by_exact_label(self) -> tuple[ClassScore, ...] | None:
         """How many rows of each of the exact model's labels have the same label."""
-        if self._regression:
+        if self.regression:
             return None
-        found = class_scores(self.main.answer.predicted, self.exact.predicted)
+        found = class_scores(self.answer.predicted, self.exact.predicted)
         return tuple(one for one in found if one.rows)
 
     @property
     def values_differing(self) -> float | None:
         """How much the values of a regression differ, in percent of their spread."""
-        if not self._regression:
+        if not self.regression:
             return None
-        return values_differing_percent(self.main.answer.predicted, self.exact.predicted)
+        return values_differing_percent(self.answer.predicted, self.exact.predicted)
 
     @cached_property
     def errors(self) -> tuple[float | None, float | None]:
         """Mean and largest error of the values that predict prints: the exact model's for rows left to it."""
-        inside, head, values = self.inside, self.model.head, self.main.answer.decisions
+        inside, head, values = self.inside, self.model.head, self.answer.decisions
         if inside is not None and head.n_functions > 1 and inside.head.same_functions(head):
             values = self.bench.answer(self.model, inside).decisions
         return self._errors(values)
 
-    def errors_of(self, measured: Answered | None) -> tuple[float | None, float | None]:
-        """Mean and largest error of the decision values of an answer."""
-        return (None, None) if measured is None else self._errors(measured.answer.decisions)
+    @cached_property
+    def bare_errors(self) -> tuple[float | None, float | None]:
+        """The same of the fast model alone."""
+        return (None, None) if self.bare is None else self._errors(self.bench.answers[self.bare].decisions)
 
     def _errors(self, values: FloatArray) -> tuple[float | None, float | None]:
         if not self.model.head.same_functions(self.bench.exact.model.head):
@@ -295,8 +258,8 @@ class Subject:
         """The share of rows that the embedded exact model answered."""
         if self.inside is None:
             return None
-        assert self.main.answer.certified is not None
-        return float(np.mean(~self.main.answer.certified))
+        assert self.answer.certified is not None
+        return float(np.mean(~self.answer.certified))
 
     @cached_property
     def counted(self) -> float | None:
@@ -357,27 +320,22 @@ def counted_work(
 
 def check_same_question(exact: ComparedModel, other: ComparedModel) -> None:
     """Raise UnsupportedError if `other` does not answer the same question as `exact`."""
+
+    def question(head: Head) -> str:
+        return "classification" if head.is_classifier else "regression" if head.is_regression else "one-class"
+
+    def listed(labels: np.ndarray) -> str:
+        return " ".join(str(int(label)) for label in labels[:8]) + " ..." * (len(labels) > 8)
+
     a, b = exact.model.head, other.model.head
-    kinds = [_question(head.is_classifier, head.is_regression) for head in (a, b)]
-    if kinds[0] != kinds[1]:
+    if question(a) != question(b):
         raise UnsupportedError(
-            f"{other.path} is a {kinds[1]} model, {exact.path} a {kinds[0]} model",
+            f"{other.path} is a {question(b)} model, {exact.path} a {question(a)} model",
             "compare models that answer the same question",
         )
-    if a.labels is None or b.labels is None:
-        return
     # The order of labels depends on the order of the training rows.
-    if sorted(a.labels.tolist()) != sorted(b.labels.tolist()):
+    if a.labels is not None and b.labels is not None and sorted(a.labels) != sorted(b.labels):
         raise UnsupportedError(
-            f"{other.path} has the labels {_listed(b.labels)}, {exact.path} {_listed(a.labels)}",
+            f"{other.path} has the labels {listed(b.labels)}, {exact.path} {listed(a.labels)}",
             "compare models with the same labels",
         )
-
-
-def _question(classifier: bool, regression: bool) -> str:
-    return "classification" if classifier else "regression" if regression else "one-class"
-
-
-def _listed(labels: np.ndarray) -> str:
-    shown = " ".join(str(int(label)) for label in labels[:8])
-    return f"{shown} ..." if len(labels) > 8 else shown

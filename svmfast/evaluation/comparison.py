@@ -43,7 +43,7 @@ class Comparison(Figures):
 
     def __str__(self) -> str:
         """The table of ``svmfast compare``."""
-        return self._text()
+        return aligned(*self.cells(), WIDTH)
 
     __repr__ = __str__
 
@@ -56,15 +56,26 @@ class Comparison(Figures):
 
     def lines(self, *, wide: bool = False) -> list[str]:
         """The table as text; with `wide`, all figures, one per line."""
-        return self._text(wide=wide).splitlines()
+        return aligned(*self.cells(wide=wide), None if wide else WIDTH).splitlines()
 
-    def _text(self, *, wide: bool = False) -> str:
-        """The table within :data:`WIDTH` columns unless `wide`; a long name continues on the next line."""
-        return aligned(*self.cells(wide=wide), None if wide else WIDTH)
+    def cells(self, *, wide: bool = False, short: bool = True) -> Table:
+        """The table for people: a line for each model, or if `wide` for each figure and class.
 
-    def cells(self, *, wide: bool = False) -> Table:
-        """The header and the rows of the table, with models named by their shortest different ends."""
-        return self._table(short_names([shown(row.path) for row in self.models]), wide=wide)
+        With `short`, models are named by their shortest different ends.
+        """
+        names, columns = [shown(row.path) for row in self.models], []
+        names = short_names(names) if short else names
+        for one in figures_of(ModelResult):
+            column = [one.cell(row) for row in self.models] if one.head else []
+            shows = wide or one.main or (one.head == BOUND and self.max_diff is not None)
+            if one.head and set(column) != {ABSENT} and shows:
+                columns.append([one.head, *column])
+            if one.head == BOUND and not wide and self._only_exact_labels:
+                columns += self._worst_labels()
+        if wide:
+            return ["", *names], [*columns, *self._recalls(), *self._by_label(), *self._confusions()]
+        heads, *lines = map(list, zip(["model", *names], *columns, strict=True))
+        return heads, lines
 
     def to_csv(self) -> str:
         """CSV with one line per model, all digits, and the keys of the JSON form.
@@ -91,7 +102,7 @@ class Comparison(Figures):
 
     def to_markdown(self, *, wide: bool = False) -> str:
         """The table in Markdown."""
-        return markdown_table(*self._table([shown(row.path) for row in self.models], wide=wide))
+        return markdown_table(*self.cells(wide=wide, short=False))
 
     def to_html(self) -> bytes:
         """An HTML page with a figure and a sortable table."""
@@ -128,21 +139,6 @@ class Comparison(Figures):
             for row in self.models
             if row.violations
         ]
-
-    def _table(self, names: Sequence[str], *, wide: bool) -> Table:
-        """The table for people: a line for each model, or if `wide` for each figure and class."""
-        columns = []
-        for one in figures_of(ModelResult):
-            column = [one.cell(row) for row in self.models] if one.head else []
-            shows = wide or one.main or (one.head == BOUND and self.max_diff is not None)
-            if one.head and set(column) != {ABSENT} and shows:
-                columns.append([one.head, *column])
-            if one.head == BOUND and not wide and self._only_exact_labels:
-                columns += self._worst_labels()
-        if wide:
-            return ["", *names], [*columns, *self._recalls(), *self._by_label(), *self._confusions()]
-        heads, *lines = zip(["model", *names], *columns, strict=True)
-        return list(heads), [list(line) for line in lines]
 
     @property
     def _only_exact_labels(self) -> bool:
@@ -182,14 +178,17 @@ class Comparison(Figures):
 
     def _confusions(self) -> list[list[str]]:
         """A line for each pair of different labels that occur as target and prediction of a row."""
-        counts: list[dict[tuple[float, float], int]] = []
-        for row in self.models:
-            found: dict[tuple[float, float], int] = {}
-            if row.confusion is not None:
-                for true, line in zip(row.confusion.labels, row.confusion.counts, strict=True):
-                    pairs = zip(row.confusion.labels, line, strict=True)
-                    found |= {(true, given): n for given, n in pairs if n and given != true}
-            counts.append(found)
+        counts = [
+            {}
+            if (found := row.confusion) is None
+            else {
+                (true, given): n
+                for true, line in zip(found.labels, found.counts, strict=True)
+                for given, n in zip(found.labels, line, strict=True)
+                if n and given != true
+            }
+            for row in self.models
+        ]
         return [
             [" taken for ".join(map(self._word, pair)), *(whole(one.get(pair, 0)) for one in counts)]
             for pair in sorted(set().union(*counts))

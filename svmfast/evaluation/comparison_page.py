@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from svmfast.display import shown
 from svmfast.pages.page import Cell, Row, page, table, text
-from svmfast.pages.scatter import Axes, Mark, efficient, scatter
+from svmfast.pages.scatter import SPEED_TITLE, Axes, Mark, efficient, scatter, y_title
 
 if TYPE_CHECKING:
     from svmfast.evaluation.comparison import Comparison
@@ -47,28 +47,19 @@ def _scatter(comparison: Comparison, names: list[str]) -> str:
     points = [
         (one.speedup, one.labels_differing_percent or one.values_differing_percent or 0.0) for one in models
     ]
-    fronts = efficient(points)
-    differing = "values differ by {} of their spread" if regression else "{} of the labels differ"
+    differing = "values differ by {:.3g}% of their spread" if regression else "{:.3g}% of the labels differ"
     marks = [
         Mark(
-            name=names[i],
-            group=models[i].kind,
-            color=_COLORS[min(1, i)],
+            name=name,
+            group=one.kind,
+            color=_COLORS[one is not models[0]],
             x=x,
             y=y,
-            details=[differing.format(f"{y:.3g}%"), f"{x:.3g} times the exact model's speed"],
-            efficient=fronts[i],
+            details=[differing.format(y), f"{x:.3g} times the exact model's speed"],
+            efficient=front,
         )
-        for i, (x, y) in enumerate(points)
+        for name, one, (x, y), front in zip(names, models, points, efficient(points), strict=True)
     ]
-    axes = Axes(
-        view="speed",
-        x_title="times the exact model's speed",
-        y_title="difference from the exact values, relative to their spread"
-        if regression
-        else "labels that are not the exact model's",
-        x_unit="x",
-        x_reference=(1.0, "exact"),
-    )
+    axes = Axes("speed", SPEED_TITLE, y_title(regression=regression), "x", (1.0, "exact"))
     caption = f"On {comparison.rows:,} rows. The best models lie at the top right; efficient ones are joined."
     return scatter(marks, axes, caption)

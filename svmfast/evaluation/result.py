@@ -13,7 +13,7 @@ from svmfast.figures import Figures, figure, figures_of
 from svmfast.score import Quality, of_labels
 
 if TYPE_CHECKING:
-    from svmfast.evaluation.benchmark import Subject, Times
+    from svmfast.evaluation.benchmark import Subject
 
 #: Head of the column of the confidence bound, which the narrow table also has if there is a limit.
 BOUND = "95% bound"
@@ -23,7 +23,7 @@ def _measured(help: str, measured: Callable[[Subject], Any], **declared: Any) ->
     return figure(help, measured=measured, **declared)
 
 
-def _timed(help: str, timed: Callable[[Times], Any], **declared: Any) -> Any:
+def _timed(help: str, timed: Callable[[Subject], Any], **declared: Any) -> Any:
     return figure(help, timed=timed, **declared)
 
 
@@ -31,7 +31,7 @@ def _score(name: str, **declared: Any) -> Any:
     """A figure of :class:`Quality`; those of labels and those of values exclude each other."""
     one = next(one for one in figures_of(Quality) if one.name == name)
     wanted = _of_labels if one.optional is of_labels else _of_values
-    return _measured(one.help, lambda m: getattr(m.quality, name), optional=wanted, **declared)
+    return _measured(one.help, lambda m: getattr(m.quality(m.main), name), optional=wanted, **declared)
 
 
 def _of_labels(row: ModelResult) -> bool:
@@ -115,19 +115,14 @@ class ModelResult(Figures):
     )
     speed: Speed = _timed(
         "How many times as fast as the exact model it is, from samples of both in turn.",
-        lambda t: t.speed(t.main),
+        lambda m: m.speed(m.main),
         head="speed-up",
         words=faster,
         main=True,
         spread=True,
     )
     n_bytes: int | None = _measured(
-        "Size of the file.",
-        lambda m: m.entrant.n_bytes,
-        key="bytes",
-        head="bytes",
-        words=whole,
-        main=True,
+        "Size of the file.", lambda m: m.entrant.n_bytes, key="bytes", head="bytes", words=whole, main=True
     )
     certified_percent: float | None = _measured(
         "Percent of rows whose label is proven to be the exact model's; null for a model without a "
@@ -173,15 +168,19 @@ class ModelResult(Figures):
     )
     predict_seconds: float = _timed(
         "Median of the repeats, from parsed rows to labels, without parsing.",
-        lambda t: t.seconds(t.main),
+        lambda m: m.seconds(m.main),
         head="predict",
         words=seconds,
     )
-    predict_seconds_fastest: float = _timed("The fastest repeat.", lambda t: t.all_rows(t.timing.fastest))
-    predict_seconds_slowest: float = _timed("The slowest repeat.", lambda t: t.all_rows(t.timing.slowest))
+    predict_seconds_fastest: float = _timed(
+        "The fastest repeat.", lambda m: m.bench.all_rows(m.timing.fastest)
+    )
+    predict_seconds_slowest: float = _timed(
+        "The slowest repeat.", lambda m: m.bench.all_rows(m.timing.slowest)
+    )
     linear_cost: float = _timed(
         "predict_seconds divided by the time of a linear model on the same rows.",
-        lambda t: t.all_rows(t.timing.seconds) / t.bench.linear_seconds,
+        lambda m: m.bench.all_rows(m.timing.seconds) / m.bench.linear_seconds,
         head="linear cost",
         words=times,
     )
@@ -204,22 +203,22 @@ class ModelResult(Figures):
     )
     accuracy_with_fallback: float | None = _measured(
         "Accuracy, with fallback.",
-        lambda m: m.quality_of(m.backed).accuracy,
+        lambda m: m.quality(m.backed).accuracy,
         head="accuracy with fallback",
         words=_share(2),
     )
     balanced_accuracy_with_fallback: float | None = _measured(
-        "Balanced accuracy, with fallback.", lambda m: m.quality_of(m.backed).balanced_accuracy
+        "Balanced accuracy, with fallback.", lambda m: m.quality(m.backed).balanced_accuracy
     )
     predict_seconds_with_fallback: float | None = _timed(
         "Time of a prediction, with fallback.",
-        lambda t: t.seconds(t.backed),
+        lambda m: m.seconds(m.backed),
         head="predict with fallback",
         words=seconds,
     )
     speed_with_fallback: Speed | None = _timed(
         "Speed-up, with fallback.",
-        lambda t: t.speed(t.backed),
+        lambda m: m.speed(m.backed),
         key="speedup_with_fallback",
         head="speed-up with fallback",
         words=faster,
@@ -233,32 +232,32 @@ class ModelResult(Figures):
     )
     accuracy_without_fallback: float | None = _measured(
         "Accuracy of the fast model alone.",
-        lambda m: m.quality_of(m.bare).accuracy,
+        lambda m: m.quality(m.bare).accuracy,
         head="accuracy without fallback",
         words=_share(2),
     )
     balanced_accuracy_without_fallback: float | None = _measured(
-        "Balanced accuracy of the fast model alone.", lambda m: m.quality_of(m.bare).balanced_accuracy
+        "Balanced accuracy of the fast model alone.", lambda m: m.quality(m.bare).balanced_accuracy
     )
     predict_seconds_without_fallback: float | None = _timed(
         "Time of a prediction by the fast model alone.",
-        lambda t: t.seconds(t.bare),
+        lambda m: m.seconds(m.bare),
         head="predict without fallback",
         words=seconds,
     )
     speed_without_fallback: Speed | None = _timed(
         "Speed-up of the fast model alone.",
-        lambda t: t.speed(t.bare),
+        lambda m: m.speed(m.bare),
         key="speedup_without_fallback",
         head="speed-up without fallback",
         words=faster,
         value=_ratio,
     )
     mean_abs_error_without_fallback: float | None = _measured(
-        "mean_abs_error of the fast model alone.", lambda m: m.errors_of(m.bare)[0]
+        "mean_abs_error of the fast model alone.", lambda m: m.bare_errors[0]
     )
     max_abs_error_without_fallback: float | None = _measured(
-        "max_abs_error of the fast model alone.", lambda m: m.errors_of(m.bare)[1]
+        "max_abs_error of the fast model alone.", lambda m: m.bare_errors[1]
     )
     by_exact_label: tuple[ClassScore, ...] | None = _measured(
         "For each label that the exact model gives: label, name, rows, labels_differing, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from svmfast.evaluation.loss import Estimate
@@ -12,7 +11,7 @@ from svmfast.frontiers.report import Frontier, columns, legend, origins, title
 from svmfast.frontiers.words import differing, differing_within, spent, verdict, why_not
 from svmfast.methods.registry import methods
 from svmfast.pages.page import Cell, Row, command, page, table, text
-from svmfast.pages.scatter import Axes, Mark, efficient, scatter
+from svmfast.pages.scatter import SPEED_TITLE, Axes, Mark, efficient, scatter, y_title
 
 #: The color of the exact model, which has no method.
 _NEUTRAL = "#7a7f87"
@@ -23,7 +22,7 @@ def as_html(found: Frontier) -> bytes:
     body = [f"<h1>{text(_headline(found))}</h1>", *_recommendation(found), "<h2>All models</h2>"]
     colors = _colors(found)
     body += _controls(colors)
-    body += [_speeds(found, colors), _sizes(found, colors)]
+    body += _scatters(found, colors)
     body += ["<h2>What was tried, and why it was not chosen</h2>", _table(found)]
     body.append(f'<p class="soft">{text(legend(found))}</p>')
     if found.missing:
@@ -82,42 +81,27 @@ def _controls(colors: dict[str, str]) -> list[str]:
     return [*out, "</div>"]
 
 
-def _speeds(found: Frontier, colors: dict[str, str]) -> str:
-    rate = float(f"{found.points[0].rows_per_second:.3g}")
-    axes = Axes(
-        view="speed",
-        x_title="times the exact model's speed",
-        y_title=_what_differs(found),
-        x_unit="x",
-        x_reference=(1.0, f"exact: {rate:,.0f} rows per second"),
-        limit=found.limits.max_diff_percent or None,
-    )
-    return scatter(_marks(found, colors, lambda point: point.speed.ratio, 1), axes, _caption(found, "right"))
-
-
-def _sizes(found: Frontier, colors: dict[str, str]) -> str:
-    exact, most = found.points[0].n_bytes, found.limits.max_bytes
-    axes = Axes(
+def _scatters(found: Frontier, colors: dict[str, str]) -> list[str]:
+    """The plots by speed and by size."""
+    exact, most = found.points[0], found.limits.max_bytes
+    rate = float(f"{exact.rows_per_second:.3g}")
+    what, limit = y_title(regression=found.regression), found.limits.max_diff_percent or None
+    by_speed = Axes("speed", SPEED_TITLE, what, "x", (1.0, f"exact: {rate:,.0f} rows per second"), limit)
+    by_size = Axes(
         view="size",
         x_title="size of the model's files, bytes",
-        y_title=_what_differs(found),
-        x_reference=(float(exact), f"exact: {exact:,} bytes"),
-        limit=found.limits.max_diff_percent or None,
+        y_title=what,
+        x_reference=(float(exact.n_bytes), f"exact: {exact.n_bytes:,} bytes"),
+        limit=limit,
         x_limit=None if most is None else (float(most), f"more than {most:,} bytes"),
         small_is_good=True,
     )
-    return scatter(
-        _marks(found, colors, lambda point: float(point.n_bytes), -1), axes, _caption(found, "right")
-    )
+    figures = [(by_speed, [p.speed.ratio for p in found.points])]
+    figures.append((by_size, [float(p.n_bytes) for p in found.points]))
+    return [scatter(_marks(found, colors, axes, xs), axes, _caption(found)) for axes, xs in figures]
 
 
-def _what_differs(found: Frontier) -> str:
-    if found.regression:
-        return "difference from the exact values, relative to their spread"
-    return "labels that are not the exact model's"
-
-
-def _caption(found: Frontier, good: str) -> str:
+def _caption(found: Frontier) -> str:
     rows = f"{found.origin.confirming:,} confirming rows, which influenced no choice"
     cascades = any(point.spent_percent is not None for point in found.points)
     spending = (
@@ -129,31 +113,29 @@ def _caption(found: Frontier, good: str) -> str:
         spending += " Pale marks are models that are too large or too expensive."
     return (
         f"Differences are measured on {rows}, speeds on the choosing rows. Better models lie at the top "
-        f"{good}; those that no other model beats in this view are "
+        "right; those that no other model beats in this view are "
         "filled and joined. Point at a mark, or move to it with the Tab key, for its figures and its command."
         + spending
     )
 
 
-def _marks(
-    found: Frontier, colors: dict[str, str], across: Callable[[Point], float], sign: int
-) -> list[Mark]:
-    points = found.points
-    on_front = efficient([(sign * across(p), p.confirming.differing.value) for p in points])
+def _marks(found: Frontier, colors: dict[str, str], axes: Axes, xs: list[float]) -> list[Mark]:
+    ys = [point.confirming.differing.value for point in found.points]
+    on_front = efficient([(-x if axes.small_is_good else x, y) for x, y in zip(xs, ys, strict=True)])
     return [
         Mark(
             name=point.name,
             group=point.method,
             color=colors.get(point.method, _NEUTRAL),
-            x=across(point),
-            y=point.confirming.differing.value,
+            x=x,
+            y=y,
             details=_details(point),
             efficient=front,
             chosen=point is found.recommended,
             part=None if point.spent_percent is None else min(1.0, point.spent_percent / 100),
             excluded=not found.limits.fits(point),
         )
-        for point, front in zip(points, on_front, strict=True)
+        for point, x, y, front in zip(found.points, xs, ys, on_front, strict=True)
     ]
 
 

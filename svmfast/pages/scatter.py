@@ -14,6 +14,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 30, 26, 56
 _SIZE, _CHARACTER = 6.5, 6.6
 #: The radius of the disc inside a ring, which a full disc does not touch.
 _DISC = 4.0
+SPEED_TITLE = "times the exact model's speed"
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,12 @@ class Axes:
     x_limit: tuple[float, str] | None = None
     #: The x axis runs from large to small.
     small_is_good: bool = False
+
+
+def y_title(*, regression: bool) -> str:
+    if regression:
+        return "difference from the exact values, relative to their spread"
+    return "labels that are not the exact model's"
 
 
 def scatter(marks: Sequence[Mark], axes: Axes, caption: str) -> str:
