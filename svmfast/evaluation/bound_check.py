@@ -6,8 +6,8 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -21,23 +21,10 @@ from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent
 from svmfast.values import percentage
 
+Blocks = Callable[[], Iterable[Rows]]
 #: The most columns for which a mean is computed (one float64 each: 128 MiB). Wider data has no centered
 #: bound.
 WIDEST_MEAN = 1 << 24
-
-
-@dataclass(frozen=True)
-class Extent:
-    """The extent of data: its size, the largest ``||x||^2``, and the mean of the rows.
-
-    The mean is None for data wider than :data:`WIDEST_MEAN`.
-    """
-
-    rows: int
-    features: int
-    values: int
-    max_squared_norm: float
-    mean: FloatArray | None
 
 
 @dataclass(frozen=True)
@@ -158,9 +145,8 @@ class BoundCheck(Figures):
             return f"met: at least {share}" if verdict else f"not met: fewer than {share}"
         if self.exact:
             return "inside: the model converts exactly, no bound applies"
-        if verdict is None:
-            return None
-        return "inside: every row is within the bound" if verdict else "outside: some rows are beyond it"
+        words = {True: "inside: every row is within the bound", False: "outside: some rows are beyond it"}
+        return None if verdict is None else words[verdict]
 
     def lines(self) -> list[str]:
         """The report as text."""
@@ -173,11 +159,8 @@ class BoundCheck(Figures):
         if self.orders:
             first, last = self.orders[0], self.orders[-1]
             out.append(f"order       {first}" + f" to {last}, each cell by its lowest" * (first != last))
-        for name, about in (
-            ("paper", "the origin"),
-            ("centered", "the mean"),
-            ("own", "the model's centers"),
-        ):
+        abouts = {"paper": "the origin", "centered": "the mean", "own": "the model's centers"}
+        for name, about in abouts.items():
             bound: Bound | None = getattr(self, name)
             if bound is not None:
                 out.append(f"{name:<11} {bound.words(about, self.rows)}")
@@ -197,33 +180,41 @@ class BoundCheck(Figures):
         return out
 
 
-Blocks = Callable[[], Iterable[Rows]]
+@dataclass
+class Extent:
+    """The size of rows, the largest ``||x||^2``, and their mean, None beyond :data:`WIDEST_MEAN` columns."""
+
+    rows: int = 0
+    features: int = 0
+    max_squared_norm: float = 0.0
+    mean: FloatArray | None = field(default_factory=lambda: np.zeros(0))
+
+    def centers(self, blocks: Iterable[Rows]) -> list[tuple[FloatArray, float]]:
+        """The centers of an expansion, origin and mean, each with the largest squared norm about it."""
+        centers = [(np.zeros(0), self.max_squared_norm)]
+        if self.mean is not None and self.rows:
+            norms = (float(centered_squared_norms(block, self.mean).max()) for block in _filled(blocks))
+            centers.append((self.mean, max(norms)))
+        return centers
 
 
 def extent(blocks: Iterable[Rows]) -> Extent:
     """The extent of all rows of `blocks`."""
-    rows = features = values = 0
-    largest = 0.0
-    mean: FloatArray | None = np.zeros(0)
-    for block in blocks:
-        rows += len(block)
-        values += block.nnz
-        if not len(block):
+    found, mean = Extent(), np.zeros(0)
+    for block in _filled(blocks):
+        found.rows += len(block)
+        found.max_squared_norm = max(found.max_squared_norm, float(block.squared_norms().max()))
+        found.features = max(found.features, _width(block))
+        if found.features > WIDEST_MEAN:
             continue
-        largest = max(largest, float(block.squared_norms().max()))
-        features = max(features, _width(block))
-        if features > WIDEST_MEAN:
-            mean = None
-        if mean is None:
-            continue
-        if len(mean) < features:
+        if len(mean) < found.features:
             # Doubling makes the total cost of copying linear in the width.
-            mean = np.concatenate((mean, np.zeros(max(features, 2 * len(mean)) - len(mean))))
+            mean = np.concatenate((mean, np.zeros(max(found.features, 2 * len(mean)) - len(mean))))
         # add.at adds values one by one, so the sums do not depend on the blocks.
         np.add.at(mean, block.indices, block.values)
-    if mean is not None:
-        mean = mean[:features] / max(rows, 1)
-    return Extent(rows, features, values, largest, mean)
+    narrow = found.features <= WIDEST_MEAN
+    found.mean = mean[: found.features] / max(found.rows, 1) if narrow else None
+    return found
 
 
 def check_data(blocks: Blocks, gamma: float | None = None, *, order: int = 2) -> BoundCheck:
@@ -235,22 +226,14 @@ def check_data(blocks: Blocks, gamma: float | None = None, *, order: int = 2) ->
     data = extent(blocks())
     if not data.rows:
         raise OptionError("no rows to check")
-    centers, inside = _centers(blocks, data), None
+    centers, inside = data.centers(blocks()), None
     if gamma is not None:
-        norms = [np.array([squared]) for _, squared in centers]
         inside = [data.rows for _ in centers]
+        norms = [np.array([squared]) for _, squared in centers]
         if not all(inside_bound(gamma, float(norm[0]), norm, order=order).all() for norm in norms):
             *_, inside = _inside(blocks(), gamma, centers, order)
-    bounds = [
-        Bound(
-            gamma_max(squared, order=order),
-            squared,
-            *(() if inside is None else _share(inside[i], data.rows)),
-        )
-        for i, (_, squared) in enumerate(centers)
-    ]
-    paper, centered = [*bounds, None][:2]
-    return BoundCheck(data.rows, data.features, gamma, (order,), paper, centered)
+    largest = [squared for _, squared in centers]
+    return BoundCheck(data.rows, data.features, gamma, (order,), *_bounds(data.rows, order, largest, inside))
 
 
 def check_model(
@@ -268,26 +251,27 @@ def check_model(
     models convert exactly. If the model has a certificate, rows whose error bound is within the tolerance
     count as certified; without one, certified rows are not counted for regression.
     """
-    if model.expansion is not None:
-        kernel = model.expansion.kernel
-        if kernel.kind == "linear" or (kernel.kind == "polynomial" and kernel.degree <= MAX_ORDER):
-            seen = extent(blocks)
-            return BoundCheck(seen.rows, seen.features, exact=True)
-        if kernel.kind != "rbf":
-            raise UnsupportedError(
-                f"the bound does not apply to the {kernel.kind} kernel", "it is for models with an RBF kernel"
-            )
-        order, vectors = 2 if order is None else order, [model.expansion.sv]
-        centers = _centers(lambda: vectors, extent(vectors))
-        rows, features, largest, within = _inside(blocks, kernel.gamma, centers, order)
-        found = [
-            Bound(gamma_max(squared, largest[i], order=order), largest[i], *_share(within[i], rows))
-            for i, (_, squared) in enumerate(centers)
-        ]
-        paper, centered = [*found, None][:2]
-        return BoundCheck(rows, features, kernel.gamma, (order,), paper, centered)
-    if order is not None:
-        raise OptionError("an order is for exact models: an approximated model has its own")
+    if model.expansion is None:
+        if order is not None:
+            raise OptionError("an order is for exact models: an approximated model has its own")
+        return _check_approximated(blocks, model, tolerance, threads)
+    kernel, vectors = model.expansion.kernel, [model.expansion.sv]
+    if kernel.kind == "linear" or (kernel.kind == "polynomial" and kernel.degree <= MAX_ORDER):
+        seen = extent(blocks)
+        return BoundCheck(seen.rows, seen.features, exact=True)
+    if kernel.kind != "rbf":
+        raise UnsupportedError(
+            f"the bound does not apply to the {kernel.kind} kernel", "it is for models with an RBF kernel"
+        )
+    order = 2 if order is None else order
+    centers = extent(vectors).centers(vectors)
+    rows, features, largest, inside = _inside(blocks, kernel.gamma, centers, order)
+    return BoundCheck(rows, features, kernel.gamma, (order,), *_bounds(rows, order, largest, inside))
+
+
+def _check_approximated(
+    blocks: Iterable[Rows], model: Model, tolerance: float | None, threads: int
+) -> BoundCheck:
     if model.validity_bound is None:
         raise UnsupportedError(
             f"{model.kind} models have no such bound",
@@ -302,20 +286,19 @@ def check_model(
         if model.validity_bound:
             inside += int(np.count_nonzero(model.inside_bound(block)))
         if certified is not None:
-            values, bounds = model.certified_values(block, threads=threads)
-            certified += int(
-                np.count_nonzero(certified_rows(model.head, values, bounds, tolerance=tolerance))
+            sure = certified_rows(
+                model.head, *model.certified_values(block, threads=threads), tolerance=tolerance
             )
+            certified += int(np.count_nonzero(sure))
     if not rows:
         raise OptionError("no rows to check")
     gamma, orders = model.truncation or (None, ())
-    own = Bound(None, None, *_share(inside, rows)) if model.validity_bound else None
     return BoundCheck(
         rows,
         features,
         gamma,
         orders,
-        own=own,
+        own=Bound(None, None, inside, percent(inside, rows)) if model.validity_bound else None,
         exact=gamma is None,
         certified=certified,
         regression=regression,
@@ -323,13 +306,23 @@ def check_model(
     )
 
 
+def _bounds(
+    rows: int, order: int, largest: Sequence[float], inside: Sequence[int] | None
+) -> tuple[Bound, Bound | None]:
+    """The bounds about the origin and, if there is one, the mean."""
+    bounds = [Bound(gamma_max(squared, order=order), squared) for squared in largest]
+    if inside is not None:
+        pairs = zip(bounds, inside, strict=True)
+        bounds = [replace(one, rows_inside=n, inside_percent=percent(n, rows)) for one, n in pairs]
+    return bounds[0], (bounds[1] if len(bounds) > 1 else None)
+
+
 def _inside(
-    blocks: Iterable[Rows], gamma: float, centers: list[tuple[FloatArray, float]], order: int
+    blocks: Iterable[Rows], gamma: float, centers: Sequence[tuple[FloatArray, float]], order: int
 ) -> tuple[int, int, list[float], list[int]]:
     """Rows, features, and for each center the largest squared distance of a row and the rows inside."""
     rows = features = 0
-    largest = [0.0] * len(centers)
-    inside = [0] * len(centers)
+    largest, inside = [0.0] * len(centers), [0] * len(centers)
     for block in _filled(blocks):
         rows += len(block)
         features = max(features, _width(block))
@@ -340,19 +333,6 @@ def _inside(
     if not rows:
         raise OptionError("no rows to check")
     return rows, features, largest, inside
-
-
-def _centers(blocks: Blocks, data: Extent) -> list[tuple[FloatArray, float]]:
-    """The centers of an expansion, origin and mean, each with the largest squared norm of `data` about it."""
-    centers = [(np.zeros(0), data.max_squared_norm)]
-    if data.mean is not None and data.rows:
-        norms = (float(centered_squared_norms(block, data.mean).max()) for block in _filled(blocks()))
-        centers.append((data.mean, max(norms)))
-    return centers
-
-
-def _share(inside: int, rows: int) -> tuple[int, float]:
-    return inside, percent(inside, rows)
 
 
 def _width(block: Rows) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from svmfast.evaluation.timing import Timing, measure
@@ -33,22 +35,19 @@ def linear_seconds(head: Head, rows: Rows, *, threads: int = 1, repeats: int = 5
     time for the dense copy is not included. The weights are arbitrary, since their values do not change the
     cost. Columns that no row uses are left out.
     """
-    rows = _columns_in_use(rows)
-    weights = np.random.default_rng(0).standard_normal((rows.n_columns, weight_vectors(head)))
-    sparse = rows.to_scipy()
-    with blas_threads(threads):
-        best = measure(lambda: _decide(sparse @ weights), repeats=repeats, limit_seconds=5)[1]
-        if len(rows) * rows.n_columns * 8 <= DENSE_BYTES:
-            dense = rows.to_dense()
-            other = measure(lambda: _decide(dense @ weights), repeats=repeats, limit_seconds=5)[1]
-            best = min(best, other, key=lambda timing: timing.seconds)
-    return best
-
-
-def _columns_in_use(rows: Rows) -> Rows:
-    """The rows without empty columns, since an index of 2^31 - 1 must not lead to 2^31 - 1 weights."""
+    # An index of 2^31 - 1 must not lead to 2^31 - 1 weights.
     columns, positions = np.unique(rows.indices, return_inverse=True)
-    return rows.renumbered(positions.astype(np.int32), len(columns))
+    rows = rows.renumbered(positions.astype(np.int32), len(columns))
+    weights = np.random.default_rng(0).standard_normal((rows.n_columns, weight_vectors(head)))
+    forms: list[Any] = [rows.to_scipy()]
+    if len(rows) * rows.n_columns * 8 <= DENSE_BYTES:
+        forms.append(rows.to_dense())
+
+    def timing(form: Any) -> Timing:
+        return measure(lambda: _decide(form @ weights), repeats=repeats, limit_seconds=5)[1]
+
+    with blas_threads(threads):
+        return min(map(timing, forms), key=lambda one: one.seconds)
 
 
 def _decide(scores: FloatArray) -> object:

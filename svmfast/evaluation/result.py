@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from svmfast.class_scores import ClassScore, Confusion, shown_label
 from svmfast.evaluation.timing import Speed
-from svmfast.evaluation.words import area, differing, faster, number, percent, seconds, times, whole
+from svmfast.evaluation.words import area, differing, faster, number, seconds, share, times, whole
 from svmfast.figures import Figures, figure, figures_of
 from svmfast.score import Quality, of_labels
 
@@ -40,10 +40,6 @@ def _of_labels(row: ModelResult) -> bool:
 
 def _of_values(row: ModelResult) -> bool:
     return row.values_differing_percent is not None
-
-
-def _share(digits: int) -> Callable[[float | None], str]:
-    return lambda value: percent(value, digits)
 
 
 def _ratio(speed: Speed | None) -> float | None:
@@ -78,8 +74,8 @@ class ModelResult(Figures):
 
     path: str = _measured("The model's name.", lambda m: m.entrant.path)
     kind: str = _measured("The kind of model.", lambda m: m.model.kind)
-    accuracy: float | None = _score("accuracy", head="accuracy", words=_share(2), main=True)
-    balanced_accuracy: float | None = _score("balanced_accuracy", head="balanced", words=_share(2), main=True)
+    accuracy: float | None = _score("accuracy", head="accuracy", words=share(2), main=True)
+    balanced_accuracy: float | None = _score("balanced_accuracy", head="balanced", words=share(2), main=True)
     auc: float | None = _score("auc", head="ROC AUC", words=area)
     auc_error: float | None = _score("auc_error")
     labels_differing: int | None = _measured(
@@ -98,7 +94,7 @@ class ModelResult(Figures):
         "label can differ; null for regression, and for the exact model.",
         lambda m: m.differing_limit,
         head=BOUND,
-        words=_share(3),
+        words=share(3),
     )
     mse: float | None = _score("mse", head="MSE", words=number, main=True)
     scc: float | None = _score("scc", head="SCC", words=number, main=True)
@@ -110,7 +106,7 @@ class ModelResult(Figures):
         "deviation; null for labels.",
         lambda m: m.values_differing,
         head="values differ",
-        words=_share(3),
+        words=share(3),
         main=True,
     )
     speed: Speed = _timed(
@@ -129,7 +125,7 @@ class ModelResult(Figures):
         "certificate, and for regression, where a certificate is an error bar.",
         lambda m: m.certificate[1],
         head="certified",
-        words=_share(2),
+        words=share(2),
         main=True,
     )
     violations: int | None = _measured(
@@ -142,7 +138,7 @@ class ModelResult(Figures):
         "Percent of rows that the embedded exact model answers; null without one.",
         lambda m: None if m.open_share is None else 100 * m.open_share,
         head="by exact",
-        words=_share(2),
+        words=share(2),
     )
     mean_abs_error: float | None = _measured(
         "Mean absolute difference of decision values from the exact model's, over all rows and functions; "
@@ -158,7 +154,7 @@ class ModelResult(Figures):
         "Percent of rows inside the validity bound for the model's orders; null without a known bound.",
         lambda m: m.inside_bound_percent,
         head="inside bound",
-        words=_share(1),
+        words=share(1),
     )
     load_seconds: float | None = _measured(
         "Time to read the model.", lambda m: m.entrant.load_seconds, head="load", words=seconds
@@ -205,7 +201,7 @@ class ModelResult(Figures):
         "Accuracy, with fallback.",
         lambda m: m.quality(m.backed).accuracy,
         head="accuracy with fallback",
-        words=_share(2),
+        words=share(2),
     )
     balanced_accuracy_with_fallback: float | None = _measured(
         "Balanced accuracy, with fallback.", lambda m: m.quality(m.backed).balanced_accuracy
@@ -234,7 +230,7 @@ class ModelResult(Figures):
         "Accuracy of the fast model alone.",
         lambda m: m.quality(m.bare).accuracy,
         head="accuracy without fallback",
-        words=_share(2),
+        words=share(2),
     )
     balanced_accuracy_without_fallback: float | None = _measured(
         "Balanced accuracy of the fast model alone.", lambda m: m.quality(m.bare).balanced_accuracy

@@ -13,17 +13,11 @@ MOST_ROWS, LEAST_ROWS = 1000, 10
 
 
 class ScaleCheck:
-    """Compares the scale of the first rows with that of a model's vectors.
+    """Compares the median squared norm of the first rows with those of support vectors or landmarks.
 
-    The median of the rows' squared norms is compared with the largest and the smallest squared norm of the
-    support vectors or landmarks. For rows like those of the training data, it lies between or near these.
-
-    Parameters
-    ----------
-    model : Model
-        There is no warning for a linear kernel, or for models whose vectors are not like rows.
-    scaled : bool
-        Whether the rows have been scaled; if not, the warning explains how to scale them.
+    For rows like those of the training data, it lies between or near their smallest and largest. There is no
+    warning for models whose vectors are not like rows. If the rows are not `scaled`, it explains how to scale
+    them.
     """
 
     def __init__(self, model: Model, *, scaled: bool = False) -> None:
@@ -37,15 +31,18 @@ class ScaleCheck:
             self._norms += _squared_norms(rows[:room]).tolist()
 
     def verdict(self) -> str | None:
-        """Return a warning if the scales differ much, or None."""
+        """A warning if the scales differ much, or None."""
         if len(self._norms) < LEAST_ROWS:
             return None
-        ends = _vector_norms(self._model)
-        return other_scale(len(self._norms), _median(self._norms), *ends, scaled=self._scaled)
+        vectors, least, most = self._model.vectors, None, self._model.largest_squared_norm or None
+        if vectors is not None and len(vectors):
+            norms = _squared_norms(vectors)
+            least, most = float(norms.min()), float(norms.max())
+        return other_scale(len(self._norms), _median(self._norms), least, most, scaled=self._scaled)
 
 
 def _median(values: list[float]) -> float:
-    """Return the median; NumPy's imports ``numpy.ma``, which takes longer than many predictions."""
+    """NumPy's median imports ``numpy.ma``, which takes longer than many predictions."""
     ordered, half = sorted(values), len(values) // 2
     return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
@@ -53,12 +50,3 @@ def _median(values: list[float]) -> float:
 def _squared_norms(rows: Rows) -> FloatArray:
     with np.errstate(over="ignore"):  # infinity is also a valid scale
         return rows.squared_norms()
-
-
-def _vector_norms(model: Model) -> tuple[float | None, float | None]:
-    """Return the smallest and the largest squared norm of a model's vectors; None if they say nothing."""
-    vectors = model.vectors
-    if vectors is not None and len(vectors):
-        norms = _squared_norms(vectors)
-        return float(norms.min()), float(norms.max())
-    return None, model.largest_squared_norm or None

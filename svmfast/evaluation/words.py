@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from svmfast.display import shown
 from svmfast.evaluation.timing import Speed
@@ -72,7 +72,7 @@ def times(value: float | None) -> str:
     if value is None:
         return ABSENT
     text = f"{value:.3g}"
-    return f"{float(text):,.0f}x" if "e+" in text else f"{text}x"
+    return f"{rounded(value)}x" if "e+" in text else f"{text}x"
 
 
 def faster(speed: Speed | None) -> str:
@@ -83,6 +83,16 @@ def faster(speed: Speed | None) -> str:
 def percent(value: float | None, digits: int) -> str:
     """A percentage, or a dash."""
     return ABSENT if value is None else f"{value:.{digits}f}%"
+
+
+def share(digits: int) -> Callable[[float | None], str]:
+    """The function that shows percentages with so many digits."""
+    return lambda value: percent(value, digits)
+
+
+def rounded(value: float) -> str:
+    """A large number with three digits that count."""
+    return f"{float(f'{value:.3g}'):,.0f}"
 
 
 def area(value: float | None) -> str:
@@ -100,7 +110,5 @@ def seconds(value: float | None) -> str:
     """A time in a suitable unit, or a dash."""
     if value is None:
         return ABSENT
-    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
-        if value * factor >= 1 or unit == "µs":
-            return f"{value * factor:.3g} {unit}"
-    raise AssertionError("unreachable")
+    factor, unit = next((pair for pair in ((1, "s"), (1e3, "ms")) if value * pair[0] >= 1), (1e6, "µs"))
+    return f"{value * factor:.3g} {unit}"

@@ -6,6 +6,7 @@ from typing import Any
 
 from svmfast.evaluation.loss import Estimate
 from svmfast.evaluation.timing import Speed
+from svmfast.evaluation.words import rounded
 from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier, columns, legend, origins, title
 from svmfast.frontiers.words import differing, differing_within, spent, verdict, why_not
@@ -84,9 +85,15 @@ def _controls(colors: dict[str, str]) -> list[str]:
 def _scatters(found: Frontier, colors: dict[str, str]) -> list[str]:
     """The plots by speed and by size."""
     exact, most = found.points[0], found.limits.max_bytes
-    rate = float(f"{exact.rows_per_second:.3g}")
     what, limit = y_title(regression=found.regression), found.limits.max_diff_percent or None
-    by_speed = Axes("speed", SPEED_TITLE, what, "x", (1.0, f"exact: {rate:,.0f} rows per second"), limit)
+    by_speed = Axes(
+        "speed",
+        SPEED_TITLE,
+        what,
+        "x",
+        (1.0, f"exact: {rounded(exact.rows_per_second)} rows per second"),
+        limit,
+    )
     by_size = Axes(
         view="size",
         x_title="size of the model's files, bytes",
@@ -102,20 +109,12 @@ def _scatters(found: Frontier, colors: dict[str, str]) -> list[str]:
 
 
 def _caption(found: Frontier) -> str:
-    rows = f"{found.origin.confirming:,} confirming rows, which influenced no choice"
-    cascades = any(point.spent_percent is not None for point in found.points)
-    spending = (
-        " A cascade's mark is a ring; the disc inside shows the part of its allowance that it spent."
-        if cascades
-        else ""
-    )
-    if not all(map(found.limits.fits, found.points)):
-        spending += " Pale marks are models that are too large or too expensive."
+    pale = " Pale marks are models that are too large or too expensive."
     return (
-        f"Differences are measured on {rows}, speeds on the choosing rows. Better models lie at the top "
-        "right; those that no other model beats in this view are "
-        "filled and joined. Point at a mark, or move to it with the Tab key, for its figures and its command."
-        + spending
+        f"Differences are measured on {found.origin.confirming:,} confirming rows, which influenced no "
+        "choice, speeds on the choosing rows. Better models lie at the top right; those that no other model "
+        "beats in this view are filled and joined. Point at a mark, or move to it with the Tab key, for its "
+        "figures and its command." + pale * (not all(map(found.limits.fits, found.points)))
     )
 
 
@@ -132,7 +131,6 @@ def _marks(found: Frontier, colors: dict[str, str], axes: Axes, xs: list[float])
             details=_details(point),
             efficient=front,
             chosen=point is found.recommended,
-            part=None if point.spent_percent is None else min(1.0, point.spent_percent / 100),
             excluded=not found.limits.fits(point),
         )
         for point, x, y, front in zip(found.points, xs, ys, on_front, strict=True)
@@ -140,10 +138,10 @@ def _marks(found: Frontier, colors: dict[str, str], axes: Axes, xs: list[float])
 
 
 def _details(point: Point) -> list[str]:
-    rate = float(f"{point.rows_per_second:.3g}")
     out = [
         differing_within(point.confirming),
-        f"{point.speed.ratio:.3g} times the exact model's speed, {rate:,.0f} rows per second",
+        f"{point.speed.ratio:.3g} times the exact model's speed, {rounded(point.rows_per_second)} rows per "
+        "second",
         f"{point.n_bytes:,} bytes",
     ]
     allowance = spent(point)

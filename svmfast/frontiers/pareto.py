@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from svmfast.class_scores import LostClass, shown_label
 from svmfast.evaluation.loss import Estimate, Loss
@@ -70,7 +71,6 @@ class Point(Figures):
 
     @computed.figure("The part of its allowance, in percent, that a cascade spent on the confirming rows.")
     def spent_percent(self) -> float | None:
-        """The part of its allowance, in percent, that a cascade spent on the confirming rows; else None."""
         if not self.allowance_percent:
             return None
         return 100 * self.confirming.differing.value / self.allowance_percent
@@ -116,7 +116,6 @@ class Limits(Figures):
 
     @computed.figure("The score that is limited: accuracy, balanced-accuracy or mse.")
     def metric(self) -> str:
-        """The score that `max_loss_percent` limits."""
         return "mse" if self.regression else "balanced-accuracy" if self.balanced else "accuracy"
 
     @property
@@ -153,21 +152,16 @@ class Limits(Figures):
         )
 
     def __str__(self) -> str:
-        parts = []
-        if self.max_diff_percent is not None:
-            if self.regression:
-                parts.append(f"values differ by at most {self.max_diff_percent:g}% of their spread")
-            elif self.max_diff_percent == 0:
-                parts.append("it is proven that no label differs")
-            else:
-                parts.append(f"at most {self.max_diff_percent:g}% of the labels differ")
-        if self.max_loss_percent is not None:
+        differing, lost, parts = self.max_diff_percent, self.max_loss_percent, []
+        if differing is not None and self.regression:
+            parts.append(f"values differ by at most {differing:g}% of their spread")
+        elif differing is not None:
+            some = f"at most {differing:g}% of the labels differ"
+            parts.append(some if differing else "it is proven that no label differs")
+        if lost is not None:
             what = "balanced accuracy" if self.balanced else "accuracy"
-            more, lost = (
-                f"{self.max_loss_percent:g}% more error",
-                f"{self.max_loss_percent:g} points of {what} lost",
-            )
-            parts.append(f"at most {more if self.regression else lost}")
+            some = f"{lost:g}% more error" if self.regression else f"{lost:g} points of {what} lost"
+            parts.append(f"at most {some}")
         if self.max_bytes is not None:
             parts.append(f"at most {self.max_bytes:,} bytes")
         if self.max_operations is not None:
@@ -199,8 +193,11 @@ KEYS: dict[str, Callable[[Point], float]] = {
 
 def keys(limits: Limits) -> list[str]:
     """The names of the :data:`KEYS` that decide, the first one first."""
-    balanced, *others = KEYS
-    return [*([balanced] if limits.balanced else []), *others]
+    return list(KEYS)[not limits.balanced :]
+
+
+def _merit(point: Point, limits: Limits) -> tuple[Any, ...]:
+    return (*(KEYS[name](point) for name in keys(limits)), point.name)
 
 
 def unmet(point: Point, exact: Point, limits: Limits) -> str | None:
@@ -244,7 +241,7 @@ def choose(points: Sequence[Point], limits: Limits) -> Choice:
     refused: list[tuple[Point, str]] = []
     while rest:
         rivals = rest if limits.of_size_alone else as_fast_as_the_fastest(rest)
-        best = min(rivals, key=lambda p: (*(KEYS[name](p) for name in keys(limits)), p.name))
+        best = min(rivals, key=lambda p: _merit(p, limits))
         if not limits.shown_by(best.confirming, test=len(refused) + 1):
             refused.append((best, "answers"))
         elif best.lost_confirming and not limits.lost_classes:
@@ -267,10 +264,7 @@ def best_of_the_rest(points: Sequence[Point], limits: Limits) -> Point | None:
     fitting = [p for p in gains if limits.fits(p)]
     if not fitting:
         return min(gains, key=lambda p: (p.n_bytes, p.choosing.differing.value, p.name), default=None)
-    return min(
-        fitting,
-        key=lambda p: (bool(p.lost_choosing), *(KEYS[name](p) for name in keys(limits)), p.name),
-    )
+    return min(fitting, key=lambda p: (bool(p.lost_choosing), *_merit(p, limits)))
 
 
 def is_faster(point: Point) -> bool:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from svmfast.class_scores import with_names
 from svmfast.display import shown
-from svmfast.evaluation.loss import Estimate
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.words import (
     ABSENT,
@@ -19,7 +18,8 @@ from svmfast.evaluation.words import (
     faster,
     markdown,
     markdown_table,
-    percent,
+    rounded,
+    share,
     times,
     whole,
 )
@@ -60,14 +60,6 @@ class Origin:
     def source(self) -> str:
         """The file of the choosing and confirming rows."""
         return self.test or self.train
-
-
-def _refused(pairs: Sequence[tuple[Point, str]]) -> list[dict[str, str]]:
-    return [{"name": point.name, "by": by} for point, by in pairs]
-
-
-def _names(points: Sequence[Point]) -> list[str]:
-    return [point.name for point in points]
 
 
 @dataclass(frozen=True)
@@ -131,18 +123,16 @@ class Frontier(Figures):
         "The models that were chosen first and that the confirming rows refused: `name`, and `by`: `answers` "
         "or `classes`.",
         key="refused",
-        value=_refused,
     )
-    def _refused(self) -> Sequence[tuple[Point, str]]:
-        return self.choice.refused
+    def _refused(self) -> list[dict[str, str]]:
+        return [{"name": point.name, "by": by} for point, by in self.choice.refused]
 
     @computed.figure(
         "The models of which timing did not decide whether they are faster than the recommended one.",
         key="undecided",
-        value=_names,
     )
-    def _undecided(self) -> Sequence[Point]:
-        return self.choice.undecided
+    def _undecided(self) -> list[str]:
+        return [point.name for point in self.choice.undecided]
 
     @computed.figure("How the recommended model was chosen, in words.", key="rule")
     def _rule(self) -> str:
@@ -181,21 +171,9 @@ class Column(NamedTuple):
 TERMINAL, PAGE = ("terminal",), ("page",)
 
 
-def _share(digits: int) -> Callable[[float | None], str]:
-    return lambda value: percent(value, digits)
-
-
-def _rounded(value: float) -> str:
-    return f"{float(f'{value:.3g}'):,.0f}"
-
-
 def figure_text(value: float | None) -> str:
     """A number with four digits, or a dash."""
     return ABSENT if value is None or math.isnan(value) else f"{value:.4g}"
-
-
-def _ends(known: Estimate) -> str:
-    return known.ends(3)
 
 
 def _duration(value: float | None) -> str:
@@ -203,24 +181,24 @@ def _duration(value: float | None) -> str:
 
 
 _COLUMNS = (
-    Column("accuracy", lambda p: p.confirming.quality.accuracy, _share(2), TERMINAL + PAGE),
-    Column("balanced", lambda p: p.confirming.quality.balanced_accuracy, _share(2), PAGE),
-    Column("lowest recall", lambda p: p.confirming.quality.lowest_recall, _share(2), PAGE),
+    Column("accuracy", lambda p: p.confirming.quality.accuracy, share(2), TERMINAL + PAGE),
+    Column("balanced", lambda p: p.confirming.quality.balanced_accuracy, share(2), PAGE),
+    Column("lowest recall", lambda p: p.confirming.quality.lowest_recall, share(2), PAGE),
     Column("ROC AUC", lambda p: p.confirming.quality.auc, figure_text),
     Column("MSE", lambda p: p.confirming.quality.mse, figure_text, TERMINAL + PAGE),
     Column("RMSE", lambda p: p.confirming.quality.rmse, figure_text),
     Column("MAE", lambda p: p.confirming.quality.mae, figure_text),
     Column("R^2", lambda p: p.confirming.quality.r2, figure_text, PAGE),
-    Column("differ", lambda p: p.confirming.differing.value, _share(3), TERMINAL + PAGE),
-    Column("interval", lambda p: p.confirming.differing, _ends, PAGE),
-    Column("choosing", lambda p: p.choosing.differing.value, _share(3), TERMINAL),
-    Column("of allowance", lambda p: p.spent_percent, _share(0), PAGE),
+    Column("differ", lambda p: p.confirming.differing.value, share(3), TERMINAL + PAGE),
+    Column("interval", lambda p: p.confirming.differing, lambda found: found.ends(3), PAGE),
+    Column("choosing", lambda p: p.choosing.differing.value, share(3), TERMINAL),
+    Column("of allowance", lambda p: p.spent_percent, share(0), PAGE),
     Column("bytes", lambda p: p.n_bytes, whole, TERMINAL + PAGE),
     Column("speed-up", lambda p: p.speed, faster, TERMINAL + PAGE),
-    Column("rows/s", lambda p: p.rows_per_second, _rounded),
+    Column("rows/s", lambda p: p.rows_per_second, rounded),
     Column("cost", lambda p: p.linear_cost, times),
     Column("counted", lambda p: p.linear_cost_counted, times, TERMINAL),
-    Column("certified", lambda p: p.certified_percent, _share(2), TERMINAL + PAGE),
+    Column("certified", lambda p: p.certified_percent, share(2), TERMINAL + PAGE),
     Column("built in", lambda p: p.build_seconds, _duration),
 )
 #: Explanations of columns; `{what}` is what differs.
@@ -252,10 +230,8 @@ def columns(found: Frontier, on: str | None = None) -> list[Column]:
 def cells(found: Frontier, on: str | None = None) -> tuple[list[str], list[list[str]]]:
     """The heads and lines of the table; a star marks the points on the Pareto front."""
     shown = columns(found, on)
-    lines = [
-        [point.name, "*" * front, *(one.words(one.value(point)) for one in shown)]
-        for point, front in zip(found.points, found.on_front, strict=True)
-    ]
+    points = zip(found.points, found.on_front, strict=True)
+    lines = [[p.name, "*" * front, *(one.words(one.value(p)) for one in shown)] for p, front in points]
     return ["model", "", *(one.head for one in shown)], lines
 
 
@@ -287,9 +263,8 @@ def title(found: Frontier) -> str:
     """A description of the exact model and of the run."""
     threads = "1 thread" if found.threads == 1 else f"{found.threads} threads"
     exact = found.points[0]
-    rate = float(f"{exact.rows_per_second:.3g}")
     size = f"{exact.n_bytes:,} bytes, {found.features:,} features"
-    return f"{found.exact}: {size}, {rate:,.0f} rows per second; {threads}"
+    return f"{found.exact}: {size}, {rounded(exact.rows_per_second)} rows per second; {threads}"
 
 
 def origins(found: Frontier) -> list[str]:
@@ -297,8 +272,9 @@ def origins(found: Frontier) -> list[str]:
     origin = found.origin
     seen, known = "", origin.trained_skill
     if known is not None:
-        seen = f"; the exact model there: {_figure_of(known, regression=found.regression)}"
-        seen += "" if known.rows == origin.trained_rows else f" (on {known.rows:,} of them)"
+        score = f"MSE {known.found:.4g}" if found.regression else f"{known.found:.2f}%"
+        some = "" if known.rows == origin.trained_rows else f" (on {known.rows:,} of them)"
+        seen = f"; the exact model there: {score}{some}"
     where = f"of {origin.source}" if origin.test else f"held out of {origin.train}"
     thresholds = "" if found.regression else " and the thresholds of cascades"
     lines = [
@@ -317,10 +293,6 @@ def origins(found: Frontier) -> list[str]:
             f"note        no labels say what is right: models are compared by the exact model's {what}"
         )
     return lines
-
-
-def _figure_of(known: Skill, *, regression: bool) -> str:
-    return f"MSE {known.found:.4g}" if regression else f"{known.found:.2f}%"
 
 
 def as_text(found: Frontier) -> str:

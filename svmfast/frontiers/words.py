@@ -92,11 +92,8 @@ def gain(speed: Speed, point: Point, exact: Point) -> str:
     shrink = exact.n_bytes / point.n_bytes
     if shrink == 1:
         return f"{fast} and of the same size"
-    return (
-        f"{fast} and {shrink:.3g} times smaller"
-        if shrink > 1
-        else f"{fast} and {1 / shrink:.3g} times LARGER"
-    )
+    size = f"{shrink:.3g} times smaller" if shrink > 1 else f"{1 / shrink:.3g} times LARGER"
+    return f"{fast} and {size}"
 
 
 def undecided(choice: Choice) -> str:
@@ -184,12 +181,14 @@ def _accuracy(loss: Loss, exact: Loss, limits: Limits) -> str:
     return f"{accuracy}; {balanced}"
 
 
+def _turned(lost: Estimate, more: str, less: str) -> tuple[str, Estimate]:
+    """The word for a gain or a loss, and its size."""
+    return (more, lost) if lost.value >= 0 else (less, Estimate(-lost.value, -lost.high, -lost.low))
+
+
 def _error(loss: Loss, exact: Loss) -> str:
-    grown = loss.lost
-    assert grown is not None
-    word, part = "more", grown
-    if grown.value < 0:
-        word, part = "less", Estimate(-grown.value, -grown.high, -grown.low)
+    assert loss.lost is not None
+    word, part = _turned(loss.lost, "more", "less")
     errors = f"mean squared error {loss.quality.mse:.4g} instead of {exact.quality.mse:.4g}"
     return f"{errors}, {part.value:.3g}% {word} ({part.ends(2)})"
 
@@ -212,8 +211,8 @@ def spent(point: Point) -> str | None:
 def _points(lost: Estimate) -> str:
     if lost == NOTHING:
         return "nothing lost"
-    word, low, high = ("lost", lost.low, lost.high) if lost.value >= 0 else ("gained", -lost.high, -lost.low)
-    return f"{abs(lost.value):.2g} points {word} ({low:.2g} to {high:.2g})"
+    word, part = _turned(lost, "lost", "gained")
+    return f"{abs(part.value):.2g} points {word} ({part.low:.2g} to {part.high:.2g})"
 
 
 def rule(limits: Limits) -> str:
@@ -244,25 +243,18 @@ def best_beyond(point: Point) -> str:
     loss = point.confirming
     about = "" if point.speed.narrow and not point.speed.processor else "about "
     fast = f"{about}{point.speed.ratio:.3g} times as fast as the exact model"
-    lost = None if loss.lost is None else loss.lost.value
-    if loss.labels_differing is None:
-        more = lost is not None and f", {abs(lost):.3g}% {'more' if lost >= 0 else 'less'} error"
-    else:
-        more = (
-            lost is not None and f", {abs(lost):.3g} points of accuracy {'lost' if lost >= 0 else 'gained'}"
-        )
-    what = f"{differing_within(loss)}{more or ''} on the confirming rows"
+    more = ""
+    if loss.lost is not None:
+        values = loss.labels_differing is None
+        word, part = _turned(loss.lost, *(("more", "less") if values else ("lost", "gained")))
+        size = f"{abs(part.value):.3g}"
+        more = f", {size}% {word} error" if values else f", {size} points of accuracy {word}"
+    what = f"{differing_within(loss)}{more} on the confirming rows"
     return f"{fast}, {point.n_bytes:,} bytes; {what}"
 
 
 #: What is said of a model that is worse by a key of :data:`svmfast.frontiers.pareto.KEYS`.
-_WORSE = dict(
-    zip(
-        KEYS,
-        ("loses more balanced accuracy than", "differs more from the exact model than", "slower than"),
-        strict=True,
-    )
-)
+_WORSE = ("loses more balanced accuracy than", "differs more from the exact model than", "slower than")
 
 
 def why_not(
@@ -298,7 +290,7 @@ def why_not(
     if not limits.of_size_alone and point.speed.ratio < AS_FAST * best.speed.ratio:
         ordered = ordered[::-1]
     worse = next((name for name in ordered if KEYS[name](point) > KEYS[name](best)), ordered[-1])
-    return f"{_WORSE[worse]} {best.name}"
+    return f"{_WORSE[[*KEYS].index(worse)]} {best.name}"
 
 
 def refusal(point: Point, by: str, limits: Limits, names: Mapping[float, str] | None = None) -> str:

@@ -12,8 +12,6 @@ _WIDTH, _HEIGHT = 900, 460
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 30, 26, 56
 #: Radius of a mark, and width of a character of its name.
 _SIZE, _CHARACTER = 6.5, 6.6
-#: The radius of the disc inside a ring, which a full disc does not touch.
-_DISC = 4.0
 SPEED_TITLE = "times the exact model's speed"
 
 
@@ -32,9 +30,6 @@ class Mark:
     #: No other mark is at least as good in both directions.
     efficient: bool
     chosen: bool = False
-    #: The share of a disc inside the mark's ring that is filled, 0 to 1, as a sector from the top. None fills
-    #: efficient marks and leaves the others empty.
-    part: float | None = None
     #: The mark is pale: the model exceeds a limit that is not one of the axes.
     excluded: bool = False
 
@@ -171,7 +166,7 @@ def _mark(mark: Mark, x: float, y: float) -> str:
     # Browsers show <title> without a script; the script shows the same text.
     title = "\n".join(map(text, [mark.name, *mark.details]))
     place = f'cx="{x:.1f}" cy="{y:.1f}"'
-    fill = mark.color if mark.efficient and mark.part is None else "var(--paper)"
+    fill = mark.color if mark.efficient else "var(--paper)"
     kind = "mark excluded" if mark.excluded else "mark"
     return "".join(
         [
@@ -179,21 +174,9 @@ def _mark(mark: Mark, x: float, y: float) -> str:
             f"<title>{title}</title>",
             f'<circle class="chosen" {place} r="{_SIZE + 5}"/>' if mark.chosen else "",
             f'<circle {place} r="{_SIZE}" fill="{fill}" stroke="{mark.color}" stroke-width="2"/>',
-            _sector(mark, x, y),
             "</g>",
         ]
     )
-
-
-def _sector(mark: Mark, x: float, y: float) -> str:
-    if not mark.part:
-        return ""
-    if mark.part >= 1:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_DISC}" fill="{mark.color}"/>'
-    angle = 2 * math.pi * mark.part
-    end = f"{x + _DISC * math.sin(angle):.1f} {y - _DISC * math.cos(angle):.1f}"
-    arc = f"A {_DISC} {_DISC} 0 {int(mark.part > 0.5)} 1 {end}"
-    return f'<path d="M {x:.1f} {y:.1f} V {y - _DISC:.1f} {arc} Z" fill="{mark.color}"/>'
 
 
 def _names(marks: Sequence[Mark], across: _Scale, up: _Scale) -> list[str]:

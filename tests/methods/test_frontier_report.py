@@ -411,29 +411,13 @@ def test_the_report_says_which_models_are_no_better_than_chance(skilled: bool) -
     assert one.to_dict()["models"][1]["skilled"] is skilled
 
 
-def test_the_marker_of_a_cascade_shows_the_spent_share_of_its_allowance() -> None:
+def test_the_page_says_how_much_of_its_allowance_a_cascade_spent() -> None:
     cascade = replace(SMALL, name="compress-9 + exact", allowance_percent=0.5)
-    assert cascade.spent_percent == pytest.approx(60)
     one = found(cascade, Limits(0.5))
-    page = as_html(one).decode()
-    assert "60% of the 0.5% that may differ in this cascade" in page
-    # A sector of 216 degrees, from the top of the circle to the lower left.
-    (x, y, top, size, end_x, end_y) = map(
-        float,
-        re.findall(r'd="M ([\d.]+) ([\d.]+) V ([\d.]+) A ([\d.]+) [\d.]+ 0 1 1 ([\d.]+) ([\d.]+) Z"', page)[
-            0
-        ],
-    )
-    angle = math.radians(0.6 * 360)
-    assert (x - end_x, end_y - y) == pytest.approx(
-        (-size * math.sin(angle), -size * math.cos(angle)), abs=0.11
-    )
-    assert y - top == pytest.approx(size, abs=0.06)
+    assert "60% of the 0.5% that may differ in this cascade" in as_html(one).decode()
     assert one.to_dict()["models"][1]["spent_percent"] == pytest.approx(60)
     assert "of allowance" in as_markdown(one)
-    plain = as_html(found(SMALL, Limits(0.5))).decode()
-    assert "allowance that it spent" not in plain
-    assert ' Z"' not in plain
+    assert "in this cascade" not in as_html(found(SMALL, Limits(0.5))).decode()
 
 
 def test_a_long_name_is_broken_after_a_blank() -> None:

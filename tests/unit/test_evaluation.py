@@ -151,7 +151,7 @@ def test_the_norms_do_not_depend_on_the_blocks(size: int) -> None:
     rows = svmfast.read_svmlight(data("photos.test")).rows
     found = bound_check.extent(blocks_of(rows, size))
     dense = rows.to_dense()
-    assert (found.rows, found.features, found.values) == (4000, 15, rows.nnz)
+    assert (found.rows, found.features) == (4000, 15)
     assert found.max_squared_norm == pytest.approx((dense**2).sum(axis=1).max(), rel=1e-14)
     assert found.mean is not None
     assert np.array_equal(found.mean, np.cumsum(dense, axis=0)[-1] / 4000)  # added in the order of the rows
