@@ -120,19 +120,16 @@ class Inputs(dict[str, Any]):
     scaling: Scaling | None = None
 
     def rows(self, name: str) -> GivenRows:
-        """Rows that were given."""
         given = self[name]
         assert isinstance(given, GivenRows), name
         return given
 
     def stream(self, name: str) -> GivenStream:
-        """Spooled rows that were given."""
         given = self[name]
         assert isinstance(given, GivenStream), name
         return given
 
     def model(self, name: str) -> GivenModel:
-        """A model that was given."""
         given = self[name]
         assert isinstance(given, GivenModel), name
         return given
@@ -172,14 +169,11 @@ class PredictionTime:
 
     @property
     def linear_cost(self) -> float:
-        """The time as a multiple of a linear model's."""
         return self.seconds / self.linear_seconds
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The result of a run."""
-
     #: None if there is nothing to write: the run only scores, or it refuses to make a model.
     model: Model | None
     report: Report
@@ -333,7 +327,6 @@ class Method(Command):
         return self.scores_instead is not None and _holds(self.scores_instead, options)
 
     def runner(self) -> Callable[[Inputs, Any, Setting], Outcome]:
-        """The function that runs the method."""
         found: Callable[[Inputs, Any, Setting], Outcome] = imported(self.run)
         return found
 

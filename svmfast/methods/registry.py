@@ -25,7 +25,6 @@ _ADDED: dict[str, Method] = {}
 
 
 def methods() -> tuple[Method, ...]:
-    """Every method."""
     return tuple(method(name) for name in (*_PACKAGES, *_ADDED))
 
 
@@ -49,5 +48,4 @@ def register(one: Method) -> None:
 
 
 def unregister(name: str) -> None:
-    """Remove a method that was registered at run time."""
     del _ADDED[name]

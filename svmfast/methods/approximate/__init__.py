@@ -109,7 +109,6 @@ class ApproximateOptions(Seeded, Bounded):
 
     @property
     def free(self) -> bool:
-        """Whether `order` or `cells` is auto, so that the exact model may be the better choice."""
         return "auto" in (self.order, self.cells)
 
     @property
@@ -129,18 +128,15 @@ class ApproximateOptions(Seeded, Bounded):
 
     @property
     def closed(self) -> ApproximateOptions:
-        """The options with order 2 and one cell unless given."""
         order, cells = (self.order, self.cells)
         return replace(self, order=2 if order is None else order, cells=1 if cells is None else cells)
 
     @property
     def centers(self) -> tuple[str, ...]:
-        """The centers to try."""
         return ("mean", "origin") if self.center == "auto" else (self.center,)
 
     @property
     def limit(self) -> AccuracyLimit:
-        """What the result must reach."""
         if self.max_diff is not None:
             return DEFAULT._replace(differing=100 * self.max_diff)
         return DEFAULT if self.order is None and self.cells is None else ASKED
@@ -151,7 +147,6 @@ class ApproximateOptions(Seeded, Bounded):
         return TARGET if self.target_certified is None else self.target_certified
 
     def check(self, given: Collection[str]) -> None:
-        """Raise OptionError for options that contradict each other."""
         if self.target_certified is not None and not self.free:
             raise OptionError("`target_certified` is only used with `order` auto or `cells` auto")
         if self.time_limit is not None and not (self.free or self.is_open):

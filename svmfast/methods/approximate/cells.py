@@ -85,10 +85,7 @@ class OutOfTimeError(Exception):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellMaker:
-    """Makes cells: the rows of `sample` nearest to each center, and bounds for orders lowest to highest.
-
-    Cells that are not finished at `deadline`, in the time of ``time.monotonic``, raise OutOfTimeError.
-    """
+    """Makes cells with bounds for orders lowest to highest; OutOfTimeError after `deadline` (monotonic)."""
 
     expander: Expander
     sample: CertificationSample
@@ -183,10 +180,8 @@ class OrderChoice:
         self._certified = [{k: self.expected(cell, every[k]) for k in orders} for cell in cells]
 
     def layout(self, target: float) -> Layout:
-        """Find the cheapest orders that certify a share `target` of the rows, or else the cheapest of all.
-
-        The weight of an open row is raised until enough of the choosing rows are certified by polynomials
-        that are worth their size. If no weight achieves that, the weight is 1.
+        """Find the cheapest orders that certify a share `target` of the rows; if none does, the cheapest of
+        all.
         """
         cheapest = self.at(OPEN_ROW_WEIGHTS[0])
         found = next((o for o in map(self.at, OPEN_ROW_WEIGHTS) if self._is_enough(o, target)), cheapest)
@@ -197,11 +192,7 @@ class OrderChoice:
         return found
 
     def at(self, weight: float) -> Layout:
-        """Find each cell's cheapest order if an open row counts `weight` times its cost.
-
-        Orders are fitted to the fitting rows, and certified rows are counted among the choosing rows. An
-        infinite weight selects the order with the fewest open rows.
-        """
+        """Each cell's cheapest order by the fitting rows, if an open row counts `weight` times its cost."""
         choosing, costs = self.sample.choosing, self.costs
         chooses = max(1, int(np.count_nonzero(choosing)))
         certified, operations = 0, 0.0
@@ -237,15 +228,10 @@ class OrderChoice:
         )
 
     def expected(self, cell: Cell, orders: Sequence[int]) -> NDArray[np.bool_]:
-        """Which rows of the cell are expected to be certified with these orders."""
         return cell.certifies(self.sample, cell.rows, cell.squared, self.costs.gamma, orders)
 
     def _lowered(self, cell: Cell, order: int, certified: NDArray[np.bool_]) -> list[int]:
-        """Lower the order of each pair as far as possible without losing a certified row.
-
-        A pair whose sign is the same throughout the cell, or does not affect the label there, needs only
-        order 0: a single number with the sign.
-        """
+        """Lower each pair's order as no certified row is lost; 0 where its sign is constant."""
         orders = [order] * self.costs.functions
         if len(orders) == 1:
             return orders

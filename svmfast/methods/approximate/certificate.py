@@ -54,7 +54,6 @@ class DualExpansion:
 
     @property
     def n_functions(self) -> int:
-        """Number of decision functions."""
         return len(self.support)
 
     def points_of(self, p: int) -> FloatArray:
@@ -253,10 +252,7 @@ def last_degree(terms: DualExpansion, gamma: float, reach: float, order: int) ->
 
 
 def certificate(rounding: Numbers, order: int, tail: Tail | None = None) -> Numbers:
-    """The numbers to store: rounding and, of a truncated expansion, the tail of its or a lower order.
-
-    They are rounded up to a few digits, because writing a bound must not make it smaller.
-    """
+    """The numbers to store: rounding and tail, rounded up, since writing must not make a bound smaller."""
     degrees, rest = rounding
     if tail is not None:
         tail = tail.of_order(order)

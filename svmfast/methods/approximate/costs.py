@@ -107,18 +107,13 @@ def sparse_is_cheaper(d: int, order: int, entries: float) -> bool:
 
 
 def routing_operations(d: int, cells: int) -> float:
-    """The cost of finding the nearest of `cells` centers."""
     return ROUTING * cells * d if cells > 1 else 0.0
 
 
 def polynomial_operations(
     d: int, order: int, entries: float, *, about_zero: bool, single_precision: bool = False
 ) -> float:
-    """The cost of one polynomial for a row with `entries` stored values.
-
-    `single_precision`: only the label is wanted, and the bound in single precision proves it
-    (docs/certificate.md).
-    """
+    """The cost of one polynomial for a row with `entries` stored values; with its label or its value."""
     # As the native code chooses, whatever the precision.
     if about_zero and sparse_is_cheaper(d, order, entries):
         return SPARSE_TERM * _monomials(entries, order)
@@ -126,10 +121,7 @@ def polynomial_operations(
 
 
 def exact_operations(model: KernelExpansion, d: int, entries: float) -> float:
-    """The cost of the exact label, or value for regression, of a row with `entries` stored values.
-
-    The rates are those of the arithmetic that answers most rows, :attr:`KernelExpansion.tier`.
-    """
+    """The cost of the exact label or value of a row, at the rates of :attr:`KernelExpansion.tier`."""
     n, width, tier = len(model.sv), len(model.sv_coef), model.tier
     rates = RATES[tier]
     if tier in ("bytes", "words"):
@@ -158,7 +150,6 @@ def _lanes(model: KernelExpansion, columns: int) -> float:
 
 
 def exact_numbers(model: KernelExpansion) -> int:
-    """The count of numbers that the exact model stores: entries and coefficients."""
     return model.sv.nnz + model.sv_coef.size
 
 
@@ -191,7 +182,6 @@ class Costs:
         self.exact_numbers = exact_numbers(model)
 
     def polynomial(self, order: int) -> float:
-        """The multiply-adds of one polynomial of this order."""
         about_zero, single = self._about_zero[order], self._single_precision
         return polynomial_operations(
             self._features, order, self._entries, about_zero=about_zero, single_precision=single
@@ -204,15 +194,11 @@ class Costs:
         return reading + routing_operations(self._features, cells) + (CERTIFICATE + pairs)
 
     def numbers(self, orders: np.ndarray) -> int:
-        """Count the numbers that cells with orders ``(cells, p)`` store, with their certificates."""
         each = [coefficient_count(self._features, order) for order in orders.ravel().tolist()]
         return len(orders) * self._features + sum(each) + CERTIFICATE_NUMBERS * len(each)
 
     def worth(self, numbers: int, operations: float) -> bool:
-        """Whether a plan that stores `numbers` numbers and takes `operations` is worth its size.
-
-        Unless an option says otherwise, the model's size may not grow by a larger factor than its speed.
-        """
+        """Whether the size grows by no larger factor than the speed, unless an option says otherwise."""
         options = self.options
         if not options.free or options.force or options.max_bytes is not None:
             return True

@@ -58,11 +58,9 @@ class Expander:
         self.mean = terms.points.mean(axis=0) if len(terms.points) else np.zeros(len(terms.features))
 
     def center(self, name: str) -> FloatArray:
-        """The center with the name ``mean`` or ``origin``."""
         return self.mean if name == "mean" else np.zeros_like(self.mean)
 
     def largest_squared_distance(self, center: FloatArray) -> float:
-        """The largest squared distance of a support vector from `center`."""
         if not len(self.terms.points):
             return 0.0
         return float(squared_norms_about(self.terms.points, center).max())
@@ -90,10 +88,7 @@ class Expander:
         allowances: Sequence[FloatArray] | None = None,
         threads: int | None = None,
     ) -> list[Polynomial]:
-        """Expand every function about `center`.
-
-        Shortening may change degrees by `allowances`, p arrays (order + 1,); by default by a negligible one.
-        """
+        """Expand every function about `center`; `allowances` limit what shortening changes, by degree."""
         out = []
         for p in range(self.terms.n_functions):
             part = gaussian_coefficients(

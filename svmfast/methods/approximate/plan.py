@@ -70,7 +70,6 @@ class Step(Figures):
 
     @property
     def words(self) -> str:
-        """The number of cells."""
         return f"{self.cells:,} cell{'s' * (self.cells != 1)}"
 
 
@@ -154,10 +153,7 @@ def _check_memory(plan: Plan, model: KernelExpansion) -> None:
 
 
 def chosen(plan: Plan, expander: Expander, samples: Divided, size_of: SizeOf, deadline: float) -> Plan:
-    """Choose cells and orders, build the model, and shorten it to the required size.
-
-    The search ends at `deadline`, in the time of ``time.monotonic``.
-    """
+    """Choose cells and orders until `deadline` (monotonic), build the model, and shorten it to its size."""
     options, model = plan.options, expander.model
     assert samples.planning is not None, "a choice is made by rows"
     highest = options.order if isinstance(options.order, int) else HIGHEST_AUTO
@@ -203,14 +199,10 @@ class Search:
         self.late = False
 
     def steps(self, best: Layout | None) -> tuple[Step, ...]:
-        """All layouts that were tried."""
         return tuple(replace(step, chosen=found is best) for found, step in self._tried)
 
     def best(self, center: FloatArray, cells: int | None) -> Layout | None:
-        """Find the layout for `cells` cells (None: as many as needed), a single one about `center`.
-
-        None if no layout was worth its size, or none was finished in time.
-        """
+        """The layout of `cells` cells, or as many as needed; one is about `center`; None: not worth it."""
         best: Layout | None = None
         open_before = math.inf
         before: tuple[Cell, ...] = ()
@@ -249,10 +241,7 @@ class Search:
     def _lacks_orders(
         self, before: tuple[Cell, ...], cells: tuple[Cell, ...], size: int, following: int
     ) -> bool:
-        """Whether more cells allow only lower orders, with which `cells` hardly exceed `before`.
-
-        The certificates of the cells are the slowest part of planning, and cover the lower orders too.
-        """
+        """Whether more cells allow only lower orders, with which `cells` hardly exceed `before`."""
         highest = self._highest(following)
         if highest == self._highest(size):
             return False
@@ -281,10 +270,7 @@ class Search:
 
 
 def _is_hopeless(size: int, found: Layout, open_before: float, *, low: bool) -> bool:
-    """Whether more cells are unlikely to help.
-
-    `open_before` is the percentage of open rows in the last step; `low` says that order 2 costs too much.
-    """
+    """Whether more cells are unlikely to help; `low`: order 2 costs too much."""
     too_few = size >= (5 if low else 10) and 100 * found.certified < HOPELESS
     return too_few or (size >= 20 and 100 - 100 * found.certified > STALLED * open_before)
 

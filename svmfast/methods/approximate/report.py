@@ -43,18 +43,15 @@ class Measured(Figures):
 
     @computed.figure("The same in percent.")
     def labels_differing_percent(self) -> float | None:
-        """Share of the rows whose label differs, in percent."""
         n = self.labels_differing
         return None if n is None else 100 * n / max(1, self.measured_rows)
 
     @computed.figure("Lower end of its interval at 95%; null unless it was measured on data.")
     def labels_differing_percent_low(self) -> float | None:
-        """Lower end of the interval, in percent."""
         return None if self.interval is None else 100 * self.interval[0]
 
     @computed.figure("Upper end of its interval.")
     def labels_differing_percent_high(self) -> float | None:
-        """Upper end of the interval, in percent."""
         return None if self.interval is None else 100 * self.interval[1]
 
     values_differing_percent: float | None = figure(
@@ -92,11 +89,9 @@ class Measured(Figures):
 
     @property
     def speed(self) -> float | None:
-        """The speed that was raced."""
         return self.speedup or self.speedup_with_fallback
 
     def difference(self, rows_of_data: str = "held-out rows of the data") -> str:
-        """The difference from the exact model, in words."""
         if not self.measured_rows:
             return "there are no rows for a comparison with the exact model: it has no support vectors"
         rows = f"{self.measured_rows:,} {rows_of_data if self.measured_on == OF_DATA else self.measured_on}"
@@ -108,13 +103,11 @@ class Measured(Figures):
         return f"{found}: {self.labels_differing:,} of {rows}"
 
     def inaccurate(self, limit: AccuracyLimit) -> str | None:
-        """What differs too much from the exact model, or None."""
         if self.percent > limit.differing:
             return f"{self.difference()}, more than {limit.differing:g}%"
         return self.kept.lost(limit.recall, MIN_ROWS)
 
     def refused(self, limit: AccuracyLimit) -> str | None:
-        """Why the approximation should not be used, or None."""
         if found := self.inaccurate(limit):
             return found
         speed, growth = self.speed, self.growth
@@ -129,7 +122,6 @@ class Measured(Figures):
         return None
 
     def advised(self, made: PolynomialModel, limit: AccuracyLimit) -> str | None:
-        """What may help if `made` is refused."""
         if not self.refused(limit):
             return None
         if self.inaccurate(limit):
@@ -198,8 +190,6 @@ def measure(
 
 @dataclass(frozen=True, kw_only=True)
 class ApproximationReport(Measured):
-    """The report of ``approximate``."""
-
     second_order: str | None = figure(
         "What differed too much at order 2, on the rows that serve to choose; null if order 2 was enough or "
         "was not tried first.",
@@ -256,7 +246,6 @@ class ApproximationReport(Measured):
     )
 
     def lines(self) -> list[str]:
-        """Print the report as text."""
         vectors = f"{self.n_sv:,} support vectors, {count(self.features, 'feature')}"
         functions = count(self.functions, "decision function")
         lines = [
@@ -325,7 +314,6 @@ class ApproximationReport(Measured):
         return [*lines, *(["             then the time limit was reached"] * self.time_limit_reached)]
 
     def _choice(self, step: Step) -> str:
-        """Whether a layout was chosen, or why it could not be."""
         if step.chosen:
             return "; chosen" if len(self.steps) > 1 else ""
         if step.worth:

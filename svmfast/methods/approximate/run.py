@@ -311,7 +311,6 @@ def _announce(model: KernelExpansion, options: ApproximateOptions, setting: Sett
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """List the candidates for ``frontier``: orders and cells not much larger than the exact model."""
     model, found, left_out = grid.exact, [], []
     if model.kernel.kind in ("linear", "polynomial"):
         return [Candidate("approximate", 0, {}, ("model",))], []
@@ -347,10 +346,7 @@ def _bytes_of(sizes: FileSizes, features: int, order: int, cells: int) -> int | 
 
 
 def _sized(grid: Grid, sizes: FileSizes, features: int) -> list[Candidate]:
-    """List the candidates that are sized to the limit.
-
-    Order 2 has as many cells as are certain to fit; the highest order that may not fit is shortened.
-    """
+    """The candidates sized to the limit: order 2 in as many cells as surely fit, and a shortened one."""
     model, limit = grid.exact, grid.max_bytes
     if limit is None or model.kernel.kind != "rbf" or not len(model.sv):
         return []

@@ -224,10 +224,9 @@ def near_vectors(
     most: int,
     rng: np.random.Generator,
 ) -> tuple[Rows, NDArray[np.int64]]:
-    """Draw support vectors, and as many points on the line from each to another one nearby.
+    """Draw support vectors among `which`, and as many points on the line from each to another one nearby.
 
-    The at most `most` rows come from the support vectors `which`. With each row comes the support vector that
-    it is, or from which its line starts.
+    With each row comes the support vector that it is, or from which its line starts.
     """
     m = len(which)
     if m < 2:

@@ -84,16 +84,13 @@ class BudgetTrainOptions(Seeded):
 
     @property
     def is_classifier(self) -> bool:
-        """Whether the task is classification."""
         return self.svm_type == "c_svc"
 
     @property
     def cost(self) -> float:
-        """C, given or default."""
         return 1.0 if self.C is None else self.C
 
     def check(self, given: Collection[str]) -> None:
-        """Raise OptionError for options that contradict each other."""
         if self.folds is not None and "output" in given:
             raise OptionError("cross validation (`folds`) writes no model; name no output")
         if self.folds is not None and ("validate" in given or "checkpoint" in given):

@@ -113,7 +113,6 @@ class Refit:
         self._gradient, self._hessian = np.zeros(self._size), np.zeros((self._size, self._size))
 
     def expansion(self) -> BudgetExpansion:
-        """The vectors with the coefficients found."""
         m = self._size - self._bias
         bias = float(self._theta[m]) if self._bias else 0.0
         return BudgetExpansion(self._vectors, self._theta[:m].copy(), bias)
@@ -152,10 +151,7 @@ def present(run: BudgetRun) -> list[Finished]:
 
 
 def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> list[Finished]:
-    """Choose an expansion for each pair, after refitting coefficients if the options say so.
-
-    Raises KeyboardInterrupt if `should_stop` returns true between two passes over the rows.
-    """
+    """Choose an expansion for each pair; KeyboardInterrupt if `should_stop` is true between two passes."""
     keep = run.options.keep
 
     def rounded(pair: Pair) -> BudgetExpansion:
@@ -265,7 +261,6 @@ def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
 
 
 def _own_columns(run: BudgetRun, blocks: list[FloatArray]) -> Rows:
-    """Dense vectors in compact columns as sparse rows in the input's own columns."""
     if not blocks:
         return Rows.empty(run.source.n_features)
     rows = Rows.concatenate([Rows.from_dense(block) for block in blocks])
@@ -273,7 +268,6 @@ def _own_columns(run: BudgetRun, blocks: list[FloatArray]) -> Rows:
 
 
 def _sigmoids(run: BudgetRun, finished: list[Finished]) -> tuple[FloatArray | None, FloatArray | None]:
-    """Fit the sigmoid of each pair on its held-out rows."""
     if not run.options.probability:
         return None, None
     fitted = np.zeros((2, len(run.pairs)))

@@ -78,11 +78,9 @@ class BudgetTrainReport(Figures):
 
     @computed.figure("Share of the steps that met a full budget.")
     def merge_frequency(self) -> float:
-        """Share of the steps in which the budget was full."""
         return self.maintained / self.steps if self.steps else 0.0
 
     def lines(self) -> list[str]:
-        """Return the report as text."""
         r, classifies = self, self.classes > 0
         kind = (
             f"{r.classes} classes, {count(r.functions, 'decision function')}" if classifies else "regression"
@@ -131,7 +129,6 @@ Labelled = tuple[Rows, FloatArray]
 
 
 def run(inputs: Inputs, options: BudgetTrainOptions, setting: Setting) -> Outcome:
-    """Train on `data`, or cross-validate."""
     data, held = inputs.stream("data"), inputs["validate"]
     warn_of_absent(options.weights, data.source.labels.values, data.name, setting)
     if options.folds is not None:
@@ -312,7 +309,6 @@ def _report(
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Propose some budgets below the number of support vectors."""
     model = grid.exact
     kernel, head = model.kernel, model.head
     if kernel.kind != "rbf" or head.svm_type == "one_class":

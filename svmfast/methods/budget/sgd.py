@@ -44,8 +44,6 @@ _AUDITED = ("gss", "lookup-h", "lookup-wd")
 
 @dataclass(frozen=True)
 class StepOptions:
-    """Settings of a machine."""
-
     #: The most support vectors that are kept.
     budget: int
     gamma: float
@@ -158,18 +156,13 @@ class BudgetedSgd:
         )
 
     def steps(self, block: TrainingBlock, order: NDArray[np.int64]) -> None:
-        """Take one step for each row ``order[0], order[1], ...`` of the block.
-
-        The result does not depend on how the steps are divided into calls.
-        """
+        """Take a step for each row ``order[0], order[1], ...``; the division into calls does not matter."""
         self._native.steps(*block.arrays(), order)
 
     def expansion(self) -> BudgetExpansion:
-        """Copy the current decision function."""
         return BudgetExpansion(*self._native.expansion())
 
     def statistics(self) -> StepStatistics:
-        """Count the steps so far."""
         c = self._native.counters()
         vectors, steps, violations, maintained, merged = (int(c[place]) for place in (0, 3, 5, 6, 7))
         counts = (vectors, steps, violations, maintained, merged)
@@ -189,7 +182,7 @@ class BudgetedSgd:
         )
 
     def save(self) -> dict[str, FloatArray]:
-        """Copy the whole state, from which a machine continues bit for bit."""
+        """Copy the state, from which a machine continues bit for bit."""
         return dict(zip(STATE, self._native.save(), strict=True))
 
     def restore(self, state: Mapping[str, FloatArray]) -> None:
@@ -201,10 +194,7 @@ class BudgetedSgd:
 
 
 def step_rounding() -> str:
-    """Name the kind of arithmetic, ``fused`` or ``plain``; steps of the same kind agree bit for bit.
-
-    AVX2 and AVX-512 give the same bits; a processor without fused multiply-add gives different ones.
-    """
+    """``fused`` (AVX2 and AVX-512, the same bits) or ``plain`` arithmetic of the steps."""
     return "plain" if instruction_set() == "baseline" else "fused"
 
 

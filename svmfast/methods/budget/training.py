@@ -1,8 +1,4 @@
-"""A budgeted training run: one machine for each pair of classes, passes over working sets, its saved state.
-
-A run that is interrupted at any point continues bit for bit. A checkpoint holds exactly the state of the run,
-so both are in this module.
-"""
+"""A budgeted training run, which continues bit for bit where it was interrupted, and its checkpoints."""
 
 from __future__ import annotations
 
@@ -102,7 +98,6 @@ class BudgetRun:
         self._carried = np.zeros((len(self.pairs), 2))
 
     def _new_pairs(self) -> list[Pair]:
-        """Make every pair of classes, or the one function of regression, with a new machine."""
         options, rows, columns = self.options, self.rows, len(self.source.columns)
         k = len(rows.classes)
         places = [(i, j) for i in range(k) for j in range(i + 1, k)] if options.is_classifier else [(0, 0)]
@@ -131,11 +126,9 @@ class BudgetRun:
         return made
 
     def for_pairs(self, work: Callable[[Pair], T]) -> list[T]:
-        """Call `work` for each pair, in several threads."""
         return map_in_threads(work, self.pairs, self.threads)
 
     def decisions(self, expansion: BudgetExpansion, rows: Rows) -> FloatArray:
-        """An expansion's decision values ``(n,)`` for rows in the input's own columns."""
         sv = expand(Rows.from_dense(expansion.vectors), self.source.columns, self.source.n_features)
         engine = DecisionEngine(
             Kernel("rbf", self.gamma), sv, expansion.coef[None, :], np.array([-expansion.bias]), None
@@ -156,12 +149,10 @@ class BudgetRun:
 
     @property
     def total(self) -> int:
-        """Total number of rows to visit."""
         return self.options.passes * self.source.n_rows
 
     @property
     def ended(self) -> bool:
-        """Whether all passes are done."""
         return self.epoch >= self.options.passes
 
     def advance(self, checkpoint_every: int | None) -> bool:
@@ -204,13 +195,11 @@ class BudgetRun:
             pair.best, pair.best_loss = candidate, loss
 
     def _times(self) -> FloatArray:
-        """Each pair's time in steps, and the part spent on maintenance, ``(pairs, 2)``."""
         found = [pair.machine.statistics() for pair in self.pairs]
         own = np.array([(one.seconds, one.maintenance_seconds) for one in found])
         return own.reshape(len(self.pairs), 2) + self._carried
 
     def spent(self) -> tuple[float, float]:
-        """The time that all machines spent on steps, and the part spent on maintenance, in seconds."""
         steps, maintenance = self._times().sum(axis=0).tolist()
         return steps, maintenance
 
@@ -243,7 +232,6 @@ class BudgetRun:
 
 
 def bytes_of_machines(options: BudgetTrainOptions, functions: int, columns: int) -> int:
-    """The memory of the vectors of all decision functions."""
     return functions * 8 * (options.budget + 8) * columns
 
 
@@ -343,7 +331,6 @@ def difference(name: str, saved: object, value: object) -> str:
 
 
 def _spelled(name: str, value: Any) -> str:
-    """An option and its value as text."""
     if value is True:
         return f"`{name}`"
     if value is None and name == "bias":

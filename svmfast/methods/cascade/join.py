@@ -142,18 +142,15 @@ class _Answers:
     values: FloatArray | None
 
     def take(self, rows: BoolArray) -> _Answers:
-        """The answers for some of the rows."""
         return _Answers(self.labels[rows], None if self.values is None else self.values[rows])
 
     def quality(self, true: FloatArray | None, head: Head) -> Quality:
-        """The figures against true labels, where they are known; `head` is the exact model's."""
         if true is None:
             return Quality()
         return quality(self.labels, true, regression=False, decisions=self.values, sides=head.sides)
 
 
 def _either(answered: BoolArray, of_fast: _Answers, of_exact: _Answers) -> _Answers:
-    """The answers of the two together, with the fast model answering the rows `answered`."""
     values = None
     if of_fast.values is not None and of_exact.values is not None:
         values = np.where(answered, of_fast.values, of_exact.values)

@@ -126,17 +126,14 @@ class CascadeReport(Figures):
 
     @computed.figure("The exact model's confusion table.")
     def confusion_exact(self) -> Confusion | None:
-        """The exact model's confusion table."""
         return self.quality_exact.confusion
 
     @computed.figure("The confusion table of both together.")
     def confusion(self) -> Confusion | None:
-        """The confusion table of both together."""
         return self.quality.confusion
 
     @computed.figure("measured_labels_differing in percent of the measured rows.")
     def labels_differing_percent(self) -> float:
-        """Percent of the measured rows whose label differs."""
         return 100 * self.measured_labels_differing / self.measured_rows
 
     @property
@@ -146,13 +143,11 @@ class CascadeReport(Figures):
 
     @property
     def deciding(self) -> str:
-        """What decided whether to join."""
         if not self.rows_deciding:
             return "the models' sizes (all rows are needed to choose the error)"
         return f"the {self.rows_deciding:,} rows that decide"
 
     def lines(self) -> list[str]:
-        """Print the report as text."""
         lines = self._lines_of_rows()
         before, after = self.quality_exact, self.quality
         if after.accuracy is not None:

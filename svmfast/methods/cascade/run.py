@@ -26,10 +26,7 @@ KEEP = "`per_class` holds the limit within every class; `force` writes it anyway
 
 
 def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
-    """Join `fast` and `exact`; there is no model where the exact one costs no more or a class is lost.
-
-    If the fast one keeps the limit alone, it is the result.
-    """
+    """Join `fast` and `exact`, unless the exact one costs no more or a class is lost."""
     fast, exact, data = inputs.model("fast"), inputs.model("exact"), inputs.rows("data")
     exact_model = exact.model.expansion
     assert exact_model is not None, "the declaration says so"
@@ -80,11 +77,7 @@ def joiner(given: Joining) -> CascadeJoiner | None:
 
 
 class CascadeJoiner:
-    """Joins models with the exact one.
-
-    The guarantee has a higher confidence than the command's default: the model must be within the limit on
-    other rows too, by the upper end of an interval.
-    """
+    """Joins with a confidence above the command's default, since other rows must keep the limit too."""
 
     def __init__(self, given: Joining, max_percent: float) -> None:
         self._given, self.max_percent = given, max_percent
@@ -103,7 +96,6 @@ class CascadeJoiner:
             self.options = {**self.options, "rows": len(given.rows)}
 
     def join(self, fast: Model) -> CascadeModel | None:
-        """`fast` with the exact model as fallback; None if that is not faster."""
         given = self._given
         model, report = join(
             fast,

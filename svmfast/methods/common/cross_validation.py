@@ -30,7 +30,6 @@ class CrossValidation(Figures):
 
     @computed.figure("Percent of right labels, or root mean square error.")
     def score(self) -> float:
-        """The score by which a pair is chosen."""
         return self.quality.main
 
 
@@ -70,12 +69,10 @@ def fold_numbers(rows: Rows, folds: int, seed: int) -> NDArray[np.int64]:
 
 
 def best_of(scores: Sequence[CrossValidation], *, classes: bool) -> CrossValidation:
-    """Choose the largest accuracy of `classes`, otherwise the smallest RMSE."""
     return (max if classes else min)(scores, key=lambda one: float(one.score))
 
 
 def score_lines(scores: Sequence[CrossValidation], *, classes: bool) -> list[str]:
-    """Describe each pair of parameters in a line."""
     name = "C" if classes else "lambda"
     return [
         f"cross        gamma {one.gamma:.6g}, {name} {one.regularization:.6g}: {one.quality.line()}"
@@ -96,7 +93,6 @@ class ScoresReport(Figures):
 
     @computed.figure("The best of them, with the same keys.")
     def best(self) -> CrossValidation:
-        """The best pair of parameters."""
         return best_of(self.cross_validation, classes=self.task in CLASSES)
 
     @property

@@ -42,7 +42,6 @@ def labels_differing(share: tuple[float, float, float]) -> dict[str, float]:
 
 
 def labels_line(figures: Mapping[str, Any]) -> str:
-    """These figures as text."""
     value, low, high = (figures[f"labels_differing_percent{name}"] for name in ("", "_low", "_high"))
     return f"{value:.3g}% of the labels differ ({interval_text(low, high)})"
 

@@ -22,8 +22,6 @@ from svmfast.score import Quality
 
 @dataclass(frozen=True, kw_only=True)
 class LandmarkReport(Figures):
-    """The result of a fit."""
-
     task: str = figure("What was trained; of a conversion, what was fitted.")
     rows: int = figure("Rows that were trained on.")
     features: int = figure("Features: the largest index.")
@@ -60,7 +58,6 @@ class LandmarkReport(Figures):
 
     @computed.figure("The measured cost of a prediction.", key="prediction", optional=True)
     def cost(self) -> dict[str, float] | None:
-        """The measured time, and the counted multiply-adds as a multiple of a linear model's."""
         one = self.prediction
         if one is None:
             return None
@@ -140,17 +137,13 @@ def widths_to_try(exact: KernelExpansion) -> dict[str, tuple[float, ...]]:
 
 
 class Stopwatch:
-    """Seconds of each phase, by name."""
-
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
         self.restart()
 
     def restart(self) -> None:
-        """Let the next lap begin now."""
         self._since = time.perf_counter()
 
     def lap(self, name: str) -> None:
-        """Record the time since the last lap under `name`."""
         now = time.perf_counter()
         self.laps[name], self._since = now - self._since, now

@@ -56,7 +56,6 @@ def value_quality(values: FloatArray, target: FloatArray) -> Quality:
 
 
 def remark_on_classes(found: Quality | None, setting: Setting) -> None:
-    """Note the classes that are predicted badly although the accuracy is high."""
     for line in () if found is None else found.neglected_lines(setting.names_of_labels()):
         setting.note(line)
 
@@ -79,7 +78,6 @@ class FoldScore(Figures):
 
     @classmethod
     def of(cls, predicted: FloatArray, labels: FloatArray, folds: int, *, regression: bool) -> FoldScore:
-        """Compare predictions with labels, both ``(n,)``."""
         return cls(len(labels), folds, quality(predicted, labels, regression=regression))
 
     def lines(self) -> list[str]:
@@ -147,11 +145,9 @@ class Problem:
 
     @property
     def hinge(self) -> bool:
-        """Whether the targets are classes."""
         return self.task in CLASSES
 
     def only(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Problem:
-        """Keep only some of the rows."""
         weights = None if self.weights is None else self.weights[chosen]
         return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen], weights=weights)
 
@@ -188,10 +184,8 @@ def targets_of(which: IntArray, classes: range) -> FloatArray:
 
 
 def numbered_classes(labels: FloatArray, *, pairs: bool) -> tuple[Head, IntArray]:
-    """Make the head, and number each row's class among its labels, ``(n,)``.
-
-    Labels are in the order in which they first occur, but +1 comes before -1 if these are the only two, as
-    in LIBSVM.
+    """Make the head, and number each row's class; labels are in LIBSVM's order: as they occur, but +1 before
+    -1.
     """
     limits = np.iinfo(np.int32)
     if not len(labels):

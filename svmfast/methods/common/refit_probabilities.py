@@ -39,10 +39,9 @@ def refit_probabilities(
     threads: int,
     notes: list[str],
 ) -> tuple[Head, str]:
-    """Fit probA and probB (regression: sigma; one-class: density marks) to the compressed model.
+    """Fit the probabilities of `compressed`, which has the exact head, and say what became of them.
 
-    `compressed` still has the exact model's head. One-class models need rows, but no labels. `notes` receives
-    remarks for the user. With the head comes ``none``, ``refitted`` or ``kept``.
+    One-class models need rows, but no labels. `notes` receives remarks.
     """
     head = exact.head
     if not head.has_probability:

@@ -45,7 +45,6 @@ class RowSample:
         self._held = len(rows)
 
     def result(self) -> tuple[Rows, FloatArray]:
-        """The sample and its labels."""
         if not self._parts:
             return Rows.empty(), np.zeros(0)
         self._prune()

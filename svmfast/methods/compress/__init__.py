@@ -48,7 +48,6 @@ class CompressOptions(Seeded, Bounded):
     iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")
 
     def check(self, given: Collection[str]) -> None:
-        """Raise OptionError for options that contradict each other."""
         named = [f"`{name}`" for name in TARGETS if getattr(self, name) is not None]
         if len(named) != 1:
             raise OptionError(

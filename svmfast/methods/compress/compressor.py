@@ -42,10 +42,7 @@ def rounded(reduced: ReducedSet) -> ReducedSet:
 
 
 def collapsed(model: KernelExpansion, split: DataSplit, count: int) -> ReducedSet | None:
-    """Sum up a linear kernel's support vectors, which gives vectors too: one per row of coefficients.
-
-    None if the kernel is not linear, or if there are more than `count` of these vectors.
-    """
+    """A linear kernel's sums of support vectors, one per row of coefficients; None if over `count`."""
     sizes, width = class_sizes(model), model.sv_coef.shape[0]
     if model.kernel.kind != "linear" or count < len(sizes) * width:
         return None
@@ -96,11 +93,7 @@ class FoundSet:
 
 
 class Compressor:
-    """Compresses a model to any size, on given rows.
-
-    `data` are like those to predict; `labels`, if known, serve to refit the probabilities. UnsupportedError:
-    a precomputed kernel, or no support vectors.
-    """
+    """Compresses a model to any size, on given rows; `labels` serve to refit the probabilities."""
 
     def __init__(
         self,

@@ -27,8 +27,6 @@ ROWS_FOR_ONE = 10
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """Some of the rows, with what the exact model answers."""
-
     #: n rows in the compressed model's own columns (see :attr:`DataSplit.columns`).
     rows: Rows
     #: Index of the class that the exact model predicts, ascending; 0 if there is only one function.
@@ -45,8 +43,6 @@ class Answered:
 
 @dataclass(frozen=True, eq=False)
 class DataSplit:
-    """The data on which a model is compressed."""
-
     #: The support vectors in the columns of `columns`.
     sv: Rows
     #: (d,) original numbers of the columns that occur in the support vectors or the data.
@@ -67,7 +63,6 @@ class DataSplit:
 
     @property
     def width(self) -> int:
-        """Number of columns d."""
         return len(self.columns)
 
     def counted(self, part: Answered) -> Counted:

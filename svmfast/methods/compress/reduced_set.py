@@ -39,8 +39,6 @@ _BLOCK, _BLOCK_ENTRIES = 4096, 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class ReducedSet:
-    """A kernel expansion with dense vectors."""
-
     #: (m, d).
     vectors: FloatArray
     #: (max(k - 1, 1), m), as LIBSVM's ``sv_coef`` for k > 2 classes; otherwise one row.
@@ -55,11 +53,9 @@ class ReducedSet:
 
 
 class Target:
-    """n rows with target decision values and their weights.
+    """n rows, with the exact values of each row's winner's functions in the order of the other classes.
 
-    `winner` ``(n,)`` is the index of each row's winning class, ascending; all 0 for a single function.
-    `values` ``(n, max(k - 1, 1))`` are the exact decision values of the winner's functions, in the order of
-    the other classes, and `weight` their weights. `n_columns` is the width of the vectors.
+    `winner` is each row's winning class, ascending, 0 for a single function; `values` ``(n, max(k - 1, 1))``.
     """
 
     def __init__(
@@ -95,7 +91,6 @@ class Target:
         return len(self.rows)
 
     def gradient(self, reduced: ReducedSet) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        """E and its gradients with respect to the vectors, the coefficients and the offsets."""
         return self._native.evaluate(
             *self._parameters,
             reduced.vectors,
@@ -208,8 +203,6 @@ _CLEARLY_BETTER = 0.999
 
 @dataclass(frozen=True)
 class Optimized:
-    """The result of L-BFGS."""
-
     #: The best set on the held-out rows, that of `best_iteration`.
     reduced: ReducedSet
     iterations: int
@@ -221,11 +214,7 @@ class Optimized:
 
 
 class Variables:
-    """The entries of a reduced set as one array, scaled so that unit steps change E by similar amounts.
-
-    Vectors are in units of the kernel's width, coefficients and offsets in units of the coefficients' RMS;
-    `start` gives shapes and units.
-    """
+    """A reduced set as one array: vectors in units of the kernel's width, the others of their RMS."""
 
     def __init__(self, target: Target, start: ReducedSet) -> None:
         kernel = target.kernel
@@ -236,12 +225,10 @@ class Variables:
         self._ends = start.vectors.size, start.vectors.size + start.coef.size
 
     def pack(self, reduced: ReducedSet) -> FloatArray:
-        """The array for a reduced set."""
         vectors, scale = reduced.vectors.ravel() / self.unit, self.scale
         return np.concatenate([vectors, reduced.coef.ravel() / scale, reduced.rho / scale])
 
     def unpack(self, x: FloatArray) -> ReducedSet:
-        """The reduced set for an array."""
         vectors, coef, rho = x[: self._ends[0]], x[self._ends[0] : self._ends[1]], x[self._ends[1] :]
         return replace(
             self.start,
@@ -251,7 +238,6 @@ class Variables:
         )
 
     def gradient(self, by_vectors: FloatArray, by_coef: FloatArray, by_rho: FloatArray) -> FloatArray:
-        """The gradient for the array, given that for the set; `by_vectors` is overwritten."""
         by_vectors *= self.unit
         return np.concatenate([by_vectors.ravel(), by_coef.ravel() * self.scale, by_rho * self.scale])
 
@@ -265,7 +251,6 @@ class EarlyStop:
         self._last_clear_gain = 0  # an iteration
 
     def check(self, reduced: ReducedSet, iteration: int) -> bool:
-        """Compare the set of this iteration with the best; return whether to stop."""
         error = self.held_out.error(reduced)
         if error < self.best_error:
             # A smaller gain is accepted, but is not a reason to go on.
@@ -290,10 +275,7 @@ def optimize(
     progress: Progress = silent,
     what: str = "moving vectors",
 ) -> Optimized:
-    """Optimize vectors, coefficients and offsets together by L-BFGS; `held_out` decides when to stop.
-
-    `keep`, ``(m, d)``, are the entries of the vectors that may change; `what` names the step for `progress`.
-    """
+    """Run L-BFGS until `held_out` stops it; only the entries `keep` ``(m, d)`` of the vectors change."""
     from scipy.optimize import minimize
 
     if max_iterations == 0:  # L-BFGS-B would still make one

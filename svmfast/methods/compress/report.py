@@ -17,8 +17,6 @@ from svmfast.score import values_differing_percent
 
 @dataclass(frozen=True)
 class StartReport(Figures):
-    """The scores of one start, with least-squares coefficients."""
-
     name: str = figure("Name of the start.")
     labels_differing_percent: float | None = figure(
         "Percent of the held-out rows whose label differs, before the vectors are moved; null for regression."
@@ -40,7 +38,6 @@ class StartReport(Figures):
     )
 
     def line(self) -> str:
-        """The scores as text."""
         labels = _labels(self.labels_differing_percent)
         line = f"{self.name}: {labels}median difference {self.median_difference:.3g}"
         if self.moved is None:
@@ -94,7 +91,6 @@ class CompressReport(Figures):
     notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """Print the report as text."""
         held, n = self.statement, self.source_support_vectors
         lines = [f"vectors      {n:,} -> {self.support_vectors:,} ({self.support_vectors / n:.2%})"]
         if self.bytes is not None and self.source_bytes is not None:
@@ -135,12 +131,9 @@ class CompressReport(Figures):
 
 @dataclass(frozen=True)
 class Nothing(Figures):
-    """The report of a run that made no model."""
-
     verdict: str = figure("Why there is no model.")
 
     def lines(self) -> list[str]:
-        """No lines, since the refusal is printed."""
         return []
 
 
@@ -186,13 +179,11 @@ class Compared:
 
     @property
     def kept(self) -> KeptLabels:
-        """How many of the distinct rows keep each label."""
         if self._head.is_regression or not len(self._part):
             return KeptLabels()
         return KeptLabels(class_scores(*self._labels()))
 
     def statement(self) -> ErrorStatement:
-        """State the error on these rows."""
         rows, frequent = (int(p.times.sum()) for p in (self._own, self._split.frequent))
         source = "data" if self._split.from_data else "support vectors"
         if not self._decisions.size:

@@ -36,8 +36,6 @@ Made = tuple[KernelExpansion, CompressReport]
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The result of a search."""
-
     #: None if no model smaller than the exact one is as small or as close as required.
     model: KernelExpansion | None
     #: Of the model, or of the closest one that was tried.
@@ -62,10 +60,7 @@ def held_out_difference(report: CompressReport) -> float:
 
 
 def refuted(report: CompressReport, limit: float) -> str | None:
-    """A sentence if the held-out rows show that `max_diff` is exceeded, else None.
-
-    They show it for labels if the whole confidence interval lies beyond the limit.
-    """
+    """A sentence if the whole interval of the held-out rows' labels exceeds `max_diff`, else None."""
     low = report.statement.labels_differing_percent_low
     if low is None or low <= 100 * limit:
         return None
@@ -76,11 +71,7 @@ def refuted(report: CompressReport, limit: float) -> str | None:
 
 
 def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = silent) -> Found:
-    """Make the required model, or explain why there is none that is smaller than the exact one.
-
-    Exactly one of the options `sv`, `ratio`, `max_diff` and `max_bytes` sets the size; `size_of` is that of a
-    model's file.
-    """
+    """Make the model of the size that one option sets, or explain why none is smaller than the exact one."""
     options, exact, n = compressor.options, compressor.model, len(compressor.model.sv)
     own, limit, split = size_of(exact), options.max_bytes, compressor.split
     if options.max_diff is not None:
@@ -117,10 +108,7 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
 
 
 def too_few(rows: int, least: float, limit: float) -> str | None:
-    """A sentence if rows cannot show that at most the share `limit` differs, or None.
-
-    `least` is the upper limit if no label differs, in percent.
-    """
+    """A sentence if rows whose upper limit is `least` although none differs cannot show `limit`, or None."""
     if least <= 100 * limit:
         return None
     needed = trials_needed(limit)
@@ -172,10 +160,7 @@ def _search_difference(compressor: Compressor, limit: float, size_of: SizeOf, pr
 
 
 def _search_bytes(compressor: Compressor, limit: int, size_of: SizeOf, progress: Progress) -> Found:
-    """Find the most support vectors whose file has at most `limit` bytes.
-
-    NothingFitsError: even one support vector per class is too large.
-    """
+    """Find the most support vectors whose file has at most `limit` bytes."""
     n, smallest = len(compressor.model.sv), compressor.smallest
     tried: dict[int, Made] = {}
     # A value with its index takes about 13 characters, a coefficient 20.
@@ -227,7 +212,6 @@ MORE_ROWS = "ask for less, or give more rows in `data`"
 
 
 def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
-    """Compress `model`, on `data` if there are any."""
     source, data = inputs.model("model"), inputs["data"]
     exact = cast(KernelExpansion, source.model)
     compressor = Compressor(
@@ -266,7 +250,6 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """List the candidates for ``frontier``: some sizes, and the size that a limit on bytes requires."""
     model = grid.exact
     n, least = len(model.sv), max(2, model.head.n_classes if model.head.is_classifier else 2)
     common = {**SHORT, "seed": grid.seed}

@@ -26,10 +26,7 @@ SHAPE = ("clusters", "levels", "landmarks", "pseudo", "pseudo_landmarks")
 
 @dataclass(frozen=True, kw_only=True)
 class DcpredOptions(Seeded, Bounded, Tasked):
-    """Options of ``dcpred``.
-
-    Options whose default depends on others are None until :meth:`resolved` sets them.
-    """
+    """Options of ``dcpred``; None until :meth:`resolved` if a default depends on others."""
 
     task: str | None = option(
         None, Choice("svc", "ridge"), "Needed unless `exact` is given; ridge is regression."
@@ -108,7 +105,6 @@ class DcpredOptions(Seeded, Bounded, Tasked):
     )
 
     def check(self, given: Collection[str]) -> None:
-        """Raise OptionError for options that contradict each other."""
         converts = "exact" in given
         if converts == (self.task is not None):
             raise OptionError("give either `task` or `exact`")

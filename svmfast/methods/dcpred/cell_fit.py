@@ -24,8 +24,6 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CellExpansion:
-    """The expansion in one cell of a routed model."""
-
     #: (m, d)
     vectors: FloatArray
     gamma: float
@@ -40,7 +38,6 @@ class CellExpansion:
 
     @property
     def landmarks(self) -> int:
-        """Number of landmarks, without pseudo landmarks."""
         return len(self.vectors)
 
 
@@ -94,10 +91,7 @@ def _whitening(at: CellExpansion) -> tuple[FloatArray, FloatArray]:
 def move_landmarks(
     problem: CellProblem, start: CellExpansion, cost: float, iterations: int, *, threads: int = 1
 ) -> CellExpansion:
-    """Optimize all parameters of the cell by at most `iterations` steps of L-BFGS.
-
-    `start` has no `distances`: a bound by the triangle inequality has no useful gradient.
-    """
+    """Optimize all parameters by L-BFGS; `start` has no `distances`, since these have no useful gradient."""
     from scipy.optimize import minimize
 
     m, d = start.vectors.shape

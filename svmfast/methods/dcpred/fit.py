@@ -244,7 +244,6 @@ def _reported(
 
 
 def _check_width(rows: Rows, options: DcpredOptions) -> None:
-    """Raise MemoryLimitError if the dense centers and landmarks do not fit into memory."""
     vectors = min(options.clusters * (2 + options.landmarks), 2 * len(rows))
     needed = 8 * 3 * vectors * rows.n_columns
     if needed > options.memory:
@@ -256,10 +255,9 @@ def _check_width(rows: Rows, options: DcpredOptions) -> None:
 def _with_vectors(
     inside: Rows, exact: KernelExpansion, keys: list[bytes], aside: set[bytes]
 ) -> tuple[Rows, tuple[Rows, FloatArray], bool]:
-    """Add the support vectors to the rows to fit.
+    """Add the support vectors to the rows to fit, except those equal to rows `aside`.
 
-    `keys` are the hashes of all rows, `aside` those of the held-out ones. Return the rows, the added vectors
-    with their squared coefficients, and whether most of the support vectors are among the rows.
+    With them come their squared coefficients, and whether most of them are among the rows (`keys`).
     """
     width = max(inside.n_columns, exact.sv.n_columns)
     sv = exact.sv.renumbered(exact.sv.indices, width)
@@ -291,7 +289,6 @@ OPERATIONS = (5, 10, 20, 40)
 
 
 def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
-    """Train on `data`, or convert `exact` with its rows."""
     data, source = inputs.rows("data"), inputs["exact"]
     if source is None:
         missing = "`labels` are needed for `task`; for rows without labels, use `exact`"
@@ -308,7 +305,6 @@ def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Propose conversions at a few multiples of a linear model's cost."""
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
     inputs = ("data", "exact")
     found = [

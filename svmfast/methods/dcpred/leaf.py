@@ -58,18 +58,13 @@ class LeafRows:
 
     @property
     def weights(self) -> FloatArray:
-        """The factor of C for each row."""
         return self.nearness if self.class_weights is None else self.nearness * self.class_weights
 
 
 def train_leaf(
     rows: LeafRows, options: DcpredOptions, gamma: float, cost: float, seed: tuple[int, int], threads: int
 ) -> CellExpansion:
-    """Fit the leaf's expansion: algorithm 1 of the paper, then L-BFGS on the landmarks.
-
-    Poly pseudo landmarks change with their landmarks. Triangle pseudo landmarks have no useful gradient, so
-    they are added after the landmarks have been optimized.
-    """
+    """Algorithm 1 of the paper, then L-BFGS on the landmarks; triangle pseudo landmarks are added last."""
     rng = np.random.default_rng(seed)
     p, iterations = rows.targets.shape[1], options.iterations
     points, worth = _candidates(rows, options, gamma, cost, rng)
@@ -210,11 +205,7 @@ def feature_root(x: FloatArray, features: FloatArray, gamma: float, rng: np.rand
 
 
 def penalty_root(at: CellExpansion) -> FloatArray:
-    """Compute R, ``(m + q, r)``, with R R^T the inverse of the penalty in ``cell_fit``.
-
-    It is used for landmarks that are optimized together with their products: where that penalty is large, the
-    initial coefficients must be small.
-    """
+    """R with R R^T the inverse of the penalty in ``cell_fit``: a large penalty starts small."""
     m, q = at.landmarks, len(at.pairs)
     values, vectors = np.linalg.eigh(Kernel("rbf", at.gamma).matrix(at.vectors, at.vectors))
     kept = values > EIGENVALUE_CUTOFF * max(float(values[-1]), 0.0)

@@ -25,7 +25,6 @@ from svmfast.rows import Rows
 
 
 def check_pairs(options: DcpredOptions) -> None:
-    """Raise OptionError for options that do not apply to pairs."""
     for wrong, name, rule in (
         (options.clusters != 1, "`clusters`", "must be 1"),
         (options.pseudo != "none", "`pseudo`", "must be none"),
@@ -39,10 +38,8 @@ def check_pairs(options: DcpredOptions) -> None:
 def fit_pairs(
     exact: Model, rows: Rows, options: DcpredOptions, setting: Setting
 ) -> tuple[DcpredOptions, RoutedModel, dict[str, float] | None]:
-    """Convert `exact` to a model of one cell with `landmarks` landmarks, or as `max_operations` allows.
-
-    `rows` are like those to be predicted; a tenth of them decides when to stop, and gives the error on
-    held-out rows as compress measures it. There is none if nothing was fitted.
+    """Convert `exact` to one cell with `landmarks` landmarks, or as many as `max_operations` allows; report
+    the error on held-out rows as compress measures it, None if nothing was fitted.
     """
     if options.max_operations is not None:
         options = replace(options, landmarks=_affordable(exact, rows, options.max_operations))
@@ -70,10 +67,7 @@ def fit_pairs(
 
 
 def _affordable(exact: Model, rows: Rows, most: float) -> int:
-    """Count the landmarks that `most` times a linear model's multiply-adds allow.
-
-    A landmark takes one multiply-add for each feature and for each pair of its class.
-    """
+    """Count the landmarks for `most` linear models: each costs its features and the pairs of its class."""
     classes = exact.head.n_classes
     each = max(rows.n_columns, exact.n_features) + classes - 1
     count = int(most * rows.n_columns * linear_functions(exact.head) / each)

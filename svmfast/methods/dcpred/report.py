@@ -49,7 +49,6 @@ class DcpredReport(LandmarkReport):
     candidates: tuple[Trial, ...] = figure("What `max_operations` chose from.", default=())
 
     def lines(self) -> list[str]:
-        """Return the report as text."""
         low, high = self.leaf_rows
         narrow, wide = self.leaf_gammas
         return [

@@ -45,11 +45,7 @@ def choose(
     regularization: float,
     setting: Setting = ALONE,
 ) -> tuple[DcpredOptions, KMeansTree, tuple[Trial, ...]]:
-    """Try candidates on some of the rows; choose the options of the best, its tree, and list all trials.
-
-    The returned tree is built from all rows. With it, the mean number of multiply-adds over the training rows
-    is at most ``options.max_operations``.
-    """
+    """Try candidates on some of the rows; the best one's options, its tree of all rows, and all trials."""
     threads, linear = setting.threads, problem.rows.n_columns * linear_functions(problem.head)
     inside, outside = _divided(problem, options.seed)
     setting.progress(0, None, "clusters")

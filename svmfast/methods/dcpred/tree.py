@@ -48,11 +48,7 @@ class KMeansTree:
 
 
 def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0, threads: int = 1) -> KMeansTree:
-    """Cluster rows hierarchically, into fewer leaves if there are few distinct rows.
-
-    Two levels mean about sqrt(leaves) branches, with leaves in proportion to their rows. 0 means two levels
-    for more than 64 leaves, else one.
-    """
+    """Cluster in one level, or in two with about sqrt(leaves) branches; 0 means two above 64 leaves."""
     if levels == 1 or leaves <= 3 or (levels == 0 and leaves <= FLAT_LEAVES):
         tops = kmeans_centers(rows, leaves, seed=seed)
         below = [tops[i : i + 1] for i in range(len(tops))]
@@ -83,7 +79,6 @@ def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0, thre
 def _breadth_first(
     tops: FloatArray, below: list[FloatArray]
 ) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
-    """List children, centers, the leaves' centers, and the branch of each leaf, breadth first."""
     counts = np.array([len(centers) for centers in below])
     single, several = np.flatnonzero(counts == 1), np.flatnonzero(counts > 1)
     # Leaves of the first level come before those of the second.
@@ -101,7 +96,6 @@ def _breadth_first(
 
 
 def build_tree(rows: Rows, options: DcpredOptions, threads: int) -> KMeansTree:
-    """Cluster the rows as the options say."""
     return kmeans_tree(rows, options.clusters, levels=options.levels, seed=options.seed, threads=threads)
 
 
@@ -185,10 +179,7 @@ def _check_memory(problem: Problem, sizes: list[int], options: DcpredOptions, th
 
 
 def _distances(rows: Rows, tree: KMeansTree) -> FloatArray:
-    """Compute ``(n, leaves)`` squared distances from the leaves' centers, minus that of the row's own leaf.
-
-    A distance is negative if the tree did not route the row to the nearest leaf.
-    """
+    """``(n, leaves)`` squared distances from the leaves' centers, minus that of the row's own leaf."""
     centers = tree.leaf_centers
     product = np.asarray(rows.to_scipy() @ centers[:, : rows.n_columns].T)
     relative = (centers**2).sum(axis=1) - 2 * product
@@ -199,10 +190,7 @@ def _distances(rows: Rows, tree: KMeansTree) -> FloatArray:
 def _rows_of(
     problem: Problem, own: IntArray, distance: FloatArray, leaf: NDArray[np.int32], s: int, seed: int
 ) -> tuple[IntArray, IntArray, int]:
-    """Choose the functions that are not constant in leaf `s`, and the rows to train on: its own, then nearby.
-
-    `own` are all of its own rows; the last number returned is how many of them are used.
-    """
+    """The functions that vary in leaf `s`, the rows to train on, and how many of these are its own."""
     targets = problem.targets
     functions = np.arange(targets.shape[1])
     others = np.flatnonzero(leaf != s)

@@ -22,7 +22,6 @@ class LinearOptions(Bounded, Tasked):
     )
 
     def check(self, given: Collection[str]) -> None:
-        """Raise OptionError for options that contradict each other."""
         if self.weights and self.task != "svc":
             raise OptionError("`weights` have no effect on regression")
 

@@ -43,8 +43,6 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True, kw_only=True)
 class LinearReport(Figures):
-    """The report of a training run."""
-
     rows: int = figure("Rows that were trained on.")
     features: int = figure("Features: the largest index.")
     functions: int = figure("Decision functions: one for two classes or for regression, else one a class.")
@@ -54,7 +52,6 @@ class LinearReport(Figures):
     seconds: float
 
     def lines(self) -> list[str]:
-        """Return the report as text."""
         return [
             f"{count(self.rows, 'row')}, {count(self.features, 'feature')}, "
             f"{count(self.functions, 'weight vector')}; {self.seconds:.2f} s",
@@ -63,7 +60,6 @@ class LinearReport(Figures):
 
 
 def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
-    """Train a linear model on `data`."""
     data = inputs.rows("data")
     assert data.labels is not None, "the declaration requires labels"
     setting.progress(0, None, "train")
@@ -74,7 +70,6 @@ def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return the candidates for ``frontier``: a single one."""
     if grid.exact.head.svm_type == "one_class":
         return [], [NotTried("linear", "a one-class model has no labels to train on")]
     head, sizes = grid.exact.head, FileSizes(grid)

@@ -22,10 +22,7 @@ LAMBDAS, EXACT_LAMBDAS = (0.1,), (1e-6, 1e-4, 1e-2, 1.0)
 
 @dataclass(frozen=True, kw_only=True)
 class MekaOptions(Seeded, Bounded, Tasked):
-    """Options of ``meka``.
-
-    Options whose default depends on others are None until :meth:`resolved` sets them.
-    """
+    """Options of ``meka``; None until :meth:`resolved` if a default depends on others."""
 
     task: str | None = option(
         None,
@@ -105,11 +102,9 @@ class MekaOptions(Seeded, Bounded, Tasked):
 
     @property
     def ignores_labels(self) -> bool:
-        """Whether the labels of the rows are ignored."""
         return self.task == "error"
 
     def check(self, given: Collection[str]) -> None:
-        """Raise OptionError for options that contradict each other."""
         converts = "exact" in given
         if "unlabelled" in given and not converts and self.task != "error":
             raise OptionError(
@@ -158,7 +153,6 @@ class MekaOptions(Seeded, Bounded, Tasked):
 
     @property
     def kernel_kind(self) -> str:
-        """The kernel's name in model files."""
         return "laplacian" if self.laplacian else "rbf"
 
     @property

@@ -55,7 +55,6 @@ class Meka:
 
     @property
     def ranks(self) -> IntArray:
-        """The rank k_s of each cluster."""
         return np.array([len(d) for d in self.diagonal], dtype=np.int64)
 
     @property
@@ -65,7 +64,6 @@ class Meka:
         return sum(part.nbytes for part in parts)
 
     def slices(self) -> list[slice]:
-        """The slice of each cluster in a vector of all basis columns."""
         ends = np.cumsum(self.ranks)
         return [slice(int(e - k), int(e)) for e, k in zip(ends, self.ranks, strict=True)]
 
@@ -78,7 +76,6 @@ class Meka:
         return np.concatenate([q.T @ v[self.partition.places(s)] for s, q in enumerate(self.bases)])
 
     def link_matrix(self) -> FloatArray:
-        """Form L as a dense matrix."""
         at = self.slices()
         dense = np.diag(np.concatenate(self.diagonal))
         for (s, t), block in self.links.items():
@@ -259,7 +256,6 @@ PROGRAM_BYTES = (160 if find_spec("pandas") is None else 230) * 2**20
 def checked_bytes(
     rows: Rows, options: MekaOptions, task: str, functions: int, *, threads: int, largest: int = 0
 ) -> int:
-    """Compute :func:`plan_bytes`; raise MemoryLimitError if that is over the limit."""
     planned = plan_bytes(rows, options, task, functions, threads=threads, largest=largest)
     if planned > options.memory:
         raise MemoryLimitError(
@@ -271,11 +267,7 @@ def checked_bytes(
 def plan_bytes(
     rows: Rows, options: MekaOptions, task: str, functions: int, *, threads: int = 1, largest: int = 0
 ) -> int:
-    """Compute an upper bound on the memory of a run for resolved options.
-
-    `task` is ``ridge``, ``svc``, ``exact`` or ``error``, `functions` the number of targets of each row, and
-    `largest` the rows of the largest cluster; 0: unknown, all clusters are assumed to have equal size.
-    """
+    """An upper bound on the memory of a run; `largest` is the rows of the largest cluster, if known."""
     n, d, c = len(rows), rows.n_columns, min(options.clusters, len(rows))
     data = 12 * rows.nnz + 8 * n
     # The rows, a copy ordered by cluster, and for cross-validation a fold's share of both.
@@ -311,7 +303,6 @@ def plan_bytes(
 
 
 def block_bytes(largest: int, options: MekaOptions, task: str, *, threads: int = 1) -> int:
-    """Compute the bytes that the exact block of the largest cluster takes."""
     if task == "error":
         return threads * 8 * 4 * BLOCK**2
     if task == "svc" and options.kernel_kind == "rbf":
@@ -326,7 +317,6 @@ def triangle_bytes(sizes: NDArray[np.int64]) -> int:
 
 
 def check_blocks(sizes: NDArray[np.int64], options: MekaOptions, task: str, *, threads: int = 1) -> None:
-    """Raise MemoryLimitError if the largest cluster's exact block is over the limit."""
     needed = PROGRAM_BYTES + block_bytes(int(sizes.max()), options, task, threads=threads)
     if needed > options.memory:
         what = f"the exact block of {sizes.max():,} rows"

@@ -49,13 +49,10 @@ class Form:
 
 
 def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> ErrorReport:
-    """Approximate the kernel matrix of the rows with one `gamma`, and measure the error.
+    """Measure the error of the approximation with one `gamma` on `sample` rows.
 
-    With `block_only`, the blocks within clusters are exact and all others zero. Otherwise low-rank blocks and
-    links are built. If their error is above SMALL_ERROR, exact blocks of smaller clusters, which take no more
-    memory, are tried as well, and the better of the two is the result. (With large gamma the matrix is nearly
-    diagonal, and low-rank approximations are poor.) The error is estimated on `sample` rows, or all if there
-    are fewer.
+    If low-rank blocks and links are off by more than SMALL_ERROR, as with a large gamma, exact blocks of
+    smaller clusters that take no more memory are tried, and the better of the two is the result.
     """
     options, threads = options.resolved(rows.n_columns), setting.threads
     if len(options.gamma) != 1:
@@ -131,12 +128,7 @@ def low_rank(
 
 
 def positive_repair(meka: Meka, psd: str) -> tuple[float | None, FloatArray | None, float]:
-    """Make an approximation positive semidefinite by ``clip`` or ``shift``, or by nothing, ``none``.
-
-    Return the smallest eigenvalue before the change, if it was computed; the matrix ``(r, r)`` between the
-    bases by which ``clip`` replaces the approximation's own if that has a negative eigenvalue; and what
-    ``shift`` adds to the diagonal, the magnitude of the most negative one.
-    """
+    """The smallest eigenvalue if computed; L clipped if necessary; what is added to the diagonal."""
     if psd == "none":
         return None, None, 0.0
     spectrum = positive_spectrum(meka, psd)
@@ -169,11 +161,7 @@ def _sample(parted: Partition, options: MekaOptions) -> Sample:
 
 
 def equal_memory_blocks(rows: Rows, size: int, seed: int, *, threads: int = 1) -> Partition | None:
-    """Cluster the rows so finely that their exact blocks take at most `size` bytes; None if that fails.
-
-    The number of clusters is increased until the blocks fit, since sizes are uneven and large clusters take
-    the most memory.
-    """
+    """Cluster so finely that the exact blocks take at most `size` bytes; None if that fails."""
     n = len(rows)
     clusters = max(1, int(np.ceil(4 * n * n / size)))
     for _ in range(_FIT_TRIES):
@@ -205,8 +193,6 @@ def _meka_blocks(meka: Meka, chosen: Sample, whole: FloatArray | None, *, links:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Sampled rows by group, such as a cluster."""
-
     rows: list[Rows]
     #: Positions of the sampled rows in their group.
     positions: list[IntArray]
@@ -229,12 +215,9 @@ def sample_rows(groups: list[Rows], size: int, seed: int) -> Sample:
 def relative_error(
     kernel: Kernel, sample: Sample, block_of: BlockOf, *, diagonal: float = 0.0, threads: int = 1
 ) -> float:
-    """Estimate ||G - Gt||_F / ||G||_F from the sample.
+    """Estimate ||G - Gt||_F / ||G||_F, with `diagonal` added to that of Gt.
 
-    Off-diagonal and diagonal entries are weighted by their counts in the whole matrix, so the estimates of
-    both squared norms are unbiased for any sample size.
-
-    `diagonal` is added to the approximation's diagonal.
+    Diagonal and other entries are weighted by their counts in the whole matrix: both norms are unbiased.
     """
     tiles = [
         (g, slice(a, min(a + BLOCK, len(rows))))

@@ -116,7 +116,6 @@ class Work:
         self.links, self.bytes = 0, 0
 
     def models(self, gamma: float, regularizations: Sequence[float]) -> list[RoutedModel]:
-        """Fit the model of each regularization."""
         options, problem, parted = self.options, self.problem, self.parted
         kernel, threads, task = Kernel(options.kernel_kind, gamma), self.setting.threads, problem.task
         if options.block_only:
@@ -168,7 +167,6 @@ def _choose_on_held_out(
 
 
 def _fit(problem: Problem, options: MekaOptions, setting: Setting, source: str | None = None) -> Fitted:
-    """Fit a problem; `options` are resolved."""
     rows, task = problem.rows, problem.task
     planned = checked_bytes(rows, options, task, problem.targets.shape[1], threads=setting.threads)
     load_kmeans()
@@ -225,7 +223,6 @@ SIZED_CLUSTERS, LEAST_RANK = (8, 4, 2, 1), 16
 
 
 def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
-    """Train on `data`, convert `exact` with its rows, or report the error of their kernel matrix."""
     data, source = inputs.rows("data"), inputs["exact"]
     exact = None if source is None else source.model
     task = str(options.task) if exact is None else "exact"
@@ -244,7 +241,6 @@ def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Propose conversions with a few numbers of clusters and ranks."""
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
     sizes = FileSizes(grid)
     found: dict[tuple[int, int], Candidate] = {}

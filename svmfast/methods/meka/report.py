@@ -21,7 +21,6 @@ class MekaReport(LandmarkReport):
     planned_bytes: int = figure("Memory announced for the whole work.")
 
     def lines(self) -> list[str]:
-        """Return the report as text."""
         line, held = "", self.held_out
         if held:
             line = f"|error| median {held['median_abs_error']:.3g}, 90 % {held['abs_error_90']:.3g}, "
@@ -84,11 +83,9 @@ class ErrorReport(Figures):
 
     @computed.figure("What was trained or measured.")
     def task(self) -> str:
-        """Always ``error``."""
         return "error"
 
     def lines(self) -> list[str]:
-        """Return the report as text, with a table of one line."""
         name = "meka" if self.form == "low-rank" else f"exact blocks ({self.clusters})"
         rank = str(max(self.ranks)) if len(set(self.ranks)) == 1 else f"<={max(self.ranks)}"
         lines = [

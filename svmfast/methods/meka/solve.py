@@ -32,10 +32,8 @@ Solution = tuple[FloatArray, FloatArray]
 
 
 def assemble(meka: Meka, head: Head, inner: FloatArray, rho: FloatArray) -> RoutedModel:
-    """Convert a solution, `inner` ``(sum k, p)`` and `rho` ``(p,)``, to an expansion for each cluster.
-
-    A row x of cluster s has the features q(x) = projection_s^T K(landmarks_s, x) and the value
-    q(x) . inner_s - rho. The landmarks' coefficients are therefore projection_s @ inner_s.
+    """The expansion of each cluster, whose value is q(x) . inner_s - rho, q(x) = projection_s^T
+    K(landmarks_s, x).
     """
     coef = [(p @ inner[at]).T for p, at in zip(meka.projections, meka.slices(), strict=True)]
     rho = np.tile(rho, (len(coef), 1))
@@ -106,11 +104,8 @@ class Spectrum:
 
 
 def positive_spectrum(meka: Meka, repair: str) -> Spectrum:
-    """Compute the eigenvalues and -vectors of L after making it positive semidefinite.
-
-    ``clip`` sets negative eigenvalues to zero (the paper's MEKA-PSD). This gives the nearest positive
-    semidefinite matrix, since the basis is orthonormal. ``shift`` adds the magnitude of the most negative
-    eigenvalue to all. ``none`` changes nothing.
+    """Decompose L, and ``clip`` its negative eigenvalues (MEKA-PSD, the nearest matrix in the orthonormal
+    basis), ``shift`` all by the most negative one, or ``none``.
     """
     values, vectors = eigen_descending(meka.link_matrix())
     smallest = float(values[-1])

@@ -41,7 +41,6 @@ class NystromOptions(Seeded, Bounded, Tasked):
     landmarks: int = option(256, Whole(1), "Number of landmarks.")
 
     def check(self, given: Collection[str]) -> None:
-        """Raise OptionError for options that contradict each other."""
         if ("exact" in given) == (self.task is not None):
             raise OptionError("give either `task` or `exact`")
         if self.task == "svc" and self.lambda_ is not None:

@@ -82,7 +82,6 @@ class NystromReport(Figures):
     held_out: Quality | None = None
 
     def lines(self) -> list[str]:
-        """Return the report as text."""
         lines = [
             f"rows         {self.rows:,} to train on, {self.rows_held_out:,} held out",
             f"landmarks    {self.landmarks:,} (rank {self.rank:,}), gamma {self.gamma:g}, "
@@ -122,7 +121,6 @@ SIZES = (64, 256, 1024)
 
 
 def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
-    """Train on `data`, or fit `exact` on its rows."""
     data, source = inputs.rows("data"), inputs["exact"]
     rows, gamma = data.rows, options.gamma or 1.0 / max(1, data.rows.n_columns)
     if source is not None:
@@ -156,7 +154,6 @@ def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return the candidates for ``frontier``: some numbers of landmarks."""
     if not grid.exact.head.n_functions:
         return [], [NotTried("nystrom", "a model without decision functions needs no conversion")]
     options: dict[str, Any] = {"seed": grid.seed}
@@ -182,11 +179,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
 def fit(
     problem: Problem, options: NystromOptions, regularization: float, converted: bool, setting: Setting
 ) -> tuple[RoutedModel, NystromReport]:
-    """Train a linear model for each column of targets on the features of the rows.
-
-    The options have a `gamma`. `regularization` is C or lambda. `converted`: the targets are an exact model's
-    decision values.
-    """
+    """Train a linear model of each target on the rows' features; `converted`: they are an exact model's."""
     rows, targets, gamma = problem.rows, problem.targets, options.gamma
     assert gamma is not None
     n, m = len(rows), options.landmarks
@@ -241,10 +234,7 @@ def _ridge(features: FloatArray, problem: Problem, lambda_: float) -> tuple[Floa
 
 
 def _hinge(features: FloatArray, problem: Problem, cost: float) -> tuple[FloatArray, FloatArray]:
-    """Minimize the squared hinge loss, with the bias in the norm as in LIBLINEAR.
-
-    Return weights ``(r, p)`` and rho ``(p,)``.
-    """
+    """Weights ``(r, p)`` and rho ``(p,)`` of the squared hinge loss; the norm includes the bias."""
     with_bias = np.hstack([features, np.ones((len(features), 1))])
     each = np.ones(len(features)) if problem.weights is None else problem.weights
     found = solve_squared_hinge(

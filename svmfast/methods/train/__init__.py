@@ -56,11 +56,9 @@ class TrainOptions(Bounded):
 
     @property
     def is_classifier(self) -> bool:
-        """Whether the task is classification."""
         return self.svm_type in ("c_svc", "nu_svc")
 
     def check(self, given: Collection[str]) -> None:
-        """Raise OptionError for options that contradict each other."""
         if self.folds is not None and "output" in given:
             raise OptionError("cross validation (`folds`) writes no model; name no output")
         if self.weights and self.svm_type != "c_svc":

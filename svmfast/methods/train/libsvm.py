@@ -52,15 +52,9 @@ class Solution:
 
 
 class Problem:
-    """Rows, labels and parameters in LIBSVM's memory layout.
+    """Rows, labels and parameters in LIBSVM's memory layout; OptionError if LIBSVM refuses them.
 
-    `parameters` are the numeric fields of ``svm_parameter`` by name, except for the weights; `first_index` is
-    LIBSVM's index of column 0: usually 1, but 0 for the precomputed kernel.
-
-    Raises
-    ------
-    OptionError
-        ``svm_check_parameter`` refuses the parameters.
+    `parameters` are fields of ``svm_parameter`` by name; `first_index` is that of column 0.
     """
 
     def __init__(
@@ -126,7 +120,6 @@ class Problem:
             library.svm_free_and_destroy_model(ctypes.pointer(pointer))
 
     def cross_validate(self, folds: int, log: Log | None = None) -> FloatArray:
-        """Return the prediction of every row by a model that was trained without its fold."""
         self._validating = True
         targets = np.zeros(len(self._labels))
         where = targets.ctypes.data_as(ctypes.POINTER(ctypes.c_double))

@@ -19,8 +19,6 @@ from svmfast.solvers.file_digits import eight_digits
 
 @dataclass(frozen=True)
 class TrainReport(Figures):
-    """The report of a training run."""
-
     rows: int = figure("Rows that were trained on.")
     features: int = figure("Features: the largest index.")
     svm_type: str = figure("LIBSVM's name of the type.")
@@ -31,7 +29,6 @@ class TrainReport(Figures):
     support_vectors: int = figure("Support vectors of the model.")
 
     def lines(self) -> list[str]:
-        """Return the report as text."""
         known = self.labels or []
         classes = f", {len(known)} class{'' if len(known) == 1 else 'es'}" if known else ""
         width = "" if self.gamma is None else f", gamma {self.gamma:.6g}"
@@ -43,7 +40,6 @@ class TrainReport(Figures):
 
 
 def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
-    """Train on `data`, or cross-validate."""
     data = inputs.rows("data")
     labels = data.labels
     if labels is None:

@@ -83,11 +83,7 @@ def cross_validate(
     *,
     log: Callable[[str], None] | None = None,
 ) -> FloatArray:
-    """Cross-validate with LIBSVM's folds (svm-train ``-v``); other parameters are as in :func:`train`.
-
-    `folds` beyond the number of rows are reduced to that. Return the prediction of each row, ``(n,)``, by a
-    model that was trained without its fold.
-    """
+    """Predict each row by a model trained without its fold, with LIBSVM's folds (svm-train ``-v``)."""
     if folds < 2:
         raise OptionError(f"`folds` is {folds}; cross validation needs at least 2")
     options = options or TrainOptions()
