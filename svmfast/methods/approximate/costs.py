@@ -65,33 +65,11 @@ CERTIFICATE, CERTIFICATE_OF_A_PAIR = 1000.0, 300.0
 # The numbers of the certificate that are stored with each polynomial.
 CERTIFICATE_NUMBERS = 16
 
-# To estimate times: the matrix products of the certificate (one per degree), their rate on one core, and the
-# seconds for the powers of one entry of the Gram matrix.
-SPECTRAL_DEGREES = 10.0
-FLOPS = 1.5e10
-POWERS = 2e-8
-
 #: A model is worth a file if it takes at most this share of the exact model's time or counted operations.
 WORTHWHILE = 0.75
 BETTER = "the exact model is the better choice: "
 # The most numbers that `auto` stores: about 20 MB of text.
 LARGEST_AUTO = 1 << 21
-
-
-def work_estimate(
-    model: KernelExpansion, order: int, cells: int, *, full: bool, threads: int
-) -> tuple[float, int]:
-    """Estimate the seconds to certify and build each cell of an expansion, and the bytes for all cells.
-
-    Only the `full` certificate uses the Gram matrix; without it the time is negligible.
-    """
-    d, n, p = len(np.unique(model.sv.indices)), len(model.sv), model.head.n_functions
-    # In a multiclass model each pair uses the support vectors of two classes.
-    a_function = n if p < 2 else 2 * n / model.head.n_classes
-    pairs = p * a_function**2 / 2 if full else 0.0
-    seconds = pairs * (SPECTRAL_DEGREES * 2 * d / FLOPS + POWERS) / threads
-    seconds += p * a_function * coefficient_count(d, order) * 2 / FLOPS / threads
-    return seconds, 8 * (3 * n * d + 3 * cells * p * coefficient_count(d, order))
 
 
 def _monomials(variables: float, order: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,8 @@ ROUNDING = 1e-8
 SAMPLE = 2000
 
 
-@dataclass(frozen=True, eq=False)
-class Polynomial:
-    """One polynomial: packed coefficients, and the symmetric norm of what shortening changed, per degree."""
-
-    coefficients: FloatArray
-    moved: FloatArray
+#: One cell: the packed coefficients of each function, and the numbers of their certificates, if any.
+ExpandedCell = tuple[list[FloatArray], list[Numbers]]
 
 
 class Expander:
@@ -79,34 +75,6 @@ class Expander:
         cheaper = sparse_is_cheaper(len(self.terms.features), order, entries_of(self.model))
         return "zero" if growth <= LARGEST_GROWTH and cheaper else "centre"
 
-    def parts(
-        self,
-        center: FloatArray,
-        orders: Sequence[int],
-        about: str,
-        *,
-        allowances: Sequence[FloatArray] | None = None,
-        threads: int | None = None,
-    ) -> list[Polynomial]:
-        """Expand every function about `center`; `allowances` limit what shortening changes, by degree."""
-        out = []
-        for p in range(self.terms.n_functions):
-            part = gaussian_coefficients(
-                self.terms.points_of(p),
-                self.terms.beta[p],
-                self.model.kernel.gamma,
-                center,
-                orders[p],
-                about_zero=about == "zero",
-                threads=self.threads if threads is None else threads,
-            )
-            tolerance = symmetric_norms(part, len(center), orders[p]) * ROUNDING
-            if allowances is not None:
-                tolerance = np.maximum(tolerance, allowances[p])
-            short = shorten(part, len(center), orders[p], tolerance)
-            out.append(Polynomial(short, symmetric_norms(short - part, len(center), orders[p])))
-        return out
-
     def collapsed(self, order: int) -> PolynomialModel:
         """Make the exact polynomial of a linear or polynomial kernel, with a bound on its rounding."""
         kernel, terms = self.model.kernel, self.terms
@@ -115,41 +83,36 @@ class Expander:
         for p in range(terms.n_functions):
             points, beta, rho = terms.points_of(p), terms.beta[p], float(self.model.rho[p])
             made = polynomial_kernel_coefficients(points, beta, gamma, coef0, order, threads=self.threads)
-            parts.append(Polynomial(made, np.zeros(order + 1)))
+            parts.append(made)
             rounding = polynomial_rounding(points, beta, gamma, coef0, order, made, rho)
             bounds.append(certificate(rounding, order))
         orders = np.full((1, terms.n_functions), order, dtype=np.int32)
-        model = self.assemble([np.zeros_like(self.mean)], orders, "zero", [parts])
-        return with_bounds(replace(model, gamma=0.0), [bounds])
+        model = self._assembled([np.zeros_like(self.mean)], orders, "zero", [(parts, bounds)])
+        return replace(model, gamma=0.0)
 
     def single(
         self, names: Sequence[str], order: int, *, certify: bool
     ) -> tuple[PolynomialModel, str, dict[str, float]]:
         """Expand about each named center; keep the better one, and the mean error of each."""
-        orders = [order] * self.terms.n_functions
-        n = len(self.model.sv)
+        n, orders = len(self.model.sv), np.full((1, self.terms.n_functions), order, dtype=np.int32)
         sample = self.model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))
         values = self.model.decision_values(sample, threads=self.threads)
-        candidates: dict[str, tuple[PolynomialModel, list[Polynomial]]] = {}
+        best = better_center(self, names, order) if certify else ""
+        candidates: dict[str, PolynomialModel] = {}
         errors: dict[str, float] = {}
         for name in names:
             self.progress(0, None, "expand")
             center = self.center(name)
             about = self.about([center], order)
-            parts = self.parts(center, orders, about)
-            made = self.assemble([center], np.array([orders], dtype=np.int32), about, [parts])
+            tails = self._tails(center, order) if name == best else None
+            cell = self._cell(center, orders[0].tolist(), about, tails, None, self.threads)
+            made = candidates[name] = self._assembled([center], orders, about, [cell])
             difference = np.abs(made.decision_values(sample, threads=self.threads) - values)
-            candidates[name] = made, parts
             errors[name] = float(difference.mean()) if difference.size else 0.0
-        name = better_center(self, names, order) if certify else min(names, key=lambda name: errors[name])
-        made, parts = candidates[name]
-        if certify:
-            center = self.center(name)
-            bounds = self.certificate(center, orders, made.about, parts, self.tails(center, order))
-            made = with_bounds(made, [bounds])
-        return made, name, errors
+        best = best or min(names, key=lambda name: errors[name])
+        return candidates[best], best, errors
 
-    def tails(self, center: FloatArray, order: int) -> tuple[Tail, ...]:
+    def _tails(self, center: FloatArray, order: int) -> list[Tail]:
         """Bound every function's residual above `order`, for rows as far out as the support vectors."""
         terms, gamma = self.terms, self.model.kernel.gamma
         squares = squared_norms_about(terms.points, center)
@@ -160,32 +123,35 @@ class Expander:
             self.progress(p, terms.n_functions, "certify")
             points, beta = terms.points_of(p), terms.beta[p]
             out.append(residual_tail(points, beta, gamma, center, order, top=top, threads=self.threads))
-        return tuple(out)
+        return out
 
-    def certificate(
+    def _cell(
         self,
         center: FloatArray,
         orders: Sequence[int],
         about: str,
-        parts: Sequence[Polynomial],
-        tails: Sequence[Tail],
-    ) -> list[Numbers]:
-        """The numbers of one cell's certificate, function by function."""
-        bounds = []
-        for p, (part, order, tail) in enumerate(zip(parts, orders, tails, strict=True)):
-            rounding = gaussian_rounding(
-                self.terms.points_of(p),
-                self.terms.beta[p],
-                self.model.kernel.gamma,
-                center,
-                part.coefficients,
-                part.moved,
-                float(self.model.rho[p]),
-                order=order,
-                about_zero=about == "zero",
-            )
-            bounds.append(certificate(rounding, order, tail))
-        return bounds
+        tails: Sequence[Tail] | None,
+        allowances: Sequence[FloatArray] | None,
+        threads: int,
+    ) -> ExpandedCell:
+        """Expand every function about `center`; `tails` give certificates, `allowances` limit shortening."""
+        gamma, d, zero = self.model.kernel.gamma, len(center), about == "zero"
+        parts, bounds = [], []
+        for p, order in enumerate(orders):
+            points, beta = self.terms.points_of(p), self.terms.beta[p]
+            full = gaussian_coefficients(points, beta, gamma, center, order, about_zero=zero, threads=threads)
+            tolerance = symmetric_norms(full, d, order) * ROUNDING
+            if allowances is not None:
+                tolerance = np.maximum(tolerance, allowances[p])
+            short = shorten(full, d, order, tolerance)
+            parts.append(short)
+            if tails is not None:
+                moved, rho = symmetric_norms(short - full, d, order), float(self.model.rho[p])
+                rounding = gaussian_rounding(
+                    points, beta, gamma, center, short, moved, rho, order=order, about_zero=zero
+                )
+                bounds.append(certificate(rounding, order, tails[p]))
+        return parts, bounds
 
     def cells(
         self,
@@ -195,32 +161,34 @@ class Expander:
         allowances: Sequence[Sequence[FloatArray]],
     ) -> PolynomialModel:
         """Make the model of these cells; `tails` of a lower order give its certificate (None: without)."""
-        n = len(centers)
         about = self.about(centers, int(orders.max(initial=0)))
         done = 0
 
-        def one(c: int, threads: int) -> tuple[list[Polynomial], list[Numbers]]:
+        def one(c: int, threads: int) -> ExpandedCell:
             nonlocal done
-            own = orders[c].tolist()
-            parts = self.parts(centers[c], own, about, allowances=allowances[c], threads=threads)
-            bounds = [] if tails is None else self.certificate(centers[c], own, about, parts, tails[c])
+            tail = None if tails is None else tails[c]
+            made = self._cell(centers[c], orders[c].tolist(), about, tail, allowances[c], threads)
             done += 1
-            self.progress(done, n, "expand")
-            return parts, bounds
+            self.progress(done, len(centers), "expand")
+            return made
 
-        made = map_with_threads(one, range(n), self.threads)
-        model = self.assemble(centers, orders, about, [parts for parts, _ in made])
-        return model if tails is None else with_bounds(model, [bounds for _, bounds in made])
+        made = map_with_threads(one, range(len(centers)), self.threads)
+        return self._assembled(centers, orders, about, made)
 
-    def assemble(
+    def _assembled(
         self,
         centers: Sequence[FloatArray],
         orders: NDArray[np.int32],
         about: str,
-        parts: Sequence[Sequence[Polynomial]],
+        cells: Sequence[ExpandedCell],
     ) -> PolynomialModel:
-        """Make the model of these polynomials, without a certificate."""
-        coefficients = [part.coefficients for cell in parts for part in cell]
+        """Make the model of these cells, without a certificate if there is none or a bound overflows."""
+        coefficients = [part for parts, _ in cells for part in parts]
+        degrees = rest = None
+        if all(bounds for _, bounds in cells):
+            degrees, rest = (np.array([[one[i] for one in bounds] for _, bounds in cells]) for i in (0, 1))
+            if not (np.isfinite(degrees).all() and np.isfinite(rest).all()):
+                degrees = rest = None
         return PolynomialModel(
             head=self.model.head,
             gamma=self.model.kernel.gamma,
@@ -233,18 +201,9 @@ class Expander:
             rho=self.model.rho,
             sv_squared_norm=self.largest_squared_distance(np.zeros_like(self.mean)),
             sv_squared_norms=np.array([self.largest_squared_distance(center) for center in centers]),
+            bound_degrees=degrees,
+            bound_rest=rest,
         )
-
-
-def with_bounds(model: PolynomialModel, bounds: Sequence[Sequence[Numbers]]) -> PolynomialModel:
-    """Add the certificate to `model`, unless a bound overflows."""
-    if not all(bounds):
-        return model
-    degrees = np.array([[degrees for degrees, _ in cell] for cell in bounds])
-    rest = np.array([[rest for _, rest in cell] for cell in bounds])
-    if not (np.isfinite(degrees).all() and np.isfinite(rest).all()):
-        return model
-    return replace(model, bound_degrees=degrees, bound_rest=rest)
 
 
 #: exp() of larger numbers overflows.

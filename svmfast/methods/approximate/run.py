@@ -24,7 +24,6 @@ from svmfast.methods.approximate.costs import (
     exact_operations,
     polynomial_operations,
     routing_operations,
-    work_estimate,
 )
 from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.plan import Plan, chosen, requested
@@ -33,7 +32,7 @@ from svmfast.methods.approximate.sample import CertificationSample, Divided, div
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.refit_probabilities import probabilities_after
 from svmfast.methods.grid import Candidate, Grid, NotTried
-from svmfast.methods.method import ALONE, Inputs, Outcome, Race, Setting
+from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.answer import answer
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
@@ -71,55 +70,50 @@ def approximate(
     """
     begin = time.perf_counter()
     wish = options or ApproximateOptions()
-    options, limit = wish.closed, wish.limit
-    plan = requested(model, options, provenance or {})
+    limit, threads = wish.limit, setting.threads
+    plan = requested(model, wish.closed, provenance or {})
     by_default = wish.by_default and not plan.collapses and len(model.sv) > 0
     is_open = by_default and wish.is_open
-    terms = dual_expansion(model, memory_limit=options.memory)
-    expander = Expander(model, terms, threads=setting.threads, progress=setting.progress)
+    terms = dual_expansion(model, memory_limit=wish.memory)
+    expander = Expander(model, terms, threads=threads, progress=setting.progress)
     samples = divided(
         model,
         terms,
         data,
         seen=data_seen,
         plans=plan.chooses or is_open,
-        tolerance=options.tolerance,
-        seed=options.seed,
-        threads=setting.threads,
+        tolerance=wish.tolerance,
+        seed=wish.seed,
+        threads=threads,
     )
     too_far = None
     if is_open:
-        plan, too_far = _opened(plan, expander, samples, limit, setting)
+        assert samples.planning is not None, "an open choice is made by rows"
+        choosing = replace(samples.planning, source="rows that serve to choose")
+        started = time.perf_counter()
+        plan = _single(plan, expander)
+        too_far = measure(_made(plan), model, choosing, threads=threads).inaccurate(limit)
+        if too_far:
+            if MANY_CELLS * (time.perf_counter() - started) > WORTH_A_NOTE:
+                setting.note(f"order 2 differs too much; {SLOW}")
+            plan = requested(model, replace(plan.options, order="auto", cells="auto"), plan.provenance)
     if plan.made is None:
         plan = _built(plan, expander, samples, setting, too_far)
-    made = plan.made
-    assert made is not None
+    made = _made(plan)
     setting.progress(0, None, "measure")
-    measured = measure(made, model, samples.held_out, threads=setting.threads)
-    if setting.race is not None and (by_default or (plan.chooses and plan.options.free)):
+    measured = measure(made, model, samples.held_out, threads=threads)
+    if by_default or (plan.chooses and plan.options.free):
         fallback = made.embedded_exact if by_default else model
-        measured = _raced(measured, plan, expander, samples.held_out, setting, setting.race, fallback)
+        measured = _raced(measured, plan, expander, samples.held_out, setting, fallback)
     if model.head.is_regression and not plan.chooses and data is None:  # there is no tolerance
         measured = replace(measured, certified_percent=None)
     report = _report(plan, expander, measured, samples, limit)
     return made, replace(report, second_order=too_far, seconds=time.perf_counter() - begin)
 
 
-def _opened(
-    plan: Plan, expander: Expander, samples: Divided, limit: AccuracyLimit, setting: Setting
-) -> tuple[Plan, str | None]:
-    """Plan order 2, or both auto with what differs too much on the rows that choose."""
-    assert samples.planning is not None, "an open choice is made by rows"
-    started = time.perf_counter()
-    first, exact = _single(plan, expander), expander.model
-    assert first.made is not None
-    choosing = replace(samples.planning, source="rows that serve to choose")
-    too_far = measure(first.made, exact, choosing, threads=expander.threads).inaccurate(limit)
-    if not too_far:
-        return first, None
-    if MANY_CELLS * (time.perf_counter() - started) > WORTH_A_NOTE:
-        setting.note(f"order 2 differs too much; {SLOW}")
-    return requested(exact, replace(plan.options, order="auto", cells="auto"), plan.provenance), too_far
+def _made(plan: Plan) -> PolynomialModel:
+    assert plan.made is not None
+    return plan.made
 
 
 def _single(plan: Plan, expander: Expander) -> Plan:
@@ -149,8 +143,7 @@ def _built(plan: Plan, expander: Expander, samples: Divided, setting: Setting, t
         plan = plan.with_origin(made, "origin", expander.model)
     else:
         plan = _single(plan, expander)
-    assert plan.made is not None
-    size = 0 if options.max_bytes is None else setting.stored_size(plan.made)
+    size = 0 if options.max_bytes is None else setting.stored_size(_made(plan))
     if options.max_bytes is not None and size > options.max_bytes:
         raise NegativeAnswerError(
             f"the exact polynomial takes {size:,} bytes, more than {options.max_bytes:,}"
@@ -164,42 +157,35 @@ def _raced(
     expander: Expander,
     sample: CertificationSample,
     setting: Setting,
-    race: Race,
     fallback: KernelExpansion | None,
 ) -> Measured:
-    """Add the speed and the size of the plan's model.
+    """Add the speed and, unless the user limited it, the size; `fallback` answers rows not certified.
 
-    The rows of `sample` are predicted. If there are few they are repeated, since a call with few rows is
-    mostly overhead. `fallback` answers the rows that are not certified. A model whose size was limited by the
-    user is not judged by its size.
+    The rows of `sample` are repeated if they are few, since a call with few rows is mostly overhead.
     """
-    made, exact, threads, size_of = plan.made, expander.model, setting.threads, setting.stored_size
-    assert made is not None
-    n = len(sample)
-    if not n:
+    made, exact, threads, size_of = _made(plan), expander.model, setting.threads, setting.stored_size
+    if not len(sample) or setting.race is None:
         return measured
     cost = exact_operations(exact, len(sample.terms.features), entries_of(exact))
     raced = int(min(max(RACED_WORK / max(cost, 1.0), RACED_ROWS[0]), RACED_ROWS[1]))
-    rows = sample.rows.take(np.resize(np.arange(n), raced))
+    rows = sample.rows.take(np.resize(np.arange(len(sample)), raced))
     tolerance = sample.tolerance if made.head.is_regression else None
-    speed = race(
+    speed = setting.race(
         lambda: answer(exact, rows, threads=threads),
         lambda: answer(made, rows, exact=fallback, tolerance=tolerance, threads=threads),
     )
     growth = None
     if plan.options.max_bytes is None:
         growth = size_of(replace(made, embedded_exact=None)) / max(1, size_of(exact))
-    if fallback is None:
-        return replace(measured, growth=growth, speedup=speed)
-    return replace(measured, growth=growth, speedup_with_fallback=speed)
+    which = "speedup" if fallback is None else "speedup_with_fallback"
+    return replace(measured, growth=growth, **{which: speed})
 
 
 def _report(
     plan: Plan, expander: Expander, measured: Measured, samples: Divided, limit: AccuracyLimit
 ) -> ApproximationReport:
     """Describe a plan's model, with the figures measured on the held-out rows of `samples`."""
-    made, model = plan.made, expander.model
-    assert made is not None
+    made, model = _made(plan), expander.model
     d, entries = len(expander.terms.features), entries_of(model)
     orders, counts = np.unique(made.orders, return_counts=True)
     by_order = dict(zip(orders.tolist(), counts.tolist(), strict=True))
@@ -246,8 +232,6 @@ def _report(
     return replace(report, warnings=tuple(report.remarks(target)))
 
 
-#: Seconds of work from which on the expected time is announced.
-_WORTH_A_NOTE = 2.0
 #: Order, cells and level of the candidates for ``frontier``.
 EXPANSIONS: tuple[tuple[int | str, int | str, int], ...] = (
     (2, 1, 0),
@@ -272,7 +256,6 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
         raise OptionError(
             f"`tolerance` is for regression; for a {model.head.svm_type} model, labels are certified"
         )
-    _announce(model, options, setting)
     made, report = approximate(
         model,
         options,
@@ -289,25 +272,6 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
         setting.note(note)
     warning = report.difference_warning
     return Outcome(made, report, warnings=() if warning is None else (warning,))
-
-
-def _announce(model: KernelExpansion, options: ApproximateOptions, setting: Setting) -> None:
-    """Report the expected time and memory before the work begins, unless they are negligible."""
-    if model.kernel.kind != "rbf":
-        return
-    closed = options.closed
-    order = closed.order if isinstance(closed.order, int) else 2
-    n = closed.cells if isinstance(closed.cells, int) else 1
-    full = options.certificate == "full"
-    each, most_bytes = work_estimate(model, order, n, full=full, threads=setting.threads)
-    if each * n < _WORTH_A_NOTE:
-        return
-    many = "each cell" if options.cells == "auto" else f"{n:,} cell{'s' * (n != 1)}"
-    least = "at least " if options.free else ""
-    setting.note(
-        f"{many} will take about {each * n:.0f} s, and all together {least}"
-        f"{most_bytes / 1e6:,.0f} MB of memory"
-    )
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
