@@ -178,15 +178,21 @@ class Bench:
             for epoch in range(self.passes):
                 order = random_order(len(working.labels), 0, epoch)
                 machine.steps(*run.rows.of_pair(pair.first, pair.second, working, order))
-            audit, found = machine.merge_audit(), machine.statistics()
+            found = machine.statistics()
+            events, measured, *audit = machine.merge_audit()
+            ways = ("gss", "lookup-h", "lookup-wd")
+
+            def shares(first: int, whole: float, audit=audit, ways=ways) -> dict[str, float]:
+                return {name: audit[first + i] / whole for i, name in enumerate(ways) if whole}
+
             yield {
                 "data": data.problem.name,
-                "events": audit.events,
+                "events": int(events),
                 "frequency": found.maintained / found.steps,
-                "agreement": dict(audit.agreement),
-                "lookup_like_gss": audit.lookup_like_gss,
-                "factor": dict(audit.factor),
-                "total_factor": dict(audit.total_factor),
+                "agreement": shares(0, events),
+                "lookup_like_gss": audit[10] / events if events else 0.0,
+                "factor": shares(3, measured),
+                "total_factor": shares(6, audit[9]),
             }
 
     def time(self) -> Iterable[dict[str, Any]]:
