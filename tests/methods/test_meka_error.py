@@ -116,7 +116,7 @@ def test_the_two_forms_of_one_partition_against_dense_matrices() -> None:
     missing = np.where(cluster[:, None] == cluster, 0.0, exact)
     blocks = exact_blocks(kernel, parted, options)
     assert blocks.relative_error == pytest.approx(np.linalg.norm(missing) / np.linalg.norm(exact))
-    assert (blocks.name, blocks.links, sum(blocks.ranks)) == ("exact-blocks", 0, len(rows))
+    assert (blocks.form, blocks.links, sum(blocks.ranks)) == ("exact-blocks", 0, len(rows))
     found = low_rank(kernel, parted, options, ALONE, Stopwatch())
     made = approximate_kernel(kernel, parted, options)
     basis = np.zeros((len(rows), int(made.ranks.sum())))

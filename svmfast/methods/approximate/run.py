@@ -177,8 +177,9 @@ def _raced(
     growth = None
     if plan.options.max_bytes is None:
         growth = size_of(replace(made, embedded_exact=None)) / max(1, size_of(exact))
-    which = "speedup" if fallback is None else "speedup_with_fallback"
-    return replace(measured, growth=growth, **{which: speed})
+    if fallback is None:
+        return replace(measured, growth=growth, speedup=speed)
+    return replace(measured, growth=growth, speedup_with_fallback=speed)
 
 
 def _report(

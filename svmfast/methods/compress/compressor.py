@@ -9,9 +9,8 @@ used before, measures the difference between the result and the exact model.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,19 +78,6 @@ PROBE_ITERATIONS = 60
 _AUTO_LARS_LIMIT = 6000
 
 
-@dataclass(frozen=True)
-class FoundSet:
-    """A reduced set and how it was found: figures of :class:`CompressReport`."""
-
-    reduced: ReducedSet
-    method: str
-    start: str
-    iterations: int = 0
-    evaluations: int = 0
-    stopped: str = "not moved"
-    starts: tuple[StartReport, ...] = ()
-
-
 class Compressor:
     """Compresses a model to any size, on given rows; `labels` serve to refit the probabilities."""
 
@@ -146,9 +132,8 @@ class Compressor:
             raise NothingFitsError(
                 f"{count} support vectors are too few for {self.smallest} classes, which need one each"
             )
-        found = self._find(count, notes, progress)
-        reduced = found.reduced
-        if found.method == "reduced set" and self.options.sparse_tolerance:
+        reduced, how = self._find(count, notes, progress)
+        if how["method"] == "reduced set" and self.options.sparse_tolerance:
             reduced = self._thinned(reduced, notes, progress)
         compressed = as_model(self.model, self.split.columns, self._with_best_coefficients(reduced))
         progress(0, None, "error on held-out rows")
@@ -159,9 +144,8 @@ class Compressor:
         stating, choosing = (self._compared(compressed, p) for p in (self.split.state, self.split.choose))
         statement = stating.statement()
         few = caution(statement)
-        if few is not None and found.method != "collapse":
+        if few is not None and how["method"] != "collapse":
             notes.append(few)
-        how = {name: value for name, value in vars(found).items() if name != "reduced"}
         return compressed, CompressReport(
             **how,
             support_vectors=len(compressed.sv),
@@ -179,22 +163,52 @@ class Compressor:
     def _compared(self, compressed: KernelExpansion, part: Answered) -> Compared:
         return Compared(self.model, compressed, self.split, part, self.threads)
 
-    def _find(self, count: int, notes: list[str], progress: Progress) -> FoundSet:
-        """Find `count` vectors: the sums of a linear kernel, or the best start, usually optimized."""
+    def _find(self, count: int, notes: list[str], progress: Progress) -> tuple[ReducedSet, dict[str, Any]]:
+        """Find `count` vectors: the sums of a linear kernel, or the best start, usually optimized.
+
+        With them come the figures of the report that say how. Several starts are optimized for a few
+        iterations, and the best of them is continued.
+        """
         sums = collapsed(self.model, self.split, count)
         if sums is not None:
-            return FoundSet(sums, "collapse", "collapse", stopped="exact")
-        sizes = allocate(count, class_sizes(self.model))
+            return sums, {"method": "collapse", "start": "collapse", "stopped": "exact"}
+        sizes, limit = allocate(count, class_sizes(self.model)), self.options.iterations
         self._check_memory(count, sizes)
         tried: dict[str, ReducedSet] = {}
         for name in self._start_names(count):
             progress(0, None, f"{name} start")
             tried[name] = self._start(name, sizes, notes)
-        starts = tuple(self._report_start(name, reduced) for name, reduced in tried.items())
+        starts = []
+        for name, reduced in tried.items():
+            held, error = self._held_out(reduced), self._choosing_error(reduced)
+            starts.append(StartReport(name, held.labels_differing_percent, held.median, error))
+        best = starts[0]
         if self.options.select_only:
-            best = min(starts, key=lambda start: start.choosing_error).name
-            return FoundSet(tried[best], "selection", best, starts=starts)
-        return self._move(tried, starts, progress)
+            best = min(starts, key=lambda start: start.choosing_error)
+            how = {"method": "selection", "start": best.name, "stopped": "not moved", "starts": tuple(starts)}
+            return tried[best.name], how
+        evaluations = spent = 0
+        if len(tried) > 1:
+            spent = min(PROBE_ITERATIONS, limit)
+            for i, start in enumerate(starts):
+                moved = self._optimize(tried[start.name], spent, progress, what=f"from {start.name}")
+                evaluations, tried[start.name] = evaluations + moved.evaluations, moved.reduced
+                starts[i] = replace(
+                    start,
+                    moved=spent,
+                    moved_labels_differing_percent=self._held_out(moved.reduced).labels_differing_percent,
+                    moved_choosing_error=self._choosing_error(moved.reduced),
+                )
+            best = min(starts, key=lambda start: start.moved_choosing_error or 0.0)
+        moved = self._optimize(tried[best.name], max(limit - spent, 0), progress)
+        return moved.reduced, {
+            "method": "reduced set",
+            "start": best.name,
+            "iterations": spent + moved.iterations,
+            "evaluations": evaluations + moved.evaluations,
+            "stopped": moved.stopped,
+            "starts": tuple(starts),
+        }
 
     def _start_names(self, count: int) -> list[str]:
         if self.options.start != "auto":
@@ -225,10 +239,6 @@ class Compressor:
             notes += [text for text in remarks if text not in notes]
         return solve_coefficients(self.fit, np.vstack(parts), sizes)
 
-    def _report_start(self, name: str, reduced: ReducedSet) -> StartReport:
-        held = self._held_out(reduced)
-        return StartReport(name, held.labels_differing_percent, held.median, self._choosing_error(reduced))
-
     def _held_out(self, reduced: ReducedSet) -> ErrorStatement:
         made = as_model(self.model, self.split.columns, rounded(reduced))
         return self._compared(made, self.split.state).statement()
@@ -250,54 +260,8 @@ class Compressor:
         share = np.divide(squared, squared + f * f, out=np.zeros_like(r), where=r != 0)
         return float(np.average(share.mean(axis=1), weights=self.choosing.times))
 
-    def _move(
-        self, tried: Mapping[str, ReducedSet], starts: tuple[StartReport, ...], progress: Progress
-    ) -> FoundSet:
-        """Optimize from every start for a few iterations, and then continue from the best."""
-        limit = self.options.iterations
-        evaluations = spent = 0
-        best, reduced = next(iter(tried.items()))
-        if len(tried) > 1:
-            spent, error, compared = min(PROBE_ITERATIONS, limit), math.inf, []
-            for start in starts:
-                moved = self._optimize(tried[start.name], spent, progress, what=f"from {start.name}")
-                evaluations += moved.evaluations
-                reached = self._choosing_error(moved.reduced)
-                differing = self._held_out(moved.reduced).labels_differing_percent
-                compared.append(
-                    replace(
-                        start,
-                        moved=spent,
-                        moved_labels_differing_percent=differing,
-                        moved_choosing_error=reached,
-                    )
-                )
-                if reached < error:
-                    best, reduced, error = start.name, moved.reduced, reached
-            starts = tuple(compared)
-        moved = self._optimize(reduced, max(limit - spent, 0), progress)
-        return FoundSet(
-            moved.reduced,
-            "reduced set",
-            best,
-            spent + moved.iterations,
-            evaluations + moved.evaluations,
-            moved.stopped,
-            starts,
-        )
-
-    def _optimize(
-        self,
-        start: ReducedSet,
-        iterations: int,
-        progress: Progress,
-        *,
-        keep: NDArray[np.bool_] | None = None,
-        what: str = "moving vectors",
-    ) -> Optimized:
-        return optimize(
-            self.fit, start, self.choose, max_iterations=iterations, keep=keep, progress=progress, what=what
-        )
+    def _optimize(self, start: ReducedSet, iterations: int, progress: Progress, **how: Any) -> Optimized:
+        return optimize(self.fit, start, self.choose, max_iterations=iterations, progress=progress, **how)
 
     def _thinned(self, reduced: ReducedSet, notes: list[str], progress: Progress) -> ReducedSet:
         """Set small entries of the vectors to 0, and optimize the others to compensate."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,16 +67,21 @@ def fit(
     options = options.resolved(rows)
     if options.fit == "values":
         raise OptionError("`fit` values needs `exact`")
-    if options.fit != "pairs":
-        return _fit_tree(problem, options, setting)
-    check_pairs(options)
-    seconds, cost = Stopwatch(), options.C[0]
-    trained = TrainOptions(
-        gamma=options.gamma[0], C=cost, weights=options.weights, cache_size=CACHE_MEGABYTES
-    )
-    exact = train(rows, labels, trained, threads=setting.threads)
-    seconds.lap("exact model")
-    return _fit_pairs(replace(problem, task="pairs"), exact, options, cost, setting, seconds)
+    if options.fit == "pairs":
+        check_pairs(options)
+        seconds, cost = Stopwatch(), options.C[0]
+        trained = TrainOptions(
+            gamma=options.gamma[0], C=cost, weights=options.weights, cache_size=CACHE_MEGABYTES
+        )
+        exact = train(rows, labels, trained, threads=setting.threads)
+        seconds.lap("exact model")
+        return _fit_pairs(replace(problem, task="pairs"), exact, options, cost, setting, seconds)
+    check_folds(options.folds, len(options.gamma) * len(options.regularizations(problem.hinge)), len(rows))
+    if setting.writes or not options.folds:
+        return _fit_model(problem, options, setting)
+    _check_width(rows, options)
+    with one_blas_thread():
+        return None, ScoresReport(problem.task, options.folds, _scores(problem, options, setting))
 
 
 def fit_exact(
@@ -137,19 +143,6 @@ def what_is_fitted(head: Head, fit: str) -> str:
     return "labels" if head.is_classifier and head.n_classes > 2 else "values"
 
 
-def _fit_tree(
-    problem: Problem, options: DcpredOptions, setting: Setting
-) -> Fitted | tuple[None, ScoresReport]:
-    """Train the tree, or only score the grid if no model is wanted; `options` are resolved."""
-    regularizations = options.regularizations(problem.hinge)
-    check_folds(options.folds, len(options.gamma) * len(regularizations), len(problem.rows))
-    if not setting.writes and options.folds:
-        _check_width(problem.rows, options)
-        with one_blas_thread():
-            return None, ScoresReport(problem.task, options.folds, _scores(problem, options, setting))
-    return _fit_model(problem, options, setting)
-
-
 def _scores(problem: Problem, options: DcpredOptions, setting: Setting) -> tuple[CrossValidation, ...]:
     """Score each pair of parameters; all pairs share the tree of a fold."""
 
@@ -188,9 +181,9 @@ def _fit_model(
             seconds.lap("clusters")
         made = train_tree(problem, tree, options, gamma, regularization, setting)
         seconds.lap("leaves")
+    more = {"cross_validation": scores, "candidates": trials, "seconds": seconds.laps}
     sizes = np.bincount(tree.leaf)
-    model, report = _reported(problem, made, options, (gamma, regularization), sizes, setting, source)
-    return model, replace(report, cross_validation=scores, candidates=trials, seconds=seconds.laps)
+    return _reported(problem, made, options, (gamma, regularization), sizes, setting, source, **more)
 
 
 def _fit_pairs(
@@ -206,8 +199,8 @@ def _fit_pairs(
     options, made, found = fit_pairs(exact, problem.rows, options, setting)
     seconds.lap("landmarks")
     sizes, pair = np.array([len(problem.rows)]), (float(made.gamma[0]), cost)
-    model, report = _reported(problem, made, options, pair, sizes, setting, source)
-    return model, replace(report, held_out=found if cost is None else None, seconds=seconds.laps)
+    more = {"held_out": found if cost is None else None, "seconds": seconds.laps}
+    return _reported(problem, made, options, pair, sizes, setting, source, **more)
 
 
 def _reported(
@@ -218,8 +211,9 @@ def _reported(
     sizes: NDArray[np.int64],
     setting: Setting,
     source: str | None,
+    **more: Any,
 ) -> Fitted:
-    """Give the model its provenance, and report without choices, held-out rows and times."""
+    """Give the model its provenance, and report; `more` are choices, held-out rows and times."""
     rows, task = problem.rows, problem.task
     origin = provenance("dcpred", options.parameters(problem.hinge, task, *pair), options.seed, source)
     model = replace(made, provenance=origin, fits_labels=task == "labels")
@@ -240,6 +234,7 @@ def _reported(
         linear_multiply_adds=float(rows.n_columns * linear_functions(problem.head)),
         training=problem.quality(model.head, decisions),
         folds=options.folds,
+        **more,
     )
 
 
@@ -308,12 +303,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
     inputs = ("data", "exact")
     found = [
-        Candidate(
-            f"dcpred-{times}x",
-            level,
-            {"max_operations": float(times), **common},
-            inputs,
-        )
+        Candidate(f"dcpred-{times}x", level, {"max_operations": float(times), **common}, inputs)
         for level, times in enumerate(OPERATIONS)
     ]
     sizes, head = FileSizes(grid), grid.exact.head

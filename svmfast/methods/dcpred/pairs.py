@@ -17,7 +17,6 @@ from svmfast.methods.common.landmarks import linear_functions
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.dcpred import DcpredOptions
-from svmfast.methods.dcpred.report import of_statement
 from svmfast.methods.method import Setting
 from svmfast.models.base import Model
 from svmfast.models.routed import RoutedModel
@@ -56,7 +55,8 @@ def fit_pairs(
         )
         prepared = Compressor(exact, rows, options=how, threads=setting.threads, progress=setting.progress)
         made, report = prepared.compress(options.landmarks, progress=setting.progress)
-        held = of_statement(report.statement)
+        stated = report.statement.to_dict() | {"fallback_error": report.statement.quantile_999}
+        held = {name: float(one) for name, one in stated.items() if isinstance(one, int | float)}
     assert made.nr_sv is not None
     centers = np.zeros((1, max(made.sv.n_columns, rows.n_columns)))
     nr_sv = np.ascontiguousarray(made.nr_sv[None].astype(np.int64))

@@ -8,7 +8,7 @@ import numpy as np
 
 from svmfast.figures import Figures, figure
 from svmfast.methods.common.equal_rows import FREQUENT, Aside, quantiles
-from svmfast.methods.common.error_statement import ErrorStatement, labels_differing, labels_line
+from svmfast.methods.common.error_statement import labels_differing, labels_line
 from svmfast.methods.common.landmarks import LandmarkReport
 from svmfast.methods.common.refit_probabilities import probability_error
 from svmfast.models.base import Model
@@ -120,14 +120,3 @@ def held_out(
             needed = np.where(differing, label_margins(model.head, ours), 0.0)
             (found["fallback_error"],) = quantiles(needed[:, None], weights, [0.999])
     return found
-
-
-def of_statement(statement: ErrorStatement) -> dict[str, float]:
-    """Convert compress's error statement for a model fitted to values to the form of :func:`held_out`."""
-    found = {"rows": float(statement.rows), "frequent_rows": float(statement.frequent_rows)}
-    found |= {"median_abs_error": statement.median, "abs_error_99": statement.quantile_99}
-    found |= {"abs_error_999": statement.quantile_999, "max_abs_error": statement.largest}
-    found["fallback_error"] = statement.quantile_999
-    names = [f"labels_differing_percent{end}" for end in ("", "_low", "_high")]
-    labels = {name: getattr(statement, name) for name in names}
-    return found if None in labels.values() else found | labels

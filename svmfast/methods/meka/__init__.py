@@ -211,8 +211,8 @@ METHOD = Method(
     run="svmfast.methods.meka.fit:run",
     candidates="svmfast.methods.meka.fit:candidates",
     reports=(
-        "svmfast.methods.meka.report:MekaReport",
-        "svmfast.methods.meka.report:ErrorReport",
+        "svmfast.methods.meka.fit:MekaReport",
+        "svmfast.methods.meka.error:ErrorReport",
         "svmfast.methods.common.cross_validation:ScoresReport",
     ),
     color="#CC79A7",

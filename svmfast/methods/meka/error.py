@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
+from svmfast.figures import Figures, computed, figure
 from svmfast.kernels import Kernel
 from svmfast.methods.common.landmarks import Stopwatch
 from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.approximation import BLOCK, Meka, approximate_kernel, checked_bytes, triangle_bytes
-from svmfast.methods.meka.report import ErrorReport, ExactBlocks
 from svmfast.methods.meka.solve import positive_spectrum
 from svmfast.methods.method import ALONE, Setting
 from svmfast.rows import FloatArray, Rows
@@ -31,21 +32,89 @@ _FIT_TRIES = 8
 BlockOf = Callable[[int, slice, int, slice], FloatArray]
 
 
-@dataclass(frozen=True)
-class Form:
-    """The form of an approximation of the kernel matrix, with its size and error."""
+class Form(NamedTuple):
+    """The figures of a form of the approximation, under the names of :class:`ErrorReport`."""
 
-    #: ``low-rank`` or ``exact-blocks``.
-    name: str
-    #: Rank of each cluster; for exact blocks, their sizes.
+    form: str
     ranks: tuple[int, ...]
-    #: Number of nonzero blocks between clusters.
     links: int
     bytes: int
     relative_error: float
-    #: Of low-rank blocks: their error without links, and the smallest eigenvalue if it was computed.
     block_diagonal_error: float | None = None
     smallest_eigenvalue: float | None = None
+
+
+@dataclass(frozen=True)
+class ExactBlocks(Figures):
+    """Exact blocks of small clusters that take no more memory than low-rank blocks; zero elsewhere."""
+
+    clusters: int = figure("Clusters.")
+    relative_error: float = figure("Frobenius norm of the error over that of the matrix.")
+    seconds: float = figure("Time to build them.", key="build_seconds")
+    bytes: int = figure("Their memory.", key="kernel_bytes")
+
+
+@dataclass(frozen=True)
+class ErrorReport(Figures):
+    """``||G - Gt||_F / ||G||_F``."""
+
+    rows: int = figure("Rows of the matrix.")
+    features: int = figure("Features: the largest index.")
+    sampled_rows: int = figure("Rows that the matrices were compared on.")
+    kernel: str = figure("The kernel's name.")
+    gamma: float = figure("Gamma of the kernel.")
+    clusters: int = figure("Clusters.")
+    ranks: tuple[int, ...] = figure("Rank of each cluster's block; of exact blocks, their sizes.")
+    links: int = figure("Blocks between clusters that are not zero.")
+    smallest_eigenvalue: float | None = figure(
+        "Smallest eigenvalue of the approximation; null if it was not computed."
+    )
+    form: str = figure(
+        "low-rank: low-rank blocks and links. exact-blocks: the kernel decays so fast that exact blocks of "
+        "smaller clusters are more accurate with the same memory; `relative_error`, `clusters`, `ranks`, "
+        "`links` and `kernel_bytes` are then theirs. Always exact-blocks with `block_only`."
+    )
+    relative_error: float = figure("Frobenius norm of the error over that of the matrix.")
+    low_rank_error: float | None = figure(
+        "The same of low-rank blocks with links, even if they were not chosen."
+    )
+    block_diagonal_error: float | None = figure("The same of low-rank blocks without links.")
+    exact_blocks: ExactBlocks | None = figure(
+        "Exact blocks of smaller clusters at the same memory; null if they were not tried."
+    )
+    seconds: float = figure("Time to build it, without measuring its error.", key="build_seconds")
+    stages: Mapping[str, float] = figure("Seconds of each phase.", key="phase_seconds")
+    bytes: int = figure("Memory of the approximated kernel matrix.", key="kernel_bytes")
+    planned_bytes: int = figure("Memory announced for the whole work.")
+
+    @computed.figure("What was trained or measured.")
+    def task(self) -> str:
+        return "error"
+
+    def lines(self) -> list[str]:
+        name = "meka" if self.form == "low-rank" else f"exact blocks ({self.clusters})"
+        rank = str(max(self.ranks)) if len(set(self.ranks)) == 1 else f"<={max(self.ranks)}"
+        lines = [
+            f"{self.kernel} kernel, gamma {self.gamma:.6g}; {self.rows:,} rows, compared on "
+            f"{self.sampled_rows:,}; {self.clusters} clusters",
+            f"{'method':<20} {'rank':>6} {'relative error':>15} {'seconds':>9} {'MiB':>9}",
+            f"{name:<20} {rank:>6} {self.relative_error:>15.6f} {self.seconds:>9.2f} "
+            f"{self.bytes / 2**20:>9.1f}",
+        ]
+        if self.low_rank_error is None:
+            return lines
+        lines.append(f"low-rank blocks without links: {self.block_diagonal_error:.6f}")
+        small = self.exact_blocks
+        if small is not None and self.form == "low-rank":
+            error = f"{small.relative_error:.6f}"
+            lines.append(f"exact blocks of {small.clusters} clusters, same memory: {error}")
+        elif small is not None:
+            lines.append(
+                f"low-rank blocks with links: {self.low_rank_error:.6f}; exact blocks of smaller clusters "
+                f"are closer at the same memory (to train with them: `block_only` "
+                f"`clusters` {small.clusters})"
+            )
+        return lines
 
 
 def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> ErrorReport:
@@ -83,6 +152,10 @@ def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> 
                 time = seconds.laps["exact blocks"]
                 finer = ExactBlocks(len(tried.ranks), tried.relative_error, time, tried.bytes)
                 form = min(form, tried, key=lambda one: one.relative_error)
+    if low is not None:
+        form = form._replace(**{name: getattr(low, name) for name in Form._fields[-2:]})
+    else:
+        form = form._replace(block_diagonal_error=form.relative_error)
     return ErrorReport(
         rows=len(rows),
         features=rows.n_columns,
@@ -90,18 +163,12 @@ def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> 
         kernel=kernel.kind,
         gamma=kernel.gamma,
         clusters=len(form.ranks),
-        ranks=form.ranks,
-        links=form.links,
-        smallest_eigenvalue=None if low is None else low.smallest_eigenvalue,
-        form=form.name,
-        relative_error=form.relative_error,
         low_rank_error=None if low is None else low.relative_error,
-        block_diagonal_error=form.relative_error if low is None else low.block_diagonal_error,
         exact_blocks=finer,
         seconds=sum(seconds.laps.values()),
         stages=seconds.laps,
-        bytes=form.bytes,
         planned_bytes=planned,
+        **form._asdict(),
     )
 
 

@@ -6,12 +6,13 @@ Si, Hsieh, Dhillon, "Memory Efficient Kernel Approximation", JMLR 18 (2017).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from svmfast.errors import OptionError, UnsupportedError
+from svmfast.figures import figure
 from svmfast.kernels import Kernel
 from svmfast.methods.common.cross_validation import (
     CrossValidation,
@@ -22,9 +23,15 @@ from svmfast.methods.common.cross_validation import (
     cross_validate,
 )
 from svmfast.methods.common.equal_rows import HELD_OUT, LEAST_ROWS, row_keys, rows_aside
-from svmfast.methods.common.error_statement import labels_differing
+from svmfast.methods.common.error_statement import labels_differing, labels_line
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.landmarks import Stopwatch, linear_functions, outcome, widths_to_try
+from svmfast.methods.common.landmarks import (
+    LandmarkReport,
+    Stopwatch,
+    linear_functions,
+    outcome,
+    widths_to_try,
+)
 from svmfast.methods.common.problem import MOST_SCORED, Problem
 from svmfast.methods.common.refit_probabilities import probabilities_after, probability_error
 from svmfast.methods.grid import Candidate, Grid, NotTried
@@ -37,7 +44,6 @@ from svmfast.methods.meka.approximation import (
     triangle_bytes,
 )
 from svmfast.methods.meka.error import kernel_error
-from svmfast.methods.meka.report import MekaReport
 from svmfast.methods.meka.solve import assemble, block_ridge, block_svc, meka_ridge, meka_svc
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.base import Model
@@ -47,6 +53,35 @@ from svmfast.score import values_differing_percent
 from svmfast.solvers.arithmetic import provenance
 from svmfast.solvers.kernel_clusters import kmeans_centers, load_kmeans, partition
 from svmfast.threads import one_blas_thread
+
+
+@dataclass(frozen=True, kw_only=True)
+class MekaReport(LandmarkReport):
+    """The report of a fit; the task of a conversion is ``exact``."""
+
+    ranks: tuple[int, ...] = figure("Rank of each cluster's block; of exact blocks, their sizes.")
+    links: int = figure("Blocks between clusters that are not zero.")
+    kernel: str = figure("The kernel's name.")
+    bytes: int = figure("Memory of the approximated kernel matrix.", key="kernel_bytes")
+    planned_bytes: int = figure("Memory announced for the whole work.")
+
+    def lines(self) -> list[str]:
+        line, held = "", self.held_out
+        if held:
+            line = f"|error| median {held['median_abs_error']:.3g}, 90 % {held['abs_error_90']:.3g}, "
+            line += f"99 % {held['abs_error_99']:.3g}"
+            if "labels_differing" in held:
+                line += f"; {labels_line(held)}"
+            if "values_differing_percent" in held:
+                line += f"; values differ by {held['values_differing_percent']:.3g}% of their spread"
+        ranks, size = f"{min(self.ranks)} to {max(self.ranks)}", self.bytes / 2**20
+        return self.text(
+            data=f", {self.clusters} clusters",
+            kernel=f"{self.kernel}, gamma {self.gamma:.6g}",
+            own=[f"blocks       ranks {ranks}, {self.links} links, {size:.1f} MiB"],
+            held=line,
+        )
+
 
 Fitted = tuple[RoutedModel, MekaReport]
 
