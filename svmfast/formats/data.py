@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 from svmfast.errors import DataFormatError, OptionError
 from svmfast.formats.dataset import Dataset, RowStream
@@ -157,54 +155,37 @@ def _names_a_column(field: bytes) -> bool:
 class ReplayableInput(Closing):
     """An input that can be read from its start several times.
 
-    A file is opened again each time. A pipe is copied to an unnamed temporary file, so that memory stays
-    bounded.
+    A file is opened again each time; a pipe is copied to a temporary file, so that memory stays bounded.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._spool: _Named | None = None
-        self._stack = ExitStack()
+        self._spool: IO[bytes] | None = None
 
-    def source(self) -> object:
+    def source(self) -> SourceLike:
         """A source for the readers of ``formats``, positioned at the start of the input."""
         if is_replayable(self.path):
             return self.path
         if self._spool is None:
-            self._spool = self._fill()
+            from tempfile import TemporaryFile  # imported on use, to save start-up time
+
+            self._spool = TemporaryFile()  # noqa: SIM115 (closed by close())
+            with open_source(self.path).plain() as pipe:
+                start = pipe.peek(KILOBYTE)
+                if b"\0" in start and not is_packed(start):  # an endless device would fill the disk
+                    what, expected = "not text: it begins with NUL bytes", "expected LIBSVM data"
+                    raise DataFormatError(self.path, None, what, None, expected)
+                buffer = memoryview(bytearray(1 << 20))
+                while count := pipe.readinto(buffer):
+                    self._spool.write(buffer[:count])
         self._spool.seek(0)
-        return self._spool
-
-    def _fill(self) -> _Named:
-        import shutil
-        from tempfile import TemporaryFile
-
-        spool: IO[bytes] = self._stack.enter_context(TemporaryFile())  # noqa: SIM115 (closed by the stack)
-        if self.path == "-":
-            pipe: Any = sys.stdin.buffer
-        else:
-            pipe = self._stack.enter_context(open(self.path, "rb", buffering=0))  # noqa: SIM115
-        start = pipe.read(KILOBYTE)
-        if b"\0" in start and not is_packed(start):  # an endless device would fill the disk
-            what, expected = "not text: it begins with NUL bytes", "expected LIBSVM data"
-            raise DataFormatError(self.path, None, what, None, expected)
-        spool.write(start)
-        shutil.copyfileobj(pipe, spool, 1 << 20)
         # Messages about the content name the input, not the temporary file.
-        return _Named(spool, self.path)
+        return Source(self._spool, self.path, owned=False)
 
     def close(self) -> None:
         """Delete the copy of a pipe."""
-        self._stack.close()
-
-
-class _Named:
-    """A binary file under another name."""
-
-    def __init__(self, file: IO[bytes], name: str) -> None:
-        self.name = name
-        self.readinto = file.readinto  # type: ignore[attr-defined]
-        self.seek, self.tell, self.fileno = file.seek, file.tell, file.fileno
+        if self._spool is not None:
+            self._spool.close()
 
 
 def is_replayable(path: str | os.PathLike[str]) -> bool:

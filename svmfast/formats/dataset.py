@@ -6,7 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,30 +23,23 @@ if TYPE_CHECKING:
 #: Rows may take this many times the memory of the input that they are read from.
 _MOST_EXPANDED = 100
 
-_REMARKS = {
-    "comment_lines": "comment line{s} skipped",
-    "line_comments": "comment{s} at the end of a row ignored",
-    "qid_tokens": "qid: token{s} ignored",
-    "blank_lines": "blank line{s} skipped",
-    "sorted_rows": "row{s} with unsorted indices sorted",
-    "unknown_serials": "row{s} with '0:?' for a serial number",
-    "byte_order_mark": "UTF-8 byte order mark dropped",
-    "blank_rows": "blank line{s} read as row{s} of zeros",
-}
+
+def _remark(text: str) -> Any:
+    return field(default=0, metadata={"remark": text})
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
     """Counts of irregularities that a reader tolerated, as `messages` says; all are 0 for a plain file."""
 
-    comment_lines: int = 0
-    line_comments: int = 0
-    qid_tokens: int = 0
-    blank_lines: int = 0
-    sorted_rows: int = 0
-    unknown_serials: int = 0
-    byte_order_mark: int = 0
-    blank_rows: int = 0
+    comment_lines: int = _remark("comment line{s} skipped")
+    line_comments: int = _remark("comment{s} at the end of a row ignored")
+    qid_tokens: int = _remark("qid: token{s} ignored")
+    blank_lines: int = _remark("blank line{s} skipped")
+    sorted_rows: int = _remark("row{s} with unsorted indices sorted")
+    unknown_serials: int = _remark("row{s} with '0:?' for a serial number")
+    byte_order_mark: int = _remark("UTF-8 byte order mark dropped")
+    blank_rows: int = _remark("blank line{s} read as row{s} of zeros")
 
     def __add__(self, other: Notes) -> Notes:
         return Notes(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -56,8 +49,8 @@ class Notes:
 
     def messages(self) -> list[str]:
         """A sentence for each count that is not 0, in the order of the attributes."""
-        counts = {name: getattr(self, name) for name in _REMARKS}
-        return [f"{n:,} {_REMARKS[name].format(s='' if n == 1 else 's')}" for name, n in counts.items() if n]
+        counts = ((getattr(self, f.name), f.metadata["remark"]) for f in fields(self))
+        return [f"{n:,} {text.format(s='' if n == 1 else 's')}" for n, text in counts if n]
 
 
 @dataclass(frozen=True, slots=True)

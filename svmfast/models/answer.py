@@ -206,7 +206,7 @@ class Asked:
 def answered(model: Model, rows: Rows, asked: Asked) -> Answer:
     """Answer rows as :func:`answer`, without its checks."""
     if model.scaling is not None:
-        one, whole = (partial(_answered_by, each, asked) for each in (model.unscaled, model))
+        one, whole = (partial(answered, each, asked=asked) for each in (model.unscaled, model))
         return in_blocks(rows, model.scaling.parts(rows), one, whole)
     head, columns, exact, threads = model.head, asked.columns, asked.exact, asked.threads
     if exact is None and model.expansion is not None:
@@ -216,38 +216,27 @@ def answered(model: Model, rows: Rows, asked: Asked) -> Answer:
             single = asked.single_precision
             voted = model.expansion.labels(rows, threads=threads, single_precision=single)
             return Answer(voted, partial(model.decision_values, rows, threads=threads))
-    values = _values(model, rows, asked)
-    certified = values.certified
+    decisions, bounds, certified, decide = _values(model, rows, asked)
     inside = model.inside_bound(rows) if columns.bound and model.validity_bound else None
     if exact is None or (certified is not None and certified.all()):
-        found = replace(_from_values(head, values.decisions, columns.probability), decide=values.decide)
+        found = replace(_from_values(head, decisions, columns.probability), decide=decide)
     elif certified is None:
         raise OptionError("values are certified within a tolerance; give the largest error to accept")
     elif columns.probability or head.is_regression:
-        found = _with_exact_values(head, values.decisions, certified, exact, rows, asked)
+        found = _with_exact_values(head, decisions, certified, exact, rows, asked)
     else:
-        found = _with_exact_labels(head, values, certified, exact, rows, asked)
-    bounds = None if values.bounds is None else values.bounds.max(axis=1, initial=0.0)
-    return replace(found, inside=inside, certified=certified, error_bounds=bounds)
+        known = bounds if model.is_rigorous else None
+        predicted = _labels_with_exact(head, decisions, known, certified, exact, rows, asked)
+        # Where the values of the two differ in kind (by class and by pair) only the exact label can be used.
+        if exact.head.same_functions(head):
+            decide = partial(_backed, decide, certified, exact, rows, threads=threads)
+        found = Answer(predicted, decide)
+    error_bounds = None if bounds is None else bounds.max(axis=1, initial=0.0)
+    return replace(found, inside=inside, certified=certified, error_bounds=error_bounds)
 
 
-def _answered_by(model: Model, asked: Asked, rows: Rows) -> Answer:
-    return answered(model, rows, asked)
-
-
-@dataclass(frozen=True, eq=False)
-class _Values:
-    """A model's decision values, and what is known about their errors."""
-
-    decisions: FloatArray
-    #: Computes the values in double precision.
-    decide: Callable[[], FloatArray]
-    #: Bounds on the errors of `decisions`; None unless a certificate was requested.
-    bounds: FloatArray | None = None
-    #: (n,); None also for regression without a tolerance.
-    certified: NDArray[np.bool_] | None = None
-    #: Whether the bounds are proven, not assumed.
-    proven: bool = False
+#: Decision values, bounds on their errors, the rows that these certify, and what gives double precision.
+_Values = tuple[FloatArray, FloatArray | None, NDArray[np.bool_] | None, Callable[[], FloatArray]]
 
 
 def _values(model: Model, rows: Rows, asked: Asked) -> _Values:
@@ -256,15 +245,10 @@ def _values(model: Model, rows: Rows, asked: Asked) -> _Values:
     if not ((columns.certify or asked.exact is not None) and model.has_error_bound):
         compute = model.probability_values if columns.probability else model.decision_values
         decisions = compute(rows, threads=threads)
-        return _Values(decisions, partial(np.asarray, decisions))
+        return decisions, None, None, partial(np.asarray, decisions)
     if not (columns.certify or columns.probability or head.is_regression):
-        single = asked.single_precision
-        attempts = model.attempts(tolerance=tolerance, single_precision=single, threads=threads)
-        found = first_proven(head, rows, attempts, tolerance)
-        decide = partial(np.asarray, found.values)
-        if found.single.any():
-            decide = partial(model.decision_values, rows, threads=threads)
-        return _Values(found.values, decide, found.bounds, found.certified, model.is_rigorous)
+        found, decide = _first_proven(model, rows, asked)
+        return found.values, found.bounds, found.certified, decide
     # Values, bounds and probabilities that are requested come from double precision.
     decisions, bounds = model.certified_values(rows, threads=threads)
     certified = None
@@ -276,7 +260,17 @@ def _values(model: Model, rows: Rows, asked: Asked) -> _Values:
     if columns.probability and model.fast_part.expansion is not None:
         # The same digits as from the fast model of a cascade alone.
         decisions = model.fast_part.probability_values(rows, threads=threads)
-    return _Values(decisions, partial(np.asarray, decisions), bounds, certified, model.is_rigorous)
+    return decisions, bounds, certified, partial(np.asarray, decisions)
+
+
+def _first_proven(model: Model, rows: Rows, asked: Asked) -> tuple[Proven, Callable[[], FloatArray]]:
+    """Take the values of the first precision that proves a row's label, and what gives double precision."""
+    single, threads = asked.single_precision, asked.threads
+    attempts = model.attempts(tolerance=asked.tolerance, single_precision=single, threads=threads)
+    found = first_proven(model.head, rows, attempts, asked.tolerance)
+    if found.single.any() and not model.head.is_regression:
+        return found, partial(model.decision_values, rows, threads=threads)
+    return found, partial(np.asarray, found.values)
 
 
 def _with_exact_values(
@@ -300,42 +294,33 @@ def _with_exact_values(
     return _most_probable(head, decisions, predicted, probabilities)
 
 
-def _with_exact_labels(
+def _labels_with_exact(
     head: Head,
-    values: _Values,
+    decisions: FloatArray,
+    bounds: FloatArray | None,
     certified: NDArray[np.bool_],
     exact: KernelExpansion,
     rows: Rows,
     asked: Asked,
-) -> Answer:
-    """Answer with labels; the exact model's for the rows that are not certified."""
-    # Where the values of the two differ in kind (by class and by pair) only the exact label can be used.
-    same_values, threads = exact.head.same_functions(head), asked.threads
-    decisions, unsure = values.decisions, np.flatnonzero(~certified)
+) -> FloatArray:
+    """Find the labels; the exact model's for the rows that are not certified. `bounds` are proven."""
+    unsure = np.flatnonzero(~certified)
     predicted, few = head.predict(decisions), rows.take(unsure)
-    if head.n_classes > 2 and values.proven and values.bounds is not None and same_values:
+    if head.n_classes > 2 and bounds is not None and exact.head.same_functions(head):
         # Most pairs are certain: the exact model evaluates only the classes of the uncertain pairs.
         own = decisions[unsure]
-        wanted = pairs_in_doubt(proven_signs(own, values.bounds[unsure]), own, head.n_classes)
-        theirs = exact.decision_values(few, threads=threads, wanted=wanted)
+        wanted = pairs_in_doubt(proven_signs(own, bounds[unsure]), own, head.n_classes)
+        theirs = exact.decision_values(few, threads=asked.threads, wanted=wanted)
         predicted[unsure] = head.predict(np.where(wanted, theirs, own))
     else:
-        predicted[unsure] = exact.labels(few, threads=threads, single_precision=asked.single_precision)
-    decide = values.decide
-    if same_values:
-        decide = partial(_backed, decide, certified, exact, rows, threads=threads)
-    return Answer(predicted, decide)
+        single = asked.single_precision
+        predicted[unsure] = exact.labels(few, threads=asked.threads, single_precision=single)
+    return predicted
 
 
 def _rounded_answer(model: KernelExpansion, rows: Rows, asked: Asked) -> Answer:
     """Answer with the rounding bound of a LIBSVM model's values, which proves every row."""
-    single, threads = asked.single_precision, asked.threads
-    attempts = model.attempts(tolerance=asked.tolerance, single_precision=single, threads=threads)
-    found: Proven = first_proven(model.head, rows, attempts, asked.tolerance)
-    # Decision values that are printed with the labels are in double precision.
-    decide = partial(np.asarray, found.values)
-    if found.single.any() and not model.head.is_regression:
-        decide = partial(model.decision_values, rows, threads=threads)
+    found, decide = _first_proven(model, rows, asked)
     return Answer(
         model.head.predict(found.values),
         decide,

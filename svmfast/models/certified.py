@@ -182,36 +182,34 @@ def fall_back(
 
 
 def check_same_labels(model: Model, exact: Model) -> KernelExpansion:
-    """Check that `exact` is a LIBSVM model with the labels of `model`; return it.
-
-    The order of the labels, and how the two models compute their decision values, may differ.
-    """
+    """Check that `exact` is a LIBSVM model with the labels of `model`, in any order; return it."""
     a, b = model.head, exact.head
-    labels = [sorted([] if head.labels is None else head.labels.tolist()) for head in (a, b)]
     same = a.is_classifier == b.is_classifier and a.is_regression == b.is_regression
-    return _expansion(exact, same and labels[0] == labels[1])
+    return _expansion(exact, same and sorted(_labels(a)) == sorted(_labels(b)))
 
 
 def check_exact(model: Model, exact: Model) -> KernelExpansion:
     """Check that `exact` can answer in place of `model`; return it.
 
-    If the error is assumed (a cascade), the check is :func:`check_same_labels`, since the two models of a
-    cascade may be of different types.
+    The two models of a cascade, whose error is assumed, may be of different types.
     """
     if model.has_error_bound and not model.is_rigorous:
         return check_same_labels(model, exact)
-    labels = [[] if head.labels is None else head.labels.tolist() for head in (model.head, exact.head)]
-    return _expansion(exact, model.head.svm_type == exact.head.svm_type and labels[0] == labels[1])
+    a, b = model.head, exact.head
+    return _expansion(exact, a.svm_type == b.svm_type and _labels(a) == _labels(b))
+
+
+def _labels(head: Head) -> list[int]:
+    return [] if head.labels is None else head.labels.tolist()
 
 
 def _expansion(exact: Model, same: bool) -> KernelExpansion:
-    found = exact.expansion
-    if found is None or not same:
+    if exact.expansion is None or not same:
         raise UnsupportedError(
             "the exact model has a different type or different labels",
             "give the LIBSVM model that was approximated",
         )
-    return found
+    return exact.expansion
 
 
 def check_source(model: Model, source: str | None, is_source: Callable[[str], bool]) -> None:

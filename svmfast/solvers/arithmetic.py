@@ -1,8 +1,9 @@
-"""The instruction sets of the core and of BLAS, on which the last digits of sums depend."""
+"""The last digits of numbers: those that a file has, and the instruction sets on which sums depend."""
 
 from __future__ import annotations
 
 from svmfast import _core
+from svmfast.rows import FloatArray
 
 
 def instruction_set() -> str:
@@ -28,3 +29,9 @@ def provenance(method: str, parameters: str, seed: int, source: str | None = Non
     """The origin of a model with such digits; `source` is the hash of the model it was made from."""
     origin = {"method": method, "parameters": parameters, "seed": str(seed), "arithmetic": arithmetic()}
     return origin if source is None else {"source": source, **origin}
+
+
+def eight_digits(values: FloatArray) -> FloatArray:
+    """Values rounded as ``svm-train`` writes vectors (``%.8g``): a model in memory is the one in its file."""
+    rounded: FloatArray = _core.eight_digits(values.ravel()).reshape(values.shape)
+    return rounded

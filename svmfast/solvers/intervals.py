@@ -7,10 +7,8 @@ Garwood, Biometrika 28, 1936); the others are approximate; tests/unit/test_loss.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
-
-from svmfast.solvers.bisection import largest
 
 if TYPE_CHECKING:  # this module is imported for help, which imports no NumPy
     from svmfast.rows import FloatArray
@@ -21,6 +19,14 @@ _NORMAL = 1.959964
 #: An upper end for means needs so many rows, of which none has more than this share of the variance. A kind
 #: of row that makes up 1 % is missing among 500 with a probability below 1 %.
 LEAST_FOR_MEANS, LARGEST_SHARE = 500, 0.1
+
+
+def largest(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest number from `low` to `high` that fits, where smaller ones fit too; `low` does."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
 
 
 def clopper_pearson(successes: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:

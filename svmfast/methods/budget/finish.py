@@ -17,7 +17,7 @@ from svmfast.methods.budget.training import BudgetRun, Pair
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.file_digits import eight_digits
+from svmfast.solvers.arithmetic import eight_digits
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 from svmfast.solvers.ridge import solve_with_ridge
 from svmfast.solvers.training_data import expand

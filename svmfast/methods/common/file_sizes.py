@@ -22,7 +22,7 @@ from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.routed import RoutedModel
 from svmfast.routing import flat_tree
 from svmfast.rows import Rows
-from svmfast.solvers.bisection import largest
+from svmfast.solvers.intervals import largest
 
 #: A number with the longest text in a file, and one with the longest text of eight digits.
 LONGEST, LONGEST_OF_EIGHT = -1.2345678901234567e-105, -1.2345678e-105

@@ -26,7 +26,7 @@ from svmfast.methods.compress.report import Compared, CompressReport, StartRepor
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.file_digits import eight_digits
+from svmfast.solvers.arithmetic import eight_digits
 
 
 def class_sizes(model: KernelExpansion) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from svmfast.methods.method import ALONE, Setting
 from svmfast.models.routed import centers_on_the_way
 from svmfast.progress import counting
 from svmfast.rows import FloatArray
-from svmfast.solvers.bisection import largest
+from svmfast.solvers.intervals import largest
 
 #: Trees to try (leaves, levels), as far as rows and multiply-adds allow.
 TREES = ((1, 1), (4, 1), (8, 1), (16, 1), (32, 1), (32, 2), (64, 1), (64, 2), (128, 2))

@@ -14,7 +14,7 @@ from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.methods.train import TrainOptions
 from svmfast.methods.train.training import cross_validate, train
 from svmfast.rows import Rows
-from svmfast.solvers.file_digits import eight_digits
+from svmfast.solvers.arithmetic import eight_digits
 
 
 @dataclass(frozen=True)
