@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from svmfast.cli.json_report import VERSION, Head
+from svmfast.cli.json_report import VERSION, ReportHead
 from svmfast.cli.main import commands
 from svmfast.figures import Figure, Figures, figures_of
 from svmfast.methods import registry
@@ -32,7 +32,7 @@ _NAMES = {bool: "boolean", int: "number", float: "number", str: "string"}
 
 def schema() -> dict[str, Any]:
     """The schema of all reports: the head's figures, then those of each command."""
-    head = properties_of(Head)
+    head = properties_of(ReportHead)
     head["svmfast_report"] = {"description": head["svmfast_report"]["description"], "const": VERSION}
     head["command"] = {"description": head["command"]["description"], "enum": sorted(commands())}
     return {

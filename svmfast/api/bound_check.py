@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,21 +77,19 @@ def bound_check(
     reading = with_scaling_of(reading, [(name, judged)], memory=memory)
     judged = judged.unscaled
     _check_combination(judged, name, chosen)
-    blocks = _fitting(data, reading, str(asked["data"]), judged, cores, listener)
+    blocks = _fitting(data, Fit(judged, reading, listener), str(asked["data"]), cores, listener)
     report = checks.check_model(blocks, judged, order=order, tolerance=chosen.tolerance, threads=cores)
     return replace(report, **asked, model=name)
 
 
 def _check_combination(model: Model, name: str, options: BoundCheckOptions) -> None:
-    if model.expansion is None:
-        for option in ("center", "order"):
-            if getattr(options, option) is not None:
-                raise OptionError(f"`{option}` is for exact models: an approximated model has its own")
-    if not model.certifies:
-        for option in ("require_certified", "tolerance"):
-            if getattr(options, option) is not None:
-                raise OptionError(f"`{option}`: the model has no certificate")
     required = options.require_certified
+    for option in ("center", "order"):
+        if model.expansion is None and getattr(options, option) is not None:
+            raise OptionError(f"`{option}` is for exact models: an approximated model has its own")
+    for option in ("require_certified", "tolerance"):
+        if not model.certifies and getattr(options, option) is not None:
+            raise OptionError(f"`{option}`: the model has no certificate")
     if required is not None and options.tolerance is None and model.head.is_regression:
         raise OptionError(
             "values are certified within a tolerance; give `tolerance`, the largest error to accept"
@@ -116,9 +114,8 @@ def _check_data(
     with ReplayableInput(os.fspath(data)) as replayable:
 
         def blocks() -> Iterable[Rows]:
-            return (
-                block.rows for block in read_through(replayable.source(), reading, threads, listener.progress)
-            )
+            source = replayable.source()
+            return (block.rows for block in read_through(source, reading, threads, listener.progress))
 
         return checks.check_data(blocks, gamma, order=order)
 
@@ -128,39 +125,27 @@ def _parts(rows: Rows, reading: Reading) -> Iterable[Rows]:
     return [rows] if reading.scale is None else reading.scale.parts(rows)
 
 
-def _fitting(
-    data: Any, reading: Reading, name: str, model: Model, threads: int, listener: Listener
-) -> Iterator[Rows]:
+def _fitting(data: Any, fit: Fit, name: str, threads: int, listener: Listener) -> Iterator[Rows]:
     """Yield the rows of data; the scale of the first ones is compared with the model's."""
-    scale, fit = ScaleCheck(model, scaled=reading.scale is not None), Fit(model, reading, listener)
-    first = True
-    for rows, columns in _blocks(data, reading, threads, listener, fit.array):
-        if first:
+    reading, model = fit.reading, fit.model
+    assert model is not None
+    blocks: Iterable[tuple[Rows, Sequence[str] | None]]
+    if is_path(data):
+        from svmfast.formats.data import read_through
+
+        found = read_through(os.fspath(data), reading, threads, listener.progress)
+        blocks = ((block.rows, block.columns) for block in found)
+    else:
+        seen: list[Sequence[str]] = []
+        rows = rows_of(data, reading=reading, see=seen.append, see_array=fit.array)
+        blocks = ((part, seen[0] if seen else None) for part in _parts(rows, reading))
+    scale = ScaleCheck(model, scaled=reading.scale is not None)
+    for number, (rows, columns) in enumerate(blocks):
+        if not number:
             fit.columns(name, columns)
             fit.width(name, rows, columns)
-            first = False
         scale.add(rows)
         yield rows
     verdict = scale.verdict()
     if verdict is not None:
         listener.warn(f"{name}: {verdict}")
-
-
-def _blocks(
-    data: Any,
-    reading: Reading,
-    threads: int,
-    listener: Listener,
-    see_array: Callable[[int], None],
-) -> Iterator[tuple[Rows, Sequence[str] | None]]:
-    """Yield blocks of rows, each with the columns of a table."""
-    if not is_path(data):
-        seen: list[Sequence[str]] = []
-        rows = rows_of(data, reading=reading, see=seen.append, see_array=see_array)
-        for part in _parts(rows, reading):
-            yield part, seen[0] if seen else None
-        return
-    from svmfast.formats.data import read_through
-
-    for block in read_through(os.fspath(data), reading, threads, listener.progress):
-        yield block.rows, block.columns

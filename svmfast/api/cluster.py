@@ -146,14 +146,6 @@ class _Divided:
         return job
 
 
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError:
-        raise MissingPackageError("a cluster is run", "distributed", "dask") from None
-    return distributed
-
-
 def made_by_cluster(
     address: str,
     predictor: Predictor,
@@ -168,7 +160,11 @@ def made_by_cluster(
 
     ClusterError: the connection to the scheduler was lost; finished outputs are complete and recorded.
     """
-    package = _distributed()
+    try:
+        import distributed
+    except ImportError:
+        raise MissingPackageError("a cluster is run", "distributed", "dask") from None
+    package: Any = distributed
     # Workers take files in any order; which one is the first must not depend on that.
     how, order = replace(reading, scale=predictor.scaling), predictor.column_order
     Fit(predictor.model, how, predictor.listener, order).find_first((job.data for job in jobs), keep)

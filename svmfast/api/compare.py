@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from svmfast.evaluation.timing import measure
 from svmfast.formats.dataset import naming_file
 from svmfast.options import Reading, made
 from svmfast.progress import Listener
+from svmfast.rows import FloatArray, Rows
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
@@ -83,16 +84,20 @@ def compare(
     if reading.scale is not None:
         compared = [_behind_scaling(one) for one in compared]
     fits = [Fit(one.model, reading, listener) for one in compared]
-    dataset, parse_seconds = _data(
-        data, labels, reading, cores, asked.memory, timed=timed, see_array=fits[0].array
-    )
-    rows, targets, path = dataset.rows, dataset.labels, dataset.path or None
+    path = os.fspath(data) if is_path(data) else getattr(data, "path", None) or None
+    parse_seconds = None
+    if is_path(data):
+        data, parse_seconds = _read(data, reading.as_read, cores, asked.memory, timed=timed)
+    columns: list[Sequence[str]] = []
+    rows = rows_of(data, reading=reading, see=columns.append, see_array=fits[0].array)
+    targets = _targets(data, labels, rows, reading)
     scaling = reading.scale
     name = path or IN_MEMORY
-    fits[0].columns(name, dataset.columns)
+    features = columns[0] if columns else None
+    fits[0].columns(name, features)
     fits[0].scale(name, rows)
     for fit in fits:
-        fit.width(name, rows, dataset.columns)
+        fit.width(name, rows, features)
     labels_of, names = compared[0].model.head.labels, None
     if scaling is not None:
         names = scaling.for_labels(None if labels_of is None else labels_of.tolist()).names_of_labels
@@ -144,35 +149,13 @@ def _behind_scaling(one: ComparedModel) -> ComparedModel:
     return replace(one, model=inner, sha256=identity_of(inner).removeprefix("sha256:"), source=source)
 
 
-def _data(
-    data: Any,
-    labels: ArrayLike | None,
-    reading: Reading,
-    threads: int,
-    memory: int,
-    *,
-    timed: bool,
-    see_array: Callable[[int], None],
-) -> tuple[Dataset, float | None]:
-    """The rows as read, with scaled labels (NaN if there are none) and path, and the reading time."""
-    path, seconds = getattr(data, "path", None), None
-    if is_path(data):
-        path = os.fspath(data)
-        data, seconds = _read(data, reading.as_read, threads, memory, timed=timed)
-    seen: list[Sequence[str]] = []
-    rows = rows_of(data, reading=reading, see=seen.append, see_array=see_array)
-    if labels is None:
-        labels = getattr(data, "labels", None)
-    if labels is None:
-        targets = np.full(len(rows), np.nan)
-    else:
-        targets = checked_labels(rows, labels, reading.class_names)
-    from svmfast.formats.svmlight import Dataset, Notes
-
-    columns = tuple(seen[0]) if seen else None
-    if reading.scale is not None:
-        targets = reading.scale.apply_labels(targets)
-    return Dataset(rows, targets, path or "", 0, Notes(), columns=columns), seconds
+def _targets(data: Any, labels: ArrayLike | None, rows: Rows, reading: Reading) -> FloatArray:
+    """The scaled labels; NaN if there are none."""
+    given = getattr(data, "labels", None) if labels is None else labels
+    if given is None:
+        return np.full(len(rows), np.nan)
+    found = checked_labels(rows, given, reading.class_names)
+    return found if reading.scale is None else reading.scale.apply_labels(found)
 
 
 def _read(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from svmfast import __version__
 from svmfast.api.export_report import Export, ExportReport
-from svmfast.api.fit import IN_MEMORY, ColumnOrder, Fit
+from svmfast.api.fit import IN_MEMORY, Fit
 from svmfast.api.functions import takes
 from svmfast.api.given import is_path, model_of, read_names, rows_of, with_scaling_of
 from svmfast.commands.export import ExportOptions
@@ -27,7 +27,6 @@ from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
-    from svmfast.exports.accuracy import CheckedRows, Settings
     from svmfast.exports.computation import Computation
     from svmfast.models.base import Model
 
@@ -100,7 +99,9 @@ def export(
         No model fits into `max_flash`.
     """
     chosen = made(ExportOptions, options)
-    language = _language(to)
+    if to not in LANGUAGES:
+        raise OptionError(f"`to` '{to}' is not a language; expected one of {', '.join(LANGUAGES)}")
+    language = LANGUAGES[to]
     names = read_names(feature_names) if is_path(feature_names) else tuple(map(str, feature_names))  # type: ignore[arg-type]
     _check_options(language, chosen, precision, names=bool(names), ranges=ranges)
     listener, cores, reading = listener or Listener(), thread_count(threads), reading or Reading()
@@ -113,44 +114,27 @@ def export(
     scale = with_scaling_of(reading, [("the model", given)], memory=chosen.memory).scale
     if given.scaling is None:
         given = with_scaling(given, scale)
-    source = _RowSource(given, replace(reading, scale=None), cores, listener, ColumnOrder())
     if scale is not None and scale.missing is not None:
         listener.note("the model replaces missing values, but the exported file does not")
+    fit = Fit(given, replace(reading, scale=None), listener)
     if not language.computes:
-        from svmfast.api.libsvm_text import written
-
-        rows, of = source.read(test)
-        return written(
-            given,
-            names,
-            ranges=ranges,
-            rows=rows,
-            of=of,
-            threads=cores,
-            listener=listener,
-            to=language.name,
-        )
-    name = precision or language.precision
-    dtype = np.dtype(np.float32 if name == "float" else np.float64)
-    wanted = _Wanted(language, dtype, names, chosen)
+        return _text(given, names, ranges, language.name, test, fit, cores)
+    dtype = np.dtype(np.float32 if (precision or language.precision) == "float" else np.float64)
     if chosen.probability:
         _check_probability(given)
-    if chosen.max_flash is None:
-        found = _computed(wanted, given, "", given, source, test)
-    else:
-        found = _within(chosen.max_flash, wanted, given, source, test, data)
-    _note_probability(wanted, given, listener)
+    limit, made_by = None, ""
+    if chosen.max_flash is not None:
+        from svmfast.api.flash import Limit, fitting
+
+        limit = Limit(chosen.max_flash, dtype, chosen.device)
+        fitted, made_by = fitting(given, limit, _rows(data, fit, cores)[0], cores, listener)
+        fit = replace(fit, model=fitted)
+    found = _computed(given, fit, made_by, language, dtype, names, chosen, test, cores)
+    if limit is not None:
+        assert found.report.table_bytes is not None
+        limit.check(found.report.table_bytes + (found.report.code_bytes or 0))
+    _note_probability(language, chosen, given, listener)
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Wanted:
-    """The options of an export that computes, after they have been checked."""
-
-    language: Language
-    dtype: np.dtype[Any]
-    names: tuple[str, ...]
-    options: ExportOptions
 
 
 def _check_probability(model: Model) -> None:
@@ -163,62 +147,84 @@ def _check_probability(model: Model) -> None:
         raise UnsupportedError(what, "export without `probability`")
 
 
-def _note_probability(wanted: _Wanted, model: Model, listener: Listener) -> None:
+def _note_probability(language: Language, options: ExportOptions, model: Model, listener: Listener) -> None:
     """Note that the file lacks the model's probabilities; JSON has their parameters."""
-    language, head = wanted.language, model.head
+    head = model.head
     has = head.has_probability and not head.is_regression
-    if wanted.options.probability or not has or language.name == "json":
+    if options.probability or not has or language.name == "json":
         return
     how = "`probability` adds them" if "probability" in language.abilities else "ONNX can have them"
     listener.note(f"the model has probabilities, but the {language.name} file does not; {how}")
 
 
-def _within(
-    max_flash: int, wanted: _Wanted, given: Model, source: _RowSource, test: Any, data: Any
+def _text(
+    model: Model, names: Sequence[str], ranges: bool, to: str, test: Any, fit: Fit, threads: int
 ) -> Export:
-    """Export `given`, or a smaller model that is made of it with `data`, in at most `max_flash` bytes."""
-    from svmfast.api.flash import Limit, fitting
+    """Export a model as LIBSVM's text."""
+    from svmfast.api.libsvm_text import accuracy_of_text, libsvm_text
+    from svmfast.exports.accuracy import Printed
 
-    own, _ = source.read(data)
-    limit = Limit(max_flash, wanted.dtype, wanted.options.device)
-    fitted, made_by = fitting(given, limit, own, source.threads, source.listener)
-    source = replace(source, model=fitted)
-    made = _computed(wanted, fitted, made_by, given, source, test)
-    assert made.report.table_bytes is not None
-    limit.check(made.report.table_bytes, made.report.code_bytes)
-    return made
+    text, beside = libsvm_text(model, names, ranges=ranges, listener=fit.heard)
+    accuracy, inner = accuracy_of_text(model, *_rows(test, fit, threads), threads), model.unscaled
+    work = inner.multiply_adds(Rows.empty(inner.n_features))
+    return Export(text, ExportReport.of(to, "double", Printed(text), accuracy, work), beside)
 
 
 def _computed(
-    wanted: _Wanted, model: Model, made_by: str, reference: Model, source: _RowSource, test: Any
+    reference: Model,
+    fit: Fit,
+    made_by: str,
+    language: Language,
+    dtype: np.dtype[Any],
+    names: tuple[str, ...],
+    options: ExportOptions,
+    test: Any,
+    threads: int,
 ) -> Export:
-    """Export `model`, with its exported arithmetic measured against `reference` on the rows `test`."""
+    """Export the model of `fit`, whose arithmetic is compared with that of `reference` on the rows `test`."""
     from svmfast.exports import accuracy
-    from svmfast.exports.accuracy import Settings
     from svmfast.exports.computation import computation_of
+    from svmfast.exports.languages import code_bytes
 
-    language, dtype = wanted.language, wanted.dtype
+    model = fit.model
+    assert model is not None
     computation = computation_of(model)
-    names = wanted.names or _own_names(model, computation.n_features)
-    if names and len(names) != computation.n_features:
-        raise OptionError(f"{len(names)} feature names for {computation.n_features} features")
+    width, own = computation.n_features, None if model.scaling is None else model.scaling.feature_names
+    if own is not None and len(own) == width:
+        names = names or own
+    if names and len(names) != width:
+        raise OptionError(f"{len(names)} feature names for {width} features")
     _check_range(computation, dtype)
-    rows, of = source.read(test)
+    rows, of = _rows(test, fit, threads)
     evaluate = language.module().evaluate
     exported = lambda rows: evaluate(computation, rows, dtype)  # noqa: E731
-    found = accuracy.measured(reference, computation, exported, rows, of, source.threads)
-    checked: CheckedRows | None = None
+    found = accuracy.measured(reference, computation, exported, rows, of, threads)
+    checked = None
     if rows is not None and "test" in language.abilities:
-        first = rows[: wanted.options.test_rows]
+        first = rows[: options.test_rows]
         checked = accuracy.checked_rows(
             reference, computation, exported, first, found.largest_difference, dtype
         )
-    origin = _origin(model)
+    # The provenance never includes a time or a host.
+    known = {name: text for name, text in model.provenance.items() if text}
+    origin = {"exported by": f"svmfast {__version__}", "model": identity_of(model), **known}
     if made_by:
         origin |= {"made by": made_by, "from": identity_of(reference)}
-    options = wanted.options
-    settings = Settings(options.prefix, dtype, origin, found, checked, names, options.probability)
-    return _printed(language, computation, settings, made_by, options.device)
+    printed = language.module().write(
+        computation,
+        accuracy.Settings(options.prefix, dtype, origin, found, checked, names, options.probability),
+    )
+    report = ExportReport.of(
+        language.name,
+        "float" if dtype == np.float32 else "double",
+        printed,
+        found,
+        computation.multiply_adds(),
+        method=made_by or None,
+        code=None if options.device is None else code_bytes(computation, options.device),
+        test_rows=None if checked is None else len(checked.values),
+    )
+    return Export(printed.data, report)
 
 
 def _check_options(
@@ -247,91 +253,37 @@ def _check_options(
         raise OptionError("`device` counts the code of single precision; leave out `double`")
 
 
-@dataclass(frozen=True, eq=False)
-class _RowSource:
-    """Reads the rows on which an export is measured, or that a smaller model is fitted to."""
+def _rows(given: Any, fit: Fit, threads: int) -> tuple[Rows | None, str]:
+    """The rows on which an export is measured, or that a smaller model is fitted to, and a name for them."""
+    if given is None:
+        return None, ""
+    path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
+    of = f"rows of {os.path.basename(path)}" if path else "rows"
+    model, listener = fit.model, fit.heard
+    assert model is not None
+    # The model names the columns of tables; their labels may be anything, since the model's are compared.
+    names = None if model.scaling is None else model.scaling.only_names()
+    named = replace(fit, reading=replace(fit.reading, scale=names))
+    if not is_path(given):
+        array = replace(fit, model=model.unscaled, reading=replace(fit.reading, scale=model.scaling)).array
+        see = partial(named.columns, IN_MEMORY, in_memory=True)
+        return rows_of(given, reading=named.reading, see=see, see_array=array), of
+    from svmfast.formats.data import read_through
 
-    model: Model
-    reading: Reading
-    threads: int
-    listener: Listener
-    #: The columns of the tables that were read before.
-    order: ColumnOrder
-
-    def read(self, given: Any) -> tuple[Rows | None, str]:
-        """Rows that are given as a path or an object, and what sentences call them."""
-        if given is None:
-            return None, ""
-        path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
-        of = f"rows of {os.path.basename(path)}" if path else "rows"
-        scaling = self.model.scaling
-        # The model names the columns of tables; their labels may be anything, since the model's are compared.
-        named = replace(self.reading, scale=None if scaling is None else scaling.only_names())
-        if is_path(given):
-            return self._of_file(str(path), named), of
-
-        see = partial(Fit(self.model, named, self.listener, self.order).columns, IN_MEMORY, in_memory=True)
-        array = Fit(self.model.unscaled, replace(named, scale=scaling), self.listener).array
-        return rows_of(given, reading=named, see=see, see_array=array), of
-
-    def _of_file(self, path: str, named: Reading) -> Rows:
-        from svmfast.formats.data import read_through
-
-        listener = self.listener
-        blocks: list[Rows] = []
-        columns = None
-        for block in read_through(path, named, self.threads, listener.progress, labels=False):
-            if not blocks:
-                columns = block.columns
-                Fit(self.model, named, listener, self.order).columns(block.path, columns)
-            blocks.append(block.rows)
-            if sum(map(len, blocks)) > MOST_ROWS:
-                listener.note(f"{path}: the first {MOST_ROWS:,} rows are used")
-                break
-        rows = Rows.concatenate(blocks)[:MOST_ROWS]
-        fit = Fit(self.model, self.reading, listener)
-        fit.width(path, rows, columns)
-        fit.scale(path, rows)
-        return rows
-
-
-def _own_names(model: Model, width: int) -> tuple[str, ...]:
-    """The names of the features that the model stores, or none if it does not name all of them."""
-    scaling = model.scaling
-    names = None if scaling is None else scaling.feature_names
-    return names if names is not None and len(names) == width else ()
-
-
-def _printed(
-    language: Language, computation: Computation, settings: Settings, made_by: str, device: str | None
-) -> Export:
-    from svmfast.exports.languages import code_bytes
-
-    found, checked = settings.accuracy, settings.test
-    printed = language.module().write(computation, settings)
-    report = ExportReport.of(
-        language.name,
-        "float" if settings.dtype == np.float32 else "double",
-        printed,
-        found,
-        computation.multiply_adds(),
-        method=made_by or None,
-        code=None if device is None else code_bytes(computation, device),
-        test_rows=None if checked is None else len(checked.values),
-    )
-    return Export(printed.data, report)
-
-
-def _language(name: str) -> Language:
-    if name not in LANGUAGES:
-        raise OptionError(f"`to` '{name}' is not a language; expected one of {', '.join(LANGUAGES)}")
-    return LANGUAGES[name]
-
-
-def _origin(model: Model) -> dict[str, str]:
-    """The provenance that an exported file states; it never includes a time or a host."""
-    made = {name: text for name, text in model.provenance.items() if text}
-    return {"exported by": f"svmfast {__version__}", "model": identity_of(model), **made}
+    blocks: list[Rows] = []
+    columns = None
+    for block in read_through(path, named.reading, threads, listener.progress, labels=False):
+        if not blocks:
+            columns = block.columns
+            named.columns(block.path, columns)
+        blocks.append(block.rows)
+        if sum(map(len, blocks)) > MOST_ROWS:
+            listener.note(f"{path}: the first {MOST_ROWS:,} rows are used")
+            break
+    rows = Rows.concatenate(blocks)[:MOST_ROWS]
+    fit.width(str(path), rows, columns)
+    fit.scale(str(path), rows)
+    return rows, of
 
 
 def _check_range(computation: Computation, dtype: np.dtype[Any]) -> None:

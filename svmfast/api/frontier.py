@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from svmfast.api.frontier_inputs import ExactInput, opened_exact, read_row_sets
+from svmfast.api.fit import Fit
 from svmfast.api.functions import takes
+from svmfast.api.given import is_path, open_model, with_scaling_of
 from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions, default_folder
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import RunFolder, file_hash
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from svmfast.frontiers.row_sets import RowSets
     from svmfast.frontiers.run import FrontierRun
     from svmfast.models.base import Model
+    from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
 
 PathLike = str | os.PathLike[str]
@@ -138,21 +140,19 @@ def frontier(
     unseen = None if test is None else os.fspath(test)
     folder = RunFolder(Path(output or default_folder(exact)), {}, chosen.overwrite)
     _refuse_another_folder(folder.path)
-    given = opened_exact(exact, reading, chosen.memory, listener)
+    given = _exact(exact, reading, chosen.memory, listener)
     reading, model = replace(reading, scale=None), given.model
     limits = _limits(chosen, regression=model.head.is_regression, labelled=not reading.unlabelled)
-    folder.identity = _identity(given.sha256, train, unseen, chosen.seed, cores, reading, given.scaling)
+    folder.identity = _identity(given, train, unseen, chosen.seed, cores, reading)
     folder.check()
-    sets = read_row_sets(
-        given, train, unseen, folder.path, chosen.seed, reading, chosen.memory, cores, listener
-    )
+    sets = _row_sets(given, train, unseen, folder.path, chosen, reading, cores, listener)
     listener.progress(0, None, "measuring exact")
     measuring, origin = _measured(given, sets, train, unseen, cores, listener)
     if reading.unlabelled:
         sets = sets.with_labels(*(side.exact.predicted for side in measuring.sides))
     elif not measuring.labelled and (limits.max_loss_percent is not None or limits.balanced):
         raise OptionError("a one-class model is scored only by labels 1 and -1; give `max_diff`")
-    kept = min(MOST_KEPT, KEPT_FOR_TIMING * chosen.time_limit)
+    end = begin + chosen.time_limit
     request = RunRequest(
         exact=exact,
         model=model,
@@ -163,8 +163,8 @@ def frontier(
         origin=origin,
         methods=methods,
         limits=limits,
-        deadline=begin + chosen.time_limit - kept,
-        end=begin + chosen.time_limit,
+        deadline=end - min(MOST_KEPT, KEPT_FOR_TIMING * chosen.time_limit),
+        end=end,
         seed=chosen.seed,
         threads=cores,
         memory=chosen.memory,
@@ -172,8 +172,77 @@ def frontier(
         labelled=not reading.unlabelled,
     )
     run = FrontierRun(request, listener.progress)
-    found = run.run()
-    return _written(found, run, document)
+    return _written(run.run(), run, document)
+
+
+class _Exact(NamedTuple):
+    """The exact model without its scaling, and the hash of its file."""
+
+    model: KernelExpansion
+    sha256: str
+    #: Of all rows, and the arguments that pass it to the commands that frontier runs.
+    scaling: Scaling | None
+    words: tuple[str, ...]
+
+
+def _exact(exact: str, reading: Reading, memory: int, listener: Listener) -> _Exact:
+    """Read the exact model, and the scaling of the rows."""
+    from svmfast.formats.detect import identity_of
+
+    opened = open_model(exact, listener.note, memory=memory)
+    whole, model = opened.model, opened.model.unscaled.expansion
+    if model is None:
+        raise UnsupportedError(f"{exact} is a {whole.unscaled.kind} model already", "give the LIBSVM model")
+    if model.kernel.kind == "precomputed":
+        raise UnsupportedError("models with a precomputed kernel cannot be converted")
+    if reading.scale is not None and not is_path(reading.scale):
+        raise OptionError("`scale`: the commands that frontier runs need a path, of a range file or a model")
+    scaling = with_scaling_of(reading, [(exact, whole)], memory=memory).scale
+    # Commands that read only data, such as budget-train, need a file with the scaling.
+    scaled = reading.scale is not None or whole.scaling is not None
+    words = ("--scale", str(reading.scale or exact)) if scaled else ()
+    identity = opened.identity if whole.scaling is None else identity_of(model)
+    return _Exact(model, identity.removeprefix("sha256:"), scaling, words)
+
+
+def _row_sets(
+    exact: _Exact,
+    train: str,
+    unseen: str | None,
+    folder: Path,
+    chosen: FrontierOptions,
+    reading: Reading,
+    threads: int,
+    listener: Listener,
+) -> RowSets:
+    """Read and divide the rows; warn about those that do not look like the model's."""
+    from svmfast.frontiers.row_sets import read_sets
+
+    model, scaling = exact.model, exact.scaling
+    columns = Fit(model, reading, listener)
+    raw = read_sets(
+        train,
+        unseen,
+        folder,
+        seed=chosen.seed,
+        reading=reading,
+        scaling=scaling,
+        memory=chosen.memory,
+        threads=threads,
+        note=listener.note,
+        columns=lambda path, names, how: replace(columns, reading=how).columns(path, names),
+        progress=listener.progress,
+    )
+    sets = raw
+    if scaling is not None:  # commands scale by themselves
+        reads, width = (*raw.reading, *exact.words), max(raw.columns, len(scaling))
+        sets = replace(raw, reading=reads, columns=width)
+    fit = Fit(model, replace(reading, scale=scaling), listener)
+    fit.width(train, sets.sample.rows)
+    fit.width(unseen or train, sets.choosing.rows)
+    if not fit.scale(train, sets.sample.rows) and unseen is not None:
+        fit.scale(unseen, sets.choosing.rows)
+    return sets
 
 
 def _limits(chosen: FrontierOptions, *, regression: bool, labelled: bool) -> Limits:
@@ -196,12 +265,8 @@ def _limits(chosen: FrontierOptions, *, regression: bool, labelled: bool) -> Lim
             raise OptionError("`unlabelled`: for a regression give `max_diff`, such as 3%")
         largest = (None, DEFAULT_LOSS, None, None) if regression else (DEFAULT_DIFFERENCE, None, None, None)
     differing, lost, n_bytes, operations = largest
-    share, loss = _percentage(differing), _percentage(lost)
+    share, loss = (None if one is None else percentage(one) for one in (differing, lost))
     return Limits(share, loss, n_bytes, operations, balanced, regression, chosen.lose_classes)
-
-
-def _percentage(share: float | None) -> float | None:
-    return None if share is None else percentage(share)
 
 
 def _check_labels(chosen: FrontierOptions, reading: Reading, test: str | None) -> None:
@@ -216,7 +281,7 @@ def _check_labels(chosen: FrontierOptions, reading: Reading, test: str | None) -
 
 
 def _measured(
-    given: ExactInput, sets: RowSets, train: str, test: str | None, threads: int, listener: Listener
+    given: _Exact, sets: RowSets, train: str, test: str | None, threads: int, listener: Listener
 ) -> tuple[Measuring, Origin]:
     """Measure the exact model; refuse labelled rows on which it is no better than chance."""
     import numpy as np
@@ -279,18 +344,13 @@ def _refuse_another_folder(folder: Path) -> None:
 
 
 def _identity(
-    sha256: str,
-    train: str,
-    test: str | None,
-    seed: int,
-    threads: int,
-    reading: Reading,
-    scaling: Scaling | None,
+    exact: _Exact, train: str, test: str | None, seed: int, threads: int, reading: Reading
 ) -> dict[str, Any]:
-    """Return everything that the models and measurements depend on."""
+    """Everything that the models and measurements depend on."""
     from svmfast import __version__
 
-    found = {"model": sha256, "train": file_hash(train), "test": None if test is None else file_hash(test)}
+    hashes = [None if path is None else file_hash(path) for path in (train, test)]
+    found = {"model": exact.sha256, "train": hashes[0], "test": hashes[1]}
     for name, path in (("train", train), ("test", test)):
         if path is not None and found[name] is None:
             raise OptionError(f"{path}: No such file or directory")
@@ -298,7 +358,7 @@ def _identity(
         raise OptionError(
             "TEST contains the rows of TRAIN, which EXACT has seen; give other rows, or leave `test` out"
         )
-    how = {**asdict(reading), "scale": None if scaling is None else scaling.digest()}
+    how = {**asdict(reading), "scale": None if exact.scaling is None else exact.scaling.digest()}
     return {**found, "seed": seed, "threads": threads, "reading": how, "version": __version__}
 
 

@@ -236,13 +236,12 @@ def read_names(source: str | os.PathLike[str], *, distinct: bool = False) -> tup
     if lines == [""]:
         raise DataFormatError(path, None, "there are no names", None, "expected one name per line")
     names = tuple(line.strip(" \t\r") for line in lines)
+    first: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         fault = fault_of_name(name) if name else "no name"
         if fault is not None:
             raise DataFormatError(path, number, fault, name or None, "expected the name of a feature")
-    first: dict[str, int] = {}
-    for number, name in enumerate(names if distinct else (), 1):
-        if first.setdefault(name, number) != number:
+        if first.setdefault(name, number) != number and distinct:
             what = f"repeats the name in line {first[name]}"
             raise DataFormatError(path, number, what, name, "expected distinct names")
     return names

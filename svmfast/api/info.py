@@ -115,40 +115,29 @@ def _lines(figures: dict[str, Any], outside: dict[str, Any]) -> list[str]:
     """Figures as text; those that a model around this one has too are left out, except the kind."""
     known = {**outside, **figures}
     inside = {name: figures[name] for name in _INSIDE if isinstance(figures.get(name), dict)}
-    shown = {name: value for name, value in figures.items() if name not in ("scalars", *inside)}
-    shown = {
-        name: value for name, value in shown.items() if name == "kind" or outside.get(name, ...) != value
-    }
-    shown |= {
-        name: value
-        for name, value in figures.get("scalars", {}).items()
-        if (name, value) != ("n_features", known["features"])
-    }
+    shown: dict[str, Any] = {}
+    for name, value in figures.items():
+        if name in ("scalars", *inside) or (name != "kind" and outside.get(name, ...) == value):
+            continue
+        shown[name] = value
+        if name == "scaling":
+            # Names of classes and features may hold spaces, so they are apart.
+            shown[name] = {key: item for key, item in value.items() if key not in _NAMES}
+            for key in _NAMES:
+                if value[key] is not None:
+                    more = len(value[key]) - LISTED_NAMES
+                    tail = f" and {more:,} more" if more > 0 else ""
+                    shown[key] = ", ".join(value[key][:LISTED_NAMES]) + tail
+    for name, value in figures.get("scalars", {}).items():
+        if (name, value) != ("n_features", known["features"]):
+            shown[name] = value
     if "labels" in shown and known.get("svm_type") == "one_class":
         shown["labels"] = ONE_CLASS
-    if "scaling" in shown:
-        shown = _with_names_apart(shown)
     width = max(map(len, shown)) + 2
     found = [f"{name.replace('_', ' '):<{width}}{_value(value)}" for name, value in shown.items()]
     for name, model in inside.items():
         found += [name, *(f"  {line}" for line in _lines(model, known))]
     return found
-
-
-def _with_names_apart(shown: dict[str, Any]) -> dict[str, Any]:
-    """The figures with the names of classes and features, which may hold spaces, one per line."""
-    lines: dict[str, Any] = {}
-    for name, value in shown.items():
-        if name != "scaling":
-            lines[name] = value
-            continue
-        lines[name] = {key: item for key, item in value.items() if key not in _NAMES}
-        for key in _NAMES:
-            if value[key] is not None:
-                more = len(value[key]) - LISTED_NAMES
-                tail = f" and {more:,} more" if more > 0 else ""
-                lines[key] = ", ".join(value[key][:LISTED_NAMES]) + tail
-    return lines
 
 
 def _value(value: Any) -> str:

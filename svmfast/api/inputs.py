@@ -14,14 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svmfast.api.fit import Fit
-from svmfast.api.given import (
-    DATA,
-    checked_labels,
-    is_path,
-    model_of,
-    rows_of,
-    with_scaling_of,
-)
+from svmfast.api.given import DATA, checked_labels, is_path, model_of, rows_of, with_scaling_of
 from svmfast.api.training import TrainingNames, with_means
 from svmfast.display import named_labels
 from svmfast.errors import (
@@ -60,23 +53,19 @@ def opened_inputs(
     allowed; `labels` those of the first rows whose labels are used. Of the method's `options`, ``memory``,
     ``seed`` and ``rows`` (the size limit of a sample) matter here.
     """
-    inputs = Inputs()
+    inputs, memory = Inputs(), getattr(options, "memory", MEMORY)
     for spec in method.inputs:
-        if spec.required and spec.many and _is_empty(given.get(spec.name)):
-            raise WrongTypeError(f"`{spec.name}`", given.get(spec.name), DATA)
+        one = given.get(spec.name)
+        if spec.required and spec.many and _is_empty(one):
+            raise WrongTypeError(f"`{spec.name}`", one, DATA)
         if spec.content != "rows":
-            inputs[spec.name] = _model(given.get(spec.name), spec, inputs, options, setting)
-    reading = with_scaling_of(
-        reading,
-        [(one.name, one.model) for one in inputs.values() if isinstance(one, GivenModel)],
-        memory=getattr(options, "memory", MEMORY),
-    )
+            missing = one is None and not spec.required
+            inputs[spec.name] = None if missing else _model(one, spec, inputs, memory, setting)
+    models = {name: one for name, one in inputs.items() if one is not None}
+    reading = with_scaling_of(reading, [(one.name, one.model) for one in models.values()], memory=memory)
     inputs.scaling = reading.scale
-    for (
-        name,
-        one,
-    ) in inputs.items():  # models converted from a scaled one name the model in it as their source
-        if isinstance(one, GivenModel) and one.model.scaling is not None:
+    for name, one in models.items():
+        if one.model.scaling is not None:  # models converted from a scaled one name the model in it as source
             inner = one.model.unscaled
             inputs[name] = replace(one, model=inner, identity=identity_of(inner))
     names = TrainingNames(method, given, options, reading)
@@ -117,21 +106,18 @@ def _reference(method: Method, inputs: Inputs) -> Model | None:
     return inputs.model(models[0].name).model if models else None
 
 
-def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setting) -> GivenModel | None:
-    if given is None and not spec.required:
-        return None
-    memory: int = getattr(options, "memory", MEMORY)
+def _model(given: Any, spec: Input, before: Inputs, memory: int, setting: Setting) -> GivenModel:
     model, file = model_of(given, f"`{spec.name}`", setting.note, memory)
     if file is None:
         found = GivenModel(model, f"`{spec.name}`", identity_of(model), None)
     else:
         found = GivenModel(model, os.fspath(given), file.identity, file.n_bytes)
-    if spec.content == "exact model" and found.model.unscaled.expansion is None:
+    if spec.content == "exact model" and model.unscaled.expansion is None:
         instead = "give the LIBSVM model"
         for name, other in before.items():
             if isinstance(other, GivenModel) and other.model.unscaled.expansion is not None:
                 instead = f"{other.name} is a LIBSVM model: swap `{name}` and `{spec.name}`"
-        raise UnsupportedError(f"{found.name} is a {found.model.unscaled.kind} model", instead)
+        raise UnsupportedError(f"{found.name} is a {model.unscaled.kind} model", instead)
     return found
 
 
@@ -141,7 +127,7 @@ class _Reader:
 
     #: Those of the method; ``memory``, ``seed``, ``rows`` (the limit of a sample) and ``precomputed`` matter.
     options: Any
-    #: With the model whose width and scale the rows must match, if any.
+    #: With the model whose width and scale the rows must match, if any, and the format of the rows.
     fit: Fit
     setting: Setting
     #: Closes opened files after the run.
@@ -153,13 +139,16 @@ class _Reader:
     held: list[int] = field(default_factory=list)
 
     @property
-    def reading(self) -> Reading:
-        """The format of the rows."""
-        return self.fit.reading
-
-    @property
     def _classes(self) -> TrainingClasses | None:
         return self.names.classes if self.trains else None
+
+    @property
+    def _precomputed(self) -> bool:
+        return getattr(self.options, "precomputed", False)
+
+    @property
+    def _memory(self) -> int:
+        return getattr(self.options, "memory", MEMORY)
 
     def see(self, name: str, columns: Sequence[str] | None, *, in_memory: bool = False) -> None:
         """Take note of the columns of a table; `in_memory` for a DataFrame."""
@@ -172,7 +161,7 @@ class _Reader:
             return None
         paths = spec.many and isinstance(given, list | tuple) and all(map(is_path, given))
         several = given if paths else [given]
-        if self.reading.unlabelled and spec.labels == "needed":
+        if self.fit.reading.unlabelled and spec.labels == "needed":
             raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
         if spec.most is not None and is_path(several[0]):
             return self._sampled_files(several, spec)
@@ -189,11 +178,11 @@ class _Reader:
         self.setting.progress(0, None, "read")
         dataset = read_data(
             path,
-            self.reading.as_read,
+            self.fit.reading.as_read,
             threads=self.setting.threads,
             precomputed=self._precomputed,
             classes=self._classes,
-            memory=getattr(self.options, "memory", MEMORY),
+            memory=self._memory,
         )
         name = dataset.path
         self._note(name, dataset.notes)
@@ -212,7 +201,7 @@ class _Reader:
         sample = self._sample(spec)
         for path in paths:
             name, first = os.fspath(path), True
-            with stream_data(path, self.reading.as_read, threads=self.setting.threads) as stream:
+            with stream_data(path, self.fit.reading.as_read, threads=self.setting.threads) as stream:
                 for block in stream:
                     if first and len(block.rows):
                         self.see(name, block.columns)
@@ -232,13 +221,13 @@ class _Reader:
         """The rows of an object, or a sample of them."""
         if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
             given, labels = given
-        if self._precomputed and self.reading.scale is not None:
+        if self._precomputed and self.fit.reading.scale is not None:
             raise OptionError(
                 "`scale`: rows of a precomputed kernel are kernel values; scale the rows before"
             )
         name = f"`{spec.name}`"
         form = with_zeros if self._precomputed else as_rows
-        rows = rows_of(given, form, self.reading, partial(self.see, name, in_memory=True), self.fit.array)
+        rows = rows_of(given, form, self.fit.reading, partial(self.see, name, in_memory=True), self.fit.array)
         values = self._labels(given, rows, labels, spec)
         self.fit.width(name, rows)
         self.fit.scale(name, rows)
@@ -261,7 +250,7 @@ class _Reader:
         numbers: NDArray[np.int64] | None = None,
     ) -> GivenRows:
         """Scale the rows and their labels, unless the run does; an error names the row by its number."""
-        scaling = self.reading.scale
+        scaling = self.fit.reading.scale
         if labels is not None and self._classes is not None:
             labels = self._classes.final(labels)
         if scaling is not None:
@@ -270,7 +259,7 @@ class _Reader:
                 rows = scaling.apply(
                     rows,
                     first=1 if numbers is None else numbers,
-                    memory=getattr(self.options, "memory", MEMORY),
+                    memory=self._memory,
                     copies=spec.copies,
                     held=sum(self.held),
                 )
@@ -289,11 +278,11 @@ class _Reader:
             self._spool_file(name, spool)
         else:
             name = f"`{spec.name}`"
-            rows = rows_of(given, reading=self.reading, see=partial(self.see, name, in_memory=True))
+            rows = rows_of(given, reading=self.fit.reading, see=partial(self.see, name, in_memory=True))
             values = self._labels(given, rows, labels, spec)
             assert values is not None, "they are needed"
-            if self.reading.scale is not None:
-                values = self.reading.scale.apply_labels(values)
+            if self.fit.reading.scale is not None:
+                values = self.fit.reading.scale.apply_labels(values)
             spool.add(self._given(spec, rows, None, name, len(rows)).rows, values)
         if self._classes is not None:
             spool.relabel(self._classes.final, self._classes.names)
@@ -309,7 +298,7 @@ class _Reader:
         piece = max(1 << 16, min(_PARSED_AT_ONCE, self.options.memory // 2 // PARTS_PER_SET))
         first_line, threads = 0, self.setting.threads
         with stream_data(
-            path, self.reading, chunk_bytes=piece, threads=threads, classes=self._classes
+            path, self.fit.reading, chunk_bytes=piece, threads=threads, classes=self._classes
         ) as stream:
             for block in stream:
                 if not first_line:
@@ -320,10 +309,6 @@ class _Reader:
         self._note(path, stream.notes)
         self.stack.enter_context(naming_lines(path, stream.notes, first_line))
 
-    @property
-    def _precomputed(self) -> bool:
-        return getattr(self.options, "precomputed", False)
-
     def _labels(self, given: Any, rows: Rows, labels: ArrayLike | None, spec: Input) -> FloatArray | None:
         """The labels of rows in memory as numbers, provisional ones of names."""
         labels = getattr(given, "labels", None) if labels is None else labels
@@ -333,11 +318,11 @@ class _Reader:
             return None
         if self._classes is not None:
             labels = self.names.labels(labels)
-        return checked_labels(rows, labels, self.reading.class_names)
+        return checked_labels(rows, labels, self.fit.reading.class_names)
 
     def _used(self, labels: FloatArray, spec: Input) -> FloatArray | None:
         """The labels of a file, if it has any and the run uses them."""
-        return None if self.reading.unlabelled or spec.labels == "ignored" else labels
+        return None if self.fit.reading.unlabelled or spec.labels == "ignored" else labels
 
     def _note(self, path: str, notes: Notes) -> None:
         for note in notes.messages():

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast import __version__
@@ -181,39 +182,33 @@ def predict_files(
     # Before anything is read: outputs with the same extension have the same faults.
     for name in {os.path.splitext(job.name)[1]: job.name for job in jobs}.values():
         predictor.output.check(name, keep, many=True)
-    settings, ended = _made_with(predictor, reading, keep), 0
+    settings = _made_with(predictor, reading, keep)
     with DoneList(folder, clear=how.overwrite) as done:
         done.remove_unfinished(job.name for job in jobs)
         on_start(predictor)
+        # Those that need no work come first.
+        left = [job for job in jobs if not _is_settled(job, done, settings)]
+        settled = [job for job in jobs if job.counted is not None or job.error is not None]
+        names, of = done.columns(settings, [job.name for job in left]) or (None, "")
+        predictor.column_order = ColumnOrder(
+            None if names is None else tuple(names),
+            of,
+            names is not None,
+            lambda *it: done.add_columns(settings, *it),
+        )
+        if how.dask is None or not left:
+            made = _made_here(predictor, reading, keep, cores, left)
+        else:
+            from svmfast.api.cluster import made_by_cluster
 
-        def results() -> Iterator[Job]:
-            """Yield the jobs as they end, first those that need no work."""
-            left = [job for job in jobs if not _is_settled(job, done, settings)]
-            yield from (job for job in jobs if job.counted is not None or job.error is not None)
-            names, of = done.columns(settings, [job.name for job in left]) or (None, "")
-            predictor.column_order = ColumnOrder(
-                None if names is None else tuple(names),
-                of,
-                names is not None,
-                lambda *it: done.add_columns(settings, *it),
-            )
-            if how.dask is None or not left:
-                made = _made_here(predictor, reading, keep, cores, left)
-            else:
-                from svmfast.api.cluster import made_by_cluster
-
-                made = made_by_cluster(how.dask, predictor, done, settings, reading, keep, part_bytes, left)
-            for job in made:
-                if job.counted is not None:
-                    done.add(job.name, job.made_from, job.counted)
-                yield job
-
-        for job in results():
-            ended += 1
-            if job.counted is not None:
-                total.merge(job.counted, earlier=job.skipped)
-            else:
+            made = made_by_cluster(how.dask, predictor, done, settings, reading, keep, part_bytes, left)
+        for ended, job in enumerate(chain(settled, made), 1):
+            if job.counted is None:
                 on_failure(job.result(total))
+            else:
+                if not job.skipped:
+                    done.add(job.name, job.made_from, job.counted)
+                total.merge(job.counted, earlier=job.skipped)
             listener.progress(ended, len(jobs), "files")
             if listener.on_status is not None:
                 listener.on_status("files", count(total.rows, "row"))

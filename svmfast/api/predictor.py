@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from svmfast.api.fit import IN_MEMORY, ColumnOrder, Fit
 from svmfast.api.functions import takes
 from svmfast.api.given import rows_of
-from svmfast.api.opened_models import OpenedModels
+from svmfast.api.opened_models import opened_models
 from svmfast.commands.predict import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
 from svmfast.formats.answers import OutputColumns
@@ -87,9 +87,9 @@ class Predictor:
         asked = made(PredictionOptions, options)
         self.column_order = ColumnOrder()
         self.listener = listener or Listener()
-        opened = OpenedModels(asked, self.listener.note, identify)
-        self.model = opened.open(model, scale)
-        self.exact, self.scaling, self._identities = opened.exact, opened.scaling, opened.identities
+        self.model, self.exact, self.scaling, self._identities = opened_models(
+            model, asked, scale, self.listener.note, identify
+        )
         self._reading = Reading(scale=self.scaling)
         self._options = replace(asked, exact=None)  # it is open, and would be pickled twice
         # Decision values, and a bound printed with them, need double precision. The labels of an

@@ -34,30 +34,23 @@ class TrainingNames:
     def __init__(self, method: Method, given: Mapping[str, Any], options: Any, reading: Reading) -> None:
         converts = any(one.content != "rows" and given.get(one.name) is not None for one in method.inputs)
         trains = method.group == "train"
-        # Kernel values have no columns that could be scaled or named.
-        self._keeps = trains and not converts and not getattr(options, "precomputed", False)
-        self._names_classes = self._keeps and getattr(options, "is_classifier", False)
+        #: Whether the model gets the names: it is trained, not converted. Kernel values have no columns.
+        self.keeps = trains and not converts and not getattr(options, "precomputed", False)
+        self._names_classes = self.keeps and getattr(options, "is_classifier", False)
         self._columns: tuple[str, ...] | None = None
         self._done = False
-        self._label, self._missing = reading.label_column, reading.missing
+        self._reading = reading
         # Labels that are ignored are read all the same.
         ignored = trains and (converts or getattr(options, "ignores_labels", False))
         takes = (self._names_classes or ignored) and reading.class_names is None
         takes = takes and getattr(reading.scale, "target", None) is None  # scales labels, which are numbers
         self.classes = TrainingClasses() if takes else None
 
-    @property
-    def keeps(self) -> bool:
-        """Whether the model gets the names: it is trained, not converted."""
-        return self._keeps
-
     def see(self, columns: Sequence[str] | None) -> None:
         """Take the columns of features of the first table that is read, unless they are numbered."""
-        if self._done:
-            return
-        self._done = True
-        if columns is not None and not all(name.isdecimal() for name in columns):
+        if not self._done and columns is not None and not all(name.isdecimal() for name in columns):
             self._columns = tuple(columns)
+        self._done = True
 
     def labels(self, given: ArrayLike) -> FloatArray:
         """The labels of the training rows, in memory, as numbers: provisional ones of names."""
@@ -88,13 +81,13 @@ class TrainingNames:
     def on(self, scaling: Scaling | None, width: int) -> Scaling | None:
         """The scaling of `width` columns with these names; None if there is neither."""
         classes = self.of_classes
-        columns = self._columns if self._keeps else None
+        columns = self._columns if self.keeps else None
         if scaling is not None and columns is not None:
             others = len(columns) - len(scaling)
             # The scaling's own names have already found the columns. One that clips cannot get more columns.
             if scaling.feature_names is not None or others < 0 or (others and scaling.clip is not None):
                 columns = None
-        fills = self._keeps and self._missing == "zero"
+        fills = self.keeps and self._reading.missing == "zero"
         if scaling is None and columns is None and classes is None and not fills:
             return None
         if scaling is None:
@@ -103,8 +96,9 @@ class TrainingNames:
             scaling = scaling.widened(len(columns), columns)
         if fills:
             scaling = replace(scaling, missing=np.zeros(width))
-        if self._keeps and self._label is not None and not self._label.isdecimal():
-            scaling = replace(scaling, label_column=None if self._label == LABEL else self._label)
+        label = self._reading.label_column
+        if self.keeps and label is not None and not label.isdecimal():
+            scaling = replace(scaling, label_column=None if label == LABEL else label)
         if classes is not None:
             scaling = replace(scaling, class_names=tuple(classes.values()), class_labels=tuple(classes))
         return scaling
@@ -120,26 +114,24 @@ def with_weights_of_labels(
     labels of the training rows are names.
     """
     weights = getattr(options, "weights", ())
-    if weights == BALANCED:
-        return replace(options, weights=_balanced(_training_rows(method, inputs)))
-    if all(isinstance(label, int) for label, _ in weights):
+    if weights != BALANCED and all(isinstance(label, int) for label, _ in weights):
         return options
+    data: GivenRows | GivenStream = inputs[next(one.name for one in method.inputs if one.content == "rows")]
+    if weights == BALANCED:
+        counts = _counts(data)
+        n, k = sum(counts.values()), len(counts)
+        balanced = tuple((label, n / (k * count)) for label, count in sorted(counts.items()))
+        return replace(options, weights=balanced)
     labels = {name: int(label) for label, name in (names or {}).items()}
     for word, _ in weights:
         if isinstance(word, str) and word not in labels:
-            data = _training_rows(method, inputs)
-            known = listed(list(labels)) if labels else ", ".join(_shown_labels(data))
+            known = listed(list(labels)) if labels else ", ".join(map(str, sorted(_counts(data))[:10]))
             have = "the classes are" if labels else "the classes have no names; their labels are"
             raise OptionError(
                 f"`weights`: no class of {data.name} is called '{shown(word, 60)}'; {have} {known}"
             )
     found = tuple((labels[label] if isinstance(label, str) else label, weight) for label, weight in weights)
     return replace(options, weights=found)
-
-
-def _training_rows(method: Method, inputs: Mapping[str, Any]) -> GivenRows | GivenStream:
-    found: GivenRows | GivenStream = inputs[next(o.name for o in method.inputs if o.content == "rows")]
-    return found
 
 
 def _counts(data: GivenRows | GivenStream) -> dict[int, int]:
@@ -152,16 +144,6 @@ def _counts(data: GivenRows | GivenStream) -> dict[int, int]:
     for value, count in zip(values.tolist(), counts.tolist(), strict=True):
         found[int(value)] = found.get(int(value), 0) + count
     return found
-
-
-def _balanced(data: GivenRows | GivenStream) -> tuple[tuple[int, float], ...]:
-    counts = _counts(data)
-    n, k = sum(counts.values()), len(counts)
-    return tuple((label, n / (k * count)) for label, count in sorted(counts.items()))
-
-
-def _shown_labels(data: GivenRows | GivenStream) -> list[str]:
-    return [f"{label}" for label in sorted(_counts(data))[:10]]
 
 
 def with_means(reading: Reading, given: Any, threads: int) -> Reading:

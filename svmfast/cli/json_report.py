@@ -32,7 +32,7 @@ class Written(Figures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Head(Figures):
+class ReportHead(Figures):
     """The figures that every report has."""
 
     svmfast_report: int = figure(
@@ -84,7 +84,7 @@ def document(
         elif one.name not in _OF_PRINTING and not one.sets:
             key = "threads" if one.name == "jobs" else one.called.lstrip("-").replace("-", "_")
             others[key] = None if value is None else kind.reported(value)
-    head = Head(
+    head = ReportHead(
         svmfast_report=VERSION,
         command=command,
         version=__version__,

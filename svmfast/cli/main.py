@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -33,6 +33,11 @@ EXIT_INTERRUPTED = 130
 _OUT_OF_RANGE = "(overflow|invalid value) encountered"
 #: Distributions that only some commands need, by the name of the imported module.
 _DISTRIBUTIONS = {"sklearn": "scikit-learn", "scipy": "scipy"}
+#: Distributions that svmfast depends on, then those of its extras.
+_VERSIONS = (
+    *("click", "numpy", "scipy", "libsvm-official", "rich", "scikit-learn", "threadpoolctl"),
+    *("pyarrow", "dask", "distributed", "zstandard", "onnx", "onnxruntime", "skops"),
+)
 _TRY_DEBUG = "; run again with --debug for the trace"
 
 
@@ -53,9 +58,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     if not value:
         return
     if ctx.ensure_object(Settings).verbose:
-        from svmfast.cli.version import versions
-
-        messages.lines(versions())
+        messages.lines(_versions())
     else:
         messages.line(f"svmfast {__version__}")
     ctx.exit()
@@ -163,6 +166,25 @@ def run(args: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
             return _closed_pipe()
         return _report(error, settings.debug)
+
+
+def _versions() -> Iterator[str]:
+    """The versions of svmfast and its dependencies, for bug reports."""
+    import platform
+    from importlib import metadata
+
+    from svmfast.api.info import instruction_set
+
+    yield f"svmfast {__version__}"
+    yield f"core {instruction_set()}"
+    yield f"{platform.python_implementation()} {platform.python_version()}"
+    here = platform.uname()
+    yield f"{here.system} {here.release} {here.machine}"
+    for name in _VERSIONS:
+        try:
+            yield f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            yield f"{name} not installed"
 
 
 def console() -> NoReturn:

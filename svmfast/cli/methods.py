@@ -99,7 +99,10 @@ def _print(
     if (scored and not front.as_json) or (not scored and prints):
         front.lines(result.report.lines(), err=not scored)
     if size is not None and prints:
-        factor = "" if before is None else f" ({_factor(before, size)})"
+        factor = ""
+        if before is not None:
+            smaller = size < before
+            factor = f" ({before / size:.1f}x smaller)" if smaller else f" ({size / before:.1f}x LARGER)"
         front.lines([f"written      {output}, {size:,} bytes{factor}, {seconds:.1f} s"], err=True)
         front.lines(_fallback(front, result, output), err=True)
     if size is not None and before is not None and size >= before:
@@ -114,8 +117,3 @@ def _fallback(front: Front, result: Result, output: str | None) -> list[str]:
     error = rounded_up(result.fallback_error)
     words = ("svmfast", "predict", "DATA", output, "--exact", exact, "--assume-error", error)
     return [f"fallback     {shell_line(words)} (statistical)"]
-
-
-def _factor(before: int, after: int) -> str:
-    """A clause that compares a file's size with that of the exact model."""
-    return f"{before / after:.1f}x smaller" if after < before else f"{after / before:.1f}x LARGER"

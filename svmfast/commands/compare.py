@@ -12,7 +12,7 @@ from svmfast.values import InputFile, Share, Switch, Whole
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """What is read."""
+    """What is read, and how the comparison is printed."""
 
     exact: str = argument(InputFile("model", repeated=True))
     candidates: tuple[str, ...] = argument(
@@ -25,12 +25,6 @@ class Files:
         metavar="TEST",
         required=True,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Forms:
-    """How the comparison is printed."""
-
     json: bool = option(False, Switch(), "Print JSON, with all digits.", sets="form")
     csv: bool = option(False, Switch(), "Print CSV, with all digits.", sets="form")
     markdown: bool = option(False, Switch(), "Print a Markdown table.", sets="form")
@@ -85,7 +79,7 @@ COMMAND = Verb(
         other programs make wall-clock times vary, speed-ups are of processor time, and the title says so.
         `wide` and `json` show the rest (docs/compare.md).
         """,
-    takes=(Files, Forms, CompareOptions),
+    takes=(Files, CompareOptions),
     quiet=QUIET_BUT_REPORT,
     has_form=True,
 )

@@ -111,8 +111,8 @@ class ManyFiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keeping:
-    """Options of outputs that are tables."""
+class Places:
+    """What is kept, and what is read and written in the other form."""
 
     keep: tuple[str, ...] | None = option(
         None,
@@ -120,12 +120,6 @@ class Keeping:
         "Copy these columns of DATA to OUTPUT; both must be tables.",
         metavar="A,B,...",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Folder:
-    """What is read and written in the other form."""
-
     out_dir: str | None = option(
         None,
         OutputFile(role="folder", folder=True, shared=True),
@@ -176,7 +170,7 @@ class ManyOptions:
     )
 
 
-_SHARED = (PredictionOptions, Keeping, Folder, ManyOptions)
+_SHARED = (PredictionOptions, Places, ManyOptions)
 COMMAND = Verb(
     **listed("predict"),
     description="""
