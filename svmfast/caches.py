@@ -13,9 +13,8 @@ R = TypeVar("R")
 class cached(Generic[T, R]):
     """A property that is computed on first use.
 
-    Unlike :func:`functools.cached_property` of Python 3.10 and 3.11, it takes no lock, which a fork during
-    the computation would leave locked in the child. If several threads use it first at the same time, each
-    of them computes the value, but all get the same object.
+    Unlike :func:`functools.cached_property` of Python 3.10 and 3.11, it takes no lock, which a fork would
+    leave locked in the child. Threads that use it first at the same time all get the same object.
     """
 
     def __init__(self, function: Callable[[T], R]) -> None:

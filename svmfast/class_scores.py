@@ -77,8 +77,8 @@ class Confusion(Figures):
 class ClassCounts:
     """The counts of every class, over any number of blocks of rows, in bounded memory.
 
-    After more than :data:`MAX_CLASSES` distinct labels, counting stops. A nan target belongs to no class.
-    `labels` are listed even if they never occur.
+    After more than :data:`MAX_CLASSES` distinct labels, counting stops. `labels` are listed even if they
+    never occur.
     """
 
     def __init__(self, labels: Iterable[float] = ()) -> None:

@@ -20,9 +20,9 @@ _NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 def shown(text: str | bytes, limit: int | None = None) -> str:
     r"""Text as one harmless line: characters that are not printable become escapes such as ``\n``.
 
-    Bytes are decoded as UTF-8; an invalid one becomes ``\xff``, as do the surrogates that represent such
-    bytes in file names. A text of more than `limit` characters ends in ``...``. ``str.isprintable`` decides
-    what is printable. Backslashes are not doubled, so that the function can be applied twice.
+    An invalid byte of UTF-8 becomes ``\xff``, as do the surrogates that represent such bytes in file names. A
+    text of more than `limit` characters ends in ``...``. Backslashes are not doubled, so that the function
+    can be applied twice.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
@@ -48,10 +48,7 @@ def _escape(character: str) -> str:
 
 
 def fault_of_name(name: str) -> str | None:
-    """Why a text cannot be the name of a feature or class, None if it can.
-
-    Every reader of names uses this: headers of tables, lists of names, labels, models and estimators.
-    """
+    """Why a text cannot be the name of a feature or class, None if it can; for all readers of names."""
     found = _NOT_IN_NAMES.search(name)
     if found is None:
         return None

@@ -1,8 +1,8 @@
 """Figures of reports, declared once: meaning, key and value in JSON, and column of the tables.
 
-A report is a class that inherits :class:`Figures`; a dataclass field made by :func:`figure`, or a property
-made by ``@computed.figure``, is a figure. The JSON report, its schema (``scripts/report_schema.py``) and the
-tables of compare follow from these declarations. Other fields are for the report's lines only.
+A figure is a field made by :func:`figure`, or a property made by ``@computed.figure``, of a class that
+inherits :class:`Figures`. The JSON report, its schema (``scripts/report_schema.py``) and the tables of
+compare follow.
 """
 
 from __future__ import annotations

@@ -20,11 +20,10 @@ def foreign(
     *,
     also: tuple[type[SvmfastError], ...] = (),
 ) -> Iterator[None]:
-    """Turn every exception that other libraries raise about a file's content into one error.
+    """Turn every exception that other libraries raise about a file's content into one error, made by `kind`.
 
     Errors of svmfast pass, except those of `also`. There is no list of exceptions, since none is complete: a
-    damaged archive raises what the decompressor, NumPy's parser of headers or Python's stack limit raise. The
-    exception is added to `what` in parentheses; `kind` makes the error.
+    damaged archive raises what the decompressor, NumPy's parser or Python's stack limit raise.
     """
     try:
         yield

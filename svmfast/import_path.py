@@ -1,8 +1,7 @@
 """Where Python looks for modules: never in the folder that the program is run in.
 
-``python -m`` and empty entries of ``PYTHONPATH`` put the current folder on the path, and with it any
-``numpy.py`` next to a model. This module imports only what every Python has loaded when it starts,
-for what it imported itself could come from that folder.
+``python -m`` and empty entries of ``PYTHONPATH`` put it on the path, and with it any ``numpy.py`` next to a
+model. This module imports only what every Python has loaded when it starts.
 """
 
 import os

@@ -1,7 +1,6 @@
 """Sparse rows, the only form of input that kernels take: CSR arrays, without SciPy.
 
 A prediction must start in milliseconds, and importing ``scipy.sparse`` takes longer than parsing a megabyte.
-So this small class replaces ``csr_array``; it converts from and to SciPy on request.
 """
 
 from __future__ import annotations
@@ -82,10 +81,7 @@ class Rows:
         values: NDArray[np.float64],
         n_columns: int,
     ) -> Rows:
-        """Return rows from arrays that are known to be valid and will not be changed elsewhere.
-
-        They are neither checked nor copied, and become read-only.
-        """
+        """Rows from arrays that are valid and not changed elsewhere: neither checked nor copied."""
         rows = object.__new__(cls)
         for name, array in (("indptr", indptr), ("indices", indices), ("values", values)):
             object.__setattr__(rows, name, _frozen(array))
@@ -293,7 +289,7 @@ def _check(
 
 
 def as_array(data: Any, called: str) -> NDArray[Any]:
-    """Data, called `called` in messages, as an array of which no part is lost when it is made into numbers.
+    """Data, called `called` in messages, as an array that can be made into numbers without a loss.
 
     An OptionError: some values are masked, complex, dates or durations, records, or None.
     """
@@ -313,12 +309,12 @@ def as_array(data: Any, called: str) -> NDArray[Any]:
 
 
 def as_floats(data: Any, called: str) -> FloatArray:
-    """Return data as an array of float64, checked by :func:`as_array`."""
+    """Data as an array of float64, checked by :func:`as_array`."""
     return as_array(data, called).astype(np.float64, copy=False)
 
 
 def as_rows(data: Any) -> Rows:
-    """Return `data` (Rows, dense array-like, SciPy sparse) as :class:`Rows`."""
+    """Rows, a dense array-like or a SciPy sparse matrix as :class:`Rows`."""
     if isinstance(data, Rows):
         return data
     if is_sparse(data):
@@ -327,10 +323,7 @@ def as_rows(data: Any) -> Rows:
 
 
 def with_zeros(data: Any) -> Rows:
-    """Return `data` as :class:`Rows` that store the zeros of a dense array.
-
-    LIBSVM finds the values of a precomputed kernel by their positions in the row.
-    """
+    """Rows that store the zeros of a dense array: LIBSVM finds a precomputed kernel's values by position."""
     if isinstance(data, Rows) or is_sparse(data):
         return as_rows(data)
     dense = np.ascontiguousarray(as_floats(data, "the array"))

@@ -101,8 +101,6 @@ class Quality(Figures):
         "Coefficient of determination; null where the targets are constant.", default=None, optional=of_values
     )
 
-    as_dict = Figures.to_dict
-
     @property
     def main(self) -> float:
         """The score by which parameters are chosen: accuracy or, for regression, root mean square error."""
@@ -241,15 +239,8 @@ class Score:
         return () if self._classes is None else self._classes.scores()
 
     @property
-    def mean_absolute_error(self) -> float:
-        """Mean absolute error (nan without rows)."""
-        return float(self._more[0]) / self.total if self.total else math.nan
-
-    @property
     def r2(self) -> float:
         """Coefficient of determination, 1 - squared error / spread (nan if the targets are constant)."""
-        if not self.total:
-            return math.nan
         _, moved, squares = self._more
         with np.errstate(all="ignore"):
             spread = squares - moved * moved / self.total
@@ -277,7 +268,7 @@ class Score:
                 mse=mse,
                 scc=self.squared_correlation,
                 rmse=math.sqrt(mse),
-                mae=self.mean_absolute_error,
+                mae=float(self._more[0]) / self.total if self.total else math.nan,
                 r2=self.r2,
             )
         return Quality(

@@ -98,7 +98,7 @@ $N_INLINE int $n_cell_(const $n_real *v) {
 def row_words(tables: Tables, computation: Computation) -> Words:
     """The scaling of a row, its variables, and the share of its other columns in a distance.
 
-    The tables of the scaling and the variables stand before the functions that read them.
+    Its tables stand before the functions that read them.
     """
     scaling, laplacian = computation.scaling, computation.values.kernel == "laplacian"
     add = f"rest += {{0}} < {tables.real(0)} ? -{{0}} : {{0}};" if laplacian else "rest += {0} * {0};"

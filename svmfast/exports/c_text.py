@@ -79,8 +79,7 @@ class Tables:
     def negated(self, name: str, values: NDArray[Any]) -> str:
         """Add a table of numbers with reversed signs; return its name.
 
-        Adding -x gives the same bits as subtracting x, and a processor without a floating-point unit then
-        needs no subtraction routine, which takes 800 bytes on a Cortex-M0.
+        Adding -x gives the bits of subtracting x, whose routine takes 800 bytes on a Cortex-M0.
         """
         return self.reals(f"minus_{name}", 0.0 - values)
 

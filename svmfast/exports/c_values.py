@@ -189,9 +189,8 @@ $N_INLINE void $n_values_(const $n_real *v, $n_real rest, $n_real *out) {
 def _vectors(tables: Tables, values: KernelSums) -> Words:
     """The tables of vectors: dense, or sparse if that is smaller; both give the same sums.
 
-    In double precision, which is for larger machines, the tables are sparse only if this halves their size,
-    because sparse loops are slower. For kernels of differences, the tables have the vectors with reversed
-    signs.
+    In double precision, which is for larger machines, sparse ones must be half as large, because their loops
+    are slower. For kernels of differences, the tables have the vectors with reversed signs.
     """
     (m, d), cells = values.vectors.shape, len(values.sizes)
     stored = values.vectors != 0

@@ -123,21 +123,20 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
 
 
 def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> FloatArray:
-    """Compute the norms of the stored coefficients of every degree, ``(cells, p, order + 1)``."""
+    """Compute the norms of the stored coefficients of every degree, ``(cells, p, order + 1)``.
+
+    Each is ``sqrt(sum c^2 / multiplicity)``, that of the terms of one degree as a symmetric form.
+    """
     sizes = np.zeros((*values.orders.shape, order + 1))
     multiplicities = [one.multiplicity for one in degrees(d, order)]
     for cell, f, m, coefficients in values.by_degree():
-        sizes[cell, f, m] = _norm(stored_numbers(coefficients, kind), multiplicities[m])
+        c = stored_numbers(coefficients, kind)
+        size = largest = float(np.abs(c).max(initial=0.0))
+        if 0 < largest < math.inf:
+            scale = 2.0 ** math.frexp(largest)[1]
+            size = scale * math.sqrt(float(((c / scale) ** 2 / multiplicities[m]).sum()))
+        sizes[cell, f, m] = size
     return sizes
-
-
-def _norm(c: FloatArray, share: FloatArray) -> float:
-    """Compute sqrt(sum c^2 / multiplicity), the norm of the terms of one degree as a symmetric form."""
-    largest = float(np.abs(c).max(initial=0.0))
-    if largest == 0 or not math.isfinite(largest):
-        return largest
-    scale = 2.0 ** math.frexp(largest)[1]
-    return scale * math.sqrt(float(((c / scale) ** 2 / share).sum()))
 
 
 def certain(
@@ -217,8 +216,8 @@ def _horner(coefficients: Reals, at: Reals) -> Reals:
 def entry_errors(scaling: Scaling | None, kind: np.dtype[Any], unit: float) -> tuple[float, float]:
     """Find a and the norm of b such that entries of scaled rows differ by at most ``a |z_j| + b_j``.
 
-    z is the file's scaled row. The file gets a row x, and the model any row that rounds to x. Both results
-    are infinite if there is no bound (docs/export.md, "The proof", item 8).
+    z is the file's scaled row. The file gets a row x, and the model any row that rounds to x. Both are
+    infinite if there is no bound (docs/export.md, "The proof", item 8).
     """
     if scaling is None:
         return unit, 0.0

@@ -1,8 +1,8 @@
 """The description of a model's computation: every kind is converted to it, and every language prints it.
 
-A row's *variables* are the features for which the model has numbers; all other features only count in a
-distance. The features may be scaled first. A route finds the cell of the variables, the cell's values are
-sums over vectors or polynomials, and the head turns the values into the answer.
+A row's *variables* are the features for which the model has numbers, scaled if there is a scaling; others
+only count in distances. A route finds the cell of the variables, whose values are sums over vectors or
+polynomials. The head turns them into the answer.
 """
 
 from __future__ import annotations
@@ -204,8 +204,7 @@ def _of_polynomial(model: PolynomialModel) -> Computation:
 
 def _of_routed(model: RoutedModel) -> Computation:
     head, d = model.head, max(1, model.n_features)
-    centers = np.zeros((len(model.centers), d))
-    centers[:, : model.centers.shape[1]] = model.centers
+    centers = np.pad(model.centers, ((0, 0), (0, d - model.centers.shape[1])))
     values = KernelSums(
         model.kernel,
         model.gamma,
@@ -252,7 +251,7 @@ DESCRIBED: dict[str, Callable[[Any], Computation]] = {
 
 
 def computation_of(model: Model) -> Computation:
-    """Describe `model`; raise UnsupportedError if its kind or kernel has no such description."""
+    """Describe `model`; an UnsupportedError says why its kind or kernel has no such description."""
     if not isinstance(model, Model):
         raise WrongTypeError("the model", model, "a model")
     return DESCRIBED[model.kind](model)
@@ -285,10 +284,7 @@ class Degree:
 
 
 def degrees(d: int, order: int) -> Iterator[Degree]:
-    """Yield degrees 0 to `order` in `d` variables, in the order in which polynomials are packed.
-
-    Degree 0 has one monomial, which has no index.
-    """
+    """Yield degrees 0 to `order` in `d` variables, in the order in which polynomials are packed."""
     zero = np.zeros(1, dtype=np.int64)
     yield Degree(zero, zero, np.ones(1))
     last, run, multiplicity = zero, zero, np.ones(1)

@@ -12,11 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from svmfast.exports.computation import Computation
 
-#: Options of a language.
-Ability = Literal[
-    "prefix", "precision", "test", "max_flash", "device", "feature_names", "ranges", "probability"
-]
-
 
 @dataclass(frozen=True)
 class Language:
@@ -32,7 +27,7 @@ class Language:
     #: Whether a module of this package writes it; otherwise the model itself is saved.
     computes: bool
     #: The options that the language supports.
-    abilities: tuple[Ability, ...]
+    abilities: tuple[str, ...]
 
     def module(self) -> Any:
         """The module, with ``write(computation, settings)`` and ``evaluate(computation, rows, dtype)``."""

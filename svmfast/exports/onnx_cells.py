@@ -94,10 +94,9 @@ def _without_empty_cells(values: KernelSums) -> KernelSums:
 def _mixed(values: KernelSums) -> KernelSums:
     """Interleave vectors with positive and negative coefficients, if the order of the vectors is free.
 
-    LIBSVM's models of two classes have all positive coefficients first. Summed in that order, partial sums
-    grow to thousands before they return to about 1, which makes rounding errors large. Runtimes sum every
-    second, fourth or eighth term separately, so the signs must alternate within these too. Therefore they
-    follow the Thue-Morse sequence.
+    In LIBSVM's order, all positive coefficients first, partial sums grow to thousands before they return to
+    about 1. Runtimes sum every second, fourth or eighth term separately, so the signs must alternate within
+    these too: they follow the Thue-Morse sequence.
     """
     if values.pseudo is not None or values.classes is not None or values.coef.shape != (1, values.sizes[0]):
         return values

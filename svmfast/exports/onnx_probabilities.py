@@ -1,6 +1,6 @@
 """LIBSVM's probability estimates in ONNX: sigmoids of pairs and their coupling, or density bins.
 
-The operations are those of ``svm_predict_probability``, in the same order, for all rows of a batch at once.
+The operations are those of ``svm_predict_probability``, in the same order.
 """
 
 from __future__ import annotations

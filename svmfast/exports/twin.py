@@ -154,13 +154,9 @@ def nearest(computation: Computation, z: Reals) -> NDArray[np.int32]:
             cells[mine] = leaf[here]
             continue
         some = slice(first[here] - 1, first[here] - 1 + children[here])
-        # The first of equals, as the loop of the C file; nan is never less.
+        # The first of equals, as in the C file; nan is never less.
         apart = _measures("rbf", centers[some], z[mine])
-        best = np.zeros(len(mine), dtype=np.int64)
-        least = apart[:, 0]
-        for child in range(1, int(children[here])):
-            closer = apart[:, child] < least
-            best[closer], least = child, np.where(closer, apart[:, child], least)
+        best = np.where(np.isnan(apart[:, 0]), 0, np.where(np.isnan(apart), np.inf, apart).argmin(axis=1))
         node[mine] = first[here] + best
     return cells
 

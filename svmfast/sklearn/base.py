@@ -216,7 +216,7 @@ def _vote_values(
 ) -> FloatArray:
     """A value for each class from those of the pairs: votes plus a confidence below 1/3, as scikit-learn's.
 
-    `order` sorts the model's classes, and `predicted` are places in that order.
+    `predicted` are places in the sorted `order` of the model's classes.
     """
     k = len(order)
     sums = np.zeros((len(pairs), k))

@@ -162,12 +162,10 @@ def convert(
     exact: Model, rows: Rows, method: str, *, max_diff: float, max_bytes: int | None,
     options: Mapping[str, Any] | None, seed: int, threads: int | None,
 ) -> tuple[Model, ConversionReport]:  # fmt: skip
-    """Convert an exact model, with or without a scaling in front, to a fast one.
+    """Convert an exact model, with or without a scaling in front, to a fast one, and report the difference.
 
-    `rows` are in the form that the exact model takes; `options` are those of the method. auto is the first of
-    approximate, compress and dcpred that meets the limits and takes less than half of the multiply-adds, or
-    the exact model itself. A ValueError: there is no such method, or auto got options; other errors: the
-    method cannot convert this model, or not within the limit on its size.
+    `rows` are in the form that the exact model takes; `options` are those of the method. A ValueError: there
+    is no such method, or auto got options.
     """
     max_diff = checked("max_diff", max_diff, Share(zero=True, whole=True))
     if method not in METHODS:

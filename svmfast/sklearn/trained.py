@@ -241,6 +241,5 @@ def _kernel_width(gamma: float | str, rows: Rows) -> float:
     if gamma != "scale":
         raise ValueError(f"gamma is '{gamma}'; expected 'scale', 'auto' or a positive number")
     n = len(rows) * rows.n_columns
-    mean = rows.values.sum() / n
-    variance = (rows.values**2).sum() / n - mean**2
+    variance = (rows.values**2).sum() / n - (rows.values.sum() / n) ** 2
     return float(1 / (rows.n_columns * variance)) if variance > 0 else 1.0

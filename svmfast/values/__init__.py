@@ -1,6 +1,5 @@
-"""The kinds of option values: numbers, shares, multiples, sizes, times, grids, choices and switches.
+"""The kinds of option values, which read text (the command line) and accept Python values by the same rules.
 
-Every kind of value reads text (the command line) and accepts Python values (the API) by the same rules.
 Numbers are written in decimal with the digits 0 to 9; nan, inf, ``1_000``, digits of other scripts and
 numbers that float64 cannot hold are refused.
 """

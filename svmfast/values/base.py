@@ -80,9 +80,7 @@ class Worded(Value):
 
 
 def read_decimal(text: str) -> float | None:
-    """The finite float64 that decimal `text` spells; None if it is not a decimal number, underflows
-    to 0, or overflows.
-    """
+    """The finite float64 that decimal `text` spells; None of other text, and if it under- or overflows."""
     if not _DECIMAL.fullmatch(text):
         return None
     number = float(text)

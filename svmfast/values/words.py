@@ -142,12 +142,11 @@ class Weights(Value):
         pairs = list(value.items() if isinstance(value, Mapping) else value)
         if not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
             return None
-        found = [
+        found = tuple(
             (label if isinstance(label, str) else self.label.accept(label), self.weight.accept(weight))
             for label, weight in pairs
-        ]
-        kept = tuple((label, weight) for label, weight in found if label is not None and weight is not None)
-        return kept if len(kept) == len(pairs) else None
+        )
+        return None if any(None in pair for pair in found) else found
 
     def text(self, value: Any) -> str:
         return value if isinstance(value, str) else ",".join(f"{label}:{weight!r}" for label, weight in value)

@@ -108,7 +108,7 @@ class NystromReport(Figures):
     @computed.figure("Figures of the held-out rows.", key="held_out")
     def figures_held_out(self) -> dict[str, Any] | None:
         """The number of held-out rows and what was measured on them; None if nothing was."""
-        found = self.labels_differing if self.held_out is None else self.held_out.as_dict()
+        found = self.labels_differing if self.held_out is None else self.held_out.to_dict()
         return None if found is None else {"rows": self.rows_held_out, **found}
 
 
