@@ -53,7 +53,8 @@ _OF_SEARCHES = re.compile(
 )
 #: Modules of svmfast's estimators and of what they hold: models, and the reports of fits.
 _PARTS = re.compile(
-    r"svmfast\.(models\.\w+|sklearn\.\w+|methods\.(\w+\.report|common\.\w+)|kernels|rows|score|class_scores)"
+    r"svmfast\.(models\.\w+|sklearn\.\w+|methods\.\w+\.(report|run|fit)|methods\.common\.\w+|"
+    r"kernels|rows|score|class_scores)"
 )
 #: Bytes that a byte of JSON may take: "[]," becomes an empty list and a pointer to it.
 _JSON_BYTES = 32
