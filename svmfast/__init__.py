@@ -50,7 +50,7 @@ _PUBLIC = {
     "scale": "svmfast.api.scale",
     "stream_svmlight": "svmfast.formats.svmlight",
     "to_sklearn": "svmfast.importers.to_sklearn",
-    "write_svmlight": "svmfast.formats.svmlight_writer",
+    "write_svmlight": "svmfast.formats.svmlight",
 }
 
 __all__ = ["__version__", *_PUBLIC]

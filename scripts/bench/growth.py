@@ -29,7 +29,7 @@ from measuring import PROGRAM, Finished, machine, place, run
 from pages import put_into
 
 from svmfast.formats.detect import save_model
-from svmfast.formats.svmlight_writer import write_svmlight
+from svmfast.formats.svmlight import write_svmlight
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from measuring import PROGRAM
 
-from svmfast.formats.svmlight import read_svmlight
-from svmfast.formats.svmlight_writer import write_svmlight
+from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.rows import Rows
 
 

@@ -166,21 +166,15 @@ class OutputColumns:
 
 
 def _outcomes(head: Head, names: Mapping[float, str] | None) -> list[str]:
-    """What the probabilities of a row are of."""
+    """What the probabilities of a row are of: a classifier's classes, by label if there are no `names`."""
     if head.labels is None:
         return [] if head.is_regression else ["normal", "outlier"]
-    return _classes(head, names)
+    return [str(int(label)) if names is None else names[label] for label in head.labels.tolist()]
 
 
 def _probabilities(head: Head, names: Mapping[float, str] | None) -> list[str]:
     """The names of a table's columns of probabilities."""
     return [f"probability {outcome}" for outcome in _outcomes(head, names)]
-
-
-def _classes(head: Head, names: Mapping[float, str] | None) -> list[str]:
-    """The names of a classifier's classes, in the model's order; without `names`, the labels."""
-    labels = [] if head.labels is None else head.labels.tolist()
-    return [str(int(label)) if names is None else names[label] for label in labels]
 
 
 def pair_names(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
@@ -191,7 +185,7 @@ def pair_names(head: Head, names: Mapping[float, str] | None = None) -> list[str
     """
     if head.labels is None:
         return ["decision"]
-    labels = _classes(head, names)
+    labels = _outcomes(head, names)
     if head.one_vs_rest:
         return [f"{label}/rest" for label in labels]
     return [f"{a}/{b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]

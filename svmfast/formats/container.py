@@ -63,26 +63,23 @@ class _Checksum:
     def __str__(self) -> str:
         return f"sha256:{self._hash.hexdigest()}"
 
-    def _add(self, heading: str, *content: Any) -> None:
-        self._hash.update(f"{heading}\n".encode())
-        for one in content:
-            self._hash.update(one)
-
-    def scalar(self, declared: ScalarField, value: Scalar) -> None:
-        if declared.type == "text":
+    def add(self, group: str, declared: Any, value: Any) -> None:
+        """Add one part; `value` of an embedded model is its text."""
+        name, content = declared.name, value
+        if group == "embedded":
+            heading = f"embedded {name} {len(content)}"
+        elif group == "arrays":
+            little = np.ascontiguousarray(value, dtype=np.dtype(declared.dtype).newbyteorder("<"))
+            heading = f"{declared.dtype} {name} {' '.join(map(str, value.shape))}"
+            content = little.reshape(-1).view(np.uint8).data
+        elif declared.type == "text":
             text = str(value).encode()
-            self._add(f"text {declared.name} {len(text)}", text, b"\n")
+            heading, content = f"text {name} {len(text)}", text + b"\n"
         else:
-            number = np.array(value, dtype="<i8" if declared.type == "int" else "<f8")
-            self._add(f"{declared.type} {declared.name}", number.tobytes())
-
-    def array(self, declared: ArrayField, array: Array) -> None:
-        little = np.ascontiguousarray(array, dtype=np.dtype(declared.dtype).newbyteorder("<"))
-        shape = " ".join(map(str, array.shape))
-        self._add(f"{declared.dtype} {declared.name} {shape}", little.reshape(-1).view(np.uint8).data)
-
-    def embedded(self, name: str, text: bytes) -> None:
-        self._add(f"embedded {name} {len(text)}", text)
+            heading = f"{declared.type} {name}"
+            content = np.array(value, dtype="<i8" if declared.type == "int" else "<f8").tobytes()
+        self._hash.update(f"{heading}\n".encode())
+        self._hash.update(content)
 
 
 def container_bytes(record: Record) -> bytes:
@@ -105,16 +102,14 @@ def container_bytes(record: Record) -> bytes:
 def _part_text(group: str, declared: Any, value: Any, checksum: _Checksum) -> list[bytes]:
     if group == "arrays":
         text = _array_text(declared, value)
-        checksum.array(declared, value)
-        return text
-    if group == "embedded":
+    elif group == "embedded":
         is_libsvm = value.expansion is not None
-        inner = libsvm_model_bytes(value) if is_libsvm else container_bytes(value.to_record())
-        checksum.embedded(declared.name, inner)
-        return [f"embedded {declared.name} bytes {len(inner)}\n".encode(), inner]
-    line = f"{declared.name} {_scalar_text(declared, value)}\n".encode()
-    checksum.scalar(declared, value)
-    return [line]
+        value = libsvm_model_bytes(value) if is_libsvm else container_bytes(value.to_record())
+        text = [f"embedded {declared.name} bytes {len(value)}\n".encode(), value]
+    else:
+        text = [f"{declared.name} {_scalar_text(declared, value)}\n".encode()]
+    checksum.add(group, declared, value)
+    return text
 
 
 def _scalar_text(declared: ScalarField, value: Any) -> str:
@@ -191,13 +186,13 @@ class _Reader(ModelText):
         schema = model_class(kind).schema
         groups = _groups(schema)
         sections = {"arrays": "array", "embedded": "embedded"}
+        declared = {one.name: (group, one) for group, fields in groups.items() for one in fields}
         # section, name, whether it is required; in their only valid order
         order = [
-            *((sections.get(group, ""), f.name, not f.optional) for group in groups for f in groups[group]),
+            *((sections.get(group, ""), name, not one.optional) for name, (group, one) in declared.items()),
             ("", "checksum", True),
             ("end", "end", True),
         ]
-        declared = {one.name: one for fields in groups.values() for one in fields}
         checksum = _Checksum(kind)
         at, section = -1, ""
         while section != "end":
@@ -206,19 +201,17 @@ class _Reader(ModelText):
             name = words[0] if section in ("", "end") else words[1] if len(words) > 1 else ""
             at = self._place(order, at, section, name, line, kind)
             self.lines[name] = line
-            if section == "array":
-                self.values[name] = self._read_array(declared[name], words, line)
-                checksum.array(declared[name], self.values[name])
-            elif section == "embedded":
-                begin = self.pos
-                self.values[name] = self._read_embedded(words, line, schema)
-                self.embedded_texts[name] = self.data[begin : self.pos]
-                checksum.embedded(name, self.embedded_texts[name])
-            elif name in declared:
-                self.values[name] = self._read_scalar(declared[name], words, line)
-                checksum.scalar(declared[name], self.values[name])
-            elif name == "checksum":
+            if name == "checksum":
                 self.values[name] = self._read_text(words, line)
+            elif name in declared:
+                group, one = declared[name]
+                if section == "array":
+                    self.values[name] = self._read_array(one, words, line)
+                elif section == "embedded":
+                    self.values[name] = self._read_embedded(words, line, schema)
+                else:
+                    self.values[name] = self._read_scalar(one, words, line)
+                checksum.add(group, one, self.embedded_texts.get(name, self.values[name]))
         token = words[1] if len(words) > 1 else self.token_at(self.pos)[0]
         if token or self.pos < len(self.data):
             raise self.fault(
@@ -386,6 +379,7 @@ class _Reader(ModelText):
             what = f"the {size} bytes of '{name}' do not end with a line end"
             raise self.fault(line, what, "the exact number of bytes")
         self.pos += size
+        self.embedded_texts[name] = text
         model: Model
         try:
             if name in schema.own and text.startswith(MAGIC.encode()):

@@ -90,23 +90,20 @@ class DoneList(Closing):
         `name` is the output's path, relative to the folder; `made_from` are its inputs, as given to
         :meth:`add`.
         """
-        entry = self._known.get(name)
-        if entry is None or entry.get("made_from") != made_from:
-            return None
-        found = stamp(os.path.join(self.folder, name))
-        if found is None or entry.get("stamp") != found:
-            return None
-        noted: dict[str, Any] = entry["noted"]
+        entry = self._known.get(name, {})
+        made_so = entry.get("made_from") == made_from and self._stands(name)
+        noted: dict[str, Any] | None = entry["noted"] if made_so else None
         return noted
+
+    def _stands(self, name: str) -> bool:
+        """Whether an output in the list is still as it was written."""
+        found = stamp(os.path.join(self.folder, name))
+        return found is not None and self._known[name].get("stamp") == found
 
     def add(self, name: str, made_from: Mapping[str, Any], noted: Mapping[str, Any]) -> None:
         """Record that an output is complete."""
-        entry = {
-            "output": name,
-            "stamp": stamp(os.path.join(self.folder, name)),
-            "made_from": dict(made_from),
-            "noted": dict(noted),
-        }
+        written = stamp(os.path.join(self.folder, name))
+        entry = {"output": name, "stamp": written, "made_from": dict(made_from), "noted": dict(noted)}
         self._known[name] = entry
         self._write(entry)
 
@@ -120,16 +117,13 @@ class DoneList(Closing):
         None if no existing output was made with these settings: there is no order to agree with. Outputs in
         `ignored` are about to be made again.
         """
-        found = self._columns.get(settings)
         skipped = {*ignored}
-        standing = (
-            entry.get("made_from", {}).get("settings") == settings
-            and entry.get("stamp") is not None
-            and entry["stamp"] == stamp(os.path.join(self.folder, name))
+        standing = any(
+            entry.get("made_from", {}).get("settings") == settings and self._stands(name)
             for name, entry in self._known.items()
             if name not in skipped
         )
-        return found if found is not None and any(standing) else None
+        return self._columns.get(settings) if standing else None
 
     def add_columns(self, settings: str, names: Iterable[str], of: str) -> None:
         """Record the columns of the first table; see :meth:`columns`."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from svmfast.errors import InputError, SvmfastError
+from svmfast.errors import InputError
 from svmfast.formats.data import recognized
 from svmfast.formats.dataset import RowStream
 from svmfast.formats.source import Source
@@ -56,22 +56,23 @@ class Part:
 def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[Part]:
     """The parts of a file: more than one only for large plain text or several Parquet row groups."""
     try:
-        return _parts_of(path, reading, part_bytes)
-    except (SvmfastError, OSError):  # reading the whole file reports the error
-        return [Part(path)]
+        found = _parts_of(path, reading, part_bytes)
+    except Exception:  # reading the whole file reports the error
+        found = []
+    return found if len(found) > 1 else [Part(path)]
 
 
 def _parts_of(path: str, reading: Reading, part_bytes: int) -> list[Part]:
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode) or status.st_size < 2 * part_bytes:
-        return [Part(path)]
+        return []
     opened, kind = recognized(path, reading)
     with opened:
         if kind == "parquet":
-            return [Part(path)] if opened.packing else _row_groups(path, part_bytes)
+            return [] if opened.packing else _row_groups(path, part_bytes)
         # In CSV and dense text all rows must have the same width, which parts alone could not check.
         if kind is not None or reading.dense or opened.packing:
-            return [Part(path)]
+            return []
     cuts = [0]
     with open(path, "rb") as file:
         while cuts[-1] + 2 * part_bytes <= status.st_size:
@@ -89,26 +90,17 @@ def _row_groups(path: str, part_bytes: int) -> list[Part]:
     pyarrow()
     from pyarrow import parquet
 
-    try:
-        metadata = parquet.read_metadata(path)
-        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        sizes = [
-            sum(group.column(column).total_compressed_size for column in range(group.num_columns))
-            for group in groups
-        ]
-    except Exception:  # reading the whole file reports the error
-        return [Part(path)]
+    metadata = parquet.read_metadata(path)
     ranges: list[tuple[list[int], int]] = []
     size, row = part_bytes, 0
-    for number, group in enumerate(groups):
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
         if size >= part_bytes:
             ranges.append(([], row))
             size = 0
         ranges[-1][0].append(number)
-        size += sizes[number]
+        size += sum(group.column(column).total_compressed_size for column in range(group.num_columns))
         row += group.num_rows
-    if len(ranges) < 2:
-        return [Part(path)]
     return [
         Part(path, number, len(ranges), groups=tuple(chosen), first_row=first)
         for number, (chosen, first) in enumerate(ranges)

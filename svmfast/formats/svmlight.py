@@ -1,4 +1,4 @@
-"""LIBSVM data text: ``label index:value ...``, read whole or as a stream; ``svmlight_writer`` writes it.
+"""LIBSVM data text: ``label index:value ...``, read whole or as a stream, and written.
 
 The tokenizer is native (``_core/svmlight.cpp``). This module passes it blocks of whole lines.
 ``_svmlight_errors`` turns the faults that it finds into readable errors.
@@ -6,16 +6,21 @@ The tokenizer is native (``_core/svmlight.cpp``). This module passes it blocks o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
-from svmfast._core import TEXT_PADDING, SvmlightTokenizer
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_svmlight_rows
 from svmfast.errors import DataFormatError, EmptyDataError, OptionError
 from svmfast.formats._svmlight_errors import explain
 from svmfast.formats.dataset import Dataset as Dataset
 from svmfast.formats.dataset import Notes as Notes
 from svmfast.formats.dataset import RowStream
 from svmfast.formats.source import Source, SourceLike
+from svmfast.formats.target import Writer, write_atomic
 from svmfast.options import Reading
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
@@ -33,6 +38,10 @@ _ROW_BYTES, _TEXT_BYTES = 16, 3
 #: Length from which a line of compressed data is refused if it is more than 100 times the data's size.
 _UNPACKED_LINE = 1 << 24
 _BEHIND = TEXT_PADDING + 1  # room for a missing last line end, and for what the tokenizer reads ahead
+
+
+#: Number of stored values that are formatted at a time.
+_WRITE_ENTRIES = 1 << 18
 
 
 class Lines:
@@ -304,3 +313,50 @@ def read_svmlight(
         threads=threads,
     ) as stream:
         return stream.read_whole()
+
+
+def write_svmlight(
+    file: str | os.PathLike[str] | Writer, rows: Rows, labels: ArrayLike, *, zero_based: bool = False
+) -> None:
+    """Write LIBSVM data text; every number is the shortest decimal that reads back as the same float64.
+
+    Parameters
+    ----------
+    file : str, os.PathLike or binary file object
+        A path is written atomically, compressed if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``
+        (:func:`svmfast.formats.target.write_atomic`).
+    rows : Rows
+        Stored zeros are written.
+    labels : (n,) array_like
+        Finite numbers.
+    zero_based : bool
+        Number the columns from 0 instead of from 1.
+
+    Raises
+    ------
+    OptionError
+        The numbers of labels and rows differ, or a label or value is nan or infinite.
+    WriteError
+        The path cannot be written.
+    """
+    marks = np.ascontiguousarray(labels, dtype=np.float64)
+    if marks.shape != (len(rows),):
+        raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {marks.shape}")
+    if not (np.isfinite(marks).all() and np.isfinite(rows.values).all()):
+        raise OptionError("labels and values must be finite to be written")
+    if isinstance(file, (str, os.PathLike)):
+        with write_atomic(file) as output:
+            _write(output, rows, marks, zero_based)
+    else:
+        _write(file, rows, marks, zero_based)
+
+
+def _write(output: Writer, rows: Rows, labels: NDArray[np.float64], zero_based: bool) -> None:
+    indptr = np.ascontiguousarray(rows.indptr)
+    arrays = labels, indptr, np.ascontiguousarray(rows.indices), np.ascontiguousarray(rows.values)
+    first = 0
+    while first < len(rows):
+        last = int(np.searchsorted(indptr, indptr[first] + _WRITE_ENTRIES, side="right")) - 1
+        last = min(max(last, first + 1), first + _WRITE_ENTRIES, len(rows))
+        output.write(write_svmlight_rows(*arrays, first, last, 0 if zero_based else 1))
+        first = last

@@ -64,7 +64,7 @@ class RowSets:
 
         They are written in every run, so that they always match the data and the seed.
         """
-        from svmfast.formats.svmlight_writer import write_svmlight
+        from svmfast.formats.svmlight import write_svmlight
 
         parts = {CHOOSE_PART: self.choosing, CONFIRM_PART: self.confirming, TRAIN_PART: self.rest}
         for name, part in parts.items():

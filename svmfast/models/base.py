@@ -259,34 +259,23 @@ def model_class(kind: str) -> type[Model]:
 
 # The fields in which every kind stores its head; they come first in a schema.
 HEAD_SCALARS = (ScalarField("svm_type", "text"), ScalarField("decision", "text", optional=True))
-HEAD_ARRAYS = (
-    ArrayField("label", "int64", 1, optional=True),
-    ArrayField("probA", "float64", 1, optional=True),
-    ArrayField("probB", "float64", 1, optional=True),
-    ArrayField("prob_density_marks", "float64", 1, optional=True),
+#: The arrays of a head by their names in a file.
+_HEAD = {"label": "labels", "probA": "prob_a", "probB": "prob_b", "prob_density_marks": "density_marks"}
+HEAD_ARRAYS = tuple(
+    ArrayField(name, "int64" if name == "label" else "float64", 1, optional=True) for name in _HEAD
 )
 #: The only value of `decision`; without that field the rule is LIBSVM's vote over pairs.
 ONE_VS_REST = "one-vs-rest"
 
 
-def head_fields(head: Head) -> tuple[dict[str, Scalar], dict[str, Array]]:
-    """List the scalars and arrays of a head, as a record stores them."""
-    arrays = {
-        "label": head.labels,
-        "probA": head.prob_a,
-        "probB": head.prob_b,
-        "prob_density_marks": head.density_marks,
-    }
+def record_of(model: Model, **others: Any) -> Record:
+    """Collect what a model's schema lists: `others`, or its attributes of these names that are not None."""
+    head, schema = model.head, model.schema
     scalars: dict[str, Scalar] = {"svm_type": head.svm_type}
     if head.one_vs_rest:
         scalars["decision"] = ONE_VS_REST
-    return scalars, {name: a for name, a in arrays.items() if a is not None}
-
-
-def record_of(model: Model, **others: Any) -> Record:
-    """Collect what a model's schema lists: `others`, or its attributes of these names that are not None."""
-    scalars, arrays = head_fields(model.head)
-    schema = model.schema
+    stored = {name: getattr(head, attribute) for name, attribute in _HEAD.items()}
+    arrays = {name: array for name, array in stored.items() if array is not None}
     for found, listed in ((scalars, schema.scalars), (arrays, schema.arrays)):
         for one in listed:
             value = others[one.name] if one.name in others else getattr(model, one.name, None)
@@ -298,15 +287,8 @@ def record_of(model: Model, **others: Any) -> Record:
 
 def head_of(record: Record) -> Head:
     """Make the head that a record stores; raise ModelContentError if its parts are inconsistent."""
-    arrays = record.arrays
     decision = record.scalars.get("decision")
     if decision not in (None, ONE_VS_REST):
         raise ModelContentError("decision", "unknown rule", ONE_VS_REST, str(decision))
-    return Head(
-        str(record.scalars["svm_type"]),
-        arrays.get("label"),
-        arrays.get("probA"),
-        arrays.get("probB"),
-        arrays.get("prob_density_marks"),
-        decision is not None,
-    )
+    stored = {attribute: record.arrays.get(name) for name, attribute in _HEAD.items()}
+    return Head(str(record.scalars["svm_type"]), **stored, one_vs_rest=decision is not None)

@@ -53,31 +53,26 @@ def certified_rows(
         return within
     if not head.n_functions:  # a single class: there is one answer
         return within
-    if probability and head.is_classifier:
-        if head.n_classes > 2:
-            most_probable: NDArray[np.bool_] = coupled_winner_is_certain(
-                _lowest_of_best(head, decisions, bounds)
-            )
-            return within & most_probable
+    sure: NDArray[np.bool_]
+    if probability and head.is_classifier and head.n_classes > 2:
+        sure = coupled_winner_is_certain(_lowest_of_best(head, decisions, bounds))
+    elif probability and head.is_classifier:
         finite = np.isfinite(bounds[:, 0])
-        ends = [
+        low, high = (
             head.predict_with_probabilities(np.where(finite[:, None], decisions + sign * bounds, 0.0))[0]
             for sign in (-1.0, 1.0)
-        ]
-        same: NDArray[np.bool_] = ends[0] == ends[1]
-        return within & finite & same
-    sure: NDArray[np.bool_] = proven_signs(decisions, bounds)
-    if head.n_functions == 1:
-        return within & sure[:, 0]
-    if head.one_vs_rest:
+        )
+        sure = finite & (low == high)
+    elif head.one_vs_rest:
         reach = decisions + bounds
         best = decisions.argmax(axis=1)[:, None]
         np.put_along_axis(reach, best, -np.inf, axis=1)
         lowest = np.take_along_axis(decisions - bounds, best, axis=1)[:, 0]
-        unreachable: NDArray[np.bool_] = lowest > reach.max(axis=1)
-        return within & unreachable
-    certain: NDArray[np.bool_] = vote_is_certain(sure, decisions, head.n_classes)
-    return within & certain
+        sure = lowest > reach.max(axis=1)
+    else:
+        signs = proven_signs(decisions, bounds)
+        sure = signs[:, 0] if head.n_functions == 1 else vote_is_certain(signs, decisions, head.n_classes)
+    return within & sure
 
 
 class Proven(NamedTuple):

@@ -129,22 +129,16 @@ class Head:
         self._check_shape(decisions)
         if self.labels is None:
             value: FloatArray = decisions[:, 0].copy()
-            if self.is_regression:
-                return value
-            return np.where(value > 0, 1.0, -1.0)
-        labels: FloatArray = self.labels.astype(np.float64)
-        k = len(labels)
-        if k == 1:
-            return np.full(len(decisions), labels[0])
+            return value if self.is_regression else np.where(value > 0, 1.0, -1.0)
+        place: Any
         if self.one_vs_rest:
-            largest: FloatArray = labels[np.argmax(decisions, axis=1)]
-            return largest
-        first = decisions > 0
-        if k == 2:
-            voted: FloatArray = np.where(first[:, 0], labels[0], labels[1])
-            return voted
-        winner: FloatArray = labels[np.argmax(self.votes(decisions), axis=1)]
-        return winner
+            place = np.argmax(decisions, axis=1)
+        elif len(self.labels) > 2:
+            place = np.argmax(self.votes(decisions), axis=1)
+        else:  # a single class has no decision values
+            place = np.where((decisions > 0).all(axis=1), 0, 1)
+        answers: FloatArray = self.labels.astype(np.float64)[place]
+        return answers
 
     def votes(self, decisions: FloatArray) -> NDArray[Any]:
         """The number of pairs that each class wins, ``(n, k)``; whole numbers."""

@@ -1,7 +1,4 @@
-"""Truncated expansions of any order, in one or more cells: the models of ``approximate``.
-
-Slightly over 400 lines: one class, with the checks of its parts and its record.
-"""
+"""Truncated expansions of any order, in one or more cells: the models of ``approximate``."""
 
 from __future__ import annotations
 
@@ -123,14 +120,8 @@ class PolynomialModel(Cacheless, Model):
         expect("orders", bool(in_range), "an order out of range", f"orders from 0 to {MAX_ORDER}")
         norms = self.sv_squared_norms
         expect("sv_squared_norms", norms.shape == (cells,), f"{norms.size} values", f"{cells}")
-        needed = sum(math.comb(d + int(order), int(order)) for order in self.orders.flat)
-        expect(
-            "coefficients",
-            self.coefficients.shape == (needed,),
-            f"{self.coefficients.size} values",
-            f"{needed}",
-        )
-
+        needed, size = sum(self._counts()), self.coefficients.size
+        expect("coefficients", self.coefficients.shape == (needed,), f"{size} values", f"{needed}")
         if self.embedded_exact is not None:
             self._check_embedded(self.embedded_exact)
         both = (self.bound_degrees is None) == (self.bound_rest is None)
@@ -145,6 +136,11 @@ class PolynomialModel(Cacheless, Model):
                 numbers = getattr(self, name)
                 expect(name, bool((numbers >= 0).all()), "a negative number", "numbers of at least 0")
 
+    def _counts(self) -> list[int]:
+        """The number of coefficients of each polynomial."""
+        d = self.centers.shape[1]
+        return [math.comb(d + order, order) for order in self.orders.ravel().tolist()]
+
     def _check_embedded(self, exact: KernelExpansion) -> None:
         """Check that `exact` can be the model that this one was made from."""
         own, other = self.head, exact.head
@@ -152,10 +148,8 @@ class PolynomialModel(Cacheless, Model):
         expect("exact", same, f"an embedded model of type {other.svm_type}", f"one of type {own.svm_type}")
         # The labels determine the decision functions.
         expect("exact", own.same_functions(other), "an embedded model with other labels", "the same labels")
-        width = exact.n_features
-        expect(
-            "exact", width == self.n_features, f"an embedded model of {width} features", f"{self.n_features}"
-        )
+        width, wanted = exact.n_features, self.n_features
+        expect("exact", width == wanted, f"an embedded model of {width} features", f"{wanted}")
 
     @property
     def summary(self) -> str:
@@ -194,13 +188,7 @@ class PolynomialModel(Cacheless, Model):
 
     def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
         """Compute decision values and bounds on their distances from the exact model's, both ``(n, p)``."""
-        self._require_certificate()
-        if not self.head.n_functions:
-            nothing = np.zeros((len(rows), 0))
-            return nothing, nothing
-        decisions, _, _, bounds = self._run(rows, bounds=True, threads=threads)
-        assert bounds is not None
-        return decisions, bounds
+        return self._bounded(rows, False, threads)
 
     def single_precision_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
         """Compute decision values in single precision, and bounds that include its rounding, both ``(n, p)``.
@@ -208,15 +196,14 @@ class PolynomialModel(Cacheless, Model):
         If these bounds prove a row's label, those of :meth:`certified_values` prove the same label. Bounds
         are infinite where single precision proves nothing.
         """
-        self._require_certificate()
-        decisions, _, _, bounds = self._run(rows, bounds=True, single_precision=True, threads=threads)
+        return self._bounded(rows, True, threads)
+
+    def _bounded(self, rows: Rows, single: bool, threads: int) -> tuple[FloatArray, FloatArray]:
+        if self.bound_degrees is None:
+            raise UnsupportedError("the model has no certificate", "convert again, with a `certificate`")
+        decisions, _, _, bounds = self._run(rows, bounds=True, single_precision=single, threads=threads)
         assert bounds is not None
         return decisions, bounds
-
-    def _require_certificate(self) -> tuple[FloatArray, FloatArray]:
-        if self.bound_degrees is None or self.bound_rest is None:
-            raise UnsupportedError("the model has no certificate", "convert again, with a `certificate`")
-        return self.bound_degrees, self.bound_rest
 
     @property
     def n_cells(self) -> int:
@@ -230,14 +217,9 @@ class PolynomialModel(Cacheless, Model):
 
     @cached
     def _native(self) -> _core.PolynomialValues:
-        d = self.centers.shape[1]
-        count = [math.comb(d + int(order), int(order)) for order in self.orders.flat]
-        starts = np.concatenate(([0], np.cumsum(count)[:-1])).astype(np.int64).reshape(self.orders.shape)
-        certificate = (
-            (None, None)
-            if self.bound_degrees is None or self.bound_rest is None
-            else (np.ascontiguousarray(self.bound_degrees), np.ascontiguousarray(self.bound_rest))
-        )
+        starts = np.cumsum([0, *self._counts()])[:-1].astype(np.int64).reshape(self.orders.shape)
+        bounds = self.bound_degrees, self.bound_rest
+        certificate = (None if one is None else np.ascontiguousarray(one) for one in bounds)
         return _core.PolynomialValues(
             self.features.astype(np.int32),
             self.gamma,
@@ -259,6 +241,9 @@ class PolynomialModel(Cacheless, Model):
     def _run(
         self, rows: Rows, *, bounds: bool, single_precision: bool = False, threads: int
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int32], FloatArray | None]:
+        if not self.head.n_functions:
+            nothing = np.zeros((len(rows), 0))
+            return nothing, np.zeros(len(rows)), np.zeros(len(rows), dtype=np.int32), nothing
         try:
             return self._native.values(
                 rows.indptr, rows.indices, rows.values, bounds, single_precision, threads
@@ -274,11 +259,7 @@ class PolynomialModel(Cacheless, Model):
 
         The distances ``||z - mu||^2`` are over all columns, including those that the model does not have.
         """
-        if not self.head.n_functions:
-            nothing = np.zeros((len(rows), 0))
-            return nothing, np.zeros(len(rows)), np.zeros(len(rows), dtype=np.int32)
-        decisions, squared, cells, _ = self._run(rows, bounds=False, threads=threads)
-        return decisions, squared, cells
+        return self._run(rows, bounds=False, threads=threads)[:3]
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         return self.evaluate(rows, threads=threads)[0]
@@ -345,8 +326,8 @@ class PolynomialModel(Cacheless, Model):
         given: dict[str, Any] = {**record.scalars, **record.arrays}
         bound = given.pop("validity_bound", None)
         expect("validity_bound", bound in (None, UNKNOWN), f"'{bound}'", UNKNOWN)
-        for one in (*HEAD_SCALARS, *HEAD_ARRAYS):
-            given.pop(one.name, None)
+        for name in (*(one.name for one in HEAD_SCALARS), *(one.name for one in HEAD_ARRAYS)):
+            given.pop(name, None)
         return cls(
             head=head_of(record),
             features=given.pop("features") - 1,

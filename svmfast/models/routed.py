@@ -133,7 +133,13 @@ class RoutedModel(Cacheless, Model):
                 "pseudo landmarks only with kernel rbf and without nr_sv",
             )
             self.pseudo.check(self.sizes, p)
-        self._check_range()
+        # Kernel values are at most 1.
+        with np.errstate(over="ignore"):
+            largest = float(np.abs(self.coef).sum() + np.abs(self.rho).sum())
+            if self.pseudo is not None:
+                largest += float(np.abs(self.pseudo.coef).sum())
+        expected = "a finite sum of their absolute values"
+        expect("coef", bool(np.isfinite(largest)), "coefficients whose sum overflows", expected)
 
     @classmethod
     def flat(
@@ -160,15 +166,6 @@ class RoutedModel(Cacheless, Model):
             rho=np.ascontiguousarray(rho),
             nr_sv=nr_sv,
         )
-
-    def _check_range(self) -> None:
-        """Refuse coefficients whose sums can overflow; kernel values are at most 1."""
-        with np.errstate(over="ignore"):
-            largest = float(np.abs(self.coef).sum() + np.abs(self.rho).sum())
-            if self.pseudo is not None:
-                largest += float(np.abs(self.pseudo.coef).sum())
-        expected = "a finite sum of their absolute values"
-        expect("coef", bool(np.isfinite(largest)), "coefficients whose sum overflows", expected)
 
     @property
     def summary(self) -> str:
@@ -204,7 +201,11 @@ class RoutedModel(Cacheless, Model):
         out = np.empty((len(rows), self.head.n_functions))
         for cell in np.flatnonzero(np.diff(start)):
             a, b = start[cell], start[cell + 1]
-            out[order[a:b]] = self._cell_values(int(cell), grouped[a:b], threads)
+            if self.sizes[cell]:
+                few = grouped[a:b]
+                out[order[a:b]] = self._engine(int(cell)).decision_values(few, threads=threads)
+            else:
+                out[order[a:b]] = -self.rho[cell]
         return out
 
     def route(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
@@ -231,20 +232,11 @@ class RoutedModel(Cacheless, Model):
         if self.nr_sv is not None:  # a landmark takes part in the k - 1 pairs of its class
             return np.full(self.n_cells, len(self.coef))
         active = np.zeros((self.head.n_functions, self.n_cells), dtype=bool)
-        ends = np.cumsum(self.sizes)
-        for cell, (end, size) in enumerate(zip(ends, self.sizes, strict=True)):
-            active[:, cell] = self.coef[:, end - size : end].any(axis=1)
-        if self.pseudo is not None:
-            ends = np.cumsum(self.pseudo.sizes)
-            for cell, (end, size) in enumerate(zip(ends, self.pseudo.sizes, strict=True)):
-                active[:, cell] |= self.pseudo.coef[:, end - size : end].any(axis=1)
+        for part in (self, self.pseudo):
+            if part is not None:
+                for cell, (end, size) in enumerate(zip(np.cumsum(part.sizes), part.sizes, strict=True)):
+                    active[:, cell] |= part.coef[:, end - size : end].any(axis=1)
         return np.asarray(active.sum(axis=0), dtype=np.int64)
-
-    def _cell_values(self, cell: int, rows: Rows, threads: int) -> FloatArray:
-        """Compute the decision values of rows of one cell, where the cells are not evaluated together."""
-        if self.sizes[cell] == 0:
-            return np.tile(-self.rho[cell], (len(rows), 1))
-        return self._engine(cell).decision_values(rows, threads=threads)
 
     @property
     def _together(self) -> bool:

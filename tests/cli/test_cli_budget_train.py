@@ -17,8 +17,7 @@ from svmfast.cli.main import program
 from svmfast.errors import CheckpointError, FileAccessError
 from svmfast.formats.checkpoint import CheckpointFile
 from svmfast.formats.detect import load_model
-from svmfast.formats.svmlight import read_svmlight
-from svmfast.formats.svmlight_writer import write_svmlight
+from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.methods.budget.training import difference
 from svmfast.rows import Rows
 

@@ -14,8 +14,7 @@ from program import FIXTURES, data, model, svmfast
 
 from svmfast.evaluation.scale import ScaleCheck, _median
 from svmfast.formats.detect import load_model
-from svmfast.formats.svmlight import read_svmlight
-from svmfast.formats.svmlight_writer import write_svmlight
+from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.rows import Rows
 
 OWN = [

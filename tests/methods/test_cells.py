@@ -22,8 +22,7 @@ from random_models import random_model
 from svmfast.errors import NegativeAnswerError, OptionError
 from svmfast.formats.container import container_bytes
 from svmfast.formats.detect import load_model, model_bytes, save_model
-from svmfast.formats.svmlight import read_svmlight
-from svmfast.formats.svmlight_writer import write_svmlight
+from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate.cells import Cell
 from svmfast.methods.approximate.certificate import dual_expansion

@@ -62,10 +62,9 @@ class Sample(base.Model):
         return np.zeros((len(rows), self.head.n_functions))
 
     def to_record(self) -> Record:
-        scalars, arrays = base.head_fields(self.head)
-        return Record(
-            "sample", {"seed": "1"}, {**scalars, **self.scalars}, {**arrays, **self.arrays}, self.embedded
-        )
+        head = base.record_of(self)
+        scalars, arrays = {**head.scalars, **self.scalars}, {**head.arrays, **self.arrays}
+        return Record("sample", {"seed": "1"}, scalars, arrays, self.embedded)
 
     @classmethod
     def from_record(cls, record: Record) -> Sample:

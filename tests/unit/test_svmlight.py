@@ -11,8 +11,7 @@ import pytest
 from svmfast import errors
 from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_svmlight_rows
 from svmfast.formats import svmlight
-from svmfast.formats.svmlight import Notes, read_svmlight, stream_svmlight
-from svmfast.formats.svmlight_writer import write_svmlight
+from svmfast.formats.svmlight import Notes, read_svmlight, stream_svmlight, write_svmlight
 from svmfast.rows import Rows
 
 

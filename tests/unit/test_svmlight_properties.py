@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from svmlight_twin import TwinError, parse
 
 from svmfast.errors import DataFormatError, EmptyDataError
-from svmfast.formats.svmlight import Dataset, read_svmlight, stream_svmlight
-from svmfast.formats.svmlight_writer import write_svmlight
+from svmfast.formats.svmlight import Dataset, read_svmlight, stream_svmlight, write_svmlight
 from svmfast.rows import Rows
 
 #: Longer than what the native reader indexes at a time, so that every case also crosses its seams.
