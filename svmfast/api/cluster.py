@@ -29,7 +29,7 @@ from svmfast.errors import (
     WriteError,
 )
 from svmfast.formats.answers import table_form
-from svmfast.formats.parts import Part, parts_of, stream_part
+from svmfast.formats.parts import FilePart, parts_of, stream_part
 from svmfast.formats.target import write_atomic
 from svmfast.options import Reading
 from svmfast.progress import Listener
@@ -82,7 +82,7 @@ class _Divided:
 
     job: Job
     done: DoneList
-    parts: list[Part]
+    parts: list[FilePart]
     ended: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -90,17 +90,17 @@ class _Divided:
         """Whether all parts have ended."""
         return len(self.ended) == len(self.parts)
 
-    def name(self, part: Part) -> str:
+    def name(self, part: FilePart) -> str:
         """The name of a part's output in the folder: a hidden file next to the whole one."""
         folder, name = os.path.split(self.job.name)
         end = ".arrow" if table_form(self.job.name) else ""
         return os.path.join(folder, f".{name}.part-{part.number:05}{end}")
 
-    def made_from(self, part: Part) -> dict[str, Any]:
+    def made_from(self, part: FilePart) -> dict[str, Any]:
         """The record of what a part is made from."""
         return {**self.job.made_from, "part": [part.begin, part.end, list(part.groups), part.of]}
 
-    def left(self) -> Iterator[tuple[Part, str]]:
+    def left(self) -> Iterator[tuple[FilePart, str]]:
         """Yield the parts that are not finished, with their outputs; count those that are."""
         for part in self.parts:
             if part.of == 1:
@@ -112,7 +112,7 @@ class _Divided:
             else:
                 self.ended[part.number] = known
 
-    def take(self, part: Part, found: dict[str, Any] | str, listener: Listener) -> None:
+    def take(self, part: FilePart, found: dict[str, Any] | str, listener: Listener) -> None:
         """Add a worker's counts or error for a part, and a finished part to the list of outputs."""
         if isinstance(found, str):
             self.job.error = self.job.error or found
@@ -173,7 +173,7 @@ def made_by_cluster(
         with _connected(package, address) as client:
             plugin = _plugin(package, key, pickle.dumps(predictor))
             client.register_plugin(plugin)
-            futures: dict[Any, tuple[_Divided, Part]] = {}
+            futures: dict[Any, tuple[_Divided, FilePart]] = {}
             for job in jobs:
                 divided = _Divided(job, done, parts_of(_absolute(job.data), reading, part_bytes))
                 for part, output in divided.left():
@@ -225,7 +225,9 @@ def unload(key: str) -> None:
     _PREDICTORS.pop(key, None)
 
 
-def work(part: Part, output: str, key: str, reading: Reading, keep: tuple[str, ...]) -> dict[str, Any] | str:
+def work(
+    part: FilePart, output: str, key: str, reading: Reading, keep: tuple[str, ...]
+) -> dict[str, Any] | str:
     """In a worker: predict a file or a part of one; return the counts, or the reason of a failure."""
     predictor = copy.copy(_PREDICTORS[key])
     predictor.listener = listener = Listener()

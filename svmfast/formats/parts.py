@@ -22,7 +22,7 @@ PART_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """A file, or one of the parts of a file."""
 
     path: str
@@ -53,16 +53,16 @@ class Part:
         return error.moved(before)
 
 
-def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[Part]:
+def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[FilePart]:
     """The parts of a file: more than one only for large plain text or several Parquet row groups."""
     try:
         found = _parts_of(path, reading, part_bytes)
     except Exception:  # reading the whole file reports the error
         found = []
-    return found if len(found) > 1 else [Part(path)]
+    return found if len(found) > 1 else [FilePart(path)]
 
 
-def _parts_of(path: str, reading: Reading, part_bytes: int) -> list[Part]:
+def _parts_of(path: str, reading: Reading, part_bytes: int) -> list[FilePart]:
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode) or status.st_size < 2 * part_bytes:
         return []
@@ -81,10 +81,10 @@ def _parts_of(path: str, reading: Reading, part_bytes: int) -> list[Part]:
             cuts.append(file.tell())
     cuts.append(status.st_size)
     ranges = [(begin, end) for begin, end in pairwise(cuts) if begin < end]
-    return [Part(path, number, len(ranges), begin, end) for number, (begin, end) in enumerate(ranges)]
+    return [FilePart(path, number, len(ranges), begin, end) for number, (begin, end) in enumerate(ranges)]
 
 
-def _row_groups(path: str, part_bytes: int) -> list[Part]:
+def _row_groups(path: str, part_bytes: int) -> list[FilePart]:
     from svmfast.formats._arrow import pyarrow
 
     pyarrow()
@@ -102,13 +102,13 @@ def _row_groups(path: str, part_bytes: int) -> list[Part]:
         size += sum(group.column(column).total_compressed_size for column in range(group.num_columns))
         row += group.num_rows
     return [
-        Part(path, number, len(ranges), groups=tuple(chosen), first_row=first)
+        FilePart(path, number, len(ranges), groups=tuple(chosen), first_row=first)
         for number, (chosen, first) in enumerate(ranges)
     ]
 
 
 def stream_part(
-    part: Part,
+    part: FilePart,
     reading: Reading,
     *,
     threads: int = 1,
@@ -130,7 +130,7 @@ def stream_part(
 class _Range(io.RawIOBase):
     """A range of bytes of a file."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: FilePart) -> None:
         self._file: Any = open(part.path, "rb", buffering=0)  # noqa: SIM115 (closed by close())
         self._file.seek(part.begin)
         self._left = part.end - part.begin

@@ -121,12 +121,9 @@ class KernelExpansion(Cacheless, Model):
         if self.head.is_regression:
             raise UnsupportedError("a regression model has no labels", "use its decision values")
         winner, _ = self._engine.labels(rows, threads=threads, single_precision=single_precision)
-        answers: FloatArray = self._labels[winner]
+        labels = [1.0, -1.0] if self.head.labels is None else self.head.labels
+        answers: FloatArray = np.asarray(labels, dtype=np.float64)[winner]
         return answers
-
-    @cached
-    def _labels(self) -> FloatArray:
-        return np.array([1.0, -1.0]) if self.head.labels is None else self.head.labels.astype(np.float64)
 
     @property
     def tier(self) -> Tier:
