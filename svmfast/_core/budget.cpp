@@ -9,7 +9,6 @@
 
 #include "loops.hpp"
 #include "ticks.hpp"
-#include "training_rows.hpp"
 
 namespace svmfast {
 namespace {
@@ -61,6 +60,27 @@ MergeLookup::MergeLookup(In2<double> wd, In2<double> h) {
 double MergeLookup::limit(double kappa) {
     if (kappa == 0.0) return 1.0;
     return std::sqrt(std::max(0.0, 1.0 - kappa * kappa * (1.0 - 2.0 * std::log(kappa))));
+}
+
+TrainingRows training_rows(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values,
+                           const In1<double> &norms, const In1<double> &targets, const In1<std::int64_t> &order,
+                           std::size_t columns) {
+    const std::size_t n = norms.shape(0);
+    const std::int64_t stored = static_cast<std::int64_t>(values.shape(0));
+    if (indptr.shape(0) != n + 1 || targets.shape(0) != n || indices.shape(0) != values.shape(0))
+        throw std::invalid_argument("rows, norms and targets are inconsistent");
+    // Only rows that will be visited, so that many small calls on one block stay cheap.
+    for (std::size_t i = 0; i < order.shape(0); ++i) {
+        const std::int64_t row = order.data()[i];
+        if (row < 0 || static_cast<std::size_t>(row) >= n)
+            throw std::invalid_argument("the order names a row that is not there");
+        const std::int64_t begin = indptr.data()[row], end = indptr.data()[row + 1];
+        if (begin < 0 || end < begin || end > stored) throw std::invalid_argument("a row lies outside its arrays");
+        for (std::int64_t p = begin; p < end; ++p)
+            if (indices.data()[p] < 0 || static_cast<std::size_t>(indices.data()[p]) >= columns)
+                throw std::invalid_argument("a column is out of range");
+    }
+    return {csr(indptr, indices, values), norms.data(), targets.data()};
 }
 
 BudgetedSgd::BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, double lambda, int maintenance,
@@ -206,8 +226,6 @@ std::tuple<Out<double>, Out<double>> merge_tables(std::size_t n, double eps) {
     return {give(std::move(wd), {rows, n}), give(std::move(h), {rows, n})};
 }
 
-// A permutation of 0..count-1 that depends on the key alone, on every machine and in every version (SplitMix64,
-// Fisher-Yates with Lemire's multiply-and-shift, whose bias, count / 2^64, is negligible).
 Out<std::int64_t> random_order(std::size_t count, In1<std::uint64_t> key) {
     std::uint64_t state = 0;
     auto next = [&state] {

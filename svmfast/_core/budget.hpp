@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "aligned.hpp"
+#include "arrays.hpp"
 #include "csr.hpp"
 #include "dispatch.hpp"
 #include "math.hpp"
@@ -97,6 +98,11 @@ struct TrainingRows : Csr {
     const double *norms;    // ||x||^2
     const double *targets;  // +-1, or the value
 };
+
+// Training rows that come from Python, checked.
+TrainingRows training_rows(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values,
+                           const In1<double> &norms, const In1<double> &targets, const In1<std::int64_t> &order,
+                           std::size_t columns);
 
 }  // namespace svmfast
 

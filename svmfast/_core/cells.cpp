@@ -210,7 +210,7 @@ CellFit::CellFit(In2<double> x, In2<double> target, In1<double> weight, int loss
     const std::size_t n = rows.n = x.shape(0), d = rows.d = x.shape(1), p = rows.functions = target.shape(1);
     if (target.shape(0) != n || weight.shape(0) != n) throw std::invalid_argument("a target and a weight for each row");
     rows.loss = static_cast<CellLoss>(loss);
-    const std::size_t unit = SVMFAST_DISPATCH(cell_register), tile = rows.tile_rows = SVMFAST_DISPATCH(cell_fit_rows);
+    const std::size_t unit = vector_lanes(), tile = rows.tile_rows = FIT_VECTORS * unit;
     rows.padded_d = round_up(d, unit);
     rows.padded_functions = round_up(p, unit);
     const std::size_t all = rows.tiles() * tile;

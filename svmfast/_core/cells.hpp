@@ -65,6 +65,9 @@ struct Cells {
 constexpr std::size_t CELL_PANEL = 8;
 constexpr std::size_t CELL_OCTET = 8;
 
+// Vectors of rows in a tile of a fit.
+constexpr std::size_t FIT_VECTORS = 8;
+
 enum class CellLoss : int { squares = 0, squared_hinge = 1, softmax = 2 };
 
 // The training rows of one cell, in tiles of rows.
@@ -108,5 +111,3 @@ SVMFAST_DECLARE(void cell_decisions(const Cells &, const Csr &, const std::int64
                                     double *out, std::uint8_t *near_boundary))
 // Adds the loss and its derivatives over the tiles [first, last).
 SVMFAST_DECLARE(void cell_fit(const FitRows &, const FitPoint &, std::size_t first, std::size_t last, FitSums &))
-SVMFAST_DECLARE(std::size_t cell_fit_rows())
-SVMFAST_DECLARE(std::size_t cell_register())

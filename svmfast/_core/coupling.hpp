@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dispatch.hpp"
-
 namespace svmfast {
 
 struct Sigmoids {
@@ -15,22 +13,18 @@ struct Sigmoids {
     std::size_t pairs() const { return classes * (classes - 1) / 2; }
 };
 
-}  // namespace svmfast
-
-namespace svmfast {
-
 // The probability of being normal: the density bin of a decision value among ten marks
 // (svm_predict_one_class_probability).
 constexpr std::size_t DENSITY_MARKS = 10;
 double density(double decision, const double *marks);
 
-}  // namespace svmfast
-
 // pairwise[row][pair]: the probability of the pair's first class, inside LIBSVM's limits.
-SVMFAST_DECLARE(void pairwise_rows(const Sigmoids &, const double *decisions, std::size_t rows, double *pairwise))
+void pairwise_rows(const Sigmoids &, const double *decisions, std::size_t rows, double *pairwise);
 
 // out[row][class]. `errors`, if not null, bounds the distance of LIBSVM's own decision values from the given ones:
 // near_boundary[row] is then 0 if LIBSVM's estimates provably (docs/certificate.md) print the same with six digits and
 // have the same first maximum.
-SVMFAST_DECLARE(void probability_rows(const Sigmoids &, const double *decisions, const double *errors, std::size_t rows,
-                                      double *out, std::uint8_t *near_boundary))
+void probability_rows(const Sigmoids &, const double *decisions, const double *errors, std::size_t rows, double *out,
+                      std::uint8_t *near_boundary);
+
+}  // namespace svmfast

@@ -45,8 +45,15 @@ class FewRows {
 
 }  // namespace
 
-class DecisionSums::Impl {
-  public:
+struct DecisionSums::Impl {
+    In1<std::int64_t> indptr;
+    In1<std::int32_t> indices;
+    In1<double> values;
+    In2<double> sv_coef;
+    Expansion e;
+    std::unique_ptr<SinglePack> first_tier;
+    Once packed, packed_one_hot, packed_single;
+
     Impl(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr, In1<std::int32_t> indices,
          In1<double> values, In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes)
         : indptr(indptr), indices(indices), values(values), sv_coef(sv_coef) {
@@ -64,128 +71,6 @@ class DecisionSums::Impl {
             throw std::invalid_argument("coefficients, classes and support vectors are inconsistent");
         describe(e, vectors());
     }
-
-    std::tuple<Out<double>, std::size_t> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                                bool libsvm_order, Threads threads,
-                                                std::optional<In2<std::uint8_t>> wanted) {
-        const std::size_t n = indptr.shape(0) - 1;
-        if (wanted && (wanted->shape(0) != n || wanted->shape(1) != e.functions))
-            throw std::invalid_argument("one mark for each row and decision function is needed");
-        std::unique_ptr<double[]> out(new double[n * e.functions]);
-        const std::size_t near_boundary = sums(csr(indptr, indices, values), n, libsvm_order, threads,
-                                               wanted ? wanted->data() : nullptr, out.get(), nullptr);
-        return {give(std::move(out), {n, e.functions}), near_boundary};
-    }
-
-    std::tuple<Out<double>, Out<double>> double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                       In1<double> values, Threads threads) {
-        const std::size_t n = indptr.shape(0) - 1;
-        std::unique_ptr<double[]> out(new double[n * e.functions]), bounds(new double[n * e.functions]);
-        sums(csr(indptr, indices, values), n, false, threads, nullptr, out.get(), bounds.get());
-        return {give(std::move(out), {n, e.functions}), give(std::move(bounds), {n, e.functions})};
-    }
-
-    Out<double> probability_values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                   In1<double> a, In1<double> b, In1<double> marks, Threads threads) {
-        const std::size_t n = indptr.shape(0) - 1, k = e.groups == 1 ? 2 : e.groups, p = e.functions;
-        const Csr rows = csr(indptr, indices, values);
-        std::unique_ptr<double[]> out(new double[n * p]);
-        // To prove that the coupling prints the same digits takes as long as summing about 4 k^2 support vectors in
-        // LIBSVM's order.
-        if (k > MOST_COUPLED || e.n < 4 * k * k) {
-            sums(rows, n, true, threads, nullptr, out.get(), nullptr);
-            return give(std::move(out), {n, p});
-        }
-        std::unique_ptr<double[]> bounds(new double[n * p]);
-        sums(rows, n, false, threads, nullptr, out.get(), bounds.get());
-        const std::vector<std::size_t> which =
-            in_doubt({out.get(), {n, p}}, {bounds.get(), {n, p}}, a, b, marks, k, threads);
-        if (!which.empty()) {
-            std::vector<double> again(which.size() * p);
-            sums(FewRows(rows, which).csr(), which.size(), true, threads, nullptr, again.data(), nullptr);
-            for (std::size_t i = 0; i < which.size(); ++i)
-                std::copy_n(again.data() + i * p, p, out.get() + which[i] * p);
-        }
-        return give(std::move(out), {n, p});
-    }
-
-    // The winning class of each row (0 and 1 are the positive and the negative side of a single function), the same as
-    // decide() gives: by single precision where its bound proves the class, else by double precision. Also the numbers
-    // of rows that single precision answered and that were summed in LIBSVM's order.
-    std::tuple<Out<std::int32_t>, std::size_t, std::size_t> labels(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                                   In1<double> values, bool single, Threads threads) {
-        const std::size_t n = indptr.shape(0) - 1;
-        if (e.groups == 1 ? e.functions != 1 : e.groups < 2)
-            throw std::invalid_argument("only pairs of classes and single functions have labels");
-        std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
-        // Rows tried in single precision, and rows that it, or double precision, left open.
-        std::atomic<std::size_t> asked{0}, left{0}, near_boundary{0};
-        pack_one_hot();
-        // One-hot sums are as fast as single precision, and leave almost no row open.
-        if (single && !e.one_hot) pack_single();
-        each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
-            std::int32_t *to = out.get() + rows.first;
-            std::size_t open = rows.count;
-            // Where single precision proves few labels (huge rows, for example), trying it only takes time.
-            if (single && first_tier && left <= std::max<std::size_t>(asked / 2, TRIAL_ROWS)) {
-                open = SVMFAST_DISPATCH(single_labels, *first_tier, rows, to, nullptr, nullptr);
-                asked += rows.count;
-                left += open;
-            } else {
-                std::fill_n(to, rows.count, -1);
-            }
-            if (open) near_boundary += label_by_double(rows, open, to);
-        });
-        const std::size_t proven = asked - left;
-        return {give(std::move(out), {n}), proven, near_boundary};
-    }
-
-    // Decision values in single precision and bounds on |value - LIBSVM's value|, infinite where there is no bound.
-    std::tuple<Out<double>, Out<double>> single_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                       In1<double> values, Threads threads) {
-        const std::size_t n = indptr.shape(0) - 1;
-        std::unique_ptr<double[]> out(new double[n * e.functions]()), bounds(new double[n * e.functions]);
-        std::fill_n(bounds.get(), n * e.functions, std::numeric_limits<double>::infinity());
-        pack_single();
-        each_block(csr(indptr, indices, values), first_tier ? n : 0, threads, [&](const RowBlock &rows) {
-            std::vector<std::int32_t> labels(rows.count);
-            SVMFAST_DISPATCH(single_labels, *first_tier, rows, labels.data(), out.get() + rows.first * e.functions,
-                             bounds.get() + rows.first * e.functions);
-        });
-        return {give(std::move(out), {n, e.functions}), give(std::move(bounds), {n, e.functions})};
-    }
-
-    std::size_t bytes() const {
-        return (first_tier ? first_tier->bytes() : 0) +
-               8 * (e.values.size() + e.init.size() + e.coef.size() + e.weights.size() + e.column_value.size() +
-                    e.sv_value.size()) +
-               4 * (e.column_lane.size() + e.sv_active.size());
-    }
-    bool scattered() const { return e.scattered; }
-    // Whether the double tier counts one-hot columns, which takes no longer than single precision.
-    bool one_hot() {
-        pack_one_hot();
-        return e.one_hot != nullptr;
-    }
-    // The number of columns that share a lane if the support vectors are on a lattice: 4 or 2; 0 without a lattice.
-    std::size_t lattice() {
-        pack_single();
-        return first_tier && first_tier->lattice ? first_tier->lattice->features : 0;
-    }
-    // The same where bytes are added in one instruction, whatever this machine does.
-    std::size_t lattice_columns() {
-        pack_single();
-        return first_tier ? svmfast::lattice_columns(*first_tier, vectors()) : 0;
-    }
-
-  private:
-    In1<std::int64_t> indptr;
-    In1<std::int32_t> indices;
-    In1<double> values;
-    In2<double> sv_coef;
-    Expansion e;
-    std::unique_ptr<SinglePack> first_tier;
-    Once packed, packed_one_hot, packed_single;
 
     // Packed when the first row needs it.
     void pack() {
@@ -285,44 +170,123 @@ DecisionSums::DecisionSums(int kind, double gamma, double coef0, int degree, In1
     : impl_(new Impl(kind, gamma, coef0, degree, indptr, indices, values, sv_coef, rho, group_sizes)) {}
 DecisionSums::DecisionSums(DecisionSums &&) noexcept = default;
 DecisionSums::~DecisionSums() = default;
+
 std::tuple<Out<double>, std::size_t> DecisionSums::decide(In1<std::int64_t> indptr, In1<std::int32_t> indices,
                                                           In1<double> values, bool libsvm_order, Threads threads,
                                                           std::optional<In2<std::uint8_t>> wanted) {
-    return impl_->decide(indptr, indices, values, libsvm_order, threads, wanted);
+    Impl &m = *impl_;
+    const std::size_t n = indptr.shape(0) - 1;
+    if (wanted && (wanted->shape(0) != n || wanted->shape(1) != m.e.functions))
+        throw std::invalid_argument("one mark for each row and decision function is needed");
+    std::unique_ptr<double[]> out(new double[n * m.e.functions]);
+    const std::size_t near_boundary = m.sums(csr(indptr, indices, values), n, libsvm_order, threads,
+                                             wanted ? wanted->data() : nullptr, out.get(), nullptr);
+    return {give(std::move(out), {n, m.e.functions}), near_boundary};
 }
+
 std::tuple<Out<double>, Out<double>> DecisionSums::double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
                                                                  In1<double> values, Threads threads) {
-    return impl_->double_values(indptr, indices, values, threads);
+    Impl &m = *impl_;
+    const std::size_t n = indptr.shape(0) - 1;
+    std::unique_ptr<double[]> out(new double[n * m.e.functions]), bounds(new double[n * m.e.functions]);
+    m.sums(csr(indptr, indices, values), n, false, threads, nullptr, out.get(), bounds.get());
+    return {give(std::move(out), {n, m.e.functions}), give(std::move(bounds), {n, m.e.functions})};
 }
-std::tuple<Out<double>, Out<double>> DecisionSums::single_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                                 In1<double> values, Threads threads) {
-    return impl_->single_values(indptr, indices, values, threads);
+
+Out<double> DecisionSums::probability_values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                                             In1<double> a, In1<double> b, In1<double> marks, Threads threads) {
+    Impl &m = *impl_;
+    const std::size_t n = indptr.shape(0) - 1, k = m.e.groups == 1 ? 2 : m.e.groups, p = m.e.functions;
+    const Csr rows = csr(indptr, indices, values);
+    std::unique_ptr<double[]> out(new double[n * p]);
+    // To prove that the coupling prints the same digits takes as long as summing about 4 k^2 support vectors in
+    // LIBSVM's order.
+    if (k > MOST_COUPLED || m.e.n < 4 * k * k) {
+        m.sums(rows, n, true, threads, nullptr, out.get(), nullptr);
+        return give(std::move(out), {n, p});
+    }
+    std::unique_ptr<double[]> bounds(new double[n * p]);
+    m.sums(rows, n, false, threads, nullptr, out.get(), bounds.get());
+    const std::vector<std::size_t> which =
+        m.in_doubt({out.get(), {n, p}}, {bounds.get(), {n, p}}, a, b, marks, k, threads);
+    if (!which.empty()) {
+        std::vector<double> again(which.size() * p);
+        m.sums(FewRows(rows, which).csr(), which.size(), true, threads, nullptr, again.data(), nullptr);
+        for (std::size_t i = 0; i < which.size(); ++i) std::copy_n(again.data() + i * p, p, out.get() + which[i] * p);
+    }
+    return give(std::move(out), {n, p});
 }
+
 std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(In1<std::int64_t> indptr,
                                                                              In1<std::int32_t> indices,
                                                                              In1<double> values, bool single,
                                                                              Threads threads) {
-    return impl_->labels(indptr, indices, values, single, threads);
+    Impl &m = *impl_;
+    const std::size_t n = indptr.shape(0) - 1;
+    if (m.e.groups == 1 ? m.e.functions != 1 : m.e.groups < 2)
+        throw std::invalid_argument("only pairs of classes and single functions have labels");
+    std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
+    // Rows tried in single precision, and rows that it, or double precision, left open.
+    std::atomic<std::size_t> asked{0}, left{0}, near_boundary{0};
+    m.pack_one_hot();
+    // One-hot sums are as fast as single precision, and leave almost no row open.
+    if (single && !m.e.one_hot) m.pack_single();
+    m.each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
+        std::int32_t *to = out.get() + rows.first;
+        std::size_t open = rows.count;
+        // Where single precision proves few labels (huge rows, for example), trying it only takes time.
+        if (single && m.first_tier && left <= std::max<std::size_t>(asked / 2, TRIAL_ROWS)) {
+            open = SVMFAST_DISPATCH(single_labels, *m.first_tier, rows, to, nullptr, nullptr);
+            asked += rows.count;
+            left += open;
+        } else {
+            std::fill_n(to, rows.count, -1);
+        }
+        if (open) near_boundary += m.label_by_double(rows, open, to);
+    });
+    const std::size_t proven = asked - left;
+    return {give(std::move(out), {n}), proven, near_boundary};
 }
-Out<double> DecisionSums::probability_values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                             In1<double> a, In1<double> b, In1<double> marks, Threads threads) {
-    return impl_->probability_values(indptr, indices, values, a, b, marks, threads);
+
+std::tuple<Out<double>, Out<double>> DecisionSums::single_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                                 In1<double> values, Threads threads) {
+    Impl &m = *impl_;
+    const std::size_t n = indptr.shape(0) - 1;
+    std::unique_ptr<double[]> out(new double[n * m.e.functions]()), bounds(new double[n * m.e.functions]);
+    std::fill_n(bounds.get(), n * m.e.functions, std::numeric_limits<double>::infinity());
+    m.pack_single();
+    m.each_block(csr(indptr, indices, values), m.first_tier ? n : 0, threads, [&](const RowBlock &rows) {
+        std::vector<std::int32_t> labels(rows.count);
+        SVMFAST_DISPATCH(single_labels, *m.first_tier, rows, labels.data(), out.get() + rows.first * m.e.functions,
+                         bounds.get() + rows.first * m.e.functions);
+    });
+    return {give(std::move(out), {n, m.e.functions}), give(std::move(bounds), {n, m.e.functions})};
 }
-std::size_t DecisionSums::bytes() const { return impl_->bytes(); }
-bool DecisionSums::scattered() const { return impl_->scattered(); }
-bool DecisionSums::one_hot() { return impl_->one_hot(); }
-std::size_t DecisionSums::lattice() { return impl_->lattice(); }
-std::size_t DecisionSums::lattice_columns() { return impl_->lattice_columns(); }
+
+std::size_t DecisionSums::bytes() const {
+    const Expansion &e = impl_->e;
+    return (impl_->first_tier ? impl_->first_tier->bytes() : 0) +
+           8 * (e.values.size() + e.init.size() + e.coef.size() + e.weights.size() + e.column_value.size() +
+                e.sv_value.size()) +
+           4 * (e.column_lane.size() + e.sv_active.size());
+}
+bool DecisionSums::scattered() const { return impl_->e.scattered; }
+bool DecisionSums::one_hot() {
+    impl_->pack_one_hot();
+    return impl_->e.one_hot != nullptr;
+}
+std::size_t DecisionSums::lattice() {
+    impl_->pack_single();
+    return impl_->first_tier && impl_->first_tier->lattice ? impl_->first_tier->lattice->features : 0;
+}
+std::size_t DecisionSums::lattice_columns() {
+    impl_->pack_single();
+    return impl_->first_tier ? svmfast::lattice_columns(*impl_->first_tier, impl_->vectors()) : 0;
+}
 
 const char *isa() {
-    switch (best_isa()) {
-        case Isa::avx512:
-            return "avx512";
-        case Isa::avx2:
-            return "avx2";
-        default:
-            return "baseline";
-    }
+    constexpr const char *names[] = {"baseline", "avx2", "avx512"};
+    return names[static_cast<int>(best_isa())];
 }
 
 }  // namespace svmfast

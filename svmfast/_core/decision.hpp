@@ -129,5 +129,3 @@ SVMFAST_DECLARE(void libsvm_order_rows(const Expansion &, const RowBlock &, cons
 // columns are the model's value: sums[row][group][width]. needed[row][group], or null for all.
 SVMFAST_DECLARE(void one_hot_rows(const Expansion &, const RowBlock &, const std::vector<std::uint32_t> &which,
                                   const double *squared_norm, const std::uint8_t *needed, double *sums))
-// Support vectors per panel.
-SVMFAST_DECLARE(std::size_t decision_lanes())

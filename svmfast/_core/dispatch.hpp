@@ -1,7 +1,12 @@
 // The choice among the compiled instruction-set variants on this machine.
 #pragma once
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+
+#if defined(__x86_64__) && !defined(SVMFAST_BASELINE_ONLY)  // scripts/cross compiles no variants
+#define SVMFAST_VARIANTS
+#endif
 
 namespace svmfast {
 
@@ -12,7 +17,7 @@ enum class Isa { baseline, avx2, avx512 };
 inline Isa best_isa() {
     static const Isa isa = [] {
         Isa best = Isa::baseline;
-#if defined(__x86_64__)
+#if defined(SVMFAST_VARIANTS)
         __builtin_cpu_init();
         if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = Isa::avx2;
         if (best == Isa::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
@@ -30,7 +35,7 @@ inline Isa best_isa() {
 // Whether this machine is one of those with AVX-512 that add products of bytes, or of words, in one instruction (VNNI).
 // SVMFAST_ISA=avx512 turns it off.
 inline bool has_vnni() {
-#if defined(__x86_64__)
+#if defined(SVMFAST_VARIANTS)
     static const bool vnni = [] {
         const char *asked = std::getenv("SVMFAST_ISA");
         return best_isa() == Isa::avx512 && __builtin_cpu_supports("avx512vnni") &&
@@ -42,11 +47,11 @@ inline bool has_vnni() {
 #endif
 }
 
-}  // namespace svmfast
+// Doubles in a vector of the variant in use, and vectors in a panel of support vectors: of doubles, of floats.
+inline std::size_t vector_lanes() { return best_isa() == Isa::avx512 ? 8 : best_isa() == Isa::avx2 ? 4 : 2; }
+constexpr std::size_t NV = 3, NF = 2;
 
-#if defined(__x86_64__) && !defined(SVMFAST_BASELINE_ONLY)  // scripts/cross compiles no variants
-#define SVMFAST_VARIANTS
-#endif
+}  // namespace svmfast
 
 // SVMFAST_DISPATCH(function, arguments...) calls svmfast::<isa>::function.
 #if defined(SVMFAST_VARIANTS)

@@ -18,6 +18,15 @@ constexpr double LARGEST_SUM = 0x1p29;
 // Values rounded to six digits count as on the lattice; the bound includes their distance from it.
 constexpr double TOLERANCE = 2e-6;
 
+// Columns that share a lane: four bytes, two words, or 0 where integers are no faster than single precision.
+std::size_t columns_in_a_lane() {
+#if defined(__x86_64__)
+    return has_vnni() ? 4 : 2;
+#else
+    return 0;
+#endif
+}
+
 // The distinct values of support vectors, including 0 if some column is not stored; nothing if there are too many.
 std::vector<double> distinct_values(const Expansion &e, const SupportVectors &sv) {
     const auto nnz = static_cast<std::size_t>(sv.rows.indptr[e.n]);
@@ -79,7 +88,7 @@ std::size_t lattice_columns(const SinglePack &s, const SupportVectors &sv) {
 std::unique_ptr<Lattice> pack_lattice(const SinglePack &s, const SupportVectors &sv) {
     const Expansion &e = s.e;
     const std::size_t d = e.active.size();
-    auto l = lattice_of(s, sv, SVMFAST_DISPATCH(lattice_features));
+    auto l = lattice_of(s, sv, columns_in_a_lane());
     if (!l) return nullptr;
     const bool bytes = l->features == 4;
 

@@ -103,7 +103,7 @@ class PolynomialValues {
                               Threads threads) const;
 
   private:
-    class Impl;
+    struct Impl;
     std::unique_ptr<Impl> impl_;
 };
 

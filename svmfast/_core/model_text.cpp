@@ -91,8 +91,6 @@ inline bool is_space(char c) { return is_blank(c) || c == '\n' || c == '\r'; }
 
 }  // namespace
 
-// Up to `count` whitespace-separated numbers from `pos`: the array, how many were read, and where reading stopped,
-// which is the first token that is not a number of this type, if any.
 template <class T>
 std::tuple<Out<T>, std::size_t, std::size_t> parse_numbers(std::string_view text, std::size_t pos, std::size_t count) {
     const char *p = text_at(text, pos);
@@ -114,7 +112,6 @@ std::tuple<Out<T>, std::size_t, std::size_t> parse_numbers(std::string_view text
     return {give(std::move(numbers), {n}), n, static_cast<std::size_t>(p - text.data())};
 }
 
-// Each number printed with "%.8g" and read back: the values of support vectors in LIBSVM's files.
 Out<double> eight_digits(In1<double> numbers) {
     const std::size_t n = numbers.shape(0);
     std::unique_ptr<double[]> rounded(new double[n]);
@@ -127,7 +124,6 @@ Out<double> eight_digits(In1<double> numbers) {
     return give(std::move(rounded), {n});
 }
 
-// Shortest decimals that read back to the same number, a blank between them and a line end after every `per_line`.
 template <class T>
 Growing<char> format_numbers(In1<T> numbers, std::size_t per_line) {
     if (per_line == 0) throw std::invalid_argument("per_line");

@@ -49,6 +49,21 @@ inline char *write_g17(char *p, double x) {
     return std::to_chars(p, p + number_room, x, std::chars_format::general, 17).ptr;
 }
 
+// The digits d.ddd... of a number with -5 < exponent < digits wanted, as %g writes them.
+inline char *write_figures(char *p, const char *figures, std::ptrdiff_t digits, int exponent) {
+    if (exponent < 0) {
+        *p++ = '0';
+        *p++ = '.';
+        for (int i = -1; i > exponent; --i) *p++ = '0';
+        return std::copy_n(figures, digits, p);
+    }
+    for (std::ptrdiff_t i = 0; i < digits || i <= exponent; ++i) {
+        if (i == exponent + 1) *p++ = '.';
+        *p++ = i < digits ? figures[i] : '0';
+    }
+    return p;
+}
+
 // printf("%.8g", x). If the shortest decimal that reads back to x has at most eight digits, it is also x rounded to
 // eight digits: they differ by less than an ulp, far below half a unit of the eighth digit (except for denormals, whose
 // ulps are not small). This holds for nearly all data read from text, and the shortest decimal is several times cheaper
@@ -81,18 +96,7 @@ inline char *write_g8(char *p, double x) {
     figures[0] = s[0];
     std::memcpy(figures + 1, s + 2, static_cast<std::size_t>(digits > 1 ? digits - 1 : 0));
     if (negative) *p++ = '-';
-    if (exponent < 0) {
-        *p++ = '0';
-        *p++ = '.';
-        for (int i = -1; i > exponent; --i) *p++ = '0';
-        std::memcpy(p, figures, static_cast<std::size_t>(digits));
-        return p + digits;
-    }
-    for (std::ptrdiff_t i = 0; i < digits || i <= exponent; ++i) {
-        if (i == exponent + 1) *p++ = '.';
-        *p++ = i < digits ? figures[i] : '0';
-    }
-    return p;
+    return write_figures(p, figures, digits, exponent);
 }
 
 }  // namespace svmfast

@@ -22,16 +22,13 @@ void find_active(Expansion &e, const SupportVectors &sv) {
     e.max_norm = 0;
     e.max_entries = 0;
     for (std::size_t i = 0; i < e.n; ++i) {
-        double norm = 0;
-        for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k)
-            norm += sv.rows.values[k] * sv.rows.values[k];
-        e.max_norm = std::max(e.max_norm, std::sqrt(norm));
+        e.max_norm = std::max(e.max_norm, std::sqrt(sv.rows.squared_norm(i)));
         e.max_entries = std::max(e.max_entries, sv.rows.entries(i));
     }
 }
 
 void place(Expansion &e, const SupportVectors &sv) {
-    e.lanes = SVMFAST_DISPATCH(decision_lanes);
+    e.lanes = NV * vector_lanes();
     e.group_panels.push_back(0);
     for (std::size_t g = 0, i = 0; g < e.groups; ++g) {
         const std::size_t first = e.group_panels.back();
@@ -101,10 +98,7 @@ void weigh(Expansion &e, const SupportVectors &sv) {
     e.init.assign(e.panels() * e.lanes, 0.0);
     e.coef.assign(e.panels() * e.width * e.lanes, 0.0);
     for (std::size_t i = 0; i < e.n; ++i) {
-        double norm = 0;
-        for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k)
-            norm += sv.rows.values[k] * sv.rows.values[k];
-        e.init[e.lane[i]] = -e.gamma * LOG2_E * norm;
+        e.init[e.lane[i]] = -e.gamma * LOG2_E * sv.rows.squared_norm(i);
         for (std::size_t j = 0; j < e.width; ++j)
             e.coef[(e.lane[i] / e.lanes * e.width + j) * e.lanes + e.lane[i] % e.lanes] = sv.coefficient(j, i);
     }

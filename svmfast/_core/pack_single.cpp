@@ -55,7 +55,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
     for (std::int64_t k = 0; s->centered && k < indptr[e.n]; ++k)
         s->center[e.position(indices[k])] += values[k] / static_cast<double>(e.n);
 
-    s->lanes = SVMFAST_DISPATCH(single_lanes);
+    s->lanes = 2 * NF * vector_lanes();
     s->group_panels.push_back(0);
     for (std::size_t g = 0; g < e.groups; ++g)
         s->group_panels.push_back(s->group_panels[g] +

@@ -14,11 +14,6 @@
 namespace svmfast {
 namespace {
 
-// Number of lanes of the variant in use.
-std::size_t lanes() { return SVMFAST_DISPATCH(polynomial_lanes); }
-
-// ---------------------------------------------------------------------------------------------- building
-
 // One part of the work: all tuples of `degree` that start with `prefix` and whose next index is in [a0, a1).
 struct TriangleTask {
     int degree;
@@ -58,7 +53,6 @@ double orderings(const std::vector<std::size_t> &prefix, std::size_t a, std::siz
 
 }  // namespace
 
-// Coefficients of sum_m sum_i weights[m][i] (points_i . w)^m.
 Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Threads threads) {
     const std::size_t n = points.shape(0), d = points.shape(1);
     const int order = int(weights.shape(0)) - 1;
@@ -66,7 +60,7 @@ Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Thre
     if (order < 0 || order > 60) throw std::invalid_argument("order out of range");
     const std::size_t total = monomials_up_to(d, order);
     std::unique_ptr<double[]> out(new double[total]());
-    const std::size_t W = lanes(), stride = (d + 2 * W - 1) / W * W;
+    const std::size_t W = vector_lanes(), stride = (d + 2 * W - 1) / W * W;
     // Padded, so that whole vectors can be read from any column.
     Aligned<double> padded_points((n + 1) * stride, 0.0);
     double *u = padded_points.data();

@@ -52,9 +52,6 @@ static inline std::vector<std::vector<std::size_t>> index_places(std::size_t d, 
 
 }  // namespace svmfast
 
-// Lanes of one vector.
-SVMFAST_DECLARE(std::size_t polynomial_lanes())
-
 // out[r] = polynomial at row r, for vectors * lanes rows stored feature by feature: w[f * vectors * lanes + r].
 // vectors is 1, 2 or 4; a row's result depends neither on it nor on other rows.
 SVMFAST_DECLARE(void polynomial_block(const double *w, std::size_t d, int order, const double *coefficients,

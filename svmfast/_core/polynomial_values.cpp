@@ -42,13 +42,12 @@ struct SparseRow {
 
 }  // namespace
 
-class PolynomialValues::Impl {
-  public:
+struct PolynomialValues::Impl {
     Impl(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centers, In2<std::int32_t> orders,
          In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho, std::optional<In3<double>> bound_degrees,
          std::optional<In3<double>> bound_rest)
-        : cells(centers.shape(0)), d(centers.shape(1)), p(rho.shape(0)), W(SVMFAST_DISPATCH(polynomial_lanes)),
-          gamma(gamma), about_zero(about_zero),
+        : cells(centers.shape(0)), d(centers.shape(1)), p(rho.shape(0)), W(vector_lanes()), gamma(gamma),
+          about_zero(about_zero),
           table(std::vector<std::int32_t>(features.data(), features.data() + features.shape(0))), centers_(centers),
           orders_(orders), starts_(starts), coefficients_(coefficients), rho_(rho), degrees_(bound_degrees),
           rest_(bound_rest) {
@@ -70,41 +69,6 @@ class PolynomialValues::Impl {
         router.emplace(table, cells, centers.data());
     }
 
-    PolynomialAnswers values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,
-                             bool single_precision, Threads wanted) {
-        bounds |= single_precision;
-        if (bounds && !degrees_) throw std::invalid_argument("the polynomials have no bounds");
-        const std::size_t n = indptr.shape(0) - 1;
-        std::unique_ptr<double[]> out(new double[n * p]), squared(new double[n]);
-        std::unique_ptr<double[]> bound(bounds ? new double[n * p] : nullptr);
-        std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
-        const Csr rows = csr(indptr, indices, values);
-        if (single_precision) pack_single();
-        const Threads threads = wanted.for_work(multiply_adds(rows, n));
-        // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache, because
-        // rows of a cell, which are far apart, are read again.
-        const std::size_t together = std::clamp<std::size_t>(96 * cells, 2048, 1 << 16);
-        in_parts(n, together, threads, [&](std::size_t begin, std::size_t end) {
-            router->route(rows, begin, end, cell.get());
-            evaluate(rows, begin, end, cell.get(), out.get(), squared.get(), bound.get(), single_precision);
-        });
-        PolynomialAnswers all{give(std::move(out), {n, p}), give(std::move(squared), {n}), give(std::move(cell), {n}),
-                              std::nullopt};
-        if (bounds) std::get<3>(all) = give(std::move(bound), {n, p});
-        return all;
-    }
-
-    Out<std::int32_t> nearest(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                              Threads threads) const {
-        const std::size_t n = indptr.shape(0) - 1;
-        std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
-        in_parts(n, 2048, threads, [&](std::size_t begin, std::size_t end) {
-            router->route(csr(indptr, indices, values), begin, end, cell.get());
-        });
-        return give(std::move(cell), {n});
-    }
-
-  private:
     // An estimate for rows with as many entries as they have on average.
     double multiply_adds(const Csr &rows, std::size_t n) const {
         const std::size_t entries = n ? std::min<std::size_t>(d, rows.indptr[n] / n) : 0;
@@ -431,13 +395,41 @@ PolynomialValues::PolynomialValues(In1<std::int32_t> features, double gamma, boo
     : impl_(new Impl(features, gamma, about_zero, centers, orders, starts, coefficients, rho, bound_degrees,
                      bound_rest)) {}
 PolynomialValues::~PolynomialValues() = default;
+
 PolynomialAnswers PolynomialValues::values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                           bool bounds, bool single_precision, Threads threads) {
-    return impl_->values(indptr, indices, values, bounds, single_precision, threads);
+                                           bool bounds, bool single_precision, Threads wanted) {
+    Impl &m = *impl_;
+    bounds |= single_precision;
+    if (bounds && !m.degrees_) throw std::invalid_argument("the polynomials have no bounds");
+    const std::size_t n = indptr.shape(0) - 1;
+    std::unique_ptr<double[]> out(new double[n * m.p]), squared(new double[n]);
+    std::unique_ptr<double[]> bound(bounds ? new double[n * m.p] : nullptr);
+    std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
+    const Csr rows = csr(indptr, indices, values);
+    if (single_precision) m.pack_single();
+    const Threads threads = wanted.for_work(m.multiply_adds(rows, n));
+    // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache, because
+    // rows of a cell, which are far apart, are read again.
+    const std::size_t together = std::clamp<std::size_t>(96 * m.cells, 2048, 1 << 16);
+    m.in_parts(n, together, threads, [&](std::size_t begin, std::size_t end) {
+        m.router->route(rows, begin, end, cell.get());
+        m.evaluate(rows, begin, end, cell.get(), out.get(), squared.get(), bound.get(), single_precision);
+    });
+    PolynomialAnswers all{give(std::move(out), {n, m.p}), give(std::move(squared), {n}), give(std::move(cell), {n}),
+                          std::nullopt};
+    if (bounds) std::get<3>(all) = give(std::move(bound), {n, m.p});
+    return all;
 }
+
 Out<std::int32_t> PolynomialValues::nearest(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
                                             Threads threads) const {
-    return impl_->nearest(indptr, indices, values, threads);
+    const Impl &m = *impl_;
+    const std::size_t n = indptr.shape(0) - 1;
+    std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
+    m.in_parts(n, 2048, threads, [&](std::size_t begin, std::size_t end) {
+        m.router->route(csr(indptr, indices, values), begin, end, cell.get());
+    });
+    return give(std::move(cell), {n});
 }
 
 }  // namespace svmfast

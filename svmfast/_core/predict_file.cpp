@@ -199,14 +199,8 @@ class Predicting {
                 ++found.unknown;
                 found.largest_column = std::max<std::int64_t>(found.largest_column, rows.indices[end - 1]);
             }
-            if (norms_.size() < SCALE_ROWS) norms_.push_back(squared_norm(rows, i));
+            if (norms_.size() < SCALE_ROWS) norms_.push_back(rows.squared_norm(i));
         }
-    }
-
-    static double squared_norm(const Csr &rows, std::size_t i) {
-        double sum = 0;
-        for (std::int64_t at = rows.indptr[i]; at < rows.indptr[i + 1]; ++at) sum += rows.values[at] * rows.values[at];
-        return sum;
     }
 
     template <class... Numbers>
@@ -236,7 +230,7 @@ class Predicting {
         const Csr rows{m_.indptr.data.get(), m_.indices.data.get(), m_.values.data.get()};
         double low = HUGE_VAL, high = 0;
         for (std::size_t i = 0; i < vectors; ++i) {
-            const double norm = squared_norm(rows, i);
+            const double norm = rows.squared_norm(i);
             low = std::min(low, norm), high = std::max(high, norm);
         }
         std::sort(norms_.begin(), norms_.end());

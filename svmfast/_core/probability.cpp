@@ -1,4 +1,5 @@
-// Probability estimates from decision values, with the rows divided among threads: coupling.hpp.
+// Probability estimates from decision values, with the rows divided among threads (coupling.hpp), and LIBSVM's votes
+// while some signs are open.
 #include "coupling.hpp"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "loops.hpp"
 #include "math.hpp"
 #include "threads.hpp"
+#include "vote.hpp"
 
 namespace svmfast {
 namespace {
@@ -43,11 +45,10 @@ Out<double> pairwise_probabilities(In2<double> decisions, In1<double> a, In1<dou
     const Sigmoids s = sigmoids(decisions, a, b, classes);
     const std::size_t n = decisions.shape(0);
     std::unique_ptr<double[]> out(new double[n * s.pairs()]);
-    SVMFAST_DISPATCH(pairwise_rows, s, decisions.data(), n, out.get());
+    pairwise_rows(s, decisions.data(), n, out.get());
     return give(std::move(out), {n, s.pairs()});
 }
 
-// (estimates, and with errors the rows for which LIBSVM's could be printed differently)
 std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, In1<double> a, In1<double> b,
                                                          std::size_t classes, std::optional<In2<double>> errors,
                                                          Threads wanted) {
@@ -61,11 +62,32 @@ std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, 
     const Threads threads = wanted.for_work(100.0 * double(n) * double(s.pairs()));
     parallel_for(divide_up(n, BLOCK), threads, [&](std::size_t block, std::size_t) {
         const std::size_t first = block * BLOCK, count = std::min(BLOCK, n - first);
-        SVMFAST_DISPATCH(probability_rows, s, decisions.data() + first * s.pairs(),
-                         errors ? errors->data() + first * s.pairs() : nullptr, count, out.get() + first * classes,
-                         near_boundary.get() + (errors ? first : 0));
+        probability_rows(s, decisions.data() + first * s.pairs(), errors ? errors->data() + first * s.pairs() : nullptr,
+                         count, out.get() + first * classes, near_boundary.get() + (errors ? first : 0));
     });
     return {give(std::move(out), {n, classes}), give(std::move(near_boundary), {marks})};
+}
+
+Out<std::int32_t> vote_counts(In2<bool> certain, In2<double> decisions, std::size_t k) {
+    const std::size_t n = decisions.shape(0), p = decisions.shape(1);
+    if (k < 2 || p != k * (k - 1) / 2 || certain.shape(0) != n || certain.shape(1) != p)
+        throw std::invalid_argument("one value and one mark for each row and pair of classes is needed");
+    std::unique_ptr<std::int32_t[]> out(new std::int32_t[3 * n * k]());
+    for (std::size_t row = 0; row < n; ++row) {
+        const double *value = decisions.data() + row * p;
+        const bool *sure = certain.data() + row * p;
+        std::int32_t *least = out.get() + row * k, *most = least + n * k, *votes = most + n * k;
+        each_pair(k, [&](std::size_t i, std::size_t j) {
+            const std::int32_t first = votes_for_first(*value++), certainly = *sure++, open = 1 - certainly;
+            least[i] += first & certainly;
+            least[j] += (1 - first) & certainly;
+            most[i] += first | open;
+            most[j] += (1 - first) | open;
+            votes[i] += first;
+            votes[j] += 1 - first;
+        });
+    }
+    return give(std::move(out), {3, n, k});
 }
 
 }  // namespace svmfast

@@ -142,8 +142,8 @@ ReducedSet ReducedSetObjective::pack(int kind, double gamma, double coef0, int d
     s.width = coef.shape(0);
     s.functions = rho.shape(0);
     s.d = rows.d;
-    s.lanes = SVMFAST_DISPATCH(reduced_lanes);
-    const std::size_t lane = SVMFAST_DISPATCH(reduced_register), m = vectors.shape(0);
+    const std::size_t lane = vector_lanes(), m = vectors.shape(0);
+    s.lanes = NV * lane;
     std::size_t total = 0;
     s.group_start.push_back(0);
     for (std::size_t g = 0; g < s.groups; ++g) {

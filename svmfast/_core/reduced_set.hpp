@@ -70,7 +70,5 @@ struct ReducedSums {
 // Tiles [first, last): adds to `sums`, or (sums == nullptr) writes ftilde to out[n][width].
 SVMFAST_DECLARE(void reduced_rows(const ReducedRows &, const ReducedSet &, std::size_t first, std::size_t last,
                                   ReducedSums *sums, double *out))
-SVMFAST_DECLARE(std::size_t reduced_lanes())
-SVMFAST_DECLARE(std::size_t reduced_register())
 // Rows per tile, packed or compressed.
 SVMFAST_DECLARE(std::size_t reduced_tile_rows(bool dense))

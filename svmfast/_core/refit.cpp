@@ -8,7 +8,6 @@
 
 #include "loops.hpp"
 #include "threads.hpp"
-#include "training_rows.hpp"
 
 namespace svmfast {
 namespace {
@@ -99,7 +98,6 @@ Out<double> Refit::gram() const {
     return give(std::move(out), {n, n});
 }
 
-// Solves a x = b for a symmetric a by Cholesky's method; an empty array if a is not positive definite.
 Out<double> solve_symmetric(In2<double> a, In1<double> b) {
     const std::size_t n = b.shape(0), stride = (n + 7) / 8 * 8;
     if (a.shape(0) != n || a.shape(1) != n)

@@ -42,7 +42,6 @@ Router CenterTree::built(const In1<std::int64_t> &children, const In2<double> &c
     return Router(ActiveColumns(std::move(columns)), children.data(), n, centers.data());
 }
 
-// The number of distinct columns among the entries start[g] .. start[g + 1], for each g.
 Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices) {
     const std::size_t groups = start.shape(0) - 1;
     std::unique_ptr<std::int64_t[]> out(new std::int64_t[groups]);
@@ -61,7 +60,7 @@ L1Panels l1_panels(const double *x, std::size_t n, std::size_t columns, double g
     L1Panels p;
     p.n = n;
     p.columns = columns;
-    p.lanes = SVMFAST_DISPATCH(laplacian_lanes);
+    p.lanes = NV * vector_lanes();
     p.width = 0;
     p.gamma = gamma;
     p.values.assign(p.panels() * columns * p.lanes, 0.0);
@@ -80,7 +79,7 @@ LaplacianSums::LaplacianSums(double gamma, In1<std::int64_t> indptr, In1<std::in
                              In2<double> sv_coef, In1<double> rho) {
     p.n = indptr.shape(0) - 1;
     p.gamma = gamma;
-    p.lanes = SVMFAST_DISPATCH(laplacian_lanes);
+    p.lanes = NV * vector_lanes();
     if (sv_coef.shape(1) != p.n || sv_coef.shape(0) != rho.shape(0))
         throw std::invalid_argument("coefficients and vectors are inconsistent");
     pack(indptr.data(), indices.data(), values.data());

@@ -37,4 +37,3 @@ SVMFAST_DECLARE(void laplacian_decisions(const L1Panels &, const Csr &, std::siz
 // Kernel values of the dense rows [first, last) of x -> out[row][n].
 SVMFAST_DECLARE(void laplacian_values(const L1Panels &, const double *x, std::size_t first, std::size_t last,
                                       double *out))
-SVMFAST_DECLARE(std::size_t laplacian_lanes())

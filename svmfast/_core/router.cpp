@@ -23,7 +23,7 @@ double unit_scale(double largest) {
 // ||z - mu_c||^2 / 2 without the terms common to all centers: in single precision, about the mean m of the centers,
 // ||mu_c - m||^2 / 2 + m.(mu_c - m) - z.(mu_c - m), in double precision (times two) ||mu_c||^2 - 2 z.mu_c.
 CenterTable::CenterTable(const double *centers, std::size_t count, std::size_t columns)
-    : count(count), padded(round_up(count, WIDTH)), padded32(round_up(count, SVMFAST_DISPATCH(router_lanes))) {
+    : count(count), padded(round_up(count, WIDTH)), padded32(round_up(count, 2 * vector_lanes())) {
     std::vector<double> mean(columns, 0.0);
     for (std::size_t c = 0; c < count; ++c)
         for (std::size_t f = 0; f < columns; ++f) mean[f] += centers[c * columns + f] / double(count);

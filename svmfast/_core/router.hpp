@@ -67,4 +67,3 @@ SVMFAST_DECLARE(void nearest_centers(const CenterTable &, const std::int32_t *po
 // Products and sums are separate operations in the order of the row's entries.
 SVMFAST_DECLARE(std::size_t nearest_center_in_double(const CenterTable &, const std::int32_t *position,
                                                      const double *value, std::size_t nnz))
-SVMFAST_DECLARE(std::size_t router_lanes())

@@ -12,8 +12,7 @@ namespace svmfast::scaling {
 
 constexpr int most_fast_digits = 15;  // integers with this many digits are exact doubles
 constexpr int most_power = 22;        // 10^22 is the highest power of ten that is an exact double
-constexpr double powers[most_power + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                           1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+using text::exact_power_of_ten;
 
 // |z| rounded to `digits` significant digits is figures / 10^power, with 10^(digits - 1) <= figures <= 10^digits.
 struct Decimal {
@@ -29,16 +28,16 @@ inline bool round_decimal(double z, int digits, Decimal &out) {
     std::frexp(z, &exponent);
     int power = digits - 1 - static_cast<int>(std::floor((exponent - 1) * 0.30102999566398120));
     if (power < 0 || power > most_power) return false;
-    double scaled = z * powers[power];
-    if (scaled >= powers[digits]) {
+    double scaled = z * exact_power_of_ten[power];
+    if (scaled >= exact_power_of_ten[digits]) {
         if (--power < 0) return false;
-        scaled = z * powers[power];
+        scaled = z * exact_power_of_ten[power];
     }
     const double nearest = std::nearbyint(scaled), past = scaled - nearest;
     double figures = nearest;
     // Halfway between two integers in double precision: the rounding error of the product decides.
     if (std::fabs(past) == 0.5) {
-        const double rest = std::fma(z, powers[power], -scaled);
+        const double rest = std::fma(z, exact_power_of_ten[power], -scaled);
         const double below = std::floor(scaled);
         if (rest > 0) figures = below + 1;
         if (rest < 0) figures = below;
@@ -53,7 +52,7 @@ inline double rounded(double z, int digits) {
     Decimal decimal;
     if (round_decimal(std::fabs(z), digits, decimal)) {
         // Both exact, so the quotient is the double nearest to the decimal.
-        const double size = static_cast<double>(decimal.figures) / powers[decimal.power];
+        const double size = static_cast<double>(decimal.figures) / exact_power_of_ten[decimal.power];
         return std::signbit(z) ? -size : size;
     }
     char text[number_room];
@@ -78,18 +77,7 @@ inline char *write_g6(char *p, double z) {
     for (int i = 5; i >= 0; --i, figures /= 10) digit[i] = static_cast<char>('0' + figures % 10);
     int used = 6;
     while (used > 1 && digit[used - 1] == '0') --used;
-    if (exponent < 0) {
-        *p++ = '0';
-        *p++ = '.';
-        for (int i = -1; i > exponent; --i) *p++ = '0';
-        for (int i = 0; i < used; ++i) *p++ = digit[i];
-        return p;
-    }
-    for (int i = 0; i < used || i <= exponent; ++i) {
-        if (i == exponent + 1) *p++ = '.';
-        *p++ = i < used ? digit[i] : '0';
-    }
-    return p;
+    return write_figures(p, digit, used, exponent);
 }
 
 // z = (x - first) * second, or svm-scale's map of [first, second] to [lower, upper].

@@ -84,7 +84,3 @@ std::size_t lattice_columns(const SinglePack &, const SupportVectors &);
 // bound).
 SVMFAST_DECLARE(std::size_t single_labels(const SinglePack &, const RowBlock &, std::int32_t *out, double *values,
                                           double *bounds))
-// Support vectors per panel.
-SVMFAST_DECLARE(std::size_t single_lanes())
-// Columns that share a lane in a lattice: 4 (bytes), 2 (words), or 0: integers are no faster than single precision.
-SVMFAST_DECLARE(std::size_t lattice_features())

@@ -91,7 +91,7 @@ class DecisionSums {
     std::size_t lattice_columns();
 
   private:
-    class Impl;
+    struct Impl;
     std::unique_ptr<Impl> impl_;
 };
 

@@ -34,8 +34,6 @@ Gather gather_of(const Column &column) {
 
 }  // namespace
 
-// (indptr, indices, values) of the rows, in which zeros are not stored; or (row, column) of the first value in row
-// order that is not finite.
 TableRows table_rows(const std::vector<Column> &columns, std::size_t n) {
     const std::size_t d = columns.size();
     std::vector<Gather> gathers;

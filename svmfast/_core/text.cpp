@@ -202,25 +202,8 @@ Scan scan_int64(const char *first, const char *last, std::int64_t &value) noexce
 }
 
 const char *name(Scan status) noexcept {
-    switch (status) {
-        case Scan::ok:
-            return "ok";
-        case Scan::not_a_number:
-            return "not_a_number";
-        case Scan::overflow:
-            return "overflow";
-        case Scan::not_finite:
-            return "not_finite";
-        case Scan::hexadecimal:
-            return "hexadecimal";
-        case Scan::comma:
-            return "comma";
-    }
-    return "not_a_number";
+    constexpr const char *names[] = {"ok", "not_a_number", "overflow", "not_finite", "hexadecimal", "comma"};
+    return names[static_cast<int>(status)];
 }
-
-char *write_double(char *out, double value) noexcept { return std::to_chars(out, out + number_room, value).ptr; }
-
-char *write_int64(char *out, std::int64_t value) noexcept { return std::to_chars(out, out + number_room, value).ptr; }
 
 }  // namespace svmfast::text

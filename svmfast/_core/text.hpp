@@ -3,6 +3,7 @@
 // scan_double() and scan_int64() check a whole token and return what is wrong with it. fast_double() is the inner loop
 // of the data reader: it returns a number only if it is certainly scan_double()'s, and declines otherwise.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,11 +28,6 @@ Scan scan_int64(const char *first, const char *last, std::int64_t &value) noexce
 
 // Name of a status, for error messages ("overflow").
 const char *name(Scan status) noexcept;
-
-// Writes the shortest decimal text that reads back as the same double; returns its end. Needs `number_room` bytes.
-inline constexpr std::size_t number_room = 32;
-char *write_double(char *out, double value) noexcept;
-char *write_int64(char *out, std::int64_t value) noexcept;
 
 // --- the fast path -------------------------------------------------------------------------------------------------
 
@@ -67,23 +63,11 @@ inline std::uint64_t digits_value(std::uint64_t word, unsigned count) noexcept {
            32;
 }
 
-inline constexpr std::uint64_t power_of_ten[] = {1u,
-                                                 10u,
-                                                 100u,
-                                                 1000u,
-                                                 10000u,
-                                                 100000u,
-                                                 1000000u,
-                                                 10000000u,
-                                                 100000000u,
-                                                 1000000000u,
-                                                 10000000000u,
-                                                 100000000000u,
-                                                 1000000000000u,
-                                                 10000000000000u,
-                                                 100000000000000u,
-                                                 1000000000000000u,
-                                                 10000000000000000u};
+inline constexpr auto power_of_ten = [] {
+    std::array<std::uint64_t, 17> powers{1};
+    for (std::size_t i = 1; i < powers.size(); ++i) powers[i] = 10 * powers[i - 1];
+    return powers;
+}();
 
 inline constexpr double exact_power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};

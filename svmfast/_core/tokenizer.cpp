@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "number_text.hpp"
 #include "svmfast.hpp"
 #include "threads.hpp"
 
@@ -91,7 +92,6 @@ void Tokenizer::parse_pieces(const char *begin, const char *end, std::size_t thr
     for (std::size_t i = 0; i < rest_.size() && !whole_.fault.rule; ++i) merge(whole_, rest_[i]);
 }
 
-// Rows [first, last) as text, "label index:value ...\n"; columns are written as column + base.
 Growing<char> write_svmlight_rows(In1<double> labels, In1<std::int64_t> indptr, In1<std::int32_t> indices,
                                   In1<double> values, std::size_t first, std::size_t last, std::int64_t base) {
     const std::size_t n = labels.shape(0), entries = values.shape(0);
@@ -102,13 +102,13 @@ Growing<char> write_svmlight_rows(In1<double> labels, In1<std::int64_t> indptr, 
         const std::int64_t begin = indptr.data()[i], end = indptr.data()[i + 1];
         if (begin < 0 || begin > end || end > static_cast<std::int64_t>(entries))
             throw std::invalid_argument("rows are inconsistent");
-        out.reserve_more((static_cast<std::size_t>(end - begin) * 2 + 2) * text::number_room);
-        char *p = text::write_double(out.end(), labels.data()[i]);
+        out.reserve_more((static_cast<std::size_t>(end - begin) * 2 + 2) * number_room);
+        char *p = std::to_chars(out.end(), out.end() + number_room, labels.data()[i]).ptr;
         for (std::int64_t k = begin; k < end; ++k) {
             *p++ = ' ';
-            p = text::write_int64(p, indices.data()[k] + base);
+            p = std::to_chars(p, p + number_room, indices.data()[k] + base).ptr;
             *p++ = ':';
-            p = text::write_double(p, values.data()[k]);
+            p = std::to_chars(p, p + number_room, values.data()[k]).ptr;
         }
         *p++ = '\n';
         out.set_end(p);

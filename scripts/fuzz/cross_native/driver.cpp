@@ -143,7 +143,7 @@ void routing() {
 }
 
 void polynomials() {
-    const std::size_t d = 9, lanes = core::polynomial_lanes();
+    const std::size_t d = 9, lanes = vector_lanes();
     for (int order = 1; order <= 4; ++order) {
         const std::vector<double> coefficients = numbers(monomials_up_to(d, order)), row = numbers(d);
         double size = 0;
@@ -192,7 +192,7 @@ void training() {
     const std::size_t k = 4;
     const std::vector<double> a(6, -1.5), b = numbers(6), decisions = numbers(50 * 6);
     std::vector<double> estimates(50 * k);
-    core::probability_rows({k, a.data(), b.data()}, decisions.data(), nullptr, 50, estimates.data(), nullptr);
+    probability_rows({k, a.data(), b.data()}, decisions.data(), nullptr, 50, estimates.data(), nullptr);
     for (const double p : estimates) print("probability", p, 1e-12);
 }
 

@@ -3,7 +3,6 @@
 #include "simd/budget.inl"
 #include "simd/cell_fit.inl"
 #include "simd/cells.inl"
-#include "simd/coupling.inl"
 #include "simd/decision.inl"
 #include "simd/laplacian.inl"
 #include "simd/libsvm_order.inl"

@@ -12,7 +12,7 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr std::size_t FIT_ROWS = 8 * W;
+constexpr std::size_t FIT_ROWS = FIT_VECTORS * W;
 
 // The loss, and its derivative by f, which overwrites f; returns the sum over the tile.
 double losses(const FitRows &rows, std::size_t tile, double *f) {
@@ -61,9 +61,6 @@ double losses(const FitRows &rows, std::size_t tile, double *f) {
 }
 
 }  // namespace
-
-std::size_t cell_fit_rows() { return FIT_ROWS; }
-std::size_t cell_register() { return W; }
 
 void cell_fit(const FitRows &rows, const FitPoint &s, std::size_t first, std::size_t last, FitSums &sums) {
     constexpr std::size_t V = FIT_ROWS / W;

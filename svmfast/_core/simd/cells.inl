@@ -184,12 +184,9 @@ void kernel_values(const Cells &e, const Cell &cell, const Csr &rows, const std:
     double offset[PREDICT_ROWS] = {};
     std::size_t entries = 0;
     for (std::size_t r = 0; r < here; ++r) {
-        const std::int64_t begin = rows.indptr[which[r]], end = rows.indptr[which[r] + 1];
-        entries += end - begin;
-        double norm = 0;
-        for (std::int64_t i = begin; i < end; ++i) norm += rows.values[i] * rows.values[i];
-        t.squared_norm[r] = norm;
-        offset[r] = norm * (-cell.gamma * LOG2_E);
+        entries += rows.entries(which[r]);
+        t.squared_norm[r] = rows.squared_norm(which[r]);
+        offset[r] = t.squared_norm[r] * (-cell.gamma * LOG2_E);
     }
     const bool as_they_are = cell.features.plain();
     const Csr mine = as_they_are ? rows : t.among(cell.features, rows, which, here);

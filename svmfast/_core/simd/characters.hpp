@@ -42,15 +42,11 @@ inline std::uint64_t marks(const char *p) noexcept {
 }
 
 // The top `n` bytes of a word.
-inline constexpr std::uint64_t keep[] = {0,
-                                         0xFF00000000000000u,
-                                         0xFFFF000000000000u,
-                                         0xFFFFFF0000000000u,
-                                         0xFFFFFFFF00000000u,
-                                         0xFFFFFFFFFF000000u,
-                                         0xFFFFFFFFFFFF0000u,
-                                         0xFFFFFFFFFFFFFF00u,
-                                         0xFFFFFFFFFFFFFFFFu};
+inline constexpr auto keep = [] {
+    std::array<std::uint64_t, 9> masks{};
+    for (std::size_t n = 1; n < masks.size(); ++n) masks[n] = ~std::uint64_t{0} << (64 - 8 * n);
+    return masks;
+}();
 
 struct TwoNumbers {
     std::uint32_t first, second;

@@ -268,8 +268,6 @@ void kernel_sums(const Block &b, const RowBlock &rows) {
 
 }  // namespace
 
-std::size_t decision_lanes() { return LANES; }
-
 std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm_order, const std::uint8_t *wanted,
                            double *out, double *errors) {
     if (errors && libsvm_order) std::fill_n(errors, rows.count * e.functions, 0.0);

@@ -86,8 +86,6 @@ struct ListedRow {
 
 }  // namespace
 
-std::size_t laplacian_lanes() { return LANES; }
-
 void laplacian_values(const L1Panels &p, const double *x, std::size_t first, std::size_t last, double *out) {
     double k[DISTANCE_ROWS][LANES];
     const double none[DISTANCE_ROWS] = {};

@@ -244,8 +244,6 @@ float sparse_polynomial(const std::int32_t *position, const float *z, std::size_
     return sparse_row(position, z, nnz, order, coefficients, place, begin);
 }
 
-std::size_t polynomial_lanes() { return W; }
-
 void polynomial_block(const double *w, std::size_t d, int order, const double *coefficients, std::size_t vectors,
                       double *out) {
     blocks(w, d, order, coefficients, vectors, out);

@@ -252,8 +252,6 @@ void run(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::s
 
 }  // namespace
 
-std::size_t reduced_lanes() { return LANES; }
-std::size_t reduced_register() { return W; }
 std::size_t reduced_tile_rows(bool dense) { return dense ? ROWS : SPARSE_ROWS; }
 
 void reduced_rows(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t last, ReducedSums *sums,

@@ -41,8 +41,6 @@ constexpr std::size_t SCORES = 12;  // vectors of scores that stay in registers,
 
 }  // namespace
 
-std::size_t router_lanes() { return WF; }
-
 void nearest_centers(const CenterTable &t, const std::int32_t *position, const float *value, const std::int64_t *start,
                      std::size_t n, float *scores, std::int32_t *nearest) {
     const float *const centers = t.value32.data(), *const offsets = t.offset32.data();

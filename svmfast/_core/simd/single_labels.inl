@@ -226,18 +226,6 @@ void rows_by(const Way &way, const SingleBlock &b, const std::vector<std::uint32
 
 }  // namespace
 
-std::size_t single_lanes() { return SINGLE_LANES; }
-
-std::size_t lattice_features() {
-#if defined(__AVX512F__)
-    return has_vnni() ? 4 : 2;
-#elif defined(__x86_64__)
-    return 2;
-#else
-    return 0;
-#endif
-}
-
 std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_t *out, double *values, double *bounds) {
     SingleBlock b{s, rows, {}, {}, {}, {}, {}, out, values, bounds};
     if (values) {

@@ -3,18 +3,17 @@
 #pragma once
 #include <type_traits>
 
+#include "dispatch.hpp"
 #include "simd/vec.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 
 // Support vectors lie in panels of NV vectors. ROWS * NV sums, NV vectors and a broadcast number are in registers, of
 // which AVX-512 has 32 and the others 16.
-constexpr std::size_t NV = 3;
 constexpr std::size_t LANES = NV * W;
 constexpr std::size_t ROWS = W == 8 ? 8 : 4;
 
 // The same in single precision.
-constexpr std::size_t NF = 2;
 constexpr std::size_t SINGLE_LANES = NF * WF;
 constexpr std::size_t SINGLE_ROWS = W == 8 ? 12 : 6;
 

@@ -6,9 +6,8 @@
 #include <cmath>
 
 #include "aligned.hpp"
-#include "simd/vec.hpp"
 
-namespace svmfast::SVMFAST_ISA {
+namespace svmfast {
 namespace {
 
 constexpr double UNIT = 0x1p-53;
@@ -292,4 +291,4 @@ void probability_rows(const Sigmoids &s, const double *decisions, const double *
     }
 }
 
-}  // namespace svmfast::SVMFAST_ISA
+}  // namespace svmfast
