@@ -73,7 +73,7 @@ class computed(property):
         """Make a decorator for the function that computes the figure."""
 
         def made(function: Callable[[Any], Any]) -> computed:
-            found = cls(function)
+            found = cls(function, doc=function.__doc__ or help)
             found.declared = {"help": help, "place": next(_PLACES), **declared}
             return found
 

@@ -68,8 +68,8 @@ def costs(model: Any, test: Dataset) -> dict[str, float]:
         ours, linear = [], []
         for _ in range(5):
             call = measure(lambda t=threads: model.head.predict(model.decision_values(test.rows, threads=t)))
-            ours.append(call[1].fastest)
-            linear.append(linear_seconds(model.head, test.rows, threads=threads).fastest)
+            ours.append(min(call[1].samples))
+            linear.append(min(linear_seconds(model.head, test.rows, threads=threads).samples))
         out[f"wall{name}"] = min(ours) / min(linear)
         out[f"microseconds{name}"] = min(ours) / len(test.rows) * 1e6
     return out

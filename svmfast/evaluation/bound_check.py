@@ -28,7 +28,7 @@ WIDEST_MEAN = 1 << 24
 
 
 @dataclass(frozen=True)
-class Bound(Figures):
+class ValidityBound(Figures):
     """The validity bound for an order about one center (:func:`svmfast.certificate.inside_bound`), on data.
 
     At order 2, `gamma_max` is ``1 / (4 max||x|| max||z||)``; None for a model that is already approximated,
@@ -42,7 +42,6 @@ class Bound(Figures):
 
     @computed.figure("Whether every row is inside.")
     def inside(self) -> bool | None:
-        """Whether every row is inside."""
         return None if self.inside_percent is None else self.inside_percent == 100
 
     def words(self, about: str, rows: int) -> str:
@@ -73,9 +72,9 @@ class BoundCheck(Figures):
     orders: tuple[int, ...] = figure("Degrees of the expansion.", default=())
     #: About the origin, the mean of the support vectors (of the data, if there is no model), and the centers
     #: of an approximated model: such a model has only `own`, and not even that if no bound is known.
-    paper: Bound | None = figure("The bound about the origin.", default=None)
-    centered: Bound | None = figure("The bound about the mean.", default=None)
-    own: Bound | None = figure("The bound of the model's own expansion.", default=None)
+    paper: ValidityBound | None = figure("The bound about the origin.", default=None)
+    centered: ValidityBound | None = figure("The bound about the mean.", default=None)
+    own: ValidityBound | None = figure("The bound of the model's own expansion.", default=None)
     exact: bool = figure(
         "The kernel is a polynomial itself: nothing was truncated.", key="exact_conversion", default=False
     )
@@ -103,7 +102,6 @@ class BoundCheck(Figures):
 
     @computed.figure("Percent of rows that are certified.")
     def certified_percent(self) -> float | None:
-        """Share of the rows that are certified, in percent."""
         return None if self.certified is None else percent(self.certified, self.rows)
 
     def inside(self, center: str = "auto") -> bool | None:
@@ -161,7 +159,7 @@ class BoundCheck(Figures):
             out.append(f"order       {first}" + f" to {last}, each cell by its lowest" * (first != last))
         abouts = {"paper": "the origin", "centered": "the mean", "own": "the model's centers"}
         for name, about in abouts.items():
-            bound: Bound | None = getattr(self, name)
+            bound: ValidityBound | None = getattr(self, name)
             if bound is not None:
                 out.append(f"{name:<11} {bound.words(about, self.rows)}")
         if self.certified_percent is not None:
@@ -298,7 +296,7 @@ def _check_approximated(
         features,
         gamma,
         orders,
-        own=Bound(None, None, inside, percent(inside, rows)) if model.validity_bound else None,
+        own=ValidityBound(None, None, inside, percent(inside, rows)) if model.validity_bound else None,
         exact=gamma is None,
         certified=certified,
         regression=regression,
@@ -308,9 +306,9 @@ def _check_approximated(
 
 def _bounds(
     rows: int, order: int, largest: Sequence[float], inside: Sequence[int] | None
-) -> tuple[Bound, Bound | None]:
+) -> tuple[ValidityBound, ValidityBound | None]:
     """The bounds about the origin and, if there is one, the mean."""
-    bounds = [Bound(gamma_max(squared, order=order), squared) for squared in largest]
+    bounds = [ValidityBound(gamma_max(squared, order=order), squared) for squared in largest]
     if inside is not None:
         pairs = zip(bounds, inside, strict=True)
         bounds = [replace(one, rows_inside=n, inside_percent=percent(n, rows)) for one, n in pairs]

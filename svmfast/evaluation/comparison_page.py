@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svmfast.display import shown
-from svmfast.pages.page import Cell, Row, page, table, text
+from svmfast.pages.page import TableCell, TableRow, page, table, text
 from svmfast.pages.scatter import SPEED_TITLE, Axes, Mark, efficient, scatter, y_title
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def as_html(comparison: Comparison) -> bytes:
     """A single file that needs no other files and no network."""
     heads, lines = comparison.cells()
     rows = [
-        Row([Cell(words, _figure(words)) for words in line], one.kind)
+        TableRow([TableCell(words, _figure(words)) for words in line], one.kind)
         for line, one in zip(lines, comparison.models, strict=True)
     ]
     body = [

@@ -18,12 +18,16 @@ from svmfast.rows import FloatArray, Rows
 LISTED_LABELS = 20
 
 
+def _some(help: str, optional: Any = True) -> Any:
+    """A figure that is left out where a model or a file has none."""
+    return figure(help, default=None, optional=optional)
+
+
 def _is_exact(found: ModelDescription) -> bool:
     return found.provenance is None
 
 
 def _is_recorded(found: ModelDescription) -> bool:
-    """Whether the model is of a kind of ours, not LIBSVM's."""
     return found.provenance is not None
 
 
@@ -47,55 +51,37 @@ class ScalingDescription(Figures):
 class ModelDescription(Figures):
     """A model: figures of all kinds, then those of LIBSVM's models, then those of ours."""
 
-    path: str | None = figure("The file as it was named.", default=None, optional=True)
-    format: str | None = figure("libsvm-model, svmfast-model, data or empty.", default=None, optional=True)
+    path: str | None = _some("The file as it was named.")
+    format: str | None = _some("libsvm-model, svmfast-model, data or empty.")
     kind: str = figure("The kind of model.")
     svm_type: str = figure("LIBSVM's name of the type.")
     labels: list[int] | None = figure("The model's labels; null for regression.")
     functions: int = figure("Decision functions.")
     features: int = figure("Features: the largest index.")
     probability: bool = figure("Whether the model has probabilities.")
-    kernel: str | None = figure("The kernel's name.", default=None, optional=True)
-    degree: int | None = figure("Degree of the kernel.", default=None, optional=True)
-    gamma: float | None = figure("Gamma of the kernel.", default=None, optional=True)
-    coef0: float | None = figure("Coef0 of the kernel.", default=None, optional=True)
-    support_vectors: int | None = figure("Support vectors.", default=None, optional=True)
-    support_vectors_of_labels: list[int] | None = figure(
-        "Support vectors of each label.", default=None, optional=True
-    )
-    stored_values: int | None = figure("Values that are stored.", default=None, optional=True)
-    max_squared_norm: float | None = figure(
-        "Largest squared norm of a support vector.", default=None, optional=_is_exact
-    )
-    provenance: Mapping[str, Any] | None = figure("Where the model comes from.", default=None, optional=True)
+    kernel: str | None = _some("The kernel's name.")
+    degree: int | None = _some("Degree of the kernel.")
+    gamma: float | None = _some("Gamma of the kernel.")
+    coef0: float | None = _some("Coef0 of the kernel.")
+    support_vectors: int | None = _some("Support vectors.")
+    support_vectors_of_labels: list[int] | None = _some("Support vectors of each label.")
+    stored_values: int | None = _some("Values that are stored.")
+    max_squared_norm: float | None = _some("Largest squared norm of a support vector.", _is_exact)
+    provenance: Mapping[str, Any] | None = _some("Where the model comes from.")
     certificate: bool = figure("Whether the model has a certificate.", default=False, optional=_is_recorded)
-    embedded_exact: Mapping[str, Any] | None = figure(
-        "The exact model inside, its kernel and number of support vectors; null without one.",
-        default=None,
-        optional=_is_recorded,
+    embedded_exact: Mapping[str, Any] | None = _some(
+        "The exact model inside, its kernel and number of support vectors; null without one.", _is_recorded
     )
-    scaling: ScalingDescription | None = figure(
-        "The scaling in front of a model.", default=None, optional=True
+    scaling: ScalingDescription | None = _some("The scaling in front of a model.")
+    model: Mapping[str, Any] | None = _some("The model that takes the scaled rows.")
+    scalars: Mapping[str, Any] | None = _some("Other figures that the kind of model stores, by name.")
+    fast: Mapping[str, Any] | None = _some("The fast model of a cascade.")
+    arrays: Mapping[str, list[int]] | None = _some("Shapes of the arrays, by name.")
+    libsvm_text: str | None = _some(
+        "The command that writes a LIBSVM model with a scaling as LIBSVM's text, or why there is none."
     )
-    model: Mapping[str, Any] | None = figure(
-        "The model that takes the scaled rows.", default=None, optional=True
-    )
-    scalars: Mapping[str, Any] | None = figure(
-        "Other figures that the kind of model stores, by name.",
-        default=None,
-        optional=True,
-    )
-    fast: Mapping[str, Any] | None = figure("The fast model of a cascade.", default=None, optional=True)
-    arrays: Mapping[str, list[int]] | None = figure(
-        "Shapes of the arrays, by name.", default=None, optional=True
-    )
-    libsvm_text: str | None = figure(
-        "The command that writes a LIBSVM model with a scaling as LIBSVM's text, or why there is none.",
-        default=None,
-        optional=True,
-    )
-    bytes: int | None = figure("Size of the file.", default=None, optional=True)
-    sha256: str | None = figure("Hash of the unpacked file.", default=None, optional=True)
+    bytes: int | None = _some("Size of the file.")
+    sha256: str | None = _some("Hash of the unpacked file.")
 
 
 def describe_model(model: Model) -> dict[str, Any]:
@@ -180,15 +166,14 @@ def _nullable(value: float) -> float | None:
 class DataDescription(Figures):
     """Figures of data, collected block by block in bounded memory."""
 
-    path: str | None = figure("The file as it was named.", default=None, optional=True)
-    format: str | None = figure("libsvm-model, svmfast-model, data or empty.", default=None, optional=True)
+    path: str | None = _some("The file as it was named.")
+    format: str | None = _some("libsvm-model, svmfast-model, data or empty.")
     rows: int = figure("Rows.", default=0)
     features: int = figure("Features: the largest index.", default=0)
     values: int = figure("Values that are stored.", key="stored_values", default=0)
 
     @computed.figure("Stored values over rows times features.")
     def density(self) -> float:
-        """Stored values over rows times features."""
         cells = self.rows * self.features
         return self.values / cells if cells else 0.0
 
@@ -196,7 +181,6 @@ class DataDescription(Figures):
 
     @computed.figure("Smallest and largest value.")
     def value_range(self) -> list[float] | None:
-        """Smallest and largest value; None without values."""
         return [self.least_value, self.greatest_value] if self.values else None
 
     max_squared_norm: float = figure("Largest squared norm of a row.", default=0.0, value=_nullable)
@@ -209,7 +193,6 @@ class DataDescription(Figures):
 
     @computed.figure("Smallest and largest label.")
     def label_range(self) -> list[float] | None:
-        """Smallest and largest label; None without labels."""
         return [self.least_label, self.greatest_label] if self.labels != {} else None
 
     least_value: float = math.inf
@@ -218,7 +201,6 @@ class DataDescription(Figures):
     greatest_label: float = -math.inf
 
     def add(self, rows: Rows, labels: FloatArray) -> None:
-        """Add a block."""
         if not len(rows):
             return
         self.rows += len(rows)

@@ -55,22 +55,18 @@ class PredictionReport(Figures):
 
     @computed.figure("The kind of model.")
     def kind(self) -> str:
-        """The kind of model."""
         return self.model.kind
 
     @computed.figure("LIBSVM's name of the type.")
     def svm_type(self) -> str:
-        """LIBSVM's name of the model's type."""
         return self.model.head.svm_type
 
     @computed.figure("Rows with the true label.", optional=_has_labels)
     def correct(self) -> int:
-        """Rows with the true label."""
         return self.score.correct
 
-    @computed.figure("", spread=True, optional=True)
+    @computed.figure("The scores; None without labels.", spread=True, optional=True)
     def quality(self) -> Quality | None:
-        """The scores; None without labels."""
         return self.score.quality(regression=self.model.head.is_regression) if self.labelled else None
 
     certified: int | None = figure(
@@ -81,7 +77,6 @@ class PredictionReport(Figures):
 
     @computed.figure("The same in percent.")
     def certified_percent(self) -> float | None:
-        """The share of rows that are certified, in percent."""
         return None if self.certified is None or not self.rows else percent(self.certified, self.rows)
 
     single: int | None = figure(
@@ -212,14 +207,12 @@ class PredictionReport(Figures):
         if self.single is not None and (self.single or regression):
             tail = ", the others in double" * (self.single < self.rows)
             yield f"{self.single:,} of {rows} answered in single precision{tail}"
-        if self.certified is None:
-            return
-        yield from self._certified_lines(self.certified)
+        if self.certified is not None:
+            yield from self._certified_lines(self.certified)
 
     def _certified_lines(self, certified: int) -> Iterator[str]:
         """Yield how many rows are certified, for which label, and whose probabilities they have."""
-        rows, head = count(self.rows, "row"), self.model.head
-        others = self.rows - certified
+        rows, head, others = count(self.rows, "row"), self.model.head, self.rows - certified
         tail = f"; {others:,} answered by the exact model" if self.falls_back else ""
         share = f"{percent(certified, self.rows):.4g}%" if self.rows else "-"
         if self.model.assumed_error is not None:

@@ -169,10 +169,10 @@ class ModelResult(Figures):
         words=seconds,
     )
     predict_seconds_fastest: float = _timed(
-        "The fastest repeat.", lambda m: m.bench.all_rows(m.timing.fastest)
+        "The fastest repeat.", lambda m: m.bench.all_rows(min(m.timing.samples))
     )
     predict_seconds_slowest: float = _timed(
-        "The slowest repeat.", lambda m: m.bench.all_rows(m.timing.slowest)
+        "The slowest repeat.", lambda m: m.bench.all_rows(max(m.timing.samples))
     )
     linear_cost: float = _timed(
         "predict_seconds divided by the time of a linear model on the same rows.",

@@ -26,14 +26,6 @@ class Timing:
         """The median of the samples."""
         return statistics.median(self.samples)
 
-    @property
-    def fastest(self) -> float:
-        return min(self.samples)
-
-    @property
-    def slowest(self) -> float:
-        return max(self.samples)
-
 
 def measure(
     call: Callable[[], T], *, repeats: int = 5, limit_seconds: float = 20.0, warm_up: bool = True
@@ -80,12 +72,10 @@ class Speed(Figures):
 
     @computed.figure("95 % confidence interval of the speed-up.", key="speedup_interval", value=_ends)
     def interval(self) -> tuple[float, float]:
-        """The confidence interval."""
         return self.low, self.high
 
     @computed.figure("The clock of the times: wall or processor.", key="speedup_clock")
     def clock(self) -> str:
-        """The clock of the times, as reports name it: ``wall`` or ``processor``."""
         return "processor" if self.processor else "wall"
 
     @property
@@ -296,14 +286,10 @@ def _spread(ratios: Iterable[Sequence[float]]) -> float:
 
 def first_call(call: Callable[[], T], *, slow: float = math.inf) -> tuple[T, float]:
     """Call once or, unless that is `slow`, twice; return the result and the last call's seconds."""
-    start = time.perf_counter()
-    result = call()
-    seconds = time.perf_counter() - start
-    if seconds < slow:
-        start = time.perf_counter()
-        result = call()
-        seconds = time.perf_counter() - start
-    return result, max(seconds, 1e-6)
+    result, timing = measure(call, repeats=1, warm_up=False)
+    if timing.seconds < slow:
+        result, timing = measure(call, repeats=1, warm_up=False)
+    return result, max(timing.seconds, 1e-6)
 
 
 def times_as_fast(one: Callable[[], object], other: Callable[[], object]) -> float:

@@ -11,7 +11,7 @@ from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier, columns, legend, origins, title
 from svmfast.frontiers.words import differing, differing_within, spent, verdict, why_not
 from svmfast.methods.registry import methods
-from svmfast.pages.page import Cell, Row, command, page, table, text
+from svmfast.pages.page import TableCell, TableRow, command, page, table, text
 from svmfast.pages.scatter import SPEED_TITLE, Axes, Mark, efficient, scatter, y_title
 
 #: The color of the exact model, which has no method.
@@ -157,12 +157,9 @@ def _table(found: Frontier) -> str:
     shown = columns(found, "page")
     rows = []
     for point in found.points:
-        reason = why_not(point, found.points[0], found.limits, found.choice, found.class_names)
-        figures = [(one, one.value(point)) for one in shown]
-        cells = [Cell(one.words(value), _key(value)) for one, value in figures]
-        rows.append(
-            Row([Cell(point.name, point.name, reason), *cells], point.method, point is found.recommended)
-        )
+        name = TableCell(point.name, point.name, why_not(point, found))
+        cells = [TableCell(one.words(one.value(point)), _key(one.value(point))) for one in shown]
+        rows.append(TableRow([name, *cells], point.method, point is found.recommended))
     return table(["model", *(one.head for one in shown)], rows)
 
 

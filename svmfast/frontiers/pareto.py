@@ -218,7 +218,7 @@ def unmet(point: Point, exact: Point, limits: Limits) -> str | None:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Recommendation:
     """The recommendation; None recommends the exact model."""
 
     recommended: Point | None = None
@@ -229,7 +229,7 @@ class Choice:
     undecided: tuple[Point, ...] = ()
 
 
-def choose(points: Sequence[Point], limits: Limits) -> Choice:
+def choose(points: Sequence[Point], limits: Limits) -> Recommendation:
     """Choose the model to recommend among `points`, of which the first is the exact model.
 
     The models that meet all requirements (:func:`unmet`) compete: those about as fast as the fastest, or all
@@ -248,9 +248,9 @@ def choose(points: Sequence[Point], limits: Limits) -> Choice:
             refused.append((best, "classes"))
         else:
             unsure = () if limits.of_size_alone else tuple(p for p in rivals if not decided(p, best))
-            return Choice(best, tuple(refused), unsure)
+            return Recommendation(best, tuple(refused), unsure)
         rest.remove(best)
-    return Choice(refused=tuple(refused))
+    return Recommendation(refused=tuple(refused))
 
 
 def best_of_the_rest(points: Sequence[Point], limits: Limits) -> Point | None:

@@ -24,7 +24,7 @@ from svmfast.evaluation.words import (
     whole,
 )
 from svmfast.figures import Figures, computed, figure
-from svmfast.frontiers.pareto import Choice, Limits, Point
+from svmfast.frontiers.pareto import Limits, Point, Recommendation
 from svmfast.frontiers.words import rule, verdict
 
 
@@ -76,7 +76,7 @@ class Frontier(Figures):
     on_front: Sequence[bool]  # type: ignore[misc]
     missing: Sequence[Missing] = figure("Candidates without figures, and why.")
     limits: Limits = figure("The limits of the recommendation.")
-    choice: Choice  # type: ignore[misc]
+    choice: Recommendation  # type: ignore[misc]
     complete: bool = figure("Whether every candidate was tried within the time limit.")
     version: str  # type: ignore[misc]
     #: The name of each label, if the model's classes have names.

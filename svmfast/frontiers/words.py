@@ -11,7 +11,17 @@ from svmfast.class_scores import MAX_LINES, LostClass, class_word
 from svmfast.display import count, shell_line
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
-from svmfast.frontiers.pareto import AS_FAST, GAIN, KEYS, Choice, Limits, Point, best_of_the_rest, keys, unmet
+from svmfast.frontiers.pareto import (
+    AS_FAST,
+    GAIN,
+    KEYS,
+    Limits,
+    Point,
+    Recommendation,
+    best_of_the_rest,
+    keys,
+    unmet,
+)
 from svmfast.score import interval_text
 from svmfast.solvers.intervals import CONFIDENCE, LEAST_FOR_MEANS, clopper_pearson, trials_needed
 
@@ -57,21 +67,15 @@ def verdict(found: Frontier) -> list[str]:
 def _refusals(found: Frontier) -> list[str]:
     """Lines on the models that the confirming rows refused."""
     refused = found.choice.refused
-    lines = [
-        f"refused: {point.name}, {refusal(point, by, found.limits, found.class_names)}"
-        for point, by in refused[:MAX_LINES]
-    ]
+    lines = [f"refused: {point.name}, {refusal(point, by, found)}" for point, by in refused[:MAX_LINES]]
     return lines + [f"refused: {len(refused) - MAX_LINES:,} more"] * (len(refused) > MAX_LINES)
 
 
 def _left_out(found: Frontier) -> list[str]:
     """A line on the candidates that the time limit left out, if any."""
     late = sum(one.late for one in found.missing)
-    if not late:
-        return []
-    return [
-        f"not everything was tried: the time limit left out {count(late, 'candidate')}; run again to continue"
-    ]
+    what = f"the time limit left out {count(late, 'candidate')}; run again to continue"
+    return [f"not everything was tried: {what}"] if late else []
 
 
 def _hidden_by_accuracy(point: Point, found: Frontier) -> list[str]:
@@ -96,7 +100,7 @@ def gain(speed: Speed, point: Point, exact: Point) -> str:
     return f"{fast} and {size}"
 
 
-def undecided(choice: Choice) -> str:
+def undecided(choice: Recommendation) -> str:
     """What timing left open about the recommended model, to end the first line; empty if nothing."""
     best = choice.recommended
     if best is None:
@@ -218,10 +222,11 @@ def _points(lost: Estimate) -> str:
 def rule(limits: Limits) -> str:
     """Describe how the recommended model is chosen (:func:`svmfast.frontiers.pareto.choose`)."""
     sized = (limits.max_bytes, limits.max_operations) != (None, None)
+    where = " on the choosing rows, interval included" * (limits.max_diff_percent != 0)
     musts = [
         *(["keep every class"] if not (limits.lost_classes or limits.regression) else []),
         f"are at least {GAIN:g} times as fast as the exact model" + " (if that is within the limits)" * sized,
-        f"are within the limits ({limits}){_where(limits)}" if limits.of_quality else f"have {limits}",
+        f"are within the limits ({limits}){where}" if limits.of_quality else f"have {limits}",
     ]
     first, *others = keys(limits)
     whole = ", then ".join([f"the one with {first}", *others])
@@ -231,11 +236,6 @@ def rule(limits: Limits) -> str:
     again = again if limits.of_quality else "it loses a class on the confirming rows"
     again = f"; if {again}, take the next one" * (limits.of_quality or len(musts) > 2)
     return f"of the models that {', '.join(musts[:-1])} and {musts[-1]}, take {whole}{again}"
-
-
-def _where(limits: Limits) -> str:
-    """Where the limits on the answers must hold; empty if a proof is required."""
-    return " on the choosing rows, interval included" * (limits.max_diff_percent != 0)
 
 
 def best_beyond(point: Point) -> str:
@@ -257,23 +257,17 @@ def best_beyond(point: Point) -> str:
 _WORSE = ("loses more balanced accuracy than", "differs more from the exact model than", "slower than")
 
 
-def why_not(
-    point: Point,
-    exact: Point,
-    limits: Limits,
-    choice: Choice,
-    names: Mapping[float, str] | None = None,
-) -> str:
+def why_not(point: Point, found: Frontier) -> str:
     """Why `point` is not recommended, or that it is."""
-    best = choice.recommended
+    exact, best, limits = found.points[0], found.recommended, found.limits
     if point is best:
         return "recommended"
     if point is exact:
         kept = best is None and limits.fits(exact)
         return "recommended: no other model meets the limits" if kept else "the exact model"
-    by = dict((refused.name, by) for refused, by in choice.refused).get(point.name)
-    if by is not None:
-        return refusal(point, by, limits, names)
+    for refused, by in found.choice.refused:
+        if refused.name == point.name:
+            return refusal(point, by, found)
     failed = unmet(point, exact, limits)
     if failed == "answers":
         return beyond(point.choosing, limits, "choosing")
@@ -282,7 +276,7 @@ def why_not(
             "skill": "no better than chance",
             "bytes": f"{point.n_bytes:,} bytes, too large",
             "cost": f"{point.cost:.3g}x a linear model, too expensive",
-            "classes": "".join(lost_class(lost, names) for lost in point.lost_choosing[:1]),
+            "classes": "".join(lost_class(lost, found.class_names) for lost in point.lost_choosing[:1]),
             "speed": f"not clearly {GAIN:g} times as fast as the exact model",
         }[failed]
     assert best is not None  # or the confirming rows would have refused this one too
@@ -293,11 +287,11 @@ def why_not(
     return f"{_WORSE[[*KEYS].index(worse)]} {best.name}"
 
 
-def refusal(point: Point, by: str, limits: Limits, names: Mapping[float, str] | None = None) -> str:
+def refusal(point: Point, by: str, found: Frontier) -> str:
     """Why the confirming rows refused a model."""
     if by == "classes":
-        return f"{lost_class(point.lost_confirming[0], names)} on the confirming rows"
-    return beyond(point.confirming, limits, "confirming")
+        return f"{lost_class(point.lost_confirming[0], found.class_names)} on the confirming rows"
+    return beyond(point.confirming, found.limits, "confirming")
 
 
 def beyond(loss: Loss, limits: Limits, rows: str) -> str:

@@ -44,7 +44,7 @@ def command(words: str, name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A cell of a table."""
 
     words: str
@@ -55,15 +55,15 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A row of a table; filters hide rows by `group`, and a `chosen` row is highlighted."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[TableCell]
     group: str = ""
     chosen: bool = False
 
 
-def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
+def table(heads: Sequence[str], rows: Sequence[TableRow]) -> str:
     """A table that a click on a column's head sorts."""
     out = ['<div class="scroll"><table class="sortable"><thead><tr>']
     out += [f'<th scope="col">{text(head)}</th>' for head in heads]

@@ -17,7 +17,7 @@ from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
 from svmfast.evaluation.words import aligned, times
 from svmfast.frontiers.html import as_html
-from svmfast.frontiers.pareto import Choice, Limits, Point, choose
+from svmfast.frontiers.pareto import Limits, Point, Recommendation, choose
 from svmfast.frontiers.report import (
     Frontier,
     Missing,
@@ -249,7 +249,7 @@ def test_the_verdict_on_a_regression_states_its_error() -> None:
     lines = dict(
         line.split(": ", 1)
         for line in verdict(
-            replace(one, points=[exact, best], choice=Choice(replace(best, confirming=gained)))
+            replace(one, points=[exact, best], choice=Recommendation(replace(best, confirming=gained)))
         )
     )
     assert lines["quality"].endswith("3% less (-1% to 5%)")
@@ -373,7 +373,7 @@ def test_a_class_that_only_the_exact_model_recognizes_is_named() -> None:
         lost = lost_classes(labels[i + 1], labels[0], target)
         best = replace(SMALL, confirming=answered(hits), lost_confirming=lost)
         limits = Limits(5.0, lost_classes=True)
-        one = replace(found(best, limits), points=[exact, best], choice=Choice(best))
+        one = replace(found(best, limits), points=[exact, best], choice=Recommendation(best))
         lines = verdict(one)
         assert [text for text in lines if text.startswith("lost class: ")] == (
             [] if line is None else [f"lost class: {line}"]

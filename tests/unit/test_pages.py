@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from svmfast.pages.page import Cell, Row, command, page, table
+from svmfast.pages.page import TableCell, TableRow, command, page, table
 from svmfast.pages.scatter import Axes, Mark, efficient, scatter
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -48,9 +48,9 @@ def example() -> bytes:
     ]
     axes = Axes("speed", "speed", "differs", "x", (1.0, "exact"), limit=0.5)
     rows = [
-        Row([Cell("b", "b"), Cell("20%", 20.0)], "approximate"),
-        Row([Cell("c", "c"), Cell("3%", 3.0)], "compress"),
-        Row([Cell("a", "a"), Cell("-", None)], "exact"),
+        TableRow([TableCell("b", "b"), TableCell("20%", 20.0)], "approximate"),
+        TableRow([TableCell("c", "c"), TableCell("3%", 3.0)], "compress"),
+        TableRow([TableCell("a", "a"), TableCell("-", None)], "exact"),
     ]
     groups = '<button type="button" data-group="compress" aria-pressed="true">compress</button>'
     body = [f"<h1>{1}</h1>", command(HOSTILE, "command-1"), groups, scatter(marks, axes, HOSTILE)]

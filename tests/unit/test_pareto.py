@@ -20,9 +20,9 @@ from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import (
     ERROR,
     GAIN,
-    Choice,
     Limits,
     Point,
+    Recommendation,
     best_of_the_rest,
     choose,
     contenders,
@@ -148,7 +148,7 @@ def test_the_whole_interval_must_be_within_the_limit_on_both_sets_of_rows() -> N
     found = choose([EXACT, first, second], limits)
     assert (found.recommended, found.refused) == (second, ((first, "answers"),))
     assert chosen([point("borderline", 0.45, 10, 100), second], limits) == "second"
-    assert choose([EXACT, first], limits) == Choice(None, ((first, "answers"),))
+    assert choose([EXACT, first], limits) == Recommendation(None, ((first, "answers"),))
 
 
 def test_a_later_test_is_stricter() -> None:
