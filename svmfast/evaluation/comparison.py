@@ -16,12 +16,16 @@ from svmfast.evaluation.result import BOUND, ModelResult
 from svmfast.evaluation.words import ABSENT, WIDTH, aligned, differing, markdown_table, percent, whole
 from svmfast.figures import Figures, figure, figures_of
 from svmfast.models.scaling import Scaling
+from svmfast.pages.page import TableCell, TableRow, page, table, text
+from svmfast.pages.scatter import SPEED_TITLE, Axes, Mark, efficient, scatter, y_title
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.values import percentage
 
 #: The heads of a table, and its lines.
 Table = tuple[list[str], list[list[str]]]
+#: Colors of the exact model, and of the others.
+_COLORS = ("#7a7f87", "#0072b2")
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,9 +54,9 @@ class Comparison(Figures):
     def title(self) -> str:
         """One line that describes the rows."""
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
-        text = f"{self.data_path}: {self.rows:,} rows, {self.features:,} features; {threads}"
+        about = f"{self.data_path}: {self.rows:,} rows, {self.features:,} features; {threads}"
         # The wall clock's times varied too much, see evaluation/timing.
-        return text + "; speed-ups of processor time" * any(row.speed.processor for row in self.models)
+        return about + "; speed-ups of processor time" * any(row.speed.processor for row in self.models)
 
     def lines(self, *, wide: bool = False) -> list[str]:
         """The table as text; with `wide`, all figures, one per line."""
@@ -105,10 +109,44 @@ class Comparison(Figures):
         return markdown_table(*self.cells(wide=wide, short=False))
 
     def to_html(self) -> bytes:
-        """An HTML page with a figure and a sortable table."""
-        from svmfast.evaluation.comparison_page import as_html
+        """An HTML page with a figure and a sortable table; it needs no other files and no network."""
+        heads, lines = self.cells()
+        rows = [
+            TableRow([TableCell(words, _sort_key(words)) for words in line], one.kind)
+            for line, one in zip(lines, self.models, strict=True)
+        ]
+        body = [
+            f"<h1>{text(self.title())}</h1>",
+            self._scatter([shown(line[0]) for line in lines]),
+            table(heads, rows),
+            '<p class="soft">All figures refer to the answers that predict gives with each file, compared '
+            "with those of the first model, the exact one.</p>",
+        ]
+        return page("svmfast compare", body)
 
-        return as_html(self)
+    def _scatter(self, names: Sequence[str]) -> str:
+        """The plot of speed against difference."""
+        exact, regression = self.models[0], self.models[0].values_differing_percent is not None
+        points = [
+            (one.speedup, one.labels_differing_percent or one.values_differing_percent or 0.0)
+            for one in self.models
+        ]
+        what = "values differ by {:.3g}% of their spread" if regression else "{:.3g}% of the labels differ"
+        marks = [
+            Mark(
+                name=name,
+                group=one.kind,
+                color=_COLORS[one is not exact],
+                x=x,
+                y=y,
+                details=[what.format(y), f"{x:.3g} times the exact model's speed"],
+                efficient=front,
+            )
+            for name, one, (x, y), front in zip(names, self.models, points, efficient(points), strict=True)
+        ]
+        axes = Axes("speed", SPEED_TITLE, y_title(regression=regression), "x", (1.0, "exact"))
+        caption = f"On {self.rows:,} rows. The best models lie at the top right; efficient ones are joined."
+        return scatter(marks, axes, caption)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures that docs/compare.md describes, as plain types."""
@@ -197,6 +235,15 @@ class Comparison(Figures):
 
 def _of_label(one: ClassScore | None) -> str:
     return ABSENT if one is None else differing((one.differing, 100 * one.differing / one.rows))
+
+
+def _sort_key(words: str) -> float | str | None:
+    """The key for sorting a cell: the number with which it begins, or its text."""
+    number = words.split(" ")[0].strip("~%x").replace(",", "")
+    try:
+        return float(number)
+    except ValueError:
+        return None if words == "-" else words
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
