@@ -188,6 +188,8 @@ def test_frontier_makes_models_that_take_raw_rows(exact: Path, tmp_path: Path) -
             "linear,approximate,cascade",
             "--max-diff",
             "20%",
+            "--max-operations",  # beyond it lies the exact model, so that no speed is required
+            "12x",
             timeout=240,
             shortened=True,
         )
