@@ -70,7 +70,7 @@ NATIVE_OF_METHODS = {
     "budget/finish.py",
     "budget/sgd.py",
     "compress/reduced_set.py",
-    "dcpred/cell_fit.py",
+    "dcpred/leaf.py",
 }
 
 #: A method's package imports its own modules and ``common``. What one offers others besides: training by

@@ -13,10 +13,12 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import LinearSVC
 
 from svmfast.kernels import Kernel
-from svmfast.methods.dcpred.cell_fit import CellExpansion, CellProblem, move_landmarks
 from svmfast.methods.dcpred.leaf import (
+    CellExpansion,
+    CellProblem,
     cell_features,
     feature_root,
+    move_landmarks,
     penalty_root,
     sample_pairs,
     solve_linear,

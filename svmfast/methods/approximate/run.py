@@ -29,8 +29,8 @@ from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.plan import Plan, chosen, requested
 from svmfast.methods.approximate.report import OTHERS, WARN_ABOVE, ApproximationReport, Measured, measure
 from svmfast.methods.approximate.sample import CertificationSample, Divided, divided
+from svmfast.methods.common.error_statement import probabilities_after
 from svmfast.methods.common.file_sizes import FileSizes
-from svmfast.methods.common.refit_probabilities import probabilities_after
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.answer import answer

@@ -1,4 +1,15 @@
-"""Turns the machines of a training run into a LIBSVM model."""
+"""Turns the machines of a training run into a LIBSVM model, with coefficients refitted for fixed vectors.
+
+Budgeted SGD finds good vectors but noisy coefficients, because the step size 1/(lambda t) is still large
+after n C steps. With the vectors u_1..u_B fixed, Newton's method in the primal solves the small problem
+
+    min over theta, b of  lambda/2 theta^T K theta + 1/n sum_i w_i/2 max(0, 1 - y_i f(x_i))^2
+    f(x) = sum_j theta_j K(u_j, x) + b          (regression: max(0, |f(x_i) - y_i| - epsilon)^2)
+
+Chapelle, "Training a Support Vector Machine in the Primal" (Neural Computation 19, 2007); reduced bases:
+Keerthi, Chapelle and DeCoste, "Building Support Vector Machines with Reduced Classifier Complexity" (JMLR 7,
+2006). Sums and the linear solver are native; the order of summation does not depend on the number of threads.
+"""
 
 from __future__ import annotations
 

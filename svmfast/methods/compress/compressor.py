@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
-from svmfast.methods.common.error_statement import ErrorStatement
-from svmfast.methods.common.refit_probabilities import refit_probabilities
+from svmfast.methods.common.error_statement import ErrorStatement, refit_probabilities
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.data_split import Answered, DataSplit, gather, scale_of, target
 from svmfast.methods.compress.landmark_start import lars_bytes, start_bytes, start_vectors

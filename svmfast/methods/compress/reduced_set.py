@@ -7,7 +7,7 @@ Support Vector Machines, equation 10, with the gradient, which they do not give)
     dE/dc_pj = sum_i w_ip r_ip K_ij          dE/drho_p = - sum_i w_ip r_ip
     rbf: dE/du_j = 2 gamma sum_i q_ij (x_i - u_j),   q_ij = K_ij sum_p w_ip r_ip c_pj
 
-It is minimized by L-BFGS (module ``optimizer``). For given vectors, finding coefficients and offsets is a
+It is minimized by L-BFGS, which held-out rows stop. For given vectors, finding coefficients and offsets is a
 linear least squares problem, which is solved exactly. The functions of a multiclass model are LIBSVM's pairs,
 so a vector of class i is used by all pairs with class i. A row counts only for the pairs of its winning
 class: these decide its label, and the training of the other pairs did not see rows of this class either.

@@ -8,9 +8,8 @@ import numpy as np
 
 from svmfast.figures import Figures, figure
 from svmfast.methods.common.equal_rows import FREQUENT, Aside, quantiles
-from svmfast.methods.common.error_statement import labels_differing, labels_line
+from svmfast.methods.common.error_statement import labels_differing, labels_line, probability_error
 from svmfast.methods.common.landmarks import LandmarkReport
-from svmfast.methods.common.refit_probabilities import probability_error
 from svmfast.models.base import Model
 from svmfast.models.certified import label_margins
 from svmfast.rows import Rows

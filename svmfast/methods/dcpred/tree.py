@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from svmfast.errors import MemoryLimitError
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.dcpred import DcpredOptions
-from svmfast.methods.dcpred.cell_fit import CellExpansion
-from svmfast.methods.dcpred.leaf import LeafRows, train_leaf
+from svmfast.methods.dcpred.leaf import CellExpansion, LeafRows, train_leaf
 from svmfast.methods.method import Setting
 from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks

@@ -23,7 +23,12 @@ from svmfast.methods.common.cross_validation import (
     cross_validate,
 )
 from svmfast.methods.common.equal_rows import HELD_OUT, LEAST_ROWS, row_keys, rows_aside
-from svmfast.methods.common.error_statement import labels_differing, labels_line
+from svmfast.methods.common.error_statement import (
+    labels_differing,
+    labels_line,
+    probabilities_after,
+    probability_error,
+)
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.landmarks import (
     LandmarkReport,
@@ -33,7 +38,6 @@ from svmfast.methods.common.landmarks import (
     widths_to_try,
 )
 from svmfast.methods.common.problem import MOST_SCORED, Problem
-from svmfast.methods.common.refit_probabilities import probabilities_after, probability_error
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.approximation import (
