@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.class_scores import KeptLabels
 from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
 from svmfast.methods.common.error_statement import ErrorStatement, refit_probabilities
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.data_split import Answered, DataSplit, gather, scale_of, target
 from svmfast.methods.compress.landmark_start import lars_bytes, start_bytes, start_vectors
 from svmfast.methods.compress.reduced_set import Optimized, ReducedSet, allocate, optimize, solve_coefficients
-from svmfast.methods.compress.report import Compared, CompressReport, StartReport, caution
+from svmfast.methods.compress.report import CompressReport, StartReport, caution, compared
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
@@ -140,8 +141,8 @@ class Compressor:
             self.model, compressed, self._labelled, threads=self.threads, notes=notes
         )
         compressed = replace(compressed, head=head)
-        stating, choosing = (self._compared(compressed, p) for p in (self.split.state, self.split.choose))
-        statement = stating.statement()
+        statement, _, kept = self._compared(compressed, self.split.state)
+        _, difference, kept_choosing = self._compared(compressed, self.split.choose)
         few = caution(statement)
         if few is not None and how["method"] != "collapse":
             notes.append(few)
@@ -152,15 +153,17 @@ class Compressor:
             rows_fitted=int(self.split.fit.times.sum()),
             rows_choosing=int(self.split.choose.times.sum()),
             statement=statement,
-            choosing_difference=choosing.difference,
-            kept=stating.kept,
-            kept_choosing=choosing.kept,
+            choosing_difference=difference,
+            kept=kept,
+            kept_choosing=kept_choosing,
             probabilities=probabilities,
             notes=tuple(notes),
         )
 
-    def _compared(self, compressed: KernelExpansion, part: Answered) -> Compared:
-        return Compared(self.model, compressed, self.split, part, self.threads)
+    def _compared(
+        self, compressed: KernelExpansion, part: Answered
+    ) -> tuple[ErrorStatement, float, KeptLabels]:
+        return compared(self.model, compressed, self.split, part, self.threads)
 
     def _find(self, count: int, notes: list[str], progress: Progress) -> tuple[ReducedSet, dict[str, Any]]:
         """Find `count` vectors: the sums of a linear kernel, or the best start, usually optimized.
@@ -240,7 +243,7 @@ class Compressor:
 
     def _held_out(self, reduced: ReducedSet) -> ErrorStatement:
         made = as_model(self.model, self.split.columns, rounded(reduced))
-        return self._compared(made, self.split.state).statement()
+        return self._compared(made, self.split.state)[0]
 
     def _choosing_error(self, reduced: ReducedSet) -> float:
         """The figure by which starts are compared on the choosing rows; the smaller, the better.

@@ -141,62 +141,39 @@ class Nothing(Figures):
 _VALUES_FOR_999 = 1000
 
 
-class Compared:
-    """A compressed model's answers to a part of the rows and to the frequent rows, and the exact model's."""
+def compared(
+    exact: KernelExpansion, compressed: KernelExpansion, split: DataSplit, part: Answered, threads: int
+) -> tuple[ErrorStatement, float, KeptLabels]:
+    """Compare on a part of the rows and the frequent rows.
 
-    def __init__(
-        self,
-        exact: KernelExpansion,
-        compressed: KernelExpansion,
-        split: DataSplit,
-        part: Answered,
-        threads: int,
-    ) -> None:
-        columns = split.columns
-        self._head, self._split, self._own = exact.head, split, part
-        self._part = part = split.with_frequent(part)
-        rows = part.rows.renumbered(
-            columns[part.rows.indices].astype(np.int32), int(columns[-1]) + 1 if len(columns) else 0
-        )
-        self._decisions = compressed.decision_values(rows, threads=threads)
-
-    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._head.predict(self._decisions), self._head.predict(self._part.exact)
-
-    def _share(self) -> tuple[float, float, float]:
-        ours, theirs = self._labels()
-        return self._split.counted(self._part).share(ours != theirs)
-
-    def _values_percent(self) -> float:
-        return values_differing_percent(self._decisions, self._part.exact, self._part.times)
-
-    @property
-    def difference(self) -> float:
-        """What `max_diff` limits: the share of differing labels (regression: of the values' spread)."""
-        if not self._decisions.size:
-            return 0.0
-        return self._values_percent() / 100 if self._head.is_regression else self._share()[0]
-
-    @property
-    def kept(self) -> KeptLabels:
-        if self._head.is_regression or not len(self._part):
-            return KeptLabels()
-        return KeptLabels(class_scores(*self._labels()))
-
-    def statement(self) -> ErrorStatement:
-        rows, frequent = (int(p.times.sum()) for p in (self._own, self._split.frequent))
-        source = "data" if self._split.from_data else "support vectors"
-        if not self._decisions.size:
-            return ErrorStatement(0, 0, source, 0.0, 0.0, 0.0, 0.0, None, None, None, None)
-        difference, times = np.abs(self._decisions - self._part.exact), self._part.times
-        values, low, high, share = None, None, None, None
-        if self._head.is_regression:
-            values = self._values_percent()
-        else:
-            share, low, high = labels_differing(self._share()).values()
-        median, q99, q999 = quantiles(difference, times, [0.5, 0.99, 0.999])
-        largest = float(difference.max())
-        return ErrorStatement(rows, frequent, source, median, q99, q999, largest, values, share, low, high)
+    With the statement come what `max_diff` limits (the share of differing labels, or the values' difference
+    over their spread), and how many of the distinct rows keep each label.
+    """
+    columns, head, rows = split.columns, exact.head, int(part.times.sum())
+    both = split.with_frequent(part)
+    decisions = compressed.decision_values(
+        both.rows.renumbered(
+            columns[both.rows.indices].astype(np.int32), int(columns[-1]) + 1 if len(columns) else 0
+        ),
+        threads=threads,
+    )
+    source, kept = "data" if split.from_data else "support vectors", KeptLabels()
+    if not decisions.size:
+        return ErrorStatement(0, 0, source, 0.0, 0.0, 0.0, 0.0, None, None, None, None), 0.0, kept
+    values, low, high, share = None, None, None, None
+    if head.is_regression:
+        values = values_differing_percent(decisions, both.exact, both.times)
+        limited = values / 100
+    else:
+        ours, theirs = head.predict(decisions), head.predict(both.exact)
+        found = split.counted(both).share(ours != theirs)
+        limited, kept = found[0], KeptLabels(class_scores(ours, theirs))
+        share, low, high = labels_differing(found).values()
+    difference = np.abs(decisions - both.exact)
+    median, q99, q999 = quantiles(difference, both.times, [0.5, 0.99, 0.999])
+    frequent, largest = int(split.frequent.times.sum()), float(difference.max())
+    statement = ErrorStatement(rows, frequent, source, median, q99, q999, largest, values, share, low, high)
+    return statement, limited, kept
 
 
 def caution(statement: ErrorStatement) -> str | None:
