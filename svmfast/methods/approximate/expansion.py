@@ -39,8 +39,8 @@ ROUNDING = 1e-8
 SAMPLE = 2000
 
 
-#: One cell: the packed coefficients of each function, and the numbers of their certificates, if any.
-ExpandedCell = tuple[list[FloatArray], list[Numbers]]
+#: A cell: each function's packed coefficients, and the symmetric norm of what shortening changed by degree.
+ExpandedCell = list[tuple[FloatArray, FloatArray]]
 
 
 class Expander:
@@ -83,11 +83,11 @@ class Expander:
         for p in range(terms.n_functions):
             points, beta, rho = terms.points_of(p), terms.beta[p], float(self.model.rho[p])
             made = polynomial_kernel_coefficients(points, beta, gamma, coef0, order, threads=self.threads)
-            parts.append(made)
+            parts.append((made, np.zeros(order + 1)))
             rounding = polynomial_rounding(points, beta, gamma, coef0, order, made, rho)
             bounds.append(certificate(rounding, order))
         orders = np.full((1, terms.n_functions), order, dtype=np.int32)
-        model = self._assembled([np.zeros_like(self.mean)], orders, "zero", [(parts, bounds)])
+        model = self._assembled([np.zeros_like(self.mean)], orders, "zero", [parts], [bounds])
         return replace(model, gamma=0.0)
 
     def single(
@@ -97,20 +97,24 @@ class Expander:
         n, orders = len(self.model.sv), np.full((1, self.terms.n_functions), order, dtype=np.int32)
         sample = self.model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))
         values = self.model.decision_values(sample, threads=self.threads)
-        best = better_center(self, names, order) if certify else ""
-        candidates: dict[str, PolynomialModel] = {}
+        candidates: dict[str, tuple[PolynomialModel, ExpandedCell]] = {}
         errors: dict[str, float] = {}
         for name in names:
             self.progress(0, None, "expand")
             center = self.center(name)
             about = self.about([center], order)
-            tails = self._tails(center, order) if name == best else None
-            cell = self._cell(center, orders[0].tolist(), about, tails, None, self.threads)
-            made = candidates[name] = self._assembled([center], orders, about, [cell])
+            cell = self._cell(center, orders[0].tolist(), about, None, self.threads)
+            made = self._assembled([center], orders, about, [cell], [[]])
             difference = np.abs(made.decision_values(sample, threads=self.threads) - values)
+            candidates[name] = made, cell
             errors[name] = float(difference.mean()) if difference.size else 0.0
-        best = best or min(names, key=lambda name: errors[name])
-        return candidates[best], best, errors
+        best = better_center(self, names, order) if certify else min(names, key=lambda name: errors[name])
+        made, cell = candidates[best]
+        if certify:
+            center = self.center(best)
+            bounds = self._bounds(center, orders[0].tolist(), made.about, cell, self._tails(center, order))
+            made = self._assembled([center], orders, made.about, [cell], [bounds])
+        return made, best, errors
 
     def _tails(self, center: FloatArray, order: int) -> list[Tail]:
         """Bound every function's residual above `order`, for rows as far out as the support vectors."""
@@ -130,28 +134,40 @@ class Expander:
         center: FloatArray,
         orders: Sequence[int],
         about: str,
-        tails: Sequence[Tail] | None,
         allowances: Sequence[FloatArray] | None,
         threads: int,
     ) -> ExpandedCell:
-        """Expand every function about `center`; `tails` give certificates, `allowances` limit shortening."""
-        gamma, d, zero = self.model.kernel.gamma, len(center), about == "zero"
-        parts, bounds = [], []
+        """Expand every function about `center`; `allowances` limit what shortening changes, by degree."""
+        gamma, d, made = self.model.kernel.gamma, len(center), []
         for p, order in enumerate(orders):
-            points, beta = self.terms.points_of(p), self.terms.beta[p]
-            full = gaussian_coefficients(points, beta, gamma, center, order, about_zero=zero, threads=threads)
+            full = gaussian_coefficients(
+                self.terms.points_of(p),
+                self.terms.beta[p],
+                gamma,
+                center,
+                order,
+                about_zero=about == "zero",
+                threads=threads,
+            )
             tolerance = symmetric_norms(full, d, order) * ROUNDING
             if allowances is not None:
                 tolerance = np.maximum(tolerance, allowances[p])
             short = shorten(full, d, order, tolerance)
-            parts.append(short)
-            if tails is not None:
-                moved, rho = symmetric_norms(short - full, d, order), float(self.model.rho[p])
-                rounding = gaussian_rounding(
-                    points, beta, gamma, center, short, moved, rho, order=order, about_zero=zero
-                )
-                bounds.append(certificate(rounding, order, tails[p]))
-        return parts, bounds
+            made.append((short, symmetric_norms(short - full, d, order)))
+        return made
+
+    def _bounds(
+        self, center: FloatArray, orders: Sequence[int], about: str, cell: ExpandedCell, tails: Sequence[Tail]
+    ) -> list[Numbers]:
+        """The numbers of one cell's certificate, function by function."""
+        bounds, gamma, zero = [], self.model.kernel.gamma, about == "zero"
+        for p, ((short, moved), order, tail) in enumerate(zip(cell, orders, tails, strict=True)):
+            points, beta, rho = self.terms.points_of(p), self.terms.beta[p], float(self.model.rho[p])
+            rounding = gaussian_rounding(
+                points, beta, gamma, center, short, moved, rho, order=order, about_zero=zero
+            )
+            bounds.append(certificate(rounding, order, tail))
+        return bounds
 
     def cells(
         self,
@@ -164,16 +180,19 @@ class Expander:
         about = self.about(centers, int(orders.max(initial=0)))
         done = 0
 
-        def one(c: int, threads: int) -> ExpandedCell:
+        def one(c: int, threads: int) -> tuple[ExpandedCell, list[Numbers]]:
             nonlocal done
-            tail = None if tails is None else tails[c]
-            made = self._cell(centers[c], orders[c].tolist(), about, tail, allowances[c], threads)
+            own = orders[c].tolist()
+            cell = self._cell(centers[c], own, about, allowances[c], threads)
+            bounds = [] if tails is None else self._bounds(centers[c], own, about, cell, tails[c])
             done += 1
             self.progress(done, len(centers), "expand")
-            return made
+            return cell, bounds
 
         made = map_with_threads(one, range(len(centers)), self.threads)
-        return self._assembled(centers, orders, about, made)
+        return self._assembled(
+            centers, orders, about, [cell for cell, _ in made], [bounds for _, bounds in made]
+        )
 
     def _assembled(
         self,
@@ -181,12 +200,13 @@ class Expander:
         orders: NDArray[np.int32],
         about: str,
         cells: Sequence[ExpandedCell],
+        bounds: Sequence[Sequence[Numbers]],
     ) -> PolynomialModel:
         """Make the model of these cells, without a certificate if there is none or a bound overflows."""
-        coefficients = [part for parts, _ in cells for part in parts]
+        coefficients = [part for cell in cells for part, _ in cell]
         degrees = rest = None
-        if all(bounds for _, bounds in cells):
-            degrees, rest = (np.array([[one[i] for one in bounds] for _, bounds in cells]) for i in (0, 1))
+        if all(bounds):
+            degrees, rest = (np.array([[one[i] for one in cell] for cell in bounds]) for i in (0, 1))
             if not (np.isfinite(degrees).all() and np.isfinite(rest).all()):
                 degrees = rest = None
         return PolynomialModel(
