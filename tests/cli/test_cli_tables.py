@@ -221,7 +221,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     peaks = []
     width = package.load_model(EXACT).n_features
-    for rows_ in (50_000, 600_000):
+    for rows_ in (200_000, 600_000):
         columns = {f"x{j}": rng.random(rows_).astype(np.float32) for j in range(1, width + 1)}
         path = tmp_path / "rows.parquet"
         parquet.write_table(pa.table({"label": np.ones(rows_), **columns}), path, row_group_size=50_000)
@@ -230,7 +230,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
         done, peak = metered(tmp_path, "predict", "-q", "--no-fallback", path, fast, tmp_path / "out.parquet")
         assert done.returncode == 0, done.stderr
         peaks.append(peak)
-    assert peaks[1] < peaks[0] + 60
+    assert peaks[1] < peaks[0] + 40  # the 400,000 rows more take 48 MB or more, if they are kept
 
 
 @pytest.mark.parametrize("name", ["p.jsonl", "p.JSON", "p.xlsx", "p.json.gz", "p.parquet.gz", "p.npy"])
