@@ -264,7 +264,9 @@ def check_model(
     order = 2 if order is None else order
     centers = extent(vectors).centers(vectors)
     rows, features, largest, inside = _inside(blocks, kernel.gamma, centers, order)
-    return BoundCheck(rows, features, kernel.gamma, (order,), *_bounds(rows, order, largest, inside))
+    vectors_largest = [squared for _, squared in centers]
+    found = _bounds(rows, order, largest, inside, vectors_largest)
+    return BoundCheck(rows, features, kernel.gamma, (order,), *found)
 
 
 def _check_approximated(
@@ -305,10 +307,15 @@ def _check_approximated(
 
 
 def _bounds(
-    rows: int, order: int, largest: Sequence[float], inside: Sequence[int] | None
+    rows: int,
+    order: int,
+    largest: Sequence[float],
+    inside: Sequence[int] | None,
+    vectors: Sequence[float] | None = None,
 ) -> tuple[ValidityBound, ValidityBound | None]:
-    """The bounds about the origin and, if there is one, the mean."""
-    bounds = [ValidityBound(gamma_max(squared, order=order), squared) for squared in largest]
+    """The bounds about the origin and, if there is one, the mean; `vectors`: if not the rows."""
+    both = zip(vectors or largest, largest, strict=True)
+    bounds = [ValidityBound(gamma_max(one, row, order=order), row) for one, row in both]
     if inside is not None:
         pairs = zip(bounds, inside, strict=True)
         bounds = [replace(one, rows_inside=n, inside_percent=percent(n, rows)) for one, n in pairs]
