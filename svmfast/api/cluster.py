@@ -12,7 +12,7 @@ import copy
 import os
 import pickle
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +155,7 @@ def made_by_cluster(
     keep: Sequence[str],
     part_bytes: int,
     jobs: list[Job],
-) -> Iterator[Job]:
+) -> Generator[Job, None, None]:
     """Yield the jobs as they end, each with its counts or an error.
 
     ClusterError: the connection to the scheduler was lost; finished outputs are complete and recorded.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
@@ -202,16 +203,17 @@ def predict_files(
             from svmfast.api.cluster import made_by_cluster
 
             made = made_by_cluster(how.dask, predictor, done, settings, reading, keep, part_bytes, left)
-        for ended, job in enumerate(chain(settled, made), 1):
-            if job.counted is None:
-                on_failure(job.result(total))
-            else:
-                if not job.skipped:
-                    done.add(job.name, job.made_from, job.counted)
-                total.merge(job.counted, earlier=job.skipped)
-            listener.progress(ended, len(jobs), "files")
-            if listener.on_status is not None:
-                listener.on_status("files", count(total.rows, "row"))
+        with closing(made):  # no worker writes on after the list of outputs is closed
+            for ended, job in enumerate(chain(settled, made), 1):
+                if job.counted is None:
+                    on_failure(job.result(total))
+                else:
+                    if not job.skipped:
+                        done.add(job.name, job.made_from, job.counted)
+                    total.merge(job.counted, earlier=job.skipped)
+                listener.progress(ended, len(jobs), "files")
+                if listener.on_status is not None:
+                    listener.on_status("files", count(total.rows, "row"))
     return FilesReport(total, [job.result(total) for job in jobs])
 
 
@@ -330,7 +332,7 @@ def _is_settled(job: Job, done: DoneList, settings: str) -> bool:
 
 def _made_here(
     predictor: Predictor, reading: Reading, keep: Sequence[str], threads: int, jobs: list[Job]
-) -> Iterator[Job]:
+) -> Generator[Job, None, None]:
     for job in jobs:
         try:
             report = predictor.predict_file(job.data, job.output, reading=reading, threads=threads, keep=keep)

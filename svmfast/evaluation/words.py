@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from textwrap import wrap
 
 from svmfast.display import shown
 from svmfast.evaluation.timing import Speed
@@ -40,12 +39,22 @@ def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]], limit: int | N
         widths[0] = min(widths[0], max(len(heads[0]), limit - sum(width + 2 for width in widths[1:])))
     out = []
     for first, *rest in (heads, *lines):
-        # After a blank if possible.
-        pieces = wrap(first, max(1, widths[0]), break_on_hyphens=False) or [""]
+        pieces = _pieces(first, widths[0])
         figures = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
         out.append("  ".join([pieces[0].ljust(widths[0]), *figures]).rstrip() + "\n")
         out += [f"{piece}\n" for piece in pieces[1:]]
     return "".join(out)
+
+
+def _pieces(name: str, width: int) -> list[str]:
+    """Break a name into pieces of at most `width` characters, after a blank if possible."""
+    pieces = []
+    while len(name) > width:
+        blank = name.rfind(" ", 0, width)
+        end = width if blank < width // 2 else blank + 1
+        pieces.append(name[:end])
+        name = name[end:]
+    return [*pieces, name]
 
 
 def number(value: float | None) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from svmfast.errors import InputError
+from svmfast.errors import InputError, SvmfastError
+from svmfast.foreign import foreign
 from svmfast.formats.data import recognized
 from svmfast.formats.dataset import RowStream
 from svmfast.formats.source import Source
@@ -57,7 +58,7 @@ def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[
     """The parts of a file: more than one only for large plain text or several Parquet row groups."""
     try:
         found = _parts_of(path, reading, part_bytes)
-    except Exception:  # reading the whole file reports the error
+    except (SvmfastError, OSError):  # reading the whole file reports the error
         found = []
     return found if len(found) > 1 else [FilePart(path)]
 
@@ -90,7 +91,8 @@ def _row_groups(path: str, part_bytes: int) -> list[FilePart]:
     pyarrow()
     from pyarrow import parquet
 
-    metadata = parquet.read_metadata(path)
+    with foreign(path, "no Parquet metadata", "a Parquet file"):
+        metadata = parquet.read_metadata(path)
     ranges: list[tuple[list[int], int]] = []
     size, row = part_bytes, 0
     for number in range(metadata.num_row_groups):

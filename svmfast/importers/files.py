@@ -51,10 +51,10 @@ _HARMLESS = {
 _OF_SEARCHES = re.compile(
     r"sklearn\.(model_selection\._split\.\w+|metrics\._scorer\._(Passthrough|Multimetric|)Scorer)"
 )
-#: Modules of svmfast's estimators and of what they hold: models, and the reports of fits.
+#: svmfast's estimators and what they hold: models, and the reports of fits.
 _PARTS = re.compile(
-    r"svmfast\.(models\.\w+|sklearn\.\w+|methods\.\w+\.(report|run|fit)|methods\.common\.\w+|"
-    r"kernels|rows|score|class_scores)"
+    r"svmfast\.((models\.\w+|sklearn\.\w+|methods\.\w+\.report|methods\.common\.\w+|kernels|rows|score|"
+    r"class_scores)\.\w+|methods\.\w+\.(run|fit)\.\w+Report)"
 )
 #: Bytes that a byte of JSON may take: "[]," becomes an empty list and a pointer to it.
 _JSON_BYTES = 32
@@ -163,9 +163,9 @@ def _is_harmless(name: str) -> bool:
     """
     if name in _HARMLESS or _OF_SEARCHES.fullmatch(name) or name in _metrics():
         return True
-    module, _, called = name.rpartition(".")
-    if not _PARTS.fullmatch(module):
+    if not _PARTS.fullmatch(name):
         return False
+    module, _, called = name.rpartition(".")
     try:
         kind = getattr(importlib.import_module(module), called)
     except (ImportError, AttributeError):

@@ -104,14 +104,16 @@ class Scaling(Cacheless):
         expect("boolean_classes", words, "other names of classes", "False and True")
 
     def _check_names(self, name: str) -> None:
-        names = tuple(map(str, getattr(self, name) or ()))
+        given = getattr(self, name)
+        if given is None:
+            return
+        names = tuple(map(str, given))  # an array's truth is ambiguous
         for one in names:
             fault = fault_of_name(one)
             if fault is not None:
                 raise ModelContentError(name, fault, "printable text", one)
         expect(name, len(set(names)) == len(names), "the same name twice", "distinct names")
-        if getattr(self, name) is not None:
-            object.__setattr__(self, name, names)
+        object.__setattr__(self, name, names)
 
     @classmethod
     def from_ranges(

@@ -17,6 +17,7 @@ from program import PROGRAM, ROOT, data, model, svmfast
 from report_schema import schema
 
 import svmfast as package
+from svmfast.api import many
 from svmfast.api.many import planned
 from svmfast.cli.main import run
 from svmfast.errors import OptionError, WriteError
@@ -354,3 +355,31 @@ def test_the_page_names_outputs_as_the_program_does() -> None:
     for given in ("night-01.csv", "day-1.parquet"):
         (job,) = planned([given], "OUT", ".parquet", None)
         assert f"`{given}` becomes `{job.output}`" in page
+
+
+def test_what_makes_outputs_ends_before_their_list_is_closed(
+    inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an interrupt, too: a cluster's workers write until its generator ends."""
+    order: list[str] = []
+    make, close = many._made_here, many.DoneList.__exit__
+
+    def making(*args: Any) -> Any:
+        try:
+            yield from make(*args)
+        finally:
+            order.append("made")
+
+    def closing(done: many.DoneList, *args: Any) -> None:
+        order.append("list closed")
+        close(done, *args)
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(many, "_made_here", making)
+    monkeypatch.setattr(many.DoneList, "__exit__", closing)
+    monkeypatch.setattr(many.DoneList, "add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        package.predict_files(EXACT, sorted(inputs.iterdir()), tmp_path / "out")
+    assert order == ["made", "list closed"]

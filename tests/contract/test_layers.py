@@ -283,7 +283,6 @@ FOREIGN = {"json.loads", "json.load", "np.load", "joblib.load", "skops.io.load",
 FOREIGN |= {"ipc.open_file", "ipc.open_stream", "parquet.ParquetFile", "parquet.read_metadata"}
 REPORTED_OTHERWISE = {
     "formats/done.py": "a damaged line is skipped",
-    "formats/parts.py": "reading the whole file reports the error",
     "formats/table_output.py": "files that this run has written",
     "formats/tables.py": "called by the constructor inside _reporting()",
     "methods/budget/training.py": "text that this run has made",

@@ -425,3 +425,5 @@ def test_a_long_name_is_broken_after_a_blank() -> None:
     first, second, third, fourth = table.splitlines()[1:]
     assert [first, second] == ["approximate-2-in-64 +    1", "exact"]
     assert [third, fourth] == [f"{'a' * 23}  2", "a" * 7]
+    name = f"a long exact name {'x' * 30}"
+    assert aligned(["model", "x"], [[name, "1"]], 26).splitlines()[1] == "a long exact name        1"

@@ -165,6 +165,19 @@ def test_wide_data_have_a_bound_without_a_mean() -> None:
     assert (found.paper.gamma_max, found.features, found.inside()) == (1 / 16, 2**31 - 1, True)
 
 
+def test_the_bound_of_a_model_takes_the_norms_of_its_vectors_and_of_the_rows() -> None:
+    """Gamma_max is ``1 / (4 max||x|| max||z||)``, about the origin and about the mean of the vectors."""
+    exact = svmfast.load_model(model("breast_c_rbf"))
+    vectors = exact.expansion.sv.to_dense()
+    rows = 3 * svmfast.read_svmlight(data("breast.test")).rows.to_dense()
+    found = svmfast.bound_check(rows, model=exact)
+    for bound, center in ((found.paper, 0 * vectors[0]), (found.centered, vectors.mean(axis=0))):
+        largest = [np.linalg.norm(points - center, axis=1).max() for points in (vectors, rows)]
+        assert bound is not None
+        assert bound.gamma_max == pytest.approx(1 / (4 * largest[0] * largest[1]), rel=1e-12)
+        assert bound.max_squared_norm == pytest.approx(largest[1] ** 2, rel=1e-12)
+
+
 def test_rows_of_zeros_allow_any_gamma() -> None:
     found = svmfast.bound_check(np.zeros((3, 2)), gamma=1e9)
     assert found.paper is not None

@@ -315,3 +315,9 @@ def test_a_scaled_model_answers_raw_rows_as_its_model_answers_scaled_ones(name: 
     )
     for part in ("predicted", "certified", "error_bounds", "inside", "decisions"):
         np.testing.assert_array_equal(getattr(ours, part), getattr(theirs, part))
+
+
+def test_names_may_be_an_array() -> None:
+    for names in (np.array(["a", "b"]), ["a", "b"]):
+        scaling = Scaling(np.zeros(2), np.ones(2), feature_names=names, class_names=names)  # type: ignore[arg-type]
+        assert scaling.feature_names == scaling.class_names == ("a", "b")
