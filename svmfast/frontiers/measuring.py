@@ -120,6 +120,7 @@ class Measuring:
         #: Whether the true labels are known.
         self.labelled = not bool(np.isnan(choosing.labels).all())
         widths = [side.rows.n_columns if scaling is None else scaling.width(side.rows) for side in self.sides]
+        self._last: tuple[Model, list[_RowAnswers]] | None = None
         self._unit, self.columns = linear_multiply_adds(exact.head, widths[0]), max(widths)
 
     def _measured(self, given: LabelledRows, exact: _RowAnswers) -> MeasuredRows:
@@ -164,7 +165,11 @@ class Measuring:
     def losses(self, model: Model, *, backed: bool = False) -> Losses:
         """The losses of `model`, alone or with the exact model's answers for the rows that it leaves open."""
         regression, sides = self._regression, self.sides
-        own = [self._answer(model, side.rows) for side in sides]
+        if (
+            self._last is None or self._last[0] is not model
+        ):  # alone, and then backed: its own answers are the same
+            self._last = model, [self._answer(model, side.rows) for side in sides]
+        own = self._last[1]
         whole = [one.backed(side.exact) if backed else one for one, side in zip(own, sides, strict=True)]
         choosing, confirming = (
             side.loss(one, regression=regression, proven=backed and model.certifies)

@@ -29,7 +29,6 @@ class Candidate:
     most_bytes: int | None = None
     #: Whether it is sized to the limit.
     sized: bool = False
-    #: Processor time of the run, besides the start of a process. A rough estimate; only ratios matter.
 
 
 @dataclass(frozen=True)
