@@ -78,6 +78,8 @@ def _sums(values: KernelSums, n_classes: int, cell: CellTables, z: Value, rest: 
 def _without_empty_cells(values: KernelSums) -> KernelSums:
     """Add a vector with zero coefficients to each empty cell, because runtimes may fail on empty products."""
     empty = values.sizes == 0
+    if not empty.any():
+        return values
     places, classes = starts_of(values.sizes)[empty], values.classes
     if classes is not None:
         classes = classes.copy()

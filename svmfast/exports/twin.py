@@ -111,7 +111,8 @@ def values(
             if isinstance(about, Polynomials):
                 out[mine], squared[mine] = _polynomials(about, cell, z[mine], rest[mine])
                 continue
-            step = max(1, _BLOCK // max(1, int(about.sizes[cell])))
+            # A block has a number for each row and vector, or for each function and vector of a fold.
+            step = max(1, _BLOCK // max(1, int(about.sizes[cell]), FOLD * out.shape[1]))
             for block in (mine[at : at + step] for at in range(0, len(mine), step)):
                 out[block] = _sums(about, cell, z[block], rest[block])
     return out, cells, squared

@@ -201,7 +201,8 @@ class Compressor:
                     moved_labels_differing_percent=self._held_out(moved.reduced).labels_differing_percent,
                     moved_choosing_error=self._choosing_error(moved.reduced),
                 )
-            best = min(starts, key=lambda start: start.moved_choosing_error or 0.0)
+            errors = np.array([start.moved_choosing_error for start in starts], dtype=np.float64)
+            best = starts[int(np.nan_to_num(errors, nan=np.inf).argmin())]
         moved = self._optimize(tried[best.name], max(limit - spent, 0), progress)
         return moved.reduced, {
             "method": "reduced set",

@@ -26,7 +26,7 @@ from svmfast.methods.common.cross_validation import (
     cross_validate,
 )
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
-from svmfast.methods.common.error_statement import probabilities_after
+from svmfast.methods.common.error_statement import ErrorStatement, probabilities_after
 from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.landmarks import Stopwatch, linear_functions, outcome, widths_to_try
 from svmfast.methods.common.problem import CLASSES, MOST_SCORED, Problem
@@ -357,8 +357,7 @@ def fit_pairs(
         )
         prepared = Compressor(exact, rows, options=how, threads=setting.threads, progress=setting.progress)
         made, report = prepared.compress(options.landmarks, progress=setting.progress)
-        stated = report.statement.to_dict() | {"fallback_error": report.statement.quantile_999}
-        held = {name: float(one) for name, one in stated.items() if isinstance(one, int | float)}
+        held = _of_statement(report.statement)
     assert made.nr_sv is not None
     centers = np.zeros((1, max(made.sv.n_columns, rows.n_columns)))
     nr_sv = np.ascontiguousarray(made.nr_sv[None].astype(np.int64))
@@ -366,6 +365,16 @@ def fit_pairs(
         made.head, made.kernel, centers, [made.sv], [made.sv_coef], made.rho[None], nr_sv
     )
     return options, model, held
+
+
+def _of_statement(found: ErrorStatement) -> dict[str, float]:
+    """What compress states, in the form of :func:`svmfast.methods.dcpred.report.held_out`."""
+    held = {"rows": float(found.rows), "frequent_rows": float(found.frequent_rows)}
+    held |= {"median_abs_error": found.median, "abs_error_99": found.quantile_99}
+    held |= {"abs_error_999": found.quantile_999, "max_abs_error": found.largest}
+    held["fallback_error"] = found.quantile_999
+    names = [f"labels_differing_percent{end}" for end in ("", "_low", "_high")]
+    return held | {name: getattr(found, name) for name in names if getattr(found, name) is not None}
 
 
 def _affordable(exact: Model, rows: Rows, most: float) -> int:
