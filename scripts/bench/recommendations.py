@@ -304,8 +304,13 @@ def shown(run: dict[str, Any]) -> str:
     rule = "" if run["recommended"] == run["by_the_rule"] else f", by the rule {run['by_the_rule']}"
     more = f", {run['refused']} refused, {run['undecided']} undecided of {run['candidates']}"
     if "again" in run:
-        more += f"; the second run: {run['again']['recommended'] or 'exact'}"
-        more += "" if run["alike"] else " DIFFERS"
+        other = run["again"]
+        more += f"; the second run: {other['recommended'] or 'exact'}"
+        if other["speed"] is not None:
+            more += (
+                f", {other['figure']:.3f}%, {other['stated'][0]:.3g}x stated, {other['speed']:.3g}x measured"
+            )
+        more += "" if run["alike"] else ", NOT ALIKE"
     held = "" if run["held"] else " BEYOND THE LIMIT"
     name = run["recommended"] or "exact"
     return f"{run['set']} {run['seed']} {run['limit']}: {name}{figure}{held}{speed}{share}{rule}{more}"
