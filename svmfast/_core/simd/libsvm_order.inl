@@ -25,9 +25,14 @@ class LibsvmOrder {
 
     // Rows which[0 .. count), count <= BATCH -> out[row][functions].
     void evaluate(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
-        if (!e.scattered)
+        if (!e.scattered) {
             for (std::size_t b = 0; b < count; ++b)
                 plan(rows, rows.first + which[b], e.kind == KernelKind::rbf, walk[b]);
+            const auto same = [](const Step &one, const Step &other) { return one.at == other.at; };
+            alike = std::all_of(walk + 1, walk + count, [&](const std::vector<Step> &other) {
+                return std::equal(walk->begin(), walk->end(), other.begin(), other.end(), same);
+            });
+        }
         // Panels in order: each part continues the sums of the one before, so the division into parts changes no bit.
         begin = 0;
         do {
@@ -47,6 +52,7 @@ class LibsvmOrder {
         double z;
     };
     static constexpr std::int64_t ABSENT = -1;
+    static constexpr std::size_t TOGETHER = 2;  // rows that hide each other's latency
 
     // A limited number of panels at a time, so that a thread's memory does not grow with the model.
     static constexpr std::size_t PANELS = (1 << 14) / LANES;
@@ -59,6 +65,7 @@ class LibsvmOrder {
     Aligned<double> across;  // [lane][row of the batch]: kernel values
     Aligned<double> so_far;  // [function][row of the batch], where there are several parts
     std::vector<Step> walk[BATCH];
+    bool alike = false;  // all rows of the batch have their features at the same places
     Pulse pulse;
 
     void part(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
@@ -76,8 +83,10 @@ class LibsvmOrder {
                 libm_exp(values, lanes, -e.gamma, unsure.data());
             else
                 for (std::size_t i = 0; i < lanes; ++i) values[i] = kernel(values[i]);
-            for (std::size_t i = 0; i < lanes; ++i) across[i * BATCH + b] = values[i];
         }
+        for (std::size_t b = 0; b < count; b += W)
+            for (std::size_t i = 0; i < lanes; i += W)
+                transpose(k.data() + b * stride + i, stride, across.data() + i * BATCH + b, BATCH);
         const bool last = end == e.panels();
         each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
             Sums s{};
@@ -133,25 +142,32 @@ class LibsvmOrder {
         for (; rbf && f < e.active.size(); ++f) steps.push_back({std::int64_t(f), 0.0});
     }
 
+    // Sums of the rows b .. b + R - 1, whose features lie at the same places of a panel.
+    template <bool rbf, std::size_t R>
+    void panel_sums(const double *x, std::size_t b, double *to) {
+        alignas(64) static const double zeros[LANES] = {};
+        vd sum[R][NV] = {};
+        const Step *steps = walk[b].data();
+        const auto z = [&](std::size_t r, std::size_t i) { return walk[b + r][i].z; };
+        const auto values = [=](std::size_t i) { return steps[i].at == ABSENT ? zeros : x + steps[i].at * LANES; };
+        if constexpr (rbf)
+            add_products(sum, walk[b].size(), z, values, [](vd s, vd z, vd x) { return s + (x - z) * (x - z); });
+        else
+            add_products(sum, walk[b].size(), z, values, MultiplyThenAdd{});
+        for (std::size_t r = 0; r < R; ++r)
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(to + r * stride + v * W, sum[r][v]);
+        pulse.spent(R * walk[b].size() * LANES);
+    }
+
     template <bool rbf>
     void panelled(std::size_t count) {
-        alignas(64) static const double zeros[LANES] = {};
         const std::size_t d = e.active.size();
         for (std::size_t panel = begin; panel < end; ++panel) {
             const double *x = e.values.data() + panel * d * LANES;
-            for (std::size_t b = 0; b < count; ++b) {
-                vd sum[1][NV] = {};
-                const Step *steps = walk[b].data();
-                const auto z = [=](std::size_t, std::size_t i) { return steps[i].z; };
-                const auto values = [=](std::size_t i) { return steps[i].at == ABSENT ? zeros : x + steps[i].at * LANES; };
-                if constexpr (rbf)
-                    add_products(sum, walk[b].size(), z, values, [](vd s, vd z, vd x) { return s + (x - z) * (x - z); });
-                else
-                    add_products(sum, walk[b].size(), z, values, MultiplyThenAdd{});
-                double *to = k.data() + b * stride + (panel - begin) * LANES;
-                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(to + v * W, sum[0][v]);
-                pulse.spent(walk[b].size() * LANES);
-            }
+            double *to = k.data() + (panel - begin) * LANES;
+            std::size_t b = 0;
+            for (; alike && b + TOGETHER <= count; b += TOGETHER) panel_sums<rbf, TOGETHER>(x, b, to + b * stride);
+            for (; b < count; ++b) panel_sums<rbf, 1>(x, b, to + b * stride);
         }
     }
 

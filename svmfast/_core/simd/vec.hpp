@@ -186,12 +186,58 @@ inline std::int64_t *append_lanes(std::int64_t *end, vi mask, std::int64_t first
     const __m512i numbers = _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
     _mm512_storeu_si512(end, _mm512_maskz_compress_epi64(bits, numbers));
     return end + __builtin_popcount(bits);
+#elif defined(__AVX2__)
+    // For each of the 16 masks, the halves of the lanes that are set, in front.
+    alignas(64) static const std::uint64_t halves[16] = {
+        0,      0x0100,     0x0302,     0x03020100,     0x0504,     0x05040100,     0x05040302,     0x050403020100,
+        0x0706, 0x07060100, 0x07060302, 0x070603020100, 0x07060504, 0x070605040100, 0x070605040302, 0x0706050403020100};
+    const unsigned bits = static_cast<unsigned>(_mm256_movemask_pd((__m256d)mask));
+    const __m256i numbers = _mm256_add_epi64(_mm256_set1_epi64x(first), _mm256_setr_epi64x(0, 1, 2, 3));
+    const __m256i order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(halves[bits])));
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(end), _mm256_permutevar8x32_epi32(numbers, order));
+    return end + __builtin_popcount(bits);
 #else
     for (std::size_t i = 0; i < W; ++i) {  // no branch: the pattern is random
         *end = first + static_cast<std::int64_t>(i);
         end += mask[i] & 1;
     }
     return end;
+#endif
+}
+
+// to[j * to_stride + i] = from[i * from_stride + j] for a square of W numbers each way.
+inline void transpose(const double *from, std::size_t from_stride, double *to, std::size_t to_stride) {
+#if defined(__AVX512F__)
+    __m512d pair[W], four[W];
+    SVMFAST_UNROLL for (std::size_t i = 0; i < W; i += 2) {
+        const __m512d even = _mm512_loadu_pd(from + i * from_stride), odd = _mm512_loadu_pd(from + (i + 1) * from_stride);
+        pair[i] = _mm512_unpacklo_pd(even, odd);
+        pair[i + 1] = _mm512_unpackhi_pd(even, odd);
+    }
+    SVMFAST_UNROLL for (std::size_t i = 0; i < W; ++i) {
+        // Quarters 0 and 2, or 1 and 3, of rows 4 (i / 4) .. + 3.
+        const __m512d a = pair[i / 4 * 4 + i % 2], b = pair[i / 4 * 4 + i % 2 + 2];
+        four[i] = i % 4 < 2 ? _mm512_shuffle_f64x2(a, b, 0x88) : _mm512_shuffle_f64x2(a, b, 0xdd);
+    }
+    SVMFAST_UNROLL for (std::size_t i = 0; i < W / 2; ++i) {
+        // Lane i of the rows is in four[i] and four[i + 4]: quarters 0 and 2 or 1 and 3 hold lanes i and i + 4.
+        _mm512_storeu_pd(to + i * to_stride, _mm512_shuffle_f64x2(four[i], four[i + 4], 0x88));
+        _mm512_storeu_pd(to + (i + 4) * to_stride, _mm512_shuffle_f64x2(four[i], four[i + 4], 0xdd));
+    }
+#elif defined(__AVX2__)
+    __m256d pair[W];
+    SVMFAST_UNROLL for (std::size_t i = 0; i < W; i += 2) {
+        const __m256d even = _mm256_loadu_pd(from + i * from_stride), odd = _mm256_loadu_pd(from + (i + 1) * from_stride);
+        pair[i] = _mm256_unpacklo_pd(even, odd);
+        pair[i + 1] = _mm256_unpackhi_pd(even, odd);
+    }
+    SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i) {
+        _mm256_storeu_pd(to + i * to_stride, _mm256_permute2f128_pd(pair[i], pair[i + 2], 0x20));
+        _mm256_storeu_pd(to + (i + 2) * to_stride, _mm256_permute2f128_pd(pair[i], pair[i + 2], 0x31));
+    }
+#else
+    for (std::size_t i = 0; i < W; ++i)
+        for (std::size_t j = 0; j < W; ++j) to[j * to_stride + i] = from[i * from_stride + j];
 #endif
 }
 
@@ -271,6 +317,41 @@ struct Table<0> {
         return v;
 #endif
     }
+};
+
+// A table of 32 pairs, looked up by W indices.
+struct PairTable {
+#if defined(__AVX512F__)
+    double split[2][32];
+    Table<TABLE_LARGE / W> first_of, second_of;
+    static const double *copied(const double (*pairs)[2], std::size_t which, double *to) {
+        for (std::size_t i = 0; i < 32; ++i) to[i] = pairs[i][which];
+        return to;
+    }
+    explicit PairTable(const double (*pairs)[2])
+        : first_of(copied(pairs, 0, split[0])), second_of(copied(pairs, 1, split[1])) {}
+    void at(vi which, vd &first, vd &second) const {
+        first = first_of.at(which);
+        second = second_of.at(which);
+    }
+#else
+    const double (*pairs)[2];
+    explicit PairTable(const double (*pairs)[2]) : pairs(pairs) {}
+    void at(vi which, vd &first, vd &second) const {
+#if defined(__AVX2__)
+        const __m128i low = _mm256_castsi256_si128((__m256i)which), high = _mm256_extracti128_si256((__m256i)which, 1);
+        const auto pair = [&](__m128d a, long long i) {
+            return _mm256_insertf128_pd(_mm256_castpd128_pd256(a), _mm_load_pd(pairs[i]), 1);
+        };
+        const __m256d even = pair(_mm_load_pd(pairs[_mm_cvtsi128_si64(low)]), _mm_cvtsi128_si64(high));
+        const __m256d odd = pair(_mm_load_pd(pairs[_mm_extract_epi64(low, 1)]), _mm_extract_epi64(high, 1));
+        first = (vd)_mm256_unpacklo_pd(even, odd);
+        second = (vd)_mm256_unpackhi_pd(even, odd);
+#else
+        for (std::size_t i = 0; i < W; ++i) first[i] = pairs[which[i]][0], second[i] = pairs[which[i]][1];
+#endif
+    }
+#endif
 };
 
 }  // namespace svmfast::SVMFAST_ISA
