@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
 #: The order in which to try candidates that are sized to a limit: by the closeness of the methods' models at
 #: equal size.
-PROSPECTS = ("compress", "dcpred", "budget-train", "approximate", "nystrom", "meka")
+PROSPECTS = ("compress", "dcpred", "budget-train", "approximate", "meka")
 #: The shortest text of a number in a file is at least this share of the longest one.
 SHORTEST = 2 / 25
 #: A file sized to the limit that uses less than FULL of it is followed by one that should use AIM.

@@ -13,7 +13,6 @@ _PACKAGES = {
     "linear": "linear",
     "approximate": "approximate",
     "compress": "compress",
-    "nystrom": "nystrom",
     "budget-train": "budget",
     "dcpred": "dcpred",
     "meka": "meka",

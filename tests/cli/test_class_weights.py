@@ -18,7 +18,6 @@ COMMANDS = {
     "linear": (),
     "meka": ("--task", "svc", "--clusters", "2"),
     "dcpred": ("--task", "svc", "--clusters", "2"),
-    "nystrom": ("--task", "svc", "--landmarks", "10"),
 }
 
 

@@ -68,7 +68,6 @@ ONE_TABLE = (
     "cascade {f} {m} --max-diff 20% --data {a} -o {o}",
     "meka {a} --from {m} -o {o}",
     "dcpred {a} --from {m} -o {o}",
-    "nystrom {a} --from {m} -o {o}",
     "export {m} --test {a} -o {o}.h",
     "export {m} --data {a} --max-flash 100k -o {o}.h",
     "frontier {m} --data {a} -o {o} --methods linear --time-limit 60",

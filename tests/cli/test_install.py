@@ -69,7 +69,7 @@ def test_completion_in_bash(words: list[str], expected: str) -> None:
             ["train", TRAIN, "OUT"],
             "pip install libsvm-official (it is compiled, so",
         ),
-        ("sklearn", ["nystrom", "--task", "svc", TRAIN, "-o", "OUT"], "pip install scikit-learn"),
+        ("sklearn", ["dcpred", "--task", "svc", TRAIN, "-o", "OUT"], "pip install scikit-learn"),
     ],
 )
 def test_missing_dependencies_are_one_line(module: str, words: list[str], line: str, tmp_path: Path) -> None:

@@ -154,15 +154,13 @@ def test_cross_validation_names_the_class_too(command: str, rare: tuple[Path, Pa
     assert found["notes"][-1:] == [LINE]
 
 
-#: Trainers, the key of their scores, and whether the scores are measured on held-out rows.
 TRAINERS = {
-    "linear": (["linear"], "training"),
-    "nystrom": (["nystrom", "--task", "svc", "--landmarks", "2", "-g", "1e-6"], "held_out"),
-    "meka": (["meka", "--task", "svc", "--clusters", "2", "--rank", "2", "-g", "1e-6"], "training"),
-    "dcpred": (
-        ["dcpred", "--task", "svc", "--clusters", "1", "--landmarks", "2", "--iterations", "2", "-g", "1e-6"],
-        "training",
-    ),
+    "linear": ["linear"],
+    "meka": ["meka", "--task", "svc", "--clusters", "2", "--rank", "2", "-g", "1e-6"],
+    "dcpred": [
+        *("dcpred", "--task", "svc", "--clusters", "1", "--landmarks", "2"),
+        *("--iterations", "2", "-g", "1e-6"),
+    ],
 }
 
 
@@ -170,12 +168,9 @@ TRAINERS = {
 def test_trainers_name_a_class_that_is_never_predicted(
     name: str, rare: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    words, key = TRAINERS[name]
-    if key == "held_out":  # a tenth of the rows, and so of the class
-        lines = (f"{'+1' if i % 100 == 50 else '-1'} 1:{i}e-5\n" for i in range(10_000))
-        rare[0].write_text("".join(lines))
+    words = TRAINERS[name]
     found = report(*words, rare[0], "-o", tmp_path / "m")
-    own = found[key]
+    own = found["training"]
     assert own["accuracy"] > 98
     assert own["balanced_accuracy"] == 50
     assert 0 <= own["auc"] <= 1
@@ -189,7 +184,7 @@ def test_trainers_name_a_class_that_is_never_predicted(
 @pytest.mark.parametrize("rows", ["iris.train", "breast.train"])
 def test_figures_of_training_are_those_of_predict(name: str, rows: str, tmp_path: Path) -> None:
     """The trainer's label counts, one-vs-rest or for two classes, are those of predict."""
-    words = [word for word in TRAINERS[name][0] if word not in ("-g", "1e-6")]
+    words = [word for word in TRAINERS[name] if word not in ("-g", "1e-6")]
     found = report(*words, data(rows), "-o", tmp_path / "m")
     again = report("predict", data(rows), tmp_path / "m", tmp_path / "out")
     assert found["training"] == {key: again[key] for key in found["training"]}
@@ -199,7 +194,7 @@ def test_figures_of_training_are_those_of_predict(name: str, rows: str, tmp_path
 def test_figures_of_values_are_those_of_predict(tmp_path: Path) -> None:
     rows = data("diabetes.train")
     for name in ("linear", "meka", "dcpred"):
-        words = [{"svc": "ridge"}.get(word, word) for word in TRAINERS[name][0]]
+        words = [{"svc": "ridge"}.get(word, word) for word in TRAINERS[name]]
         if name == "linear":
             words += ["--task", "ridge"]
         found = report(*words, rows, "-o", tmp_path / "m")
@@ -209,19 +204,9 @@ def test_figures_of_values_are_those_of_predict(tmp_path: Path) -> None:
             assert again[key] == pytest.approx(value, rel=1e-9), (name, key)
 
 
-def test_nystrom_measures_on_held_out_rows(tmp_path: Path) -> None:
-    found = report("nystrom", "--task", "ridge", data("diabetes.train"), "-o", tmp_path / "m")
-    assert found["held_out"]["rows"] == found["rows_held_out"]
-    assert found["held_out"]["r2"] == pytest.approx(1 - found["relative_rms"] ** 2, rel=1e-9)
-    exact = model("iris_c_rbf_prob")
-    converted = report("nystrom", data("iris.train"), "--from", exact, "-o", tmp_path / "m")["held_out"]
-    assert converted["rows"] == 10
-    assert converted["labels_differing_percent_high"] > 30
-
-
 @pytest.mark.parametrize("name", ["meka", "dcpred"])
 def test_scores_of_a_grid_have_all_figures(name: str, rare: tuple[Path, Path]) -> None:
-    words = [*TRAINERS[name][0], "-v", "3", "-c", "1,2"]
+    words = [*TRAINERS[name], "-v", "3", "-c", "1,2"]
     found = report(*words, rare[0])
     for one in found["cross_validation"]:
         assert (one["score"], one["accuracy"], one["balanced_accuracy"]) == (99, 99, 50)
@@ -230,7 +215,7 @@ def test_scores_of_a_grid_have_all_figures(name: str, rare: tuple[Path, Path]) -
     done = svmfast(*words, rare[0])
     assert b"Cross Validation Accuracy = 99%\n" in done.stdout
     assert b": accuracy 99%, balanced accuracy 50%, ROC AUC 0." in done.stdout
-    values = report(name, "--task", "ridge", "-v", "3", *TRAINERS[name][0][3:7], data("diabetes.train"))
+    values = report(name, "--task", "ridge", "-v", "3", *TRAINERS[name][3:7], data("diabetes.train"))
     (one,) = values["cross_validation"]
     assert one["score"] == one["rmse"] == pytest.approx(np.sqrt(one["mse"]))
 

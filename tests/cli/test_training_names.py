@@ -31,7 +31,6 @@ COMMANDS = {
     "linear": (),
     "meka": ("--task", "svc", "--clusters", "2"),
     "dcpred": ("--task", "svc", "--clusters", "2"),
-    "nystrom": ("--task", "svc", "--landmarks", "10"),
 }
 
 
@@ -171,7 +170,7 @@ def test_names_of_targets_are_refused(rows: dict[str, Path], tmp_path: Path) -> 
 
 def test_labels_that_a_conversion_ignores_may_be_names(rows: dict[str, Path], tmp_path: Path) -> None:
     assert svmfast("train", "-q", rows["numbers"], tmp_path / "exact").returncode == 0
-    for command in ("meka", "dcpred", "nystrom"):
+    for command in ("meka", "dcpred"):
         words = ("--from", tmp_path / "exact", "-o", tmp_path / command)
         done = svmfast(command, rows["reversed"], *words)
         assert done.returncode == 0, done.stderr

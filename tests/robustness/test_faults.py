@@ -50,7 +50,7 @@ def writers(out: str) -> dict[str, list[str]]:
             *("--data", iris, "--max-diff", "10%", "--force"),
         ],
         **{
-            name: [*words(name, {"OUT": out}), "-q"] for name in ("linear", "nystrom", "export", "import")
+            name: [*words(name, {"OUT": out}), "-q"] for name in ("linear", "export", "import")
         },
     }  # fmt: skip
 
@@ -228,7 +228,6 @@ READERS = {
     "frontier": ["frontier", "ODD", "--data", "ROWS", "-o", "OUT"],
     "scale": ["scale", "ODD", "-o", "OUT"],
     "export": ["export", "ODD", "-o", "OUT"],
-    "nystrom": ["nystrom", "ODD", "--task", "svc", "-o", "OUT"],
     "frontier on rows": ["frontier", "MODEL", "--data", "ODD", "-o", "OUT"],
 }
 

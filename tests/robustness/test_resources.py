@@ -224,7 +224,6 @@ def test_no_command_fills_memory_with_scaled_zeros(name: str, tmp_path: Path) ->
     [
         ("compress", 3000),
         ("linear", 8000),
-        ("nystrom from a model", 8000),
         ("approximate", 6000),
         ("dcpred from a model", 6000),
         ("meka", 8000),

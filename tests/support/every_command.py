@@ -72,8 +72,6 @@ RUNS: dict[str, list[str]] = {
         ),
     ],
     "linear": ["linear", "TRAIN", "-o", "OUT", "--scale", "RANGES"],
-    "nystrom": ["nystrom", "TRAIN", "--task", "svc", "--landmarks", "8", "-o", "OUT", "--scale", "RANGES"],
-    "nystrom from a model": ["nystrom", "TRAIN", "--from", "EXACT", "--landmarks", "8", "-o", "OUT"],
     "frontier": [
         *("frontier", "EXACT", "--data", "TRAIN", "--test", "TEST", "-o", "OUT", "--methods", "linear"),
         *("--scale", "RANGES"),

@@ -63,7 +63,7 @@ def test_files_are_no_larger_than_their_bounds(exact: str, limit: int) -> None:
                 assert one.most_bytes <= limit, one.name
                 # No more vectors or cells would be certain to fit, so little of the limit is left.
                 assert one.most_bytes > 0.6 * limit, one.name
-    assert {"compress", "nystrom", "budget-train", "dcpred", "meka"} <= sized
+    assert {"compress", "budget-train", "dcpred", "meka"} <= sized
 
 
 def test_a_limit_decides_what_is_tried_and_in_which_order() -> None:
@@ -79,18 +79,18 @@ def test_a_limit_decides_what_is_tried_and_in_which_order() -> None:
         "dcpred-5x", "dcpred-10x", "dcpred-20x", "dcpred-40x", "approximate-auto",
     }  # fmt: skip
     large = {one.name: one for one in missing}
-    assert large["nystrom-64"].bytes is not None
-    assert large["nystrom-64"].bytes > 5000
-    assert large["nystrom-64"].reason == (
-        f"not tried: may take {large['nystrom-64'].bytes:,} bytes, more than 5,000"
+    assert large["dcpred-256-landmarks"].bytes is not None
+    assert large["dcpred-256-landmarks"].bytes > 5000
+    assert large["dcpred-256-landmarks"].reason == (
+        f"not tried: may take {large['dcpred-256-landmarks'].bytes:,} bytes, more than 5,000"
     )
     assert plan(given, tried_methods()) == (found, missing)
 
 
 def test_the_smallest_is_tried_if_nothing_can_fit() -> None:
-    found, missing = plan(grid("diabetes_eps_rbf", 10), ("linear", "nystrom", "budget-train"))
+    found, missing = plan(grid("diabetes_eps_rbf", 10), ("linear", "meka", "budget-train"))
     assert [one.name for one in found] == ["linear"]
-    assert {one.name for one in missing} >= {"nystrom-64", "budget-train-50"}
+    assert {one.name for one in missing} >= {"meka-8x16", "budget-train-50"}
     assert "linear" not in {one.name for one in missing}
 
 
@@ -114,7 +114,7 @@ def test_rows_of_very_many_columns_have_no_bounds() -> None:
 
 def test_a_file_that_leaves_much_of_the_limit_is_followed_by_a_larger_one() -> None:
     given = grid("diabetes_eps_rbf", 8000)
-    found, _ = plan(given, ("nystrom",))
+    found, _ = plan(given, ("dcpred",))
     sized = next(one for one in found if one.sized)
     real = 6500
     larger = enlarged(sized, real, given)

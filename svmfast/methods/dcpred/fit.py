@@ -282,6 +282,8 @@ def _labelled(task: str, rows: Rows, exact: Head, values: FloatArray) -> Problem
 
 #: Multiples of a linear model's multiply-adds, for the candidates.
 OPERATIONS = (5, 10, 20, 40)
+#: Numbers of landmarks of the candidates with one cluster.
+SIZES = (256, 1024)
 
 
 def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
@@ -314,11 +316,18 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     def bytes_of(landmarks: int) -> int | None:
         return sizes.routed(1, landmarks, head)
 
-    if fitting := sizes.largest(bytes_of, len(grid.exact.sv) - 1):
+    def add(landmarks: int, level: int, sized: bool = False) -> None:
         # One leaf: every landmark then serves every row, which is best for the size.
-        options = {"clusters": 1, "landmarks": fitting, **common}
-        name = f"dcpred-{fitting}-landmarks"
-        found.append(Candidate(name, len(OPERATIONS), options, inputs, bytes_of(fitting), True))
+        options, name = {"clusters": 1, "landmarks": landmarks, **common}, f"dcpred-{landmarks}-landmarks"
+        found.append(Candidate(name, level, options, inputs, bytes_of(landmarks), sized))
+
+    most = len(grid.exact.sv) - 1
+    fitting = sizes.largest(bytes_of, most)
+    for level, size in enumerate(SIZES, 1):
+        if size <= most and size != fitting:
+            add(size, level)
+    if fitting:
+        add(fitting, len(OPERATIONS), sized=True)
     return found, []
 
 
