@@ -2,7 +2,7 @@
 
     python scripts/bench/dcpred.py FOLDER PART... [--json OUT] [--merge] [--page PAGE] [--figures DIR]
 
-FOLDER holds LIBSVM data sets and models under their usual names. Parts: table, cost, chosen, curves,
+FOLDER holds LIBSVM data sets and models under their usual names. Parts: table, cost, curves,
 ridge, convert.
 Costs are counted multiply-adds, and wall time, over a linear model's on the same rows in the same run. Every
 figure is shown with its reference. Timings are wall time; close other programs. --merge keeps
@@ -76,7 +76,7 @@ def costs(model: Any, test: Dataset) -> dict[str, float]:
 
 
 def options_of(case: Case, **changes: Any) -> DcpredOptions:
-    return DcpredOptions(gamma=(case.gamma,), C=(case.C,), fit=case.fit, **{**case.shape, **changes})
+    return DcpredOptions(gamma=(case.gamma,), C=(case.C,), **{**case.shape, **changes})
 
 
 def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
         ours = {
             "accuracy": figures.pop("accuracy"),
             "seconds": figures.pop("seconds"),
-            "settings": case.shape | ({} if case.fit == "auto" else {"fit": case.fit}),
+            "settings": case.shape,
             "gamma": case.gamma,
             "C": case.C,
             "landmarks": report.landmarks,
@@ -182,31 +182,6 @@ def cost_part(folder: Path, only: list[str]) -> dict[str, Any]:
     return out
 
 
-#: The limits for --max-operations: the paper's cost, or for ijcnn1 that of the table's line.
-ASKED = {"letter": 12.8, "usps": 14.4, "a9a": 12.5, "ijcnn1": 33.0}
-
-
-def chosen_part(folder: Path, only: list[str]) -> dict[str, Any]:
-    """--max-operations: the clusters, landmarks and pseudo landmarks that it chooses."""
-    out = {}
-    for name, asked in ASKED.items():
-        if only and name not in only:
-            continue
-        case = CASES[name]
-        data, test = read(folder, case.train), read(folder, case.test)
-        begin = time.perf_counter()
-        limited = options_of(replace(case, shape={}), max_operations=asked)
-        model, report = fit_labels(data.rows, data.labels, replace(limited, task="svc"), Setting(THREADS))
-        seconds = time.perf_counter() - begin
-        out[name] = {
-            "asked": asked, "accuracy": accuracy(model, test), "seconds": seconds,
-            "gamma": case.gamma, "C": case.C, "clusters": report.clusters,
-            "landmarks": report.landmarks, "pseudo": report.pseudo_landmarks,
-            "ways": len(report.candidates), **costs(model, test)}  # fmt: skip
-        print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
-    return out
-
-
 VARIANTS: dict[str, dict[str, Any]] = {
     "tuned": {},
     "tuned, pseudo": {"pseudo": "poly", "pseudo_landmarks": 0},
@@ -228,7 +203,7 @@ def curves_part(folder: Path, only: list[str]) -> dict[str, Any]:
     for name, (clusters, sizes, iterations) in CURVES.items():
         if only and name not in only:
             continue
-        case = CASES["usps, labels" if name == "usps" else name]
+        case = CASES[name]
         data, test = read(folder, case.train), read(folder, case.test)
         points = []
         for variant, changes in VARIANTS.items():
@@ -337,7 +312,6 @@ def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
 PARTS = {
     "table": table_part,
     "cost": cost_part,
-    "chosen": chosen_part,
     "curves": curves_part,
     "ridge": ridge_part,
     "convert": convert_part,

@@ -7,8 +7,6 @@ from typing import Any
 
 from figures import save, svg_pyplot
 
-from svmfast.display import count
-
 #: This project's measurements of LDKL, a tree of linear models, on the same data: accuracy, us per row.
 LDKL = {"ijcnn1": (98.32, 0.22), "a9a": (84.84, 0.18)}
 
@@ -30,10 +28,6 @@ load average below shows what else was running, which makes them longer. Where i
 threads, wall costs are unreliable too; compare counted costs. Leaves, landmarks, gamma and C of the first
 table were chosen by hand in a few trials that used the test accuracy, so differences of a few rows are not
 significant.
-
-usps is the one case of `--fit pairs` (one cluster in LIBSVM's arrangement, the values of all pairs of
-classes fitted, so the exact model has to be trained too); the line below it shows the result of fitting
-labels.
 """
 
 
@@ -68,31 +62,6 @@ def table(results: dict[str, Any]) -> list[str]:
         if name in LDKL:
             accuracy, time = LDKL[name]
             out.append(f"| | LDKL, measured earlier by this project | {accuracy:.2f} | | | {time:.2f} | |")
-    return [*out, ""]
-
-
-def chosen(results: dict[str, Any]) -> list[str]:
-    """The choices of --max-operations."""
-    out = [
-        "## What `--max-operations` chooses",
-        "",
-        "Clusters, landmarks and pseudo landmarks chosen by the program on rows held out from training; "
-        "gamma and C as above, all else by default. The counted cost is on the test rows; on training rows "
-        "it never exceeds the requested one. Seconds include the trials.",
-        "",
-        "| data | requested | chosen | accuracy, % | counted cost | seconds |",
-        "| --- | ---: | --- | ---: | ---: | ---: |",
-    ]
-    for name, e in results.items():
-        ways = (
-            f"best of {e['ways']} candidates" if e["ways"] else "`--fit pairs`, with nothing else to choose"
-        )
-        leaves = count(e["clusters"], "cluster")
-        out.append(
-            f"| {name} | {e['asked']:g}x | {leaves}, {e['landmarks']:,} landmarks and "
-            f"{e['pseudo']:,} pseudo landmarks in all, {ways} | {e['accuracy']:.2f} "
-            f"| {e['counted']:.2f}x | {e['seconds']:.0f} |"
-        )
     return [*out, ""]
 
 
@@ -188,7 +157,7 @@ def timed(results: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-SECTIONS = {"table": table, "chosen": chosen, "curves": curves, "ridge": ridge, "convert": convert}
+SECTIONS = {"table": table, "curves": curves, "ridge": ridge, "convert": convert}
 
 
 def page(results: dict[str, Any]) -> str:
@@ -199,7 +168,7 @@ def page(results: dict[str, Any]) -> str:
         f"Measured on {machine['processor']}, {machine['threads']} threads, {machine['date']}, "
         f"load average {machine['load']}:",
         "",
-        "    python scripts/bench/dcpred.py FOLDER table cost chosen curves ridge convert \\",
+        "    python scripts/bench/dcpred.py FOLDER table cost curves ridge convert \\",
         "        --page docs/dcpred.md --json scripts/bench/results/dcpred.json --figures docs/figures",
         "",
         *(

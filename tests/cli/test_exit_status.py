@@ -17,7 +17,6 @@ UNREACHABLE = [
     ["compress", EXACT, "-o", "out", "--sv", "1"],
     ["dcpred", ROWS, "-o", "out", "--from", EXACT, "--max-operations", "0.01x"],
     ["dcpred", ROWS, "-o", "out", "--task", "svc", "--max-operations", "0.01x"],
-    ["dcpred", ROWS, "-o", "out", "--from", EXACT, "--fit", "pairs", "--max-operations", "0.1x"],
 ]
 TOO_LARGE = [
     ["compress", EXACT, "-o", "out", "--sv", "1000"],

@@ -74,12 +74,8 @@ NATIVE_OF_METHODS = {
 }
 
 #: A method's package imports its own modules and ``common``. What one offers others besides: training by
-#: LIBSVM and compression.
-OFFERED = {
-    "svmfast.methods.train.training",
-    "svmfast.methods.compress.compressor",
-    "svmfast.methods.compress",
-}
+#: LIBSVM.
+OFFERED = {"svmfast.methods.train.training"}
 
 #: What a command may import from below the API: declarations, and the places and kinds of files.
 BELOW_THE_API = {

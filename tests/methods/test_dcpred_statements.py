@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,16 +9,14 @@ import pytest
 from landmark_fits import tasks
 from program import data as data_path
 from program import model as model_path
-from program import svmfast as run_program
 
 import svmfast.methods.dcpred.fit as fits
-from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.dcpred import DcpredOptions
-from svmfast.methods.dcpred.search import choose
+from svmfast.methods.dcpred.tree import affordable_landmarks, kmeans_tree
 from svmfast.rows import FloatArray, Rows
 
 fit_svc, fit_ridge, _ = tasks(fits.fit)
@@ -97,7 +93,7 @@ def test_the_reported_cost_is_that_of_all_rows() -> None:
     assert report.multiply_adds != model.multiply_adds(rows[:20_000])
 
 
-def test_the_cost_limit_is_used_if_most_leaves_are_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_limit_is_used_if_most_leaves_are_constant() -> None:
     """Three of four leaves have a single class, so the fourth's landmarks may cost four times the mean."""
     rng = np.random.default_rng(2)
     corner = np.repeat(np.arange(4), 400)
@@ -105,42 +101,9 @@ def test_the_cost_limit_is_used_if_most_leaves_are_constant(monkeypatch: pytest.
     x[:, 0] += 10 * (corner % 2)
     x[:, 1] += 10 * (corner // 2)
     y = np.where(corner == 0, np.where(rng.random(1600) < 0.5, 1.0, 2.0), 1.0)
-    monkeypatch.setattr("svmfast.methods.dcpred.search.TREES", ((4, 1),))
     problem = Problem.of_task("svc", Rows.from_dense(x), y)
-    limited = DcpredOptions(gamma=(1.0,), max_operations=12.0, iterations=0).resolved(problem.rows)
-    found, tree, _ = choose(problem, limited, 1.0, 1.0)
+    tree = kmeans_tree(problem.rows, 4)
+    assert len(tree.leaf_centers) == 4
     # A quarter of the rows use landmarks with 4 features and one function; all are compared with 4 centers.
     each = (12.0 * 4 - 4 * 4) / (0.25 * (4 + 1))
-    assert len(tree.leaf_centers) == 4
-    assert found.pseudo == "poly" or found.landmarks == int(each)
-    assert found.landmarks > 13
-
-
-def test_the_cost_limit_with_pairs() -> None:
-    data = read_svmlight(data_path("digits.train"))
-    d = data.rows.n_columns
-    mine = DcpredOptions(gamma=(0.01,), iterations=20, max_operations=6.0, fit="pairs")
-    model, report = fit_svc(data.rows, data.labels, mine)
-    assert report.landmarks == len(model.landmarks) == int(6.0 * d * 10 / (d + 9))
-    assert report.multiply_adds / report.linear_multiply_adds <= 6.0
-    assert "max-operations 6.0x, clusters 1, landmarks " in model.provenance["parameters"]
-    with pytest.raises(UnsupportedError, match=r"`max_operations` 0\.5x allows 4 landmarks for 10 classes"):
-        fit_svc(data.rows, data.labels, replace(mine, max_operations=0.5))
-
-
-def test_options_without_effect_are_not_recorded(tmp_path: Path) -> None:
-    """With an exact model, C is that model's; --fit pairs has one cluster by default."""
-    out = tmp_path / "fast"
-    words = ("--fit", "pairs", "--max-operations", "4x", "--iterations", "20")
-    done = run_program(
-        "dcpred", data_path("digits.train"), "-o", out, "--from", model_path("digits_nu_rbf"), *words
-    )
-    assert done.returncode == 0, done.stderr
-    told = load_model(out).provenance["parameters"]  # type: ignore[attr-defined]
-    assert told.startswith("task pairs, gamma ")
-    assert " C " not in told
-    assert "lambda" not in told
-    kernel = next(line for line in done.stderr.splitlines() if line.startswith(b"kernel"))
-    assert kernel.endswith(b")")
-    ridge = DcpredOptions(gamma=(1.0,), clusters=1, iterations=0)
-    assert fit_ridge(*_in_two_parts(60), ridge)[1].regularization == 0.1
+    assert affordable_landmarks(problem, tree, 12.0) == int(each)

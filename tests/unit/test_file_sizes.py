@@ -76,7 +76,8 @@ def test_a_limit_decides_what_is_tried_and_in_which_order() -> None:
     fitting = [one.most_bytes is not None and one.most_bytes <= 5000 for one in rest]
     assert fitting == sorted(fitting, reverse=True)
     assert {one.name for one in rest if one.most_bytes is None} == {
-        "dcpred-5x", "dcpred-10x", "dcpred-20x", "dcpred-40x", "approximate-auto",
+        "dcpred-1-5x", "dcpred-1-10x", "dcpred-1-20x", "dcpred-16-20x", "dcpred-1-40x", "dcpred-16-40x",
+        "approximate-auto",
     }  # fmt: skip
     large = {one.name: one for one in missing}
     assert large["dcpred-256-landmarks"].bytes is not None

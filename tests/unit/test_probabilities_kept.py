@@ -36,7 +36,6 @@ def probabilities(path: str | Path, test: Path = TEST) -> np.ndarray:
         (("compress", IRIS, "-o", "OUT", "--sv", "12", "--iterations", "50", "--data", TRAIN), "refitted"),
         (("meka", TRAIN, "-o", "OUT", "--from", IRIS, "--clusters", "2"), "kept"),
         (("dcpred", TRAIN, "-o", "OUT", "--from", IRIS, "--clusters", "2", "--fit", "values"), "kept"),
-        (("dcpred", TRAIN, "-o", "OUT", "--from", IRIS, "--landmarks", "15", "--fit", "pairs"), "kept"),
     ],
 )
 def test_conversions_of_three_classes_have_probabilities(
@@ -67,7 +66,7 @@ def test_dcpred_warns_before_it_starts_that_labels_have_none(tmp_path: Path) -> 
     assert two.returncode == 2
     first, last = two.stderr.decode().splitlines()
     assert first.startswith(f"svmfast: warning: the probabilities of {IRIS} will be dropped: --fit labels")
-    assert first.endswith("--fit values or --fit pairs keeps them")
+    assert first.endswith("--fit values keeps them")
     assert "--from takes one --gamma and one -c or --lambda" in last
     done = svmfast(
         "dcpred", TRAIN, "-o", out, "--from", IRIS, "--clusters", "2", "--iterations", "5", "--json"

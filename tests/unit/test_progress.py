@@ -48,9 +48,9 @@ PHASES: dict[str, tuple[list[object], list[str]]] = {
     "dcpred --max-operations": (
         [
             *("dcpred", data("breast.train"), "-o", "o", "--from", model("breast_c_rbf")),
-            *("--max-operations", "10x"),
+            *("--max-operations", "30x"),
         ],
-        ["read", "exact model on the rows", "clusters", "candidates", "leaves"],
+        ["read", "exact model on the rows", "clusters", "leaves"],
     ),
     "meka": (
         ["meka", data("breast.train"), "-o", "o", "--task", "ridge", *TREE],

@@ -28,9 +28,7 @@ class LandmarkReport(Figures):
     clusters: int = figure("Clusters.")
     landmarks: int = figure("Landmarks of the model, in all clusters together.")
     gamma: float = figure("Gamma of the kernel, as given or chosen.")
-    regularization: float | None = figure(
-        "C (svc, labels, pairs) or lambda (ridge, values), given or chosen, or null."
-    )
+    regularization: float = figure("C (svc, labels) or lambda (ridge, values), given or chosen.")
     multiply_adds: float = figure("Counted multiply-adds of a prediction, on average over the rows.")
     linear_multiply_adds: float = figure("Counted multiply-adds of a linear model.")
     training: Quality = figure(
@@ -79,8 +77,7 @@ class LandmarkReport(Figures):
     ) -> list[str]:
         """Put the lines together; the arguments are their ends, and `own` follow the line of the kernel."""
         classes = self.task in CLASSES
-        if self.regularization is not None:
-            kernel += f", {'C' if classes else 'lambda'} {self.regularization:.6g}"
+        kernel += f", {'C' if classes else 'lambda'} {self.regularization:.6g}"
         lines = [
             *score_lines(self.cross_validation, classes=classes),
             f"data         {self.rows:,} rows, {self.features:,} features{data}",

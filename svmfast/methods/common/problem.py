@@ -107,7 +107,7 @@ class FoldScore(Figures):
 
 IntArray = NDArray[np.int64]
 #: Tasks whose targets are classes, for the squared hinge loss; all others fit values by least squares.
-CLASSES = ("svc", "labels", "pairs")
+CLASSES = ("svc", "labels")
 
 
 @dataclass(frozen=True, eq=False)

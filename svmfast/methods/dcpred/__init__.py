@@ -15,13 +15,9 @@ if TYPE_CHECKING:
     from svmfast.models.base import Model
     from svmfast.rows import Rows
 
-#: Default iterations on the landmarks, and for fitting pairs, which stops early by itself.
-DEFAULT_ITERATIONS, PAIRS_ITERATIONS = 150, 300
 #: By default there are no more leaves than one for each of this many rows: smaller leaves tend to hold rows
 #: of one class only, and then ignore the weights of classes.
 LEAF_ROWS = 16
-#: The options that `max_operations` chooses.
-SHAPE = ("clusters", "levels", "landmarks", "pseudo", "pseudo_landmarks")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +29,9 @@ class DcpredOptions(Seeded, Bounded, Tasked):
     )
     fit: str = option(
         "auto",
-        Choice("auto", "values", "labels", "pairs"),
+        Choice("auto", "values", "labels"),
         "With `exact`: fit its decision values, or its labels, which drops probabilities; auto: labels for "
-        "three or more classes. pairs, also for svc: train LIBSVM on all rows (or use `exact`) and fit its "
-        "decision value for each pair of classes, where a landmark serves the pairs of its class; one "
-        "cluster, and the model closest to the exact one.",
+        "three or more classes.",
     )
     gamma: tuple[float, ...] = option(
         None,
@@ -64,14 +58,14 @@ class DcpredOptions(Seeded, Bounded, Tasked):
     max_operations: float | None = option(
         None,
         Multiple(),
-        "Choose clusters, landmarks and pseudo landmarks so that a prediction takes at most this multiple of "
-        "a linear model's multiply-adds.",
+        "Take as many landmarks as possible so that a prediction takes at most this multiple of a linear "
+        "model's multiply-adds.",
     )
     clusters: int = option(
         None,
         Whole(1),
         "Number of leaves of the tree.",
-        shown="16, but at most one for each 16 rows; 1 for pairs",
+        shown="16, but at most one for each 16 rows",
     )
     levels: int = option(
         None,
@@ -101,7 +95,7 @@ class DcpredOptions(Seeded, Bounded, Tasked):
         None,
         Whole(0),
         "Gradient steps that move the landmarks; 0 keeps the k-means centers (as in the paper).",
-        shown="150; 300 for pairs",
+        shown="150",
     )
 
     def check(self, given: Collection[str]) -> None:
@@ -114,21 +108,19 @@ class DcpredOptions(Seeded, Bounded, Tasked):
             raise OptionError(f"`fit` {self.fit} needs `exact`")
         if converts and self.folds:
             raise OptionError("`exact` reports the error on held-out rows; leave out `folds`")
-        if self.fit == "pairs" and self.folds:
-            raise OptionError("`fit` pairs takes one `gamma` and one `C`; leave out `folds`")
         if "output" not in given and not self.folds:
             raise OptionError("give `output`; only `folds` can be used without it")
-        values_only = self.fit == "values" or (converts and self.fit == "pairs")
-        if self.C is not None and (self.task == "ridge" or values_only):
+        if self.C is not None and (self.task == "ridge" or self.fit == "values"):
             raise OptionError("`C` is for classification; ridge and `fit` values have `lambda_`")
         if self.weights and self.task != "svc":
             raise OptionError("`weights` is for classification, `task` svc")
-        if self.lambda_ is not None and (self.task == "svc" or self.fit in ("labels", "pairs")):
+        if self.lambda_ is not None and (self.task == "svc" or self.fit == "labels"):
             raise OptionError("`lambda_` is for ridge and `fit` values; classification has `C`")
         if self.max_operations is not None:
-            for name in SHAPE:
-                if getattr(self, name) is not None:
-                    raise OptionError(f"`max_operations` chooses `{name}`; leave it out")
+            if self.landmarks is not None:
+                raise OptionError("`max_operations` chooses `landmarks`; leave it out")
+            if self.pseudo not in (None, "none"):
+                raise OptionError("`max_operations` is for landmarks alone; leave out `pseudo`")
             if "output" not in given:
                 raise OptionError("`max_operations` needs `output`")
         if self.pseudo_landmarks is not None and self.pseudo in (None, "none"):
@@ -138,17 +130,16 @@ class DcpredOptions(Seeded, Bounded, Tasked):
         """Fill in all defaults, for the rows to train on and the model to convert."""
         from svmfast.methods.common.landmarks import kernel_width
 
-        pairs = self.fit == "pairs"
         usual: dict[str, Any] = {
             "gamma": None if self.gamma is not None else (kernel_width(rows.n_columns, exact, "rbf"),),
             "C": (10.0,),
             "lambda_": (0.1 if exact is None else 0.001,),
-            "clusters": 1 if pairs else max(1, min(16, len(rows) // LEAF_ROWS)),
+            "clusters": max(1, min(16, len(rows) // LEAF_ROWS)),
             "levels": 0,
             "landmarks": 32,
             "pseudo": "none",
             "pseudo_landmarks": 0,
-            "iterations": PAIRS_ITERATIONS if pairs else DEFAULT_ITERATIONS,
+            "iterations": 150,
         }
         return with_defaults(self, usual)
 
@@ -161,11 +152,9 @@ class DcpredOptions(Seeded, Bounded, Tasked):
         """Number of pseudo landmarks of each leaf."""
         return 0 if self.pseudo == "none" else self.pseudo_landmarks or self.landmarks
 
-    def parameters(self, hinge: bool, task: str, gamma: float, regularization: float | None) -> str:
-        """List what a model's file records; `regularization` is None if none was used."""
-        parts = [f"task {task}", f"gamma {gamma!r}"]
-        if regularization is not None:
-            parts.append(f"{'C' if hinge else 'lambda'} {regularization!r}")
+    def parameters(self, hinge: bool, task: str, gamma: float, regularization: float) -> str:
+        """List what a model's file records."""
+        parts = [f"task {task}", f"gamma {gamma!r}", f"{'C' if hinge else 'lambda'} {regularization!r}"]
         parts += [f"w{label} {weight!r}" for label, weight in self.weights]
         if self.max_operations is not None:
             parts.append(f"max-operations {self.max_operations!r}x")

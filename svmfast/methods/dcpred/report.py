@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmfast.figures import Figures, figure
+from svmfast.figures import figure
 from svmfast.methods.common.equal_rows import FREQUENT, Aside, quantiles
 from svmfast.methods.common.error_statement import labels_differing, labels_line, probability_error
 from svmfast.methods.common.landmarks import LandmarkReport
@@ -15,55 +15,32 @@ from svmfast.models.certified import label_margins
 from svmfast.rows import Rows
 from svmfast.score import values_differing_percent
 
-
-@dataclass(frozen=True)
-class Trial(Figures):
-    """A candidate within `max_operations`, and its score on held-out rows."""
-
-    clusters: int = figure("Clusters.")
-    levels: int = figure("Levels of the tree.")
-    landmarks: int = figure("Landmarks of a leaf.")
-    pseudo: str = figure("Kind of the pseudo landmarks.")
-    pseudo_landmarks: int = figure("Pseudo landmarks of a leaf.")
-    counted_cost: float = figure("Multiply-adds of a prediction divided by those of a linear model.")
-    score: float = figure("Percent of right labels, or root mean square error.")
-
-
 #: Describes the targets, after the score on the training rows.
 _FITTED = {
     "values": ", fitted to the exact decision values",
     "labels": ", fitted to the exact labels",
-    "pairs": ", fitted to the exact values of the pairs",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class DcpredReport(LandmarkReport):
-    """The report of a training run; the task of a conversion is ``values``, ``labels`` or ``pairs``."""
+    """The report of a training run; the task of a conversion is ``values`` or ``labels``."""
 
     leaf_rows: tuple[int, int] = figure("Rows of the smallest and the largest leaf.")
     pseudo_landmarks: int = figure("Pseudo landmarks of the model, in all leaves together.")
     pseudo: str = figure("Their kind.")
     leaf_gammas: tuple[float, float] = figure("Smallest and largest gamma of a leaf, after the optimization.")
-    candidates: tuple[Trial, ...] = figure("What `max_operations` chose from.", default=())
 
     def lines(self) -> list[str]:
         low, high = self.leaf_rows
         narrow, wide = self.leaf_gammas
-        return [
-            *(
-                f"choice       {one.clusters} clusters on {one.levels} level(s), {one.landmarks} landmarks, "
-                f"{one.pseudo_landmarks} pseudo: {one.counted_cost:.3g}x, {one.score:.6g} on held-out rows"
-                for one in self.candidates
-            ),
-            *self.text(
-                data=f"; {self.clusters} clusters of {low:,} to {high:,} rows",
-                kernel=f"rbf, gamma {self.gamma:.6g} (leaves {narrow:.4g} to {wide:.4g})",
-                fitted=_FITTED.get(self.task, ""),
-                held=self._held(),
-                pseudo=f", {self.pseudo_landmarks:,} {self.pseudo} pseudo" if self.pseudo_landmarks else "",
-            ),
-        ]
+        return self.text(
+            data=f"; {self.clusters} clusters of {low:,} to {high:,} rows",
+            kernel=f"rbf, gamma {self.gamma:.6g} (leaves {narrow:.4g} to {wide:.4g})",
+            fitted=_FITTED.get(self.task, ""),
+            held=self._held(),
+            pseudo=f", {self.pseudo_landmarks:,} {self.pseudo} pseudo" if self.pseudo_landmarks else "",
+        )
 
     def _held(self) -> str:
         held = self.held_out

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import MemoryLimitError
+from svmfast.errors import MemoryLimitError, NothingFitsError
+from svmfast.methods.common.landmarks import linear_functions
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.leaf import CellExpansion, LeafRows, train_leaf
 from svmfast.methods.method import Setting
 from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks
-from svmfast.models.routed import RoutedModel
+from svmfast.models.routed import RoutedModel, centers_on_the_way
 from svmfast.progress import counting
 from svmfast.routing import Router, flat_tree
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.intervals import largest
 from svmfast.solvers.kernel_clusters import kmeans_centers
 from svmfast.threads import map_in_threads
 
@@ -96,6 +98,35 @@ def _breadth_first(
 
 def build_tree(rows: Rows, options: DcpredOptions, threads: int) -> KMeansTree:
     return kmeans_tree(rows, options.clusters, levels=options.levels, seed=options.seed, threads=threads)
+
+
+def affordable_landmarks(problem: Problem, tree: KMeansTree, most_operations: float) -> int:
+    """The most landmarks of a leaf for which a prediction takes `most_operations` linear models at most.
+
+    Operations are multiply-adds, on average over the rows; a linear model has one weight vector per class.
+    """
+    d, leaves = max(1, problem.rows.n_columns), len(tree.leaf_centers)
+    budget = most_operations * d * linear_functions(problem.head)
+    rows = np.bincount(tree.leaf, minlength=leaves)
+    portion = rows / len(tree.leaf)
+    # The functions of each leaf that are not constant.
+    active = np.full(leaves, float(problem.targets.shape[1]))
+    for s in range(leaves) if problem.hinge else ():
+        present = len(present_classes(problem.targets[tree.leaf == s]))
+        active[s] = 0 if present < 2 else min(present, active[s])
+    routing = centers_on_the_way(tree.children) * d
+
+    def fits(landmarks: int) -> bool:
+        own = np.where(active > 0, np.minimum(landmarks, np.maximum(1, rows // 2)), 0)
+        return float(portion @ (routing + own * (d + active))) <= budget
+
+    # Small leaves cannot use their share and constant ones need none, so other leaves may have more landmarks
+    # than the limit divided by d. No leaf has more landmarks than half of the rows of the largest leaf.
+    found = largest(fits, 0, max(1, int(rows.max()) // 2))
+    if not found:
+        what = f"`max_operations` {most_operations:g}x does not allow a single landmark"
+        raise NothingFitsError(what, "allow more, or fewer `clusters`" if leaves > 1 else "allow more")
+    return found
 
 
 @dataclass(frozen=True, eq=False)

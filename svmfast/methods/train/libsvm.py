@@ -229,7 +229,7 @@ def _libsvm() -> Any:
     except ImportError as error:
         if error.name not in ("libsvm", "libsvm.svm"):
             raise
-        what = "models are trained, and pairs of classes fitted,"
+        what = "models are trained"
         instead = "pip install libsvm-official (it is compiled, so it needs a C++ compiler)"
         raise MissingPackageError(what, "libsvm-official", instead=instead) from None
     return svm
