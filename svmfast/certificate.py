@@ -143,24 +143,3 @@ def pairs_in_doubt(certain: np.ndarray, decisions: FloatArray, n_classes: int) -
     can_win = most >= least.max(axis=1, keepdims=True)
     i, j = np.triu_indices(n_classes, 1)
     return np.asarray(~certain & (can_win[:, i] | can_win[:, j]))
-
-
-def coupled_winner_is_certain(lowest: FloatArray) -> np.ndarray:
-    """Whether a given class of each row is certain to be the most probable after LIBSVM's coupling.
-
-    This is a sufficient condition (docs/certificate.md, coupled probabilities). It uses only the pairs of
-    that class, of which `lowest` ``(n, k - 1)`` bounds the probabilities, k > 2, and holds wherever LIBSVM's
-    iteration stops.
-    """
-    r = np.asarray(lowest, dtype=np.float64)
-    wins_all = r.min(axis=1) > 0.5
-    r = np.where(wins_all[:, None], r, 0.75)
-    q = ((1 - r) ** 2).sum(axis=1)
-    # Upper bound on the objective after a sweep. If the iteration ends before that, the condition holds.
-    most = 1.25 * q
-    # Lower bound on the objective where another class is as probable.
-    inverse, squares, lead = 1 / r - 1, 1 / (r * r), 2 * r - 1
-    b = 2 + inverse.sum(axis=1, keepdims=True) - inverse
-    least = 1 / ((b / lead) ** 2 + squares.sum(axis=1, keepdims=True) - squares).max(axis=1)
-    # With a margin for the rounding of the sigmoids and of the iteration.
-    return np.asarray(wins_all & (most + 1e-6 < least))

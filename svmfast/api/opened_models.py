@@ -28,7 +28,8 @@ def opened_models(
 ) -> tuple[Model, KernelExpansion | None, Scaling | None, list[str]]:
     """The model for scaled rows, the exact one, the scaling before both and, with `identify`, their hashes.
 
-    With an assumed error, the model is a cascade of the given model and the exact one.
+    With an assumed error, the model is a cascade of the given model and the exact one. Where probabilities
+    are requested, the exact model answers alone.
     """
     identities: list[str] = []
     carriers: list[tuple[str, Model]] = []
@@ -72,6 +73,9 @@ def opened_models(
         if options.certify:
             raise OptionError("`certify` prints proofs; an assumed error (`assume_error`) proves nothing")
         model = CascadeModel(model.fast_part, exact, options.assume_error)
+    if options.probability and exact is not None and not model.head.is_regression and not options.certify:
+        note("the exact model answers every row: probabilities are computed from its values")
+        model, exact = exact, None
     scaling = with_scaling_of(Reading(scale=scale), carriers, memory=options.memory).scale
     if scaling is not None:
         labels = model.head.labels

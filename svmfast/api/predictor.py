@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 #: Largest number of values held besides the data: it bounds the memory for many classes and short rows.
 CELLS = 1 << 20
-#: Options without an effect on answers once the models are open; `precision` becomes `single_precision`.
-_IN_MODELS = {"exact", "memory", "precision"}
+#: Options without an effect on answers once the models are open.
+_IN_MODELS = {"exact", "memory"}
 
 
 @takes(PredictionOptions)
@@ -52,7 +52,8 @@ class Predictor:
     Attributes
     ----------
     model : Model
-        The model for scaled rows; with `assume_error`, a cascade of the given model and `exact`.
+        The model for scaled rows; with `assume_error`, a cascade of the given model and `exact`; with
+        `probability`, the exact model, if there is one.
     scaling : Scaling or None
         The scaling that is applied to rows first.
     column_order : ColumnOrder
@@ -92,10 +93,6 @@ class Predictor:
         )
         self._reading = Reading(scale=self.scaling)
         self._options = replace(asked, exact=None)  # it is open, and would be pickled twice
-        # Decision values, and a bound printed with them, need double precision. The labels of an
-        # approximated model are taken from the same values.
-        with_values = asked.decision_values and (asked.certify or self.model.expansion is None)
-        self._single_precision = asked.precision == "auto" and not with_values
         self.class_names = None if self.scaling is None else self.scaling.names_of_labels
         self.output = OutputColumns(self.model.head, self.class_names, asked.names, asked.columns)
         self._check_options()
@@ -184,9 +181,7 @@ class Predictor:
     def _answer(self, model: Model, rows: Rows, threads: int | None) -> Answer:
         """The answer of the model for scaled rows, or of the same with its scaling for rows as read."""
         asked = self._options
-        wanted = Asked(
-            asked.columns, self.exact, asked.tolerance, self._single_precision, thread_count(threads)
-        )
+        wanted = Asked(asked.columns, self.exact, asked.tolerance, thread_count(threads))
         found = answered(model, rows, wanted)
         if self.scaling is None or self.class_names is None:
             return found
@@ -198,8 +193,6 @@ class Predictor:
         return {
             "models": self._identities,
             **{name: value for name, value in vars(asked).items() if name not in _IN_MODELS},
-            # Labels alone do not depend on it.
-            "single_precision": (asked.certify or asked.tolerance is not None) and self._single_precision,
             "scaling": None if self.scaling is None else self.scaling.digest(),
         }
 

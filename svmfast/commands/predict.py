@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from svmfast.command import Verb
 from svmfast.commands import listed
 from svmfast.options import MemoryOfModels, argument, option
-from svmfast.values import Choice, InputFile, ModelFile, Names, OnOff, OutputFile, Real, Switch, Text
+from svmfast.values import InputFile, ModelFile, Names, OnOff, OutputFile, Real, Switch, Text
 
 if TYPE_CHECKING:
     from svmfast.models.requirements import Columns
@@ -33,12 +33,13 @@ class AnswerOptions(MemoryOfModels):
         Switch(),
         "Add two columns, and a first line with their names: whether the label is provably the exact "
         "model's (regression: the value within `tolerance` of it), and a bound on the error of the decision "
-        "values (for a LIBSVM model, on their rounding error).",
+        "values. Not with `probability`.",
     )
     exact: Any = option(
         None,
         ModelFile(),
-        "The exact model that was approximated; it answers the rows that are not certified.",
+        "The exact model that was approximated; it answers the rows that are not certified, and all rows "
+        "with `probability`.",
     )
     fallback: bool | None = option(
         None,
@@ -59,12 +60,6 @@ class AnswerOptions(MemoryOfModels):
         "With `exact`: use ERROR as the error bound of MODEL's values, instead of its certificate if it has "
         "one. Statistical, not proven; compress and dcpred report such quantiles.",
         metavar="ERROR",
-    )
-    precision: Literal["auto", "double"] = option(
-        "auto",
-        Choice("auto", "double"),
-        "auto: compute a label in single precision if its error bound proves the label. double: never. The "
-        "output is the same.",
     )
 
 
@@ -187,16 +182,13 @@ COMMAND = Verb(
         '1/rest'; regression and one-class models have one, 'decision'. The bound's column is 'bound'. With
         `probability` they follow the probabilities. `certify` adds 'certified' (yes, no; for regression
         without `tolerance` '-') and 'error_bound', the largest over the row's decision values. With a LIBSVM
-        model every label is certified, and the bound is that of the arithmetic that proved it, 0 if LIBSVM's
-        own operations did.
+        model every label is certified, and the values are LIBSVM's own, with a bound of 0.
 
         With `exact` (or an embedded exact model) every label is the exact model's: proven by the
-        certificate, or computed by the exact model. Values and probabilities of a certified row are the
-        approximation's, those of the other rows the exact model's. A model made by cascade has its own
-        fallback for rows close to a boundary: a statistical guarantee, not a proof.
-
-        The label that is certified is the one that is printed: with `probability` the most probable one,
-        otherwise the winner of the vote. Probabilities are never certified (docs/certificate.md).
+        certificate, or computed by the exact model. Values of a certified row are the approximation's, those
+        of the other rows the exact model's. With `probability` the exact model answers every row. A model
+        made by cascade has its own fallback for rows close to a boundary: a statistical guarantee, not a
+        proof.
 
         DATA may be a table: Parquet, Arrow or CSV (docs/tables.md). An OUTPUT that ends in .parquet, .arrow,
         .feather, .csv or .tsv is a table too: 'label', then the columns above, then those of `keep`.

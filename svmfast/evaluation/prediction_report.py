@@ -22,7 +22,6 @@ from svmfast.score import Quality, Score, percent
 _SUMS = (
     "rows",
     "certified",
-    "single",
     "outside",
     "rows_with_unknown",
     "differing_from_vote",
@@ -70,8 +69,7 @@ class PredictionReport(Figures):
         return self.score.quality(regression=self.model.head.is_regression) if self.labelled else None
 
     certified: int | None = figure(
-        "Rows whose label (with `probability`: whose most probable label) is proven to be the exact model's; "
-        "null if no certificate was requested.",
+        "Rows whose label is proven to be the exact model's; null if no certificate was requested.",
         default=None,
     )
 
@@ -79,9 +77,6 @@ class PredictionReport(Figures):
     def certified_percent(self) -> float | None:
         return None if self.certified is None or not self.rows else percent(self.certified, self.rows)
 
-    single: int | None = figure(
-        "Rows that single precision answered; null if it was not used.", key="single_precision", default=None
-    )
     outside: int | None = figure(
         "Rows outside the validity bound; null without `bound`.", key="outside_bound", default=None
     )
@@ -119,8 +114,6 @@ class PredictionReport(Figures):
             self.outside += len(answer) - int(answer.inside.sum())
         if answer.certified is not None:
             self.certified = (self.certified or 0) + int(answer.certified.sum())
-        if answer.single is not None:
-            self.single = (self.single or 0) + int(answer.single.sum())
         known = self.model.n_features
         if rows.n_columns > known and rows.nnz:
             # Columns ascend within a row, so the last one is the largest; skip rows without entries.
@@ -203,31 +196,16 @@ class PredictionReport(Figures):
             yield not_the_vote(self.differing_from_vote, self.rows)
         if self.outside is not None:
             yield f"{self.outside:,} of {rows} outside the validity bound"
-        regression = self.model.head.is_regression
-        if self.single is not None and (self.single or regression):
-            tail = ", the others in double" * (self.single < self.rows)
-            yield f"{self.single:,} of {rows} answered in single precision{tail}"
         if self.certified is not None:
-            yield from self._certified_lines(self.certified)
+            yield self._certified_line(self.certified)
 
-    def _certified_lines(self, certified: int) -> Iterator[str]:
-        """Yield how many rows are certified, for which label, and whose probabilities they have."""
-        rows, head, others = count(self.rows, "row"), self.model.head, self.rows - certified
+    def _certified_line(self, certified: int) -> str:
+        rows, others = count(self.rows, "row"), self.rows - certified
         tail = f"; {others:,} answered by the exact model" if self.falls_back else ""
         share = f"{percent(certified, self.rows):.4g}%" if self.rows else "-"
         if self.model.assumed_error is not None:
-            yield (
+            return (
                 f"{certified:,} of {rows} beyond an assumed error of "
                 f"{self.model.assumed_error:g} ({share}; statistical, not proven){tail}"
             )
-        elif self.columns.probability and head.is_classifier:
-            label = "the most probable label (`probability`)"
-            yield f"{certified:,} of {rows}: {label} is certified ({share}){tail}"
-        else:
-            yield f"{certified:,} of {rows} certified ({share}){tail}"
-        if self.columns.probability and self.falls_back and certified and others and not head.is_regression:
-            fast = "approximation" if self.model.assumed_error is None else "fast model"
-            yield (
-                f"the probabilities are a mixture: the {fast}'s in {count(certified, 'row')}, "
-                f"the exact model's in {others:,}"
-            )
+        return f"{certified:,} of {rows} certified ({share}){tail}"

@@ -17,7 +17,7 @@ from svmfast.caches import Cacheless, cached
 from svmfast.certificate import pairs_in_doubt, proven_signs
 from svmfast.errors import OptionError
 from svmfast.models.base import Model
-from svmfast.models.certified import Proven, certified_rows, fall_back, first_proven
+from svmfast.models.certified import certified_rows, fall_back, first_proven
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.requirements import LABELS, Columns, require
@@ -38,9 +38,8 @@ class Answer(Cacheless):
         Columns in the order of the model's labels (``model.head.labels``); for one-class, normal and outlier.
         None unless requested.
     voted : (n,) float64 or None
-        With probabilities, the winner of the vote, which is the label that is predicted without them. If an
-        exact model answers some rows, the others have the vote of the approximation's values, which is not
-        certified. None without probabilities, and for regression.
+        With probabilities, the winner of the vote, which is the label that is predicted without them. None
+        without probabilities, and for regression.
     differing_from_vote : int
         Number of rows whose most probable label differs from the winner of the vote.
     inside : (n,) bool or None
@@ -50,11 +49,8 @@ class Answer(Cacheless):
         model. None unless requested.
     error_bounds : (n,) float64 or None
         Bound on |approximate - exact|, the largest over the row's decision functions. If an exact model is
-        the fallback and only labels are requested, the bound of the precision that proved the label. For a
-        LIBSVM model, the rounding bound that proves the label, 0 if the row was summed in LIBSVM's order.
-        None unless requested.
-    single : (n,) bool or None
-        Whether single precision gave the answer. None unless the bounds of a LIBSVM model were requested.
+        the fallback and only labels are requested, the bound of the precision that proved the label. 0 for a
+        LIBSVM model, unless it answers within a tolerance. None unless requested.
     decide : callable
         Computes `decisions`: a LIBSVM model's labels are known before its decision values.
     class_names : mapping of float to str, or None
@@ -73,7 +69,6 @@ class Answer(Cacheless):
     inside: NDArray[np.bool_] | None = None
     certified: NDArray[np.bool_] | None = None
     error_bounds: FloatArray | None = None
-    single: NDArray[np.bool_] | None = None
     class_names: Mapping[float, str] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
     boolean_classes: bool = False
@@ -111,7 +106,7 @@ def joined(parts: Sequence[Answer]) -> Answer:
         arrays = [getattr(one, name) for one in parts]
         return None if arrays[0] is None else np.concatenate(arrays)
 
-    names = ("predicted", "probabilities", "voted", "inside", "certified", "error_bounds", "single")
+    names = ("predicted", "probabilities", "voted", "inside", "certified", "error_bounds")
     arrays = {name: together(name) for name in names}
     same = {name: getattr(parts[0], name) for name in ("class_names", "boolean_classes")}
     differing = sum(one.differing_from_vote for one in parts)
@@ -165,7 +160,6 @@ def answer(
     *,
     exact: KernelExpansion | None = None,
     tolerance: float | None = None,
-    single_precision: bool = True,
     threads: int = 1,
 ) -> Answer:
     """Answer rows by LIBSVM's rules; raise UnsupportedError if the model lacks what the columns need.
@@ -177,19 +171,16 @@ def answer(
     columns : Columns
         What to compute besides labels; decision values are always available.
     exact : KernelExpansion, optional
-        Answers the rows that are not certified; it takes rows that the scaling of
+        Answers the rows that are not certified, without probabilities; it takes rows that the scaling of
         `model` has scaled. If it has one value for each pair of classes and `model` one for each class,
         `decisions` are the model's own for all rows.
     tolerance : float, optional
         A row is certified only if its error bound is at most this. Required for regression; the values of a
         LIBSVM regression model may then be off by this much.
-    single_precision : bool
-        Whether single precision may answer the rows whose label it proves. This applies to LIBSVM models,
-        and to approximations with `exact` if only labels are requested.
     threads : int
     """
     require(model, columns, exact=exact, tolerance=tolerance)
-    return answered(model, rows, Asked(columns, exact, tolerance, single_precision, threads))
+    return answered(model, rows, Asked(columns, exact, tolerance, threads))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +190,6 @@ class Asked:
     columns: Columns
     exact: KernelExpansion | None
     tolerance: float | None
-    single_precision: bool
     threads: int
 
 
@@ -210,20 +200,18 @@ def answered(model: Model, rows: Rows, asked: Asked) -> Answer:
         return in_blocks(rows, model.scaling.parts(rows), one, whole)
     head, columns, exact, threads = model.head, asked.columns, asked.exact, asked.threads
     if exact is None and model.expansion is not None:
-        if columns.certify or (head.is_regression and asked.tolerance is not None):
+        if head.is_regression and asked.tolerance is not None:
             return _rounded_answer(model.expansion, rows, asked)
-        if not (columns.probability or head.is_regression):
-            single = asked.single_precision
-            voted = model.expansion.labels(rows, threads=threads, single_precision=single)
-            return Answer(voted, partial(model.decision_values, rows, threads=threads))
+        if columns.certify or not (columns.probability or head.is_regression):
+            return _exact_answer(model.expansion, rows, asked)
     decisions, bounds, certified, decide = _values(model, rows, asked)
     inside = model.inside_bound(rows) if columns.bound and model.validity_bound else None
     if exact is None or (certified is not None and certified.all()):
         found = replace(_from_values(head, decisions, columns.probability), decide=decide)
     elif certified is None:
         raise OptionError("values are certified within a tolerance; give the largest error to accept")
-    elif columns.probability or head.is_regression:
-        found = _with_exact_values(head, decisions, certified, exact, rows, asked)
+    elif head.is_regression:
+        found = _from_values(head, fall_back(decisions, certified, exact, rows, threads=threads), False)
     else:
         known = bounds if model.is_rigorous else None
         predicted = _labels_with_exact(head, decisions, known, certified, exact, rows, asked)
@@ -246,52 +234,16 @@ def _values(model: Model, rows: Rows, asked: Asked) -> _Values:
         compute = model.probability_values if columns.probability else model.decision_values
         decisions = compute(rows, threads=threads)
         return decisions, None, None, partial(np.asarray, decisions)
-    if not (columns.certify or columns.probability or head.is_regression):
-        found, decide = _first_proven(model, rows, asked)
-        return found.values, found.bounds, found.certified, decide
-    # Values, bounds and probabilities that are requested come from double precision.
+    if not (columns.certify or columns.decision_values or head.is_regression):
+        found = first_proven(head, rows, model.attempts(tolerance, threads=threads), tolerance)
+        return *found, partial(model.decision_values, rows, threads=threads)
+    # Values and bounds that are requested come from double precision.
     decisions, bounds = model.certified_values(rows, threads=threads)
     certified = None
     # A regression's error bound is useful even without a tolerance.
     if not (head.is_regression and tolerance is None):
-        certified = certified_rows(
-            head, decisions, bounds, probability=columns.probability, tolerance=tolerance
-        )
-    if columns.probability and model.fast_part.expansion is not None:
-        # The same digits as from the fast model of a cascade alone.
-        decisions = model.fast_part.probability_values(rows, threads=threads)
+        certified = certified_rows(head, decisions, bounds, tolerance=tolerance)
     return decisions, bounds, certified, partial(np.asarray, decisions)
-
-
-def _first_proven(model: Model, rows: Rows, asked: Asked) -> tuple[Proven, Callable[[], FloatArray]]:
-    """Take the values of the first precision that proves a row's label, and what gives double precision."""
-    single, threads = asked.single_precision, asked.threads
-    attempts = model.attempts(tolerance=asked.tolerance, single_precision=single, threads=threads)
-    found = first_proven(model.head, rows, attempts, asked.tolerance)
-    if found.single.any() and not model.head.is_regression:
-        return found, partial(model.decision_values, rows, threads=threads)
-    return found, partial(np.asarray, found.values)
-
-
-def _with_exact_values(
-    head: Head,
-    decisions: FloatArray,
-    certified: NDArray[np.bool_],
-    exact: KernelExpansion,
-    rows: Rows,
-    asked: Asked,
-) -> Answer:
-    """Answer with values or probabilities; the exact model's for the rows that are not certified."""
-    probability = asked.columns.probability
-    decisions = fall_back(decisions, certified, exact, rows, probability=probability, threads=asked.threads)
-    found = _from_values(head, decisions, probability)
-    if found.probabilities is None:
-        return found
-    # Sigmoids are fitted to the values of one model: the two models of a cascade have different ones.
-    unsure = np.flatnonzero(~certified)
-    predicted, probabilities = found.predicted, found.probabilities
-    predicted[unsure], probabilities[unsure] = exact.head.predict_with_probabilities(decisions[unsure])
-    return _most_probable(head, decisions, predicted, probabilities)
 
 
 def _labels_with_exact(
@@ -313,20 +265,31 @@ def _labels_with_exact(
         theirs = exact.decision_values(few, threads=asked.threads, wanted=wanted)
         predicted[unsure] = head.predict(np.where(wanted, theirs, own))
     else:
-        single = asked.single_precision
-        predicted[unsure] = exact.labels(few, threads=asked.threads, single_precision=single)
+        predicted[unsure] = exact.labels(few, threads=asked.threads)
     return predicted
 
 
-def _rounded_answer(model: KernelExpansion, rows: Rows, asked: Asked) -> Answer:
-    """Answer with the rounding bound of a LIBSVM model's values, which proves every row."""
-    found, decide = _first_proven(model, rows, asked)
+def _exact_answer(model: KernelExpansion, rows: Rows, asked: Asked) -> Answer:
+    """Answer with LIBSVM's labels, all of which are certified; bounds of 0 need LIBSVM's own sums."""
+    certify = asked.columns.certify
+    compute = model.libsvm_values if certify else model.decision_values
     return Answer(
-        model.head.predict(found.values),
-        decide,
+        model.labels(rows, threads=asked.threads),
+        partial(compute, rows, threads=asked.threads),
+        certified=np.ones(len(rows), dtype=np.bool_) if certify else None,
+        error_bounds=np.zeros(len(rows)) if certify else None,
+    )
+
+
+def _rounded_answer(model: KernelExpansion, rows: Rows, asked: Asked) -> Answer:
+    """Answer with values within the tolerance of LIBSVM's, and the bounds on their rounding."""
+    attempts = model.attempts(asked.tolerance, threads=asked.threads)
+    values, bounds, _ = first_proven(model.head, rows, attempts, asked.tolerance)
+    return Answer(
+        model.head.predict(values),
+        partial(np.asarray, values),
         certified=np.ones(len(rows), dtype=np.bool_) if asked.columns.certify else None,
-        error_bounds=found.bounds.max(axis=1, initial=0.0),
-        single=found.single,
+        error_bounds=bounds.max(axis=1, initial=0.0),
     )
 
 
@@ -334,13 +297,7 @@ def _from_values(head: Head, decisions: FloatArray, probability: bool) -> Answer
     """Answer with what follows from these values, with probabilities if requested."""
     if not probability or head.is_regression:
         return Answer(head.predict(decisions), partial(np.asarray, decisions))
-    return _most_probable(head, decisions, *head.predict_with_probabilities(decisions))
-
-
-def _most_probable(
-    head: Head, decisions: FloatArray, predicted: FloatArray, probabilities: FloatArray
-) -> Answer:
-    """Answer with these most probable labels, beside those of the vote."""
+    predicted, probabilities = head.predict_with_probabilities(decisions)
     voted = head.predict(decisions)
     differing = int(np.count_nonzero(predicted != voted))
     notes = (not_the_vote(differing, len(predicted)),) if differing else ()

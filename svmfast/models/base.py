@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,9 +153,9 @@ class Model:
         """Compute decision values and bounds, ``(n, p)``: ``|exact - value| <= bound``, rounding included."""
         raise UnsupportedError("the model has no certificate", "convert again, with a `certificate`")
 
-    def attempts(self, *, tolerance: float | None, single_precision: bool, threads: int) -> list[Attempt]:
+    def attempts(self, tolerance: float | None, *, threads: int) -> list[Attempt]:
         """List the ways to compute values and bounds, from the fastest to the one that proves most."""
-        return [Attempt(False, lambda rows: self.certified_values(rows, threads=threads))]
+        return [partial(self.certified_values, threads=threads)]
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
         """Decide which rows lie inside the model's validity bound; ``(n,)`` bool."""
@@ -178,11 +179,8 @@ class Model:
         raise NotImplementedError
 
 
-class Attempt(NamedTuple):
-    """A way to compute decision values and bounds on their errors, both ``(n, p)``."""
-
-    single: bool
-    values: Callable[[Rows], tuple[FloatArray, FloatArray]]
+#: A way to compute decision values and bounds on their errors, both ``(n, p)``.
+Attempt = Callable[[Rows], tuple[FloatArray, FloatArray]]
 
 
 def part(name: str, model: Model) -> str:

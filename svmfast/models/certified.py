@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.certificate import coupled_winner_is_certain, proven_signs, vote_is_certain
+from svmfast.certificate import proven_signs, vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import Attempt, Model
 from svmfast.models.head import Head
@@ -27,17 +27,14 @@ def certified_rows(
     decisions: FloatArray,
     bounds: FloatArray,
     *,
-    probability: bool = False,
     tolerance: float | None = None,
 ) -> NDArray[np.bool_]:
     """Decide for which rows the printed answer is provably the exact model's, from ``(n, p)`` bounds.
 
     Two classes and one-class: the sign cannot change, ``|value| > bound``. More classes: no uncertain pair
-    can change the winner of the vote. One-vs-rest: no other class can reach the largest value. With
-    probabilities: the most probable label cannot change. For two classes this holds because the probability
-    is monotone in the value; for more classes the test is a sufficient condition on the winner's pairs,
-    whatever the result of LIBSVM's coupling for the other pairs. Regression: the bound is an error bar, and
-    a row is certified if it is at most `tolerance`, which every other bound must not exceed either.
+    can change the winner of the vote. One-vs-rest: no other class can reach the largest value. Regression:
+    the bound is an error bar, and a row is certified if it is at most `tolerance`, which every other bound
+    must not exceed either.
     """
     n = len(decisions)
     # Nothing is known of a value that is not finite, or whose bound is not.
@@ -54,16 +51,7 @@ def certified_rows(
     if not head.n_functions:  # a single class: there is one answer
         return within
     sure: NDArray[np.bool_]
-    if probability and head.is_classifier and head.n_classes > 2:
-        sure = coupled_winner_is_certain(_lowest_of_best(head, decisions, bounds))
-    elif probability and head.is_classifier:
-        finite = np.isfinite(bounds[:, 0])
-        low, high = (
-            head.predict_with_probabilities(np.where(finite[:, None], decisions + sign * bounds, 0.0))[0]
-            for sign in (-1.0, 1.0)
-        )
-        sure = finite & (low == high)
-    elif head.one_vs_rest:
+    if head.one_vs_rest:
         reach = decisions + bounds
         best = decisions.argmax(axis=1)[:, None]
         np.put_along_axis(reach, best, -np.inf, axis=1)
@@ -82,8 +70,6 @@ class Proven(NamedTuple):
     bounds: FloatArray
     #: (n,) whether the label is certified.
     certified: NDArray[np.bool_]
-    #: (n,) whether single precision gave the row's values.
-    single: NDArray[np.bool_]
 
 
 def first_proven(
@@ -92,22 +78,21 @@ def first_proven(
     """Take each row's values from the first attempt whose bound proves the answer, else from the last one."""
     n, p = len(rows), head.n_functions
     values, bounds = np.zeros((n, p)), np.full((n, p), np.inf)
-    certified, single = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
-    for tier in attempts:
+    certified = np.zeros(n, dtype=np.bool_)
+    for attempt in attempts:
         unsure = np.flatnonzero(~certified)
         if len(unsure):
             few = rows if len(unsure) == n else rows.take(unsure)
-            values[unsure], bounds[unsure] = found = tier.values(few)
+            values[unsure], bounds[unsure] = found = attempt(few)
             certified[unsure] = certified_rows(head, *found, tolerance=tolerance)
-            single[unsure] = tier.single & certified[unsure]
-    return Proven(values, bounds, certified, single)
+    return Proven(values, bounds, certified)
 
 
 def label_margins(head: Head, decisions: FloatArray) -> FloatArray:
     """Find, for each row, the smallest error of its decision values that could change its label.
 
-    A row whose values all have the bound `error` is certified (:func:`certified_rows` without
-    probabilities) if and only if its margin exceeds `error`.
+    A row whose values all have the bound `error` is certified (:func:`certified_rows`) if and only if its
+    margin exceeds `error`.
     """
     n, p = decisions.shape
     if not p:
@@ -134,45 +119,20 @@ def label_margins(head: Head, decisions: FloatArray) -> FloatArray:
     return found
 
 
-def _lowest_of_best(head: Head, decisions: FloatArray, bounds: FloatArray) -> FloatArray:
-    """Lower bounds of one class's pairwise probabilities, ``(n, k - 1)``.
-
-    The class is the one whose smallest lower bound is largest.
-    """
-    finite = np.isfinite(bounds)
-    width = np.where(finite, bounds, 0.0)
-    ends = [head.pairwise_probabilities(decisions + sign * width) for sign in (-1.0, 1.0)]
-    k = head.n_classes
-    lowest = np.ones((len(decisions), k, k))
-    i, j = np.triu_indices(k, 1)
-    lowest[:, i, j] = np.where(finite, np.minimum(*ends), 0.0)
-    lowest[:, j, i] = np.where(finite, 1 - np.maximum(*ends), 0.0)
-    best = lowest.min(axis=2).argmax(axis=1)
-    own: FloatArray = lowest[np.arange(len(decisions)), best]
-    others = np.arange(k)[None, :] != best[:, None]
-    apart: FloatArray = own[others].reshape(len(decisions), k - 1)
-    return apart
-
-
 def fall_back(
     decisions: FloatArray,
     certified: NDArray[np.bool_],
     exact: KernelExpansion,
     rows: Rows,
     *,
-    probability: bool = False,
     threads: int = 1,
 ) -> FloatArray:
-    """Replace the values of the rows that are not certified by the exact model's.
-
-    With `probability`, they are those from which probabilities are computed.
-    """
+    """Replace the values of the rows that are not certified by the exact model's."""
     open_rows = np.flatnonzero(~certified)
     if not len(open_rows):
         return decisions
     out: FloatArray = decisions.copy()
-    values = exact.probability_values if probability else exact.decision_values
-    out[open_rows] = values(rows.take(open_rows), threads=threads)
+    out[open_rows] = exact.decision_values(rows.take(open_rows), threads=threads)
     return out
 
 

@@ -112,7 +112,7 @@ class KernelExpansion(Cacheless, Model):
         a, b, marks = (none if one is None else np.ascontiguousarray(one, dtype=np.float64) for one in given)
         return self._engine.probability_values(rows, (a, b), marks, threads=threads)
 
-    def labels(self, rows: Rows, *, threads: int = 1, single_precision: bool = True) -> FloatArray:
+    def labels(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Find the labels that ``svm-predict`` gives, ``(n,)``, without the decision values.
 
         They are those of ``head.predict(decision_values(rows))``, but faster: single precision answers
@@ -120,7 +120,7 @@ class KernelExpansion(Cacheless, Model):
         """
         if self.head.is_regression:
             raise UnsupportedError("a regression model has no labels", "use its decision values")
-        winner, _ = self._engine.labels(rows, threads=threads, single_precision=single_precision)
+        winner, _ = self._engine.labels(rows, threads=threads)
         labels = [1.0, -1.0] if self.head.labels is None else self.head.labels
         answers: FloatArray = np.asarray(labels, dtype=np.float64)[winner]
         return answers
@@ -144,17 +144,17 @@ class KernelExpansion(Cacheless, Model):
         lattices: dict[int, Tier] = {4: "bytes", 2: "words"}
         return lattices.get(engine.lattice_columns, "single")
 
-    def attempts(self, *, tolerance: float | None, single_precision: bool, threads: int) -> list[Attempt]:
+    def attempts(self, tolerance: float | None, *, threads: int) -> list[Attempt]:
         """List single and double precision, with bounds on the distance from LIBSVM's own results.
 
         docs/single-precision.md derives the bounds. What double precision does not prove, or not within
         `tolerance`, is summed with LIBSVM's own operations in LIBSVM's own order, whose bound is 0.
         """
-        found = [Attempt(False, partial(self._double, tolerance=tolerance, threads=threads))]
+        double: Attempt = partial(self._double, tolerance=tolerance, threads=threads)
         # Where its bounds exceed the tolerance, double precision would do all the work again.
-        if single_precision and (tolerance is None or self._small_single_bound <= tolerance):
-            found.insert(0, Attempt(True, partial(self._single, threads=threads)))
-        return found
+        if tolerance is not None and self._small_single_bound > tolerance:
+            return [double]
+        return [partial(self._single, threads=threads), double]
 
     def _double(self, rows: Rows, *, tolerance: float | None, threads: int) -> tuple[FloatArray, FloatArray]:
         values, bounds = self._engine.bounded_values(rows, threads=threads)

@@ -163,13 +163,6 @@ class Head:
             return np.ones((len(decisions), 1))
         return _core.probabilities(_reals(decisions), *self._sigmoids, self.n_classes, None, 1)[0]
 
-    def pairwise_probabilities(self, decisions: FloatArray) -> FloatArray:
-        """Compute the probability of each pair's first class, ``(n, p)``: ``1 / (1 + exp(a f + b))`` (Platt).
-
-        It is clipped to [1e-7, 1 - 1e-7], and nan becomes the lower limit. The bits are LIBSVM's.
-        """
-        return _core.pairwise_probabilities(_reals(decisions), *self._sigmoids, self.n_classes)
-
     def predict_with_probabilities(self, decisions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute ``(answers, probabilities)`` as ``svm-predict -b 1`` gives them.
 

@@ -180,11 +180,10 @@ class PolynomialModel(Cacheless, Model):
     def validity_bound(self) -> bool:
         return self.has_validity_bound
 
-    def attempts(self, *, tolerance: float | None, single_precision: bool, threads: int) -> list[Attempt]:
+    def attempts(self, tolerance: float | None, *, threads: int) -> list[Attempt]:
         """List single precision, which proves some labels, and double precision."""
-        single = Attempt(True, partial(self.single_precision_values, threads=threads))
-        double = Attempt(False, partial(self.certified_values, threads=threads))
-        return [single, double] if single_precision else [double]
+        both = self.single_precision_values, self.certified_values
+        return [partial(one, threads=threads) for one in both]
 
     def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
         """Compute decision values and bounds on their distances from the exact model's, both ``(n, p)``."""

@@ -44,7 +44,11 @@ def require(
             "prediction with a precomputed kernel needs kernel values instead of features",
             "use svm-predict for such models",
         )
-    missing = missing_probability(model, exact) if columns.probability else None
+    if columns.certify and columns.probability:
+        raise UnsupportedError(
+            "probabilities are not certified", "request either probabilities or the certificate"
+        )
+    missing = missing_probability(model) if columns.probability else None
     if missing is not None:
         raise missing
     if columns.bound and model.validity_bound is None:
@@ -60,11 +64,6 @@ def require(
             "predict without a certificate",
         )
     if columns.certify and exact is None and model.expansion is not None:
-        if columns.probability:
-            raise UnsupportedError(
-                "a LIBSVM model's probabilities are svm-predict's, digit for digit: they have no certificate",
-                "request either probabilities or the certificate",
-            )
         if model.head.is_regression and tolerance is None:
             raise UnsupportedError(
                 "the values of a LIBSVM regression model are svm-predict's, digit for digit: there is "
@@ -76,8 +75,8 @@ def require(
         raise UnsupportedError("the model has no certificate", "make it with approximate and a `certificate`")
 
 
-def missing_probability(model: Model, exact: KernelExpansion | None = None) -> UnsupportedError | None:
-    """Return why `model`, with `exact` as fallback if given, has no probabilities; None if it has them.
+def missing_probability(model: Model) -> UnsupportedError | None:
+    """Return why `model` has no probabilities; None if it has them.
 
     Every conversion keeps the exact model's probabilities, except those that fit the exact model's labels
     instead of its decision values.
@@ -106,16 +105,5 @@ def missing_probability(model: Model, exact: KernelExpansion | None = None) -> U
         return UnsupportedError(
             f"{subject} does not support probability estimates",
             "train with `probability`, or predict without",
-        )
-    if exact is not None and not exact.head.same_functions(head):
-        return UnsupportedError(
-            "the decision values of the model and of the exact model belong to different classes, or are in "
-            "a different order, so their probabilities cannot be mixed",
-            "predict without probabilities",
-        )
-    if exact is not None and not exact.head.has_probability:
-        return UnsupportedError(
-            "the exact model does not support probability estimates",
-            "give one trained with `probability`, or predict without",
         )
     return None

@@ -1,4 +1,4 @@
-"""``predict --certify`` on LIBSVM's own models: a bound on the rounding error of each label."""
+"""``predict --certify`` and ``--tolerance`` on LIBSVM's own models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lines(path: Path) -> list[list[str]]:
         "breast_c_linear",
     ],
 )
-def test_every_row_has_its_bound(tmp_path: Path, name: str) -> None:
+def test_every_label_is_certified(tmp_path: Path, name: str) -> None:
     test, out = data(f"{name.split('_')[0]}.test"), tmp_path / "out"
     done = svmfast("predict", test, model(name), out, "--certify")
     assert done.returncode == 0, done.stderr
@@ -34,41 +34,21 @@ def test_every_row_has_its_bound(tmp_path: Path, name: str) -> None:
     assert first == ["label", "certified", "error_bound"]
     golden = (FIXTURES / "golden" / f"{name}.out").read_text().split()
     assert [row[0] for row in rest] == golden
-    assert {row[1] for row in rest} == {"yes"}
-    answer = package.predict(model(name), test, certify=True)
-    for row, bound in zip(rest, answer.error_bounds, strict=True):
-        assert bound <= float(row[2]) <= bound * (1 + 2e-5)
-    single = int(answer.single.sum())
-    assert (single > 0) == (not name.endswith("linear"))
-    rows = f"{len(rest):,} rows"
-    others = ", the others in double" * (single < len(rest))
-    said = f"{single:,} of {rows} answered in single precision{others}\n".encode() in done.stderr
-    assert said == (single > 0)
-    assert f"{rows} certified (100%)".encode() in done.stderr
+    assert {(row[1], float(row[2])) for row in rest} == {("yes", 0.0)}
+    assert f"{len(rest):,} rows certified (100%)".encode() in done.stderr
 
 
-def test_the_report_counts_rows_answered_in_single_precision(tmp_path: Path) -> None:
-    test = data("photos.test")
-    args = ("predict", "--json", "--certify", test, model("photos_c_rbf"), tmp_path / "out")
-    report = json.loads(svmfast(*args).stdout)
-    assert report["certified"] == report["rows"] == 4000
-    assert 3880 < report["single_precision"] < 4000
-    report = json.loads(svmfast(*args, "--precision", "double").stdout)
-    assert (report["certified"], report["single_precision"]) == (4000, 0)
-    assert max(float(row[2]) for row in lines(tmp_path / "out")[1:]) < 1e-8
-    report = json.loads(svmfast("predict", "--json", *args[3:]).stdout)
-    assert (report["certified"], report["single_precision"]) == (None, None)
-
-
-def test_bounds_printed_with_decision_values_belong_to_them(tmp_path: Path) -> None:
+def test_decision_values_beside_a_certificate_are_libsvms(tmp_path: Path) -> None:
     out = tmp_path / "out"
     args = ("predict", data("iris.test"), model("iris_nu_rbf_prob"), out, "--certify", "--decision-values")
     assert svmfast(*args).returncode == 0
     first, *rest = lines(out)
     assert first[-2:] == ["certified", "error_bound"]
-    assert max(float(row[-1]) for row in rest) < 1e-11
-    answer = package.predict(model("iris_nu_rbf_prob"), data("iris.test"))
-    assert [[float(word) for word in row[1:-2]] for row in rest] == answer.decisions.tolist()
+    assert {float(row[-1]) for row in rest} == {0.0}
+    known = package.load_model(model("iris_nu_rbf_prob")).libsvm_values(
+        package.read_svmlight(data("iris.test")).rows
+    )
+    assert [[float(word) for word in row[1:-2]] for row in rest] == known.tolist()
 
 
 def test_a_table_has_the_same_columns(tmp_path: Path) -> None:
@@ -91,21 +71,16 @@ def test_many_files_and_one_have_the_same_bounds(tmp_path: Path) -> None:
     args = ("--certify", model("photos_c_rbf"), data("photos.test"))
     done = svmfast("predict", "--out-dir", tmp_path / "many", *args, "--json")
     assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    assert report["single_precision"] == report["files"][0]["single_precision"]
     assert svmfast("predict", *args[2:], args[1], tmp_path / "one", "--certify").returncode == 0
     assert (tmp_path / "many" / "photos.test.out").read_bytes() == (tmp_path / "one").read_bytes()
-    # A different precision gives different bounds, so the output is made again.
     again = svmfast("predict", "--out-dir", tmp_path / "many", *args, "--json")
     assert json.loads(again.stdout)["files_skipped"] == 1
-    again = svmfast("predict", "--out-dir", tmp_path / "many", *args, "--json", "--precision", "double")
-    assert json.loads(again.stdout)["files_predicted"] == 1
 
 
 @pytest.mark.parametrize(
     ("name", "option", "message"),
     [
-        ("iris_c_rbf_prob", ("-b", "1"), "they have no certificate; request either"),
+        ("iris_c_rbf_prob", ("-b", "1"), "probabilities are not certified; request either"),
         (
             "diabetes_eps_rbf",
             (),
@@ -128,18 +103,13 @@ def test_regression_within_a_tolerance(tmp_path: Path) -> None:
     args = ("predict", test, model(name), out)
     done = svmfast(*args, "--tolerance", "0.01")
     assert done.returncode == 0, done.stderr
-    assert b"svmfast: 142 of 142 rows answered in single precision" in done.stderr
     assert b"certified" not in done.stderr
     printed = [float(word) for word in out.read_text().split()]
     assert printed != golden
     assert max(abs(a - b) for a, b in zip(printed, golden, strict=True)) <= 0.01
     done = svmfast(*args, "--tolerance", "0.01", "--certify", "--json")
     report = json.loads(done.stdout)
-    assert (report["single_precision"], report["certified"], report["options"]["tolerance"]) == (
-        142,
-        142,
-        0.01,
-    )
+    assert (report["certified"], report["options"]["tolerance"]) == (142, 0.01)
     rest = lines(out)[1:]
     assert [float(row[0]) for row in rest] == printed
     for row, value in zip(rest, golden, strict=True):

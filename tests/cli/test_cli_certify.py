@@ -55,16 +55,3 @@ def test_embedding_needs_the_certificate() -> None:
     done = svmfast("approximate", model("breast_c_rbf"), "-o", "-", "--embed-exact", "--certificate", "none")
     assert done.returncode == 2
     assert b"--embed-exact needs a certificate" in done.stderr
-
-
-def test_the_most_probable_of_three_labels_is_certified(tmp_path: Path) -> None:
-    fast = converted(tmp_path, "iris_c_rbf_prob", "--order", "2")
-    plain, certified = tmp_path / "plain", tmp_path / "certified"
-    assert svmfast("predict", "-b", "1", data("iris.test"), model("iris_c_rbf_prob"), plain).returncode == 0
-    args = ("--exact", model("iris_c_rbf_prob"), "--certify")
-    done = svmfast("predict", "-b", "1", data("iris.test"), fast, certified, *args)
-    assert done.returncode == 0, done.stderr
-    labels = [[line.split()[0] for line in path.read_text().splitlines()[1:]] for path in (plain, certified)]
-    assert labels[0] == labels[1]
-    marks = [line.split()[-2] for line in certified.read_text().splitlines()[1:]]
-    assert {"yes", "no"} == set(marks)

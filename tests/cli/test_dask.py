@@ -174,7 +174,7 @@ def test_a_run_that_is_killed_half_way_can_be_repeated(killed: str, tmp_path: Pa
     files = [tmp_path / f"rows-{number:03}" for number in range(40)]
     for number, file in enumerate(files):
         file.write_bytes(b"".join(lines[number * 20 : number * 20 + 2000]))
-    words = [os.fspath(PROGRAM), "predict", "-q", "--precision", "double", "--out-dir"]
+    words = [os.fspath(PROGRAM), "predict", "-q", "--decision-values", "--out-dir"]
     assert subprocess.run([*words, tmp_path / "whole", EXACT, *files]).returncode == 0
     whole, out = outputs(tmp_path / "whole"), tmp_path / "out"
     with process(*SCHEDULER) as scheduler:

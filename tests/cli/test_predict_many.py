@@ -94,7 +94,7 @@ def test_only_what_is_missing_or_changed_is_made_again(inputs: Path, tmp_path: P
     assert statuses() == ["sspps"]
     assert statuses("--overwrite") == ["ppppp"]
     assert statuses("--decision-values") == ["ppppp"]
-    assert statuses("--decision-values", "--precision", "double", "-j", "1") == ["sssss"]
+    assert statuses("--decision-values", "-j", "1") == ["sssss"]
     used.write_bytes(used.read_bytes().replace(b"gamma ", b"gamma 1"))
     assert statuses("--decision-values") == ["ppppp"]
     (out / ".svmfast-done.jsonl").write_bytes((out / ".svmfast-done.jsonl").read_bytes()[:-9])
@@ -327,19 +327,19 @@ def test_a_pipe_in_the_folder_is_refused(inputs: Path, tmp_path: Path, name: str
 def test_outputs_of_a_version_with_other_counts_are_made_again(
     inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their counts cannot be added up: an earlier version did not have `single`."""
+    """Their counts cannot be added up: an earlier version did not have `outside`."""
     parts, out = sorted(inputs.iterdir()), tmp_path / "out"
     state, merge = PredictionReport.state, PredictionReport.merge
     with monkeypatch.context() as older:
         older.setattr(
             PredictionReport,
             "state",
-            lambda self: {name: value for name, value in state(self).items() if name != "single"},
+            lambda self: {name: value for name, value in state(self).items() if name != "outside"},
         )
         older.setattr(
             PredictionReport,
             "merge",
-            lambda self, noted, **how: merge(self, {**noted, "single": None}, **how),
+            lambda self, noted, **how: merge(self, {**noted, "outside": None}, **how),
         )
         package.predict_files(EXACT, parts[:3], out)
     found = package.predict_files(EXACT, parts, out)

@@ -270,7 +270,6 @@ def test_a_predictor_answers_what_predict_answers() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"precision": "single"}, "`precision` is 'single'; expected auto or double"),
         ({"tolerance": -1.0}, "`tolerance` is -1.0; expected a finite decimal number of at least 0"),
         (
             {"assume_error": float("nan")},

@@ -37,7 +37,6 @@ from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import certified_rows, label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.models.requirements import Columns
 from svmfast.rows import Rows
 from svmfast.solvers.intervals import clopper_pearson, largest_count, trials_needed, upper_limit
 
@@ -521,46 +520,6 @@ def test_labels_in_another_order_and_other_trainers(tmp_path: Path) -> None:
     refused = svmfast("predict", "-q", "--decision-values", ROWS, tmp_path / "joined")
     assert refused.returncode == 2
     assert b"values for different classes or pairs of classes" in refused.stderr
-
-
-def test_probabilities_of_two_orders_are_not_mixed() -> None:
-    exact = exact_model("iris_c_rbf_prob")
-    fast = coarse(exact, 3)
-    order = np.array([2, 0, 1])
-    assert fast.head.labels is not None
-    other = replace(fast, head=replace(fast.head, labels=fast.head.labels[order]))
-    rows = read_svmlight(data("iris.test")).rows
-    with pytest.raises(UnsupportedError, match="their probabilities cannot be mixed"):
-        answer(CascadeModel(other, exact, 0.1), rows, exact=exact, columns=Columns(probability=True))
-
-
-def test_rows_left_open_have_the_exact_models_own_probabilities() -> None:
-    """Each model's sigmoids belong to its own values; here those of the fast model are opposite."""
-    exact, rows = exact_model("iris_c_rbf_prob"), read_svmlight(data("iris.test")).rows
-    fast = coarse(exact, 3)
-    assert fast.head.prob_a is not None
-    assert fast.head.prob_b is not None
-    other = replace(
-        fast, head=replace(fast.head, prob_a=-2 * fast.head.prob_a, prob_b=fast.head.prob_b + 0.3)
-    )
-    answers = answer(CascadeModel(other, exact, 0.2), rows, exact=exact, columns=Columns(probability=True))
-    theirs, ours = (answer(m, rows, columns=Columns(probability=True)) for m in (exact, other))
-    assert answers.certified is not None
-    assert answers.probabilities is not None
-    assert theirs.probabilities is not None
-    assert ours.probabilities is not None
-    mine = answers.certified[:, None]
-    assert 0 < mine.sum() < len(rows)
-    assert not np.allclose(theirs.probabilities[~answers.certified], ours.probabilities[~answers.certified])
-    np.testing.assert_array_equal(
-        answers.probabilities, np.where(mine, ours.probabilities, theirs.probabilities)
-    )
-    np.testing.assert_array_equal(
-        answers.predicted, np.where(answers.certified, ours.predicted, theirs.predicted)
-    )
-    dumb = replace(exact, head=replace(exact.head, prob_a=None, prob_b=None))
-    with pytest.raises(UnsupportedError, match="the exact model does not support probability estimates"):
-        answer(CascadeModel(other, dumb, 0.2), rows, exact=dumb, columns=Columns(probability=True))
 
 
 def test_python(tmp_path: Path) -> None:

@@ -48,32 +48,12 @@ def test_certified_means_that_no_outcome_changes_the_label(case: tuple[int, Floa
     assert bool(certified_rows(head, decisions, bounds)[0]) == (labels == {label})
 
 
-@given(
-    st.floats(-3, 3),
-    st.floats(0, 3),
-    st.floats(-4, 4),
-    st.floats(-2, 2),
-    st.lists(st.floats(-1, 1), min_size=1),
-)
-def test_certified_most_probable_label(
-    value: float, bound: float, a: float, b: float, inside: list[float]
-) -> None:
-    head = Head("c_svc", labels=np.array([3, 1]), prob_a=np.array([a]), prob_b=np.array([b]))
-    certified = certified_rows(head, np.array([[value]]), np.array([[bound]]), probability=True)[0]
-    possible = np.array([[value + t * bound] for t in [*inside, -1.0, 1.0]])
-    if certified:
-        assert len(set(head.predict_with_probabilities(possible)[0])) == 1
-    elif bound == 0:
-        pytest.fail("a value without error is certain")
-
-
 def test_unknown_bounds_certify_nothing() -> None:
     infinite = np.full((1, 3), np.inf)
     three = Head("c_svc", labels=np.array([1, 2, 3]), prob_a=np.ones(3), prob_b=np.zeros(3))
     assert not certified_rows(three, np.ones((1, 3)), infinite)[0]
-    assert not certified_rows(three, np.ones((1, 3)), infinite, probability=True)[0]
     two = Head("c_svc", labels=np.array([1, 2]), prob_a=np.ones(1), prob_b=np.zeros(1))
-    assert not certified_rows(two, np.ones((1, 1)), infinite[:, :1], probability=True)[0]
+    assert not certified_rows(two, np.ones((1, 1)), infinite[:, :1])[0]
 
 
 def test_tolerance() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 
+NOTE = "the exact model answers every row: probabilities are computed from its values"
 NAMES = {"breast_c_rbf_prob": "breast", "iris_c_rbf_prob": "iris", "normal_one_rbf_prob": "normal"}
 
 
@@ -62,65 +64,61 @@ def test_the_two_labels_differ_near_a_boundary(name: str, theirs: dict[bool, Flo
     assert differing == 0 if name.startswith("normal") else differing >= 3
 
 
-@pytest.mark.parametrize("probability", [False, True])
-def test_an_approximation_alone(
-    exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatArray], probability: bool
-) -> None:
+def test_an_approximation_alone(exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatArray]) -> None:
     fast = package.approximate(exact, order=1, force=True).model
-    answer = package.predict(fast, rows, probability=probability, certify=True)
+    answer = package.predict(fast, rows, certify=True)
     assert answer.certified is not None
     assert 0 < answer.certified.mean() < 1
-    assert np.array_equal(answer.predicted[answer.certified], theirs[probability][answer.certified])
-    plain = package.predict(fast, rows, probability=probability)
-    assert np.array_equal(answer.predicted, plain.predicted)
+    assert np.array_equal(answer.predicted[answer.certified], theirs[False][answer.certified])
+    assert np.array_equal(answer.predicted, package.predict(fast, rows).predicted)
+    with pytest.raises(UnsupportedError, match="probabilities are not certified"):
+        package.predict(fast, rows, probability=True, certify=True)
 
 
-@pytest.mark.parametrize("probability", [False, True])
 @pytest.mark.parametrize("embedded", [False, True])
 def test_an_approximation_with_an_exact_model(
-    exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatArray], probability: bool, embedded: bool
+    exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatArray], embedded: bool
 ) -> None:
     fast = package.approximate(exact, order=1, force=True, embed_exact=embedded).model
-    answer = package.predict(
-        fast, rows, probability=probability, certify=True, exact=None if embedded else exact
-    )
-    assert np.array_equal(answer.predicted, theirs[probability])
-    if not probability:
-        return
-    assert answer.certified is not None
-    alone = package.predict(fast, rows, probability=True, fallback=False)
+    other = None if embedded else exact
+    assert np.array_equal(package.predict(fast, rows, certify=True, exact=other).predicted, theirs[False])
+    answer = package.predict(fast, rows, probability=True, exact=other)
+    assert np.array_equal(answer.predicted, theirs[True])
+    assert answer.notes[0] == NOTE
     known = package.predict(exact, rows, probability=True)
-    assert answer.probabilities is not None
-    assert alone.probabilities is not None
-    assert known.probabilities is not None
-    mixed = np.where(answer.certified[:, None], alone.probabilities, known.probabilities)
-    assert np.array_equal(answer.probabilities, mixed)
+    assert np.array_equal(answer.probabilities, known.probabilities)
+    with pytest.raises(UnsupportedError, match="probabilities are not certified"):
+        package.predict(fast, rows, probability=True, certify=True, exact=other)
 
 
-@pytest.mark.parametrize("probability", [False, True])
-def test_a_cascade(
-    exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatArray], probability: bool
-) -> None:
+def test_a_cascade(exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatArray]) -> None:
     fast = package.approximate(exact, order=1, force=True, certificate="none").model
     joined = CascadeModel(fast, exact, 0.05)
     with pytest.raises(UnsupportedError, match="assumed, not proven"):
-        package.predict(joined, rows, probability=probability, certify=True)
-    answer = package.predict(joined, rows, probability=probability)
-    assumed = package.predict(fast, rows, probability=probability, exact=exact, assume_error=0.05)
+        package.predict(joined, rows, certify=True)
+    answer = package.predict(joined, rows)
+    assumed = package.predict(fast, rows, exact=exact, assume_error=0.05)
     assert np.array_equal(answer.predicted, assumed.predicted)
     assert answer.certified is not None
     open_rows = ~answer.certified
     assert 0 < open_rows.mean() < 1
-    assert np.array_equal(answer.predicted[open_rows], theirs[probability][open_rows])
-    alone = package.predict(fast, rows, probability=probability)
+    assert np.array_equal(answer.predicted[open_rows], theirs[False][open_rows])
+    alone = package.predict(fast, rows)
     assert np.array_equal(answer.predicted[~open_rows], alone.predicted[~open_rows])
-    if probability:
-        known = package.predict(exact, rows, probability=True)
-        assert answer.probabilities is not None
-        assert known.probabilities is not None
-        assert alone.probabilities is not None
-        mixed = np.where(open_rows[:, None], known.probabilities, alone.probabilities)
-        assert np.array_equal(answer.probabilities, mixed)
+    both = package.predict(joined, rows, probability=True)
+    assert np.array_equal(both.predicted, theirs[True])
+    assert np.array_equal(both.probabilities, package.predict(exact, rows, probability=True).probabilities)
+
+
+def test_the_exact_models_probabilities_do_not_need_the_fast_models(
+    exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatArray]
+) -> None:
+    fast = package.approximate(exact, order=1, force=True, certificate="none").model
+    dumb = replace(fast, head=replace(fast.head, prob_a=None, prob_b=None, density_marks=None))
+    answer = package.predict(CascadeModel(dumb, exact, 0.05), rows, probability=True)
+    assert np.array_equal(answer.predicted, theirs[True])
+    with pytest.raises(UnsupportedError, match="converted from one without probabilities"):
+        package.predict(CascadeModel(dumb, exact, 0.05), rows, probability=True, fallback=False)
 
 
 def test_a_libsvm_model(exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatArray]) -> None:
@@ -132,7 +130,7 @@ def test_a_libsvm_model(exact: KernelExpansion, rows: Rows, theirs: dict[bool, F
     assert np.array_equal(both.predicted, theirs[True])
     assert np.array_equal(both.voted, theirs[False])
     assert answer.voted is None
-    with pytest.raises(UnsupportedError, match="they have no certificate; request either"):
+    with pytest.raises(UnsupportedError, match="probabilities are not certified; request either"):
         package.predict(exact, rows, probability=True, certify=True)
 
 
@@ -165,28 +163,17 @@ def test_python_says_which_label_and_has_both(
         assert alone.voted == theirs[False][row]
 
 
-def test_the_program_says_which_label_and_whose_probabilities(tmp_path: Path) -> None:
-    fast, joined = tmp_path / "fast", tmp_path / "joined"
-    name, test = "iris_c_rbf_prob", data("iris.test")
+def test_the_program_says_that_the_exact_model_answers(tmp_path: Path) -> None:
+    fast, name, test = tmp_path / "fast", "iris_c_rbf_prob", data("iris.test")
     made = program("approximate", model(name), "-q", "--order", "2", "--embed-exact", "-o", fast)
     assert made.returncode == 0
-    done = program("predict", "-b", "1", test, fast, tmp_path / "out")
-    found = done.stderr.decode().splitlines()
-    certified = int(found[-2].split()[1])
-    rows = len(test.read_text().splitlines())
-    assert found[-2].startswith(
-        f"svmfast: {certified} of {rows} rows: the most probable label (-b 1) is certified ("
-    )
-    assert found[-2].endswith(f"%); {rows - certified} answered by the exact model")
-    assert found[-1] == (
-        f"svmfast: the probabilities are a mixture: the approximation's in {certified} rows, "
-        f"the exact model's in {rows - certified}"
-    )
-    package.save_model(
-        CascadeModel(package.approximate(model(name), order=2).model, package.load_model(model(name)), 0.05),
-        joined,
-    )
-    found = program("predict", "-b", "1", test, joined, tmp_path / "out").stderr.decode().splitlines()
-    assert found[-1].startswith("svmfast: the probabilities are a mixture: the fast model's in ")
+    outputs = []
+    for one in (fast, model(name)):
+        done = program("predict", "-b", "1", test, one, tmp_path / "out")
+        assert (f"svmfast: {NOTE}".encode() in done.stderr) == (one == fast)
+        outputs.append((tmp_path / "out").read_bytes())
+    assert outputs[0] == outputs[1]
     for more in ([], ["-b", "1", "--no-fallback"]):
-        assert b"mixture" not in program("predict", *more, test, fast, tmp_path / "out").stderr
+        assert (
+            b"exact model answers every" not in program("predict", *more, test, fast, tmp_path / "out").stderr
+        )

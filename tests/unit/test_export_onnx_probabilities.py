@@ -91,7 +91,8 @@ def test_the_coupling_of_any_values_is_libsvms(size: float) -> None:
     changed = replace(exact, head=head)
     table = np.random.default_rng(0).normal(size=(150, 4))
     found = outputs(svmfast.export(changed, "onnx", probability=True).data, table)
-    pairs = head.pairwise_probabilities(changed.decision_values(as_rows(table)))
+    scaled = head.prob_a * changed.decision_values(as_rows(table)) + head.prob_b
+    pairs = np.clip(1 / (1 + np.exp(scaled)), 1e-7, 1 - 1e-7)
     r = np.zeros((len(pairs), 3, 3))
     for number, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
         r[:, i, j], r[:, j, i] = pairs[:, number], 1 - pairs[:, number]

@@ -34,7 +34,7 @@ def expansion(problem: Problem, classes: int) -> KernelExpansion:
 def rounded_values(
     model: KernelExpansion, rows: Rows, *, tolerance: float | None = None, single_precision: bool = True
 ) -> Proven:
-    attempts = model.attempts(tolerance=tolerance, single_precision=single_precision, threads=1)
+    attempts = model.attempts(tolerance, threads=1)[0 if single_precision else -1 :]
     return first_proven(model.head, rows, attempts, tolerance)
 
 
@@ -55,8 +55,6 @@ def test_values_are_within_their_bounds_in_fifty_digits(
             assert abs(v - o) <= b <= (np.inf if tolerance is None else tolerance)
             # 50 digits are LIBSVM's value but for LIBSVM's own rounding, which the bounds contain.
             assert b == 0 or abs(mpf(float(v)) - true) <= mpf(float(b))
-    if tolerance is None:
-        assert found.single.any() == single
     assert made.head.predict(found.values).tolist() == made.head.predict(libsvm).tolist()
 
 
@@ -69,10 +67,9 @@ def test_a_row_on_the_boundary_passes_every_tier() -> None:
     for offset in (0.01, 1e-9, 0.0):
         moved = replace(made, rho=at * (1 + offset))
         found = rounded_values(moved, row)
-        seen.append((bool(found.single[0]), float(found.bounds[0, 0])))
+        seen.append(float(found.bounds[0, 0]))
         assert (moved.head.predict(found.values) == moved.head.predict(moved.libsvm_values(row))).all()
-    assert [single for single, _ in seen] == [True, False, False]
-    assert seen[0][1] > seen[1][1] > seen[2][1] == 0
+    assert seen[0] > seen[1] > seen[2] == 0
 
 
 def rows_file(path: Path) -> Path:
@@ -91,50 +88,19 @@ def test_every_label_is_svm_predicts(path: Path) -> None:
     made = svmfast.load_model(path)
     rows = svmfast.read_svmlight(rows_file(path)).rows
     golden = np.loadtxt(FIXTURES / "golden" / f"{path.stem}.out")
-    answers = [
-        svmfast.predict(made, rows, certify=True, threads=threads, precision=precision, tolerance=tolerance)
-        for threads, precision, tolerance in (
-            (1, "auto", None),
-            (3, "auto", None),
-            (1, "double", None),
-            (1, "auto", 1e-7),
-        )
-    ]
-    for one in answers:
-        assert one.predicted.tolist() == golden.tolist()
-        assert one.certified is not None
-        assert one.certified.all()
-        assert one.error_bounds is not None
-        assert np.isfinite(one.error_bounds).all()
-    one, three, double, narrow = answers
-    assert one.error_bounds.tobytes() == three.error_bounds.tobytes()
-    assert one.single.tolist() == three.single.tolist()
-    assert not double.single.any()
-    assert narrow.error_bounds.max(initial=0.0) <= 1e-7
-    libsvm = made.libsvm_values(rows)
-    assert (np.abs(double.decisions - libsvm).max(axis=1, initial=0.0) <= double.error_bounds).all()
-    assert one.decisions.tobytes() == made.decision_values(rows).tobytes()
-
-
-def test_a_bound_does_not_depend_on_other_rows() -> None:
-    made, rows = svmfast.load_model(model("photos_c_rbf")), svmfast.read_svmlight(data("photos.test")).rows
-    whole = svmfast.predict(made, rows, certify=True)
-    assert whole.single.mean() > 0.97
-    for start in (0, 1, 17, 3990):
-        part = svmfast.predict(made, rows[start : start + 9], certify=True)
-        assert part.error_bounds.tobytes() == whole.error_bounds[start : start + 9].tobytes()
-
-
-def test_one_hot_models_are_proven_by_double_precision() -> None:
-    made, rows = svmfast.load_model(model("onehot_c_rbf")), svmfast.read_svmlight(data("onehot.test")).rows
-    answers = svmfast.predict(made, rows, certify=True)
-    assert not answers.single.any()
-    assert answers.error_bounds.max() < 1e-9
+    for threads in (1, 3):
+        found = svmfast.predict(made, rows, certify=True, threads=threads)
+        assert found.predicted.tolist() == golden.tolist()
+        assert found.certified is not None
+        assert found.certified.all()
+        assert found.error_bounds is not None
+        assert not found.error_bounds.any()
+        assert found.decisions.tobytes() == made.libsvm_values(rows).tobytes()
 
 
 def test_where_a_certificate_has_no_meaning_it_is_refused() -> None:
     rows = svmfast.read_svmlight(data("iris.test")).rows
-    with pytest.raises(UnsupportedError, match="a LIBSVM model's probabilities are svm-predict's"):
+    with pytest.raises(UnsupportedError, match="probabilities are not certified"):
         svmfast.predict(model("iris_c_rbf_prob"), rows, certify=True, probability=True)
     with pytest.raises(UnsupportedError, match="there is nothing to certify; predict without `certify`"):
         svmfast.predict(model("diabetes_eps_rbf"), rows, certify=True)
@@ -162,19 +128,16 @@ def test_regression_is_within_its_tolerance_of_svm_predict(path: Path, tolerance
     golden = np.loadtxt(FIXTURES / "golden" / f"{path.stem}.out")
     answers = svmfast.predict(path, rows, tolerance=tolerance)
     assert answers.error_bounds is not None
-    assert answers.single is not None
     assert answers.certified is None
     assert (np.abs(answers.predicted - golden) <= answers.error_bounds + 1e-16 * np.abs(golden)).all()
     assert (answers.error_bounds <= tolerance).all()
     assert answers.decisions[:, 0].tobytes() == answers.predicted.tobytes()
     if tolerance == 0:
         assert answers.predicted.tobytes() == svmfast.predict(path, rows).predicted.tobytes()
-    if tolerance == 1.0:
-        assert answers.single.all() == ("linear" not in path.stem)
-    double = svmfast.predict(path, rows, tolerance=tolerance, precision="double", certify=True)
-    assert not double.single.any()
-    assert double.certified.all()
-    assert (double.error_bounds <= tolerance).all()
+    both = svmfast.predict(path, rows, tolerance=tolerance, certify=True)
+    assert both.certified is not None
+    assert both.certified.all()
+    assert np.array_equal(both.error_bounds, answers.error_bounds)
     assert svmfast.predict(path, rows).error_bounds is None
 
 
@@ -189,7 +152,6 @@ def test_regression_values_are_within_their_bounds_in_fifty_digits(gamma: float,
     assert widest is not None
     # A tolerance between the bounds: some rows each way.
     answers = svmfast.predict(made, rows, tolerance=float(np.median(widest)), certify=True)
-    assert 0 < answers.single.sum() < len(rows)
     for z, value, bound in zip(test, answers.predicted, answers.error_bounds, strict=True):
         # 0 where LIBSVM's order was taken, which has LIBSVM's own rounding.
         assert bound == 0 or abs(mpf(float(value)) - problem.exactly(z)[0]) <= mpf(float(bound))
@@ -216,7 +178,7 @@ def test_single_precision_is_not_tried_where_it_does_not_meet_the_tolerance(
             return original[name](self, *args, **kw)
 
         monkeypatch.setattr(KernelExpansion, name, counted)
-    assert not rounded_values(below, rows, tolerance=limit * 0.999).single.any()
+    rounded_values(below, rows, tolerance=limit * 0.999)
     assert asked == [True, False]  # the sample, then double precision
     tight = rounded_values(above, rows, tolerance=limit * 1.001)
     assert asked[2:4] == [True, True]

@@ -19,6 +19,7 @@ from random_models import exact_sums, random_model
 from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows, first_proven
 from svmfast.models.polynomial import PolynomialModel
+from svmfast.models.requirements import Columns
 from svmfast.rows import FloatArray, Rows
 
 mpmath.mp.dps = 50
@@ -77,13 +78,13 @@ def assert_labels_agree(model: PolynomialModel, rows: Rows) -> float:
     """Compare with double precision; return the share of rows that single precision proves."""
     values, bounds = model.certified_values(rows)
     certified, label = certified_rows(model.head, values, bounds), model.head.predict(values)
-    attempts = model.attempts(tolerance=None, single_precision=True, threads=2)
-    found = first_proven(model.head, rows, attempts)
+    found = first_proven(model.head, rows, model.attempts(None, threads=2))
+    single = certified_rows(model.head, *model.single_precision_values(rows))
     assert found.certified.tolist() == certified.tolist()
     assert model.head.predict(found.values)[certified].tolist() == label[certified].tolist()
-    assert (found.bounds[found.single] >= bounds[found.single]).all()
-    assert np.array_equal(found.values[~found.single], values[~found.single])
-    return float(found.single.mean())
+    assert (found.bounds[single] >= bounds[single]).all()
+    assert np.array_equal(found.values[~single], values[~single])
+    return float(single.mean())
 
 
 @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -182,8 +183,8 @@ def test_labels_are_those_of_double_precision(classes: int, about: str, density:
     rows = Rows.from_dense(z)
     assert assert_labels_agree(made, rows) > 0.3
     # Behind it the exact model, whose labels all rows get.
-    for precision in (True, False):
-        found = answer(made, rows, exact=model, single_precision=precision)
+    for columns in (Columns(), Columns(decision_values=True)):
+        found = answer(made, rows, columns, exact=model)
         assert found.predicted.tolist() == model.head.predict(model.decision_values(rows)).tolist()
         assert found.certified is not None
         assert found.certified.tolist() == certified_rows(made.head, *made.certified_values(rows)).tolist()

@@ -15,7 +15,6 @@ from svmfast.methods.grid import Joining
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
-from svmfast.models.requirements import missing_probability
 from svmfast.values import Share
 
 #: Of these confidences that of the guarantee is the first for which there are enough rows.
@@ -32,10 +31,6 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
     assert exact_model is not None, "the declaration says so"
     if fast.identity == exact.identity:
         raise OptionError("`fast` is `exact` itself; expected a faster model")
-    if exact_model.head.has_probability and (missing := missing_probability(fast.model, exact_model)):
-        setting.warn(
-            f"the result will have no probabilities, though {exact.name} has: {fast.name}: {missing.what}"
-        )
     model, report = join(
         fast.model,
         exact_model,
