@@ -21,7 +21,6 @@ from svmfast.evaluation.prediction_report import PredictionReport
 from svmfast.figures import Figures, computed, figure
 from svmfast.formats import done as finished
 from svmfast.formats.done import DoneList, stamp
-from svmfast.formats.parts import PART_BYTES
 from svmfast.models.memory import MEMORY, Allowance
 from svmfast.options import Reading, divided
 from svmfast.progress import Listener
@@ -130,7 +129,6 @@ def predict_files(
     reading: Reading | None = None,
     keep: Sequence[str] = (),
     threads: int | None = None,
-    part_bytes: int = PART_BYTES,
     listener: Listener | None = None,
     on_failure: Callable[[FileResult], None] = lambda result: None,
     on_start: Callable[[Predictor], None] = lambda predictor: None,
@@ -150,9 +148,6 @@ def predict_files(
     {options}
     keep : sequence of str
         Columns of tables that are copied to the outputs, which must be tables too.
-    part_bytes : int
-        With `dask`: files of at least twice this size are divided into parts of about this size, which are
-        line ranges of LIBSVM's text or row groups of Parquet.
     on_failure : callable
         Called with the result of a file as soon as the file has failed.
     on_start : callable
@@ -202,7 +197,7 @@ def predict_files(
         else:
             from svmfast.api.cluster import made_by_cluster
 
-            made = made_by_cluster(how.dask, predictor, done, settings, reading, keep, part_bytes, left)
+            made = made_by_cluster(how.dask, predictor, settings, reading, keep, left)
         with closing(made):  # no worker writes on after the list of outputs is closed
             for ended, job in enumerate(chain(settled, made), 1):
                 if job.counted is None:

@@ -13,7 +13,7 @@ from svmfast.api.functions import takes
 from svmfast.api.given import rows_of
 from svmfast.api.opened_models import opened_models
 from svmfast.commands.predict import PredictionOptions
-from svmfast.errors import EmptyDataError, OptionError
+from svmfast.errors import OptionError
 from svmfast.formats.answers import OutputColumns
 from svmfast.models.answer import Answer, Asked, answered
 from svmfast.models.requirements import require
@@ -273,27 +273,18 @@ class Predictor:
         reading = replace(reading, scale=self.scaling)
         self.output.check(os.fspath(output), keep)
         with stream_data(data, reading, threads=cores, keep=keep) as stream:
-            return self.predict_stream(
-                stream, output, reading=reading, threads=cores, keep=keep, auc=auc, on_start=on_start
-            )
+            return self._predict(stream, os.fspath(output), reading, cores, auc, on_start)
 
-    def predict_stream(
+    def _predict(
         self,
         stream: RowStream,
-        output: str | os.PathLike[str],
-        *,
+        output: str,
         reading: Reading,
         threads: int,
-        keep: Sequence[str] = (),
-        auc: bool = False,
-        first: bool = True,
-        on_start: Callable[[], None] = lambda: None,
+        auc: bool,
+        on_start: Callable[[], None],
     ) -> PredictionReport:
-        """Predict rows from a stream that applies the predictor's scaling; see :meth:`predict_file`.
-
-        `first` says whether the rows begin their file. If not, their scale is not checked, there may be none,
-        and the output has no header line.
-        """
+        """Predict the rows of a stream that applies the predictor's scaling."""
         from svmfast.evaluation.scale import ScaleCheck
         from svmfast.formats.target import write_atomic
         from svmfast.prefetch import prefetch
@@ -306,28 +297,24 @@ class Predictor:
         scale = ScaleCheck(self.model, scaled=reading.scale is not None)
 
         def checked() -> Iterator[Dataset]:
-            try:
-                for block in prefetch(stream):
-                    if not report.rows:
-                        fit.width(stream.path, block.rows, block.columns)
-                    scale.add(block.rows)
-                    yield block
-            except EmptyDataError:
-                if first:
-                    raise
+            for block in prefetch(stream):
+                if not report.rows:
+                    fit.width(stream.path, block.rows, block.columns)
+                scale.add(block.rows)
+                yield block
 
         answers = self._answers(checked(), report, threads)
         # The first block is read and predicted before the output is opened.
-        begun = next(answers, None)
+        begun = next(answers)
         on_start()
-        with write_atomic(os.fspath(output)) as out:
-            writer = self.output.writer(out, os.fspath(output), first=first)
-            for found, kept in chain([] if begun is None else [begun], answers):
+        with write_atomic(output) as out:
+            writer = self.output.writer(out, output)
+            for found, kept in chain([begun], answers):
                 writer.write(found, kept)
                 self.listener.progress(stream.bytes_read, stream.bytes_total, "predict")
             writer.finish()
         report.notes += [f"{stream.path}: {note}" for note in stream.notes.messages()]
-        verdict = scale.verdict() if first else None
+        verdict = scale.verdict()
         if verdict is not None:
             self.listener.warn(f"{stream.path}: {verdict}")
         return report

@@ -159,10 +159,10 @@ class OutputColumns:
         words += ["certified", "error_bound"] if columns.certify else []
         return (" ".join(words) + "\n").encode()
 
-    def writer(self, out: Writer, output: str, *, first: bool) -> TextAnswers | TableAnswers:
-        """The writer for an output of this name; `first`: the rows are the first of their file."""
+    def writer(self, out: Writer, output: str) -> TextAnswers | TableAnswers:
+        """The writer for an output of this name."""
         form, names = table_form(output), self.names_for(output)
-        return TextAnswers(out, self, names, first) if form is None else TableAnswers(out, self, names, form)
+        return TextAnswers(out, self, names) if form is None else TableAnswers(out, self, names, form)
 
 
 def _outcomes(head: Head, names: Mapping[float, str] | None) -> list[str]:
@@ -243,14 +243,12 @@ def _label_lines(predicted: FloatArray, labels: FloatArray) -> bytes:
 
 
 class TextAnswers:
-    """svm-predict's text, written block by block, with a header line before the first rows of a file.
+    """svm-predict's text, written block by block.
 
     `names`, if any, are written instead of the labels.
     """
 
-    def __init__(
-        self, out: Writer, output: OutputColumns, names: Mapping[float, str] | None, first: bool
-    ) -> None:
+    def __init__(self, out: Writer, output: OutputColumns, names: Mapping[float, str] | None) -> None:
         self._out, self._columns, head = out, output.columns, output.head
         # Escaped, so that no name contains a line end.
         self._names = None if names is None else {label: shown(name) for label, name in names.items()}
@@ -258,8 +256,7 @@ class TextAnswers:
         self._labels: Sequence[float] | None = None
         if not head.is_regression:
             self._labels = (1.0, -1.0) if head.labels is None else head.labels.tolist()
-        if first:
-            out.write(output.header(self._names))
+        out.write(output.header(self._names))
 
     def write(self, found: Answer, kept: Any = None) -> None:
         """Append lines."""

@@ -18,19 +18,6 @@ GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 1 << 25
 
 
-def join_tables(places: Sequence[str], file: Writer, form: str) -> None:
-    """Write the rows of several Arrow files as one table, identical to a table written in one run."""
-    from pyarrow import ipc
-
-    table = TableOutput(file, form)
-    for place in places:
-        with pyarrow().OSFile(place) as source:
-            reader = ipc.open_file(source)
-            for number in range(reader.num_record_batches):
-                table.append(pyarrow().Table.from_batches([reader.get_batch(number)]))
-    table.finish()
-
-
 class TableOutput:
     """A table that is written block by block."""
 
@@ -50,17 +37,7 @@ class TableOutput:
         }
         if kept is not None:
             arrays |= dict(zip(kept.schema.names, kept.columns, strict=True))
-        self.append(pa.table(arrays))
-
-    def words(self, known: Sequence[str], places: NDArray[np.int64]) -> Any:
-        """The column of strings ``known[places]``."""
-        return self._pa.array(known, self._pa.string()).take(self._pa.array(places))
-
-    def _array(self, values: Any) -> Any:
-        return values if isinstance(values, self._pa.Array) else self._pa.array(np.ascontiguousarray(values))
-
-    def append(self, batch: Any) -> None:
-        """Append the rows of a pyarrow.Table."""
+        batch = pa.table(arrays)
         if self._writer is None:
             self._writer = self._open(batch.schema)
         self._waiting.append(batch)
@@ -68,6 +45,13 @@ class TableOutput:
         self._bytes += int(self._sizes(batch).sum())
         while self._rows >= GROUP_ROWS or self._bytes >= _GROUP_BYTES:
             self._write(min(self._rows, GROUP_ROWS))
+
+    def words(self, known: Sequence[str], places: NDArray[np.int64]) -> Any:
+        """The column of strings ``known[places]``."""
+        return self._pa.array(known, self._pa.string()).take(self._pa.array(places))
+
+    def _array(self, values: Any) -> Any:
+        return values if isinstance(values, self._pa.Array) else self._pa.array(np.ascontiguousarray(values))
 
     def _sizes(self, table: Any) -> NDArray[np.int64]:
         """The bytes of each row's words."""

@@ -40,8 +40,8 @@ _CSV_WIDTH = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, g
 class TableStream(RowStream):
     """The datasets of a table, in order.
 
-    The results do not depend on the threads. `keep` are columns to keep with the rows; `row_groups` those of
-    a Parquet file to read, by default all; `labels` and `classes` as for :class:`TableColumns`.
+    The results do not depend on the threads. `keep` are columns to keep with the rows; `labels` and `classes`
+    as for :class:`TableColumns`.
     """
 
     columns: TableColumns
@@ -54,13 +54,12 @@ class TableStream(RowStream):
         *,
         threads: int = 1,
         keep: Sequence[str] = (),
-        row_groups: Sequence[int] | None = None,
         labels: bool = True,
         classes: TrainingClasses | None = None,
     ) -> None:
         self._pa = pyarrow()
         super().__init__(source, reading)
-        self._threads, self._keep, self._groups = threads, keep, row_groups
+        self._threads, self._keep = threads, keep
         self._labels, self._classes = labels, classes
         self._names = self._reading.names
         self._done = self._total = 0
@@ -92,11 +91,9 @@ class TableStream(RowStream):
         if self.columns.words:  # a page may repeat one long word by its number
             file = opened(metadata=file.metadata, read_dictionary=list(self.columns.words))
         self._total = file.metadata.num_rows
-        groups = list(range(file.num_row_groups)) if self._groups is None else list(self._groups)
         return iter(
             file.iter_batches(
                 batch_size=self._block_rows(),
-                row_groups=groups,
                 columns=list(self.columns.read),
                 use_threads=self._threads > 1,
             )

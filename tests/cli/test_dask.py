@@ -23,8 +23,6 @@ from pyarrow import parquet
 import svmfast as package
 from svmfast.dask import predict as predict_collection
 from svmfast.errors import ClusterError, MissingPackageError, OptionError, WrongTypeError
-from svmfast.formats.parts import parts_of, stream_part
-from svmfast.options import Reading
 
 EXACT = model("photos_c_rbf")
 # Of Dask's own threads and sockets, at their end.
@@ -44,7 +42,7 @@ def outputs(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Text in several parts, Parquet with several row groups, compressed text, and a small file."""
+    """Text, Parquet with several row groups, compressed text, and a small file."""
     folder = tmp_path_factory.mktemp("inputs")
     rows = package.read_svmlight(data("photos.test"))
     text = data("photos.test").read_bytes()
@@ -60,25 +58,11 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def test_parts_are_the_whole(inputs: list[Path]) -> None:
-    for path in inputs:
-        parts = parts_of(str(path), Reading(), 20_000)
-        assert (len(parts) > 1) == (path.name in ("large", "table.parquet"))
-        if len(parts) > 1:
-            blocks = [block for part in parts for block in stream_part(part, Reading())]
-            whole = package.read_svmlight(data("photos.test"))
-            assert np.array_equal(np.concatenate([block.labels for block in blocks]), whole.labels)
-            joined = package.Rows.concatenate([block.rows for block in blocks])
-            assert np.array_equal(joined.values, whole.rows.values)
-
-
 @pytest.mark.parametrize("suffix", [".out", ".out.gz", ".parquet", ".csv"])
 def test_the_outputs_are_those_of_one_process(inputs: list[Path], tmp_path: Path, suffix: str) -> None:
     options: dict[str, Any] = {"suffix": suffix, "decision_values": True}
     alone = package.predict_files(EXACT, inputs, tmp_path / "alone", **options)
-    shared = package.predict_files(
-        EXACT, inputs, tmp_path / "shared", dask="local:2", part_bytes=20_000, **options
-    )
+    shared = package.predict_files(EXACT, inputs, tmp_path / "shared", dask="local:2", **options)
     assert shared.number("predicted") == len(inputs)
     assert outputs(tmp_path / "shared") == outputs(tmp_path / "alone")
     assert shared.to_dict() == {
@@ -93,22 +77,19 @@ def test_the_outputs_are_those_of_one_process(inputs: list[Path], tmp_path: Path
 
 
 def test_a_file_that_fails(tmp_path: Path) -> None:
-    """Its error is that of one process, its parts are removed, and the others are predicted."""
+    """Its error is that of one process, and the others are predicted."""
     lines = data("photos.test").read_bytes().splitlines(keepends=True)
     (tmp_path / "good").write_bytes(b"".join(lines[:100]))
     (tmp_path / "zip").write_bytes(b"PK\x03\x04" + bytes(60_000))
     lines[3000] = b"1 1:x\n"
     (tmp_path / "bad").write_bytes(b"".join(lines))
-    second = parts_of(str(tmp_path / "bad"), Reading(), 20_000)[1]
-    text = (tmp_path / "bad").read_bytes()
-    (tmp_path / "like a zip").write_bytes(text[: second.begin] + b"PK\x03\x04 1:1\n" + text[second.begin :])
     (tmp_path / "far" / "away").mkdir(parents=True)
     (tmp_path / "good").rename(tmp_path / "far" / "good")
     (tmp_path / "link").symlink_to("far/away")
-    files = [tmp_path / name for name in ("bad", "like a zip", "zip", "link/../good")]
+    files = [tmp_path / name for name in ("bad", "zip", "link/../good")]
     alone = package.predict_files(EXACT, files, tmp_path / "alone")
-    report = package.predict_files(EXACT, files, tmp_path / "out", dask="local:1", part_bytes=20_000)
-    assert [one.status for one in report.files] == ["failed", "failed", "failed", "predicted"]
+    report = package.predict_files(EXACT, files, tmp_path / "out", dask="local:1")
+    assert [one.status for one in report.files] == ["failed", "failed", "predicted"]
     assert [one.error for one in report.files] == [one.error for one in alone.files]
     assert str(report.files[0].error).startswith(f"{files[0]}:3001: the value is not a number ('1:x')")
     assert sorted(os.listdir(tmp_path / "out")) == [".svmfast-done.jsonl", "good.out"]

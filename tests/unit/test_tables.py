@@ -330,7 +330,7 @@ def test_groups_of_long_words_do_not_depend_on_the_blocks(form: str) -> None:
         out = io.BytesIO()
         written = TableOutput(out, form)
         for begin in range(0, 150, size):
-            written.append(words.slice(begin, size))
+            written.write({}, size, words.slice(begin, size).to_batches()[0])
         written.finish()
         found.append(out.getvalue())
     assert found[0] == found[1] == found[2]
