@@ -1,6 +1,6 @@
 """Threads: how many to use, how to divide work among them, and how to keep BLAS to one.
 
-Results do not depend on their number: if the system cannot start more, those that run do the work.
+Results do not depend on their number.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import operator
 import os
 import sys
-import time
 from _thread import allocate_lock
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
-    from threading import Thread
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -57,97 +56,30 @@ def _openmp_limit() -> int:
     return int(first) if first.isascii() and first.isdigit() and int(first) >= 1 else sys.maxsize
 
 
-def start_thread(
-    run: Callable[[], object], *, name: str | None = None, daemon: bool = False
-) -> Thread | None:
-    """Start a thread; return None if the system cannot start any more."""
-    from threading import Thread
+@contextmanager
+def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that an error or an interrupt does not wait for."""
+    from concurrent.futures import ThreadPoolExecutor
 
-    thread = Thread(target=run, name=name, daemon=daemon)
+    pool = ThreadPoolExecutor(threads)
     try:
-        thread.start()
-    except (RuntimeError, MemoryError):
-        return None
-    return thread
-
-
-def available_threads(wanted: int) -> int:
-    """Count how many of `wanted` threads, including the calling one, can run now; found by starting them.
-
-    For libraries that abort or hang the process if they cannot start a thread.
-    """
-    from threading import Event
-
-    end = Event()
-    before = _running()
-    started: list[Thread] = []
-    try:
-        while len(started) < wanted - 1 and (thread := start_thread(end.wait)) is not None:
-            started.append(thread)
+        yield pool
     finally:
-        end.set()
-    for thread in started:
-        thread.join()
-    # A thread is joined a moment before the system has released it.
-    for _ in range(100):
-        if _running() <= before:
-            break
-        time.sleep(0.001)
-    return 1 + len(started)
-
-
-def _running() -> int:
-    """Count the threads of this process; 0 if the system does not report it."""
-    try:
-        return len(os.listdir("/proc/self/task"))
-    except OSError:
-        return 0
-
-
-def _join(thread: Thread) -> None:
-    """Wait for a thread; an interrupt that arrives just before Python waits is noticed within a second."""
-    while thread.is_alive():
-        thread.join(1.0)
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:
     """Compute ``[work(item) for item in items]`` with `threads` threads, which take the items in order.
 
-    After a failure no others are started, and the first item's error in that order is raised. An interrupt
-    takes effect at once, without waiting for the items that are running.
+    The first item's error in that order is raised. An interrupt takes effect at once, without waiting for the
+    items that are running.
     """
     tasks = list(items)
     count = min(threads, len(tasks))
     if count <= 1:
         return [work(task) for task in tasks]
-    results: list[Any] = [None] * len(tasks)
-    failures: dict[int, BaseException] = {}
-    left = iter(range(len(tasks)))
-    ended = False
-
-    def run() -> None:
-        nonlocal ended
-        while not ended and (number := next(left, None)) is not None:
-            try:
-                results[number] = work(tasks[number])
-            except BaseException as failure:
-                failures[number] = failure
-                ended = True
-
-    try:
-        started: list[Thread] = []
-        while len(started) < count and (thread := start_thread(run)) is not None:
-            started.append(thread)
-        if not started:
-            run()
-        for thread in started:
-            _join(thread)
-    except BaseException:
-        ended = True
-        raise
-    if failures:
-        raise failures[min(failures)]
-    return results
+    with _pool(count) as pool:
+        return [future.result() for future in [pool.submit(work, task) for task in tasks]]
 
 
 def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: int) -> list[R]:
@@ -161,29 +93,42 @@ def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: i
 def interruptible(call: Callable[[], R]) -> R:
     """Run a library's call that cannot be stopped, but let an interrupt take effect at once.
 
-    Python runs signal handlers in the main thread, between two bytecode instructions; so a call from the main
-    thread is run in another thread, in which it then continues.
+    Python runs signal handlers in the main thread, between two bytecode instructions; so the call is run in
+    another thread, in which it then continues. It is a daemon: Python's exit does not wait for it.
     """
-    from threading import current_thread, main_thread
+    from concurrent.futures import Future
+    from threading import Thread
 
-    if current_thread() is not main_thread():
-        return call()
-    results: list[R] = []
-    failures: list[BaseException] = []
+    future: Future[R] = Future()
 
     def run() -> None:
         try:
-            results.append(call())
+            future.set_result(call())
         except BaseException as failure:
-            failures.append(failure)
+            future.set_exception(failure)
 
-    thread = start_thread(run)
-    if thread is None:
-        return call()
-    _join(thread)
-    if failures:
-        raise failures[0]
-    return results[0]
+    Thread(target=run, daemon=True).start()
+    return future.result()
+
+
+def prefetch(items: Iterable[T]) -> Iterator[T]:
+    """Yield the items of `items` in order; a thread fetches the next one while an item is processed.
+
+    The first two items are fetched without a thread, so that small inputs need not start one.
+    """
+    iterator = iter(items)
+    end: Any = object()
+    if (first := next(iterator, end)) is end:
+        return
+    yield first
+    if (second := next(iterator, end)) is end:
+        return
+    with _pool(1) as pool:
+        fetched = pool.submit(next, iterator, end)
+        yield second
+        while (item := fetched.result()) is not end:
+            fetched = pool.submit(next, iterator, end)
+            yield item
 
 
 class _OneBlasThread:
@@ -250,24 +195,23 @@ def one_blas_thread(*, numpy_only: bool = False) -> Iterator[None]:
 
 @contextmanager
 def blas_threads(threads: int) -> Iterator[None]:
-    """Let BLAS use `threads` threads, or as many as can be started; only for measurements of speed."""
+    """Let BLAS use `threads` threads; only for measurements of speed."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(available_threads(threads)):
+    with threadpool_limits(threads):
         yield
 
 
 def set_openmp_threads(library: Any, *, several: bool) -> None:
     """Set the number of OpenMP threads of a library loaded by ctypes, for calls from this thread.
 
-    It is one; with `several` that of ``OMP_NUM_THREADS``, if set, but at most as many as can be started,
-    because OpenMP aborts the process if it cannot start a thread.
+    It is one; with `several` that of ``OMP_NUM_THREADS``, if set.
     """
     try:
         get_most, set_number = library.omp_get_max_threads, library.omp_set_num_threads
     except AttributeError:
         return
-    set_number(available_threads(get_most()) if several and "OMP_NUM_THREADS" in os.environ else 1)
+    set_number(get_most() if several and "OMP_NUM_THREADS" in os.environ else 1)
 
 
 @contextmanager

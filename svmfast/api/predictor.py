@@ -21,7 +21,7 @@ from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading, made
 from svmfast.progress import Listener
 from svmfast.rows import Rows
-from svmfast.threads import thread_count
+from svmfast.threads import prefetch, thread_count
 
 if TYPE_CHECKING:
     from svmfast.evaluation.prediction_report import PredictionReport
@@ -287,7 +287,6 @@ class Predictor:
         """Predict the rows of a stream that applies the predictor's scaling."""
         from svmfast.evaluation.scale import ScaleCheck
         from svmfast.formats.target import write_atomic
-        from svmfast.prefetch import prefetch
 
         fit = self._fit(reading)
         columns = getattr(stream, "columns", None)

@@ -24,11 +24,10 @@ from svmfast.formats.svmlight import Dataset
 from svmfast.formats.target import write_atomic
 from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
 from svmfast.options import Reading, made
-from svmfast.prefetch import prefetch
 from svmfast.progress import Listener
 from svmfast.rows import Rows
 from svmfast.solvers.column_extremes import ColumnExtremes
-from svmfast.threads import map_in_threads, thread_count
+from svmfast.threads import map_in_threads, prefetch, thread_count
 
 #: Least number of rows that a thread formats at a time.
 _ROWS_A_PIECE = 512

@@ -299,5 +299,7 @@ def _describe(error: Exception) -> tuple[str, int]:
         return f"svmfast: a computation has no finite result: {error.args[-1]}{_TRY_DEBUG}", EXIT_BAD_INPUT
     if isinstance(error, MemoryError):
         return f"svmfast: out of memory{f' ({error})' if str(error) else ''}", EXIT_BAD_INPUT
+    if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+        return "svmfast: the system cannot start another thread", EXIT_BAD_INPUT
     text = " ".join(str(error).split())
     return f"svmfast: internal error: {type(error).__name__}: {text}{_TRY_DEBUG}", EXIT_INTERNAL

@@ -19,7 +19,6 @@ BELOW = {
     "figures": set[str](),
     "caches": set[str](),
     "threads": {"errors"},
-    "prefetch": {"threads", "errors"},
     "values": {"display"},
     "libsvm_names": set[str](),
     "pages": {"display"},
@@ -279,7 +278,6 @@ FOREIGN = {"json.loads", "json.load", "np.load", "joblib.load", "skops.io.load",
 FOREIGN |= {"ipc.open_file", "ipc.open_stream", "parquet.ParquetFile", "parquet.read_metadata"}
 REPORTED_OTHERWISE = {
     "formats/done.py": "a damaged line is skipped",
-    "formats/table_output.py": "files that this run has written",
     "formats/tables.py": "called by the constructor inside _reporting()",
     "methods/budget/training.py": "text that this run has made",
     "models/scaled.py": "a line of a model, which has no path there",

@@ -1,4 +1,4 @@
-"""Threads: any number gives the same bytes, and one that cannot start is no error."""
+"""Threads: any number gives the same bytes; blocks are read ahead in order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,61 +21,47 @@ from threadpoolctl import threadpool_info
 import svmfast as package
 from svmfast import _core, threads
 from svmfast.errors import OptionError
-from svmfast.threads import (
-    available_threads,
-    map_in_threads,
-    one_blas_thread,
-    set_openmp_threads,
-    thread_count,
-)
+from svmfast.threads import map_in_threads, one_blas_thread, prefetch, set_openmp_threads, thread_count
 
 GIBIBYTE = 1 << 30
-IRIS, PHOTOS = str(data("iris.train")), str(model("photos_c_rbf"))
-SMALL = ["--clusters", "3", "--landmarks", "4"]
+PHOTOS = str(model("photos_c_rbf"))
 
-#: Commands that share out work in every way there is: native loops, Python's threads, BLAS, OpenMP, readers.
-COMMANDS = {
-    "predict": ["predict", str(data("photos.test")), PHOTOS, "OUT"],
-    "compress": ["compress", PHOTOS, "--sv", "8", "--start", "kmeans", "--iterations", "3", "-o", "OUT"],
-    "dcpred": ["dcpred", IRIS, "-o", "OUT", "--task", "svc", *SMALL, "--iterations", "4"],
-    "train": ["train", str(data("photos.train")), "OUT"],
-    "compare": [
-        *("compare", PHOTOS, PHOTOS, "--data", str(data("photos.test"))),
-        *("--repeats", "1", "--json"),
-    ],
-}
+PREDICT = ["predict", str(data("photos.test")), PHOTOS, "OUT", "-j", "4"]
+TRAIN = ["train", str(data("photos.train")), "OUT"]
 
 
-def no_more_threads(stack: int, space: int) -> None:
-    """Leave room for `space` bytes in all, of which a thread's stack takes `stack`."""
-    resource.setrlimit(resource.RLIMIT_STACK, (stack, resource.getrlimit(resource.RLIMIT_STACK)[1]))
-    resource.setrlimit(resource.RLIMIT_AS, (space, space))
+def limited(words: list[str], out: Path, stack: int = 0) -> subprocess.CompletedProcess[bytes]:
+    """Run a command, with `stack` bytes for each thread and 6 GB in all."""
 
+    def no_more_threads() -> None:
+        if stack:
+            resource.setrlimit(resource.RLIMIT_STACK, (stack, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+            resource.setrlimit(resource.RLIMIT_AS, (6 * GIBIBYTE, 6 * GIBIBYTE))
 
-def run(name: str, out: Path, stack: int = 0) -> bytes:
-    """Run a command, with `stack` bytes for each thread and 6 GB in all, and return what it writes."""
-    words = [str(out) if word == "OUT" else word for word in COMMANDS[name]]
-    if name != "train":
-        words += ["-j", "4"]
-    done = subprocess.run(
-        [PROGRAM, *words],
+    return subprocess.run(
+        [PROGRAM, *(str(out) if word == "OUT" else word for word in words)],
         env={**os.environ, "OMP_NUM_THREADS": "4"},
-        preexec_fn=(lambda: no_more_threads(stack, 6 * GIBIBYTE)) if stack else None,
+        preexec_fn=no_more_threads,
         capture_output=True,
         timeout=60,
     )
-    assert done.returncode == 0, done.stderr
-    assert b"OpenBLAS" not in done.stderr
-    return out.read_bytes() if out.exists() else b""
 
 
 @pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_thread_that_cannot_start_is_no_error(name: str, tmp_path: Path) -> None:
-    expected = run(name, tmp_path / "plenty")
-    assert run(name, tmp_path / "none", stack=64 * GIBIBYTE) == expected
-    if name in ("predict", "dcpred"):
-        assert run(name, tmp_path / "few", stack=2 * GIBIBYTE) == expected
+def test_native_threads_that_cannot_start_are_no_error(tmp_path: Path) -> None:
+    found = set()
+    for stack in (0, 2 * GIBIBYTE, 64 * GIBIBYTE):
+        done = limited(PREDICT, tmp_path / "out", stack)
+        assert (done.returncode, done.stderr) == (0, b"")
+        found.add((tmp_path / "out").read_bytes())
+    assert len(found) == 1
+
+
+@pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
+def test_a_thread_of_python_that_cannot_start_is_reported(tmp_path: Path) -> None:
+    done = limited(TRAIN, tmp_path / "out", 64 * GIBIBYTE)
+    assert (done.returncode, done.stderr) == (2, b"svmfast: the system cannot start another thread\n")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("jobs", [2**10, 2**30, 2**31 - 1])
@@ -203,24 +190,6 @@ def test_the_first_item_that_fails_names_the_error() -> None:
             map_in_threads(work, range(100), count)
 
 
-@pytest.mark.parametrize("most", [0, 1, 2])
-def test_threads_that_run_do_the_work_of_those_that_cannot_start(
-    most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start, begun = threading.Thread.start, []
-
-    def limited(thread: threading.Thread) -> None:
-        if len(begun) == most:
-            raise RuntimeError("can't start new thread")
-        begun.append(thread)
-        start(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", limited)
-    assert map_in_threads(lambda item: item + 1, range(20), 4) == list(range(1, 21))
-    begun.clear()
-    assert available_threads(4) == most + 1
-
-
 def test_an_interrupt_waits_for_no_item_on_another_thread() -> None:
     begun, over = threading.Event(), threading.Event()
 
@@ -266,3 +235,43 @@ def test_blas_has_one_thread_in_every_thread_that_limits_it() -> None:
             pass
         assert map_in_threads(inside, range(4), 2) == [{1}] * 4
         assert blas() == {2}
+
+
+# --- blocks read ahead
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 100])
+def test_items_come_in_order(count: int) -> None:
+    assert list(prefetch(iter(range(count)))) == list(range(count))
+
+
+@pytest.mark.parametrize("good", [0, 1, 2, 5])
+def test_an_error_comes_in_its_place(good: int) -> None:
+    def items() -> Iterator[int]:
+        yield from range(good)
+        raise ValueError("here")
+
+    given = prefetch(items())
+    assert [next(given) for _ in range(good)] == list(range(good))
+    with pytest.raises(ValueError, match="here"):
+        next(given)
+
+
+def test_items_are_yielded_at_once_and_prefetching_is_bounded() -> None:
+    taken = []
+    third = threading.Event()
+
+    def items() -> Iterator[int]:
+        for i in range(100):
+            taken.append(i)
+            if i == 2:
+                third.set()
+            yield i
+
+    given = prefetch(items())
+    assert next(given) == 0
+    assert taken == [0]
+    assert next(given) == 1
+    assert third.wait(10)  # fetched before being requested
+    assert taken == [0, 1, 2]
+    assert list(given) == list(range(2, 100))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import MissingPackageError, OptionError
 from svmfast.rows import FloatArray, Rows
-from svmfast.threads import set_openmp_threads, start_thread
+from svmfast.threads import interruptible, set_openmp_threads
 
 T = TypeVar("T")
 Log = Callable[[str], None]
@@ -148,7 +148,6 @@ class Problem:
         LIBSVM cannot be stopped, and the main thread would notice Ctrl-C only after the C call returns. The
         thread keeps the data alive while it runs, and does not prevent the process from exiting.
         """
-        results: list[T] = []
         failures: list[BaseException] = []
 
         def forward(message: bytes) -> None:
@@ -165,16 +164,14 @@ class Problem:
 
         library = self._api.libsvm
 
-        def work() -> None:
-            try:
-                # OpenMP's threads synchronize at every kernel column and spin while they wait; on a busy
-                # machine pendigits took 50 s instead of 1 s. If this is not the main thread, others may be
-                # training too.
-                set_openmp_threads(library, several=alone and not self._order_matters)
-                results.append(call())
-            except BaseException as failure:
-                failures.append(failure)
+        def work() -> T:
+            # OpenMP's threads synchronize at every kernel column and spin while they wait; on a busy
+            # machine pendigits took 50 s instead of 1 s. If this is not the main thread, others may be
+            # training too.
+            set_openmp_threads(library, several=alone and not self._order_matters)
+            found = call()
             assert kept
+            return found
 
         library.svm_set_print_string_function(printer)
         # LIBSVM draws folds with C's rand(). Reset it to its state at the start of a program, so that equal
@@ -183,18 +180,12 @@ class Problem:
         with contextlib.suppress(TypeError, OSError, AttributeError):
             ctypes.CDLL(None).srand(1)
         try:
-            thread = start_thread(work, daemon=True, name="libsvm")
-            if thread is None:
-                work()  # an interrupt then takes effect at the end
-            else:
-                thread.join()
-        except KeyboardInterrupt:
+            found = interruptible(work)
+        finally:
             library.svm_set_print_string_function(self._mute())
-            raise
-        library.svm_set_print_string_function(self._mute())
         if failures:
             raise failures[0]
-        return results[0]
+        return found
 
 
 def _copied(model: Any) -> Solution:
