@@ -233,36 +233,3 @@ def test_budget_train_names_the_class_on_validation_rows(rare: tuple[Path, Path]
     again = report("predict", rows, tmp_path / "m", tmp_path / "out")
     assert found["validation"] == pytest.approx({key: again[key] for key in found["validation"]}, rel=1e-12)
     assert report("budget-train", rare[0], tmp_path / "m")["validation"] is None
-
-
-def test_cascade_names_the_class(rare: tuple[Path, Path], tmp_path: Path) -> None:
-    """Two models, neither of which predicts the class, on rows that neither was trained on."""
-    fast = tmp_path / "fast.model"
-    fast.write_text(NEVER.replace("rho 50", "rho 51"))
-    rows = tmp_path / "many"
-    rows.write_text("".join(f"{'+1' if i % 100 == 50 else '-1'} 1:{i}e-5\n" for i in range(5000)))
-    done = svmfast(
-        "cascade",
-        "--force",
-        fast,
-        rare[1],
-        "--data",
-        rows,
-        "--max-diff",
-        "5%",
-        "-o",
-        tmp_path / "m",
-        "--json",
-    )
-    found = json.loads(done.stdout)
-    # Of the 1,000 rows that decide.
-    (rows_of_class,) = (one["rows"] for one in found["classes"] if one["label"] == 1)
-    assert 0 < rows_of_class < 50
-    (line,) = (note for note in found["notes"] if note.startswith("class 1 is recognized far below"))
-    assert line.endswith(f": recall 0% (0 of {rows_of_class}); it is never predicted")
-    accuracy = pytest.approx(100 * (1 - rows_of_class / 1000))
-    assert [found["accuracy"], found["accuracy_exact"]] == [accuracy, accuracy]
-    assert [found["balanced_accuracy"], found["balanced_accuracy_exact"]] == [50, 50]
-    _, target = load_svmlight_file(str(rows))
-    deciding = np.random.default_rng([0, 17]).permutation(5000)[:1000]
-    assert found["auc_exact"] == pytest.approx(roc_auc_score(target[deciding], deciding), rel=1e-12)

@@ -19,7 +19,6 @@ from meaning import FROZEN
 from program import data, model, svmfast
 from scipy.stats import beta, binom
 from sealing import sealed
-from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score, roc_auc_score
 
 from svmfast import cascade, compress, predict
 from svmfast.errors import ModelFormatError, OptionError, UnsupportedError
@@ -29,7 +28,7 @@ from svmfast.kernels import Kernel
 from svmfast.methods.cascade import CascadeOptions
 from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.run import run
-from svmfast.methods.cascade.threshold import Evaluated, _beyond_rounding, choose, smallest_error
+from svmfast.methods.cascade.threshold import Evaluated, choose
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
 from svmfast.methods.method import GivenModel, GivenRows, Inputs, Race, Setting
 from svmfast.models.answer import answer
@@ -81,35 +80,30 @@ def test_margins_are_where_certified_rows_changes(k: int, one_vs_rest: bool) -> 
         np.testing.assert_array_equal(sure > error, certified)
 
 
-def evaluated(
-    head: Head,
-    sure: np.ndarray,
-    differing: np.ndarray,
-    *,
-    group: np.ndarray | None = None,
-    part: np.ndarray | None = None,
-    values: np.ndarray | None = None,
-) -> Evaluated:
-    n = len(sure)
-    part = np.zeros(n, dtype=np.int64) if part is None else part
-    group = np.arange(n) if group is None else group
-    return Evaluated(head, sure, differing, group, part, int(part.max()) + 1, values)
+def evaluated(sure: np.ndarray, differing: np.ndarray, group: np.ndarray | None = None) -> Evaluated:
+    return Evaluated(sure, differing, np.arange(len(sure)) if group is None else group)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e9])
 @pytest.mark.parametrize("one_vs_rest", [True, False])
-@pytest.mark.parametrize("allowed", [0, 3, 40])
-def test_rounding_accepts_no_uncertain_row(one_vs_rest: bool, allowed: int) -> None:
+def test_rounding_accepts_no_uncertain_row(one_vs_rest: bool, offset: float) -> None:
     """Half of a gap may be rounded up to more than the error at which the ends of the gap meet."""
-    rng = np.random.default_rng(allowed)
+    rng = np.random.default_rng(0)
     head = Head("c_svc", np.arange(4), one_vs_rest=one_vs_rest)
-    decisions = np.repeat(rng.normal(0, 1, (60, head.n_functions)), 5, axis=0)
-    decisions += 1e-16 * rng.normal(0, 1, decisions.shape)
+    decisions = np.repeat(rng.normal(0, 1, (600, head.n_functions)), 5, axis=0)
+    decisions += 1e-16 * rng.normal(0, 1, decisions.shape) + offset
     sure, all_rows = label_margins(head, decisions), np.ones(len(decisions), dtype=bool)
-    found = evaluated(head, sure, all_rows, values=decisions if one_vs_rest else None)
-    error = _beyond_rounding(found, smallest_error(sure, allowed), [(all_rows, allowed)])
-    left = certified_rows(head, decisions, np.full(decisions.shape, error)).sum()
-    assert left <= allowed
-    assert error == pytest.approx(np.sort(sure)[::-1][allowed], abs=1e-13)
+    largest = np.abs(decisions).max() if one_vs_rest else 0.0
+    found = Evaluated(sure, all_rows, np.arange(len(sure)), largest)
+    for limit in (0.002, 0.01, 0.1):
+        chosen = choose(found, limit, 0.95, seed=0, cost_fast=0.1, cost_exact=1.0)
+        own = ~chosen.deciding
+        left = certified_rows(head, decisions[own], np.full(decisions[own].shape, chosen.error)).sum()
+        allowed = largest_count(int(own.sum()), limit)
+        assert left <= allowed
+        assert chosen.error == pytest.approx(
+            np.sort(sure[own])[::-1][allowed], rel=1e-11, abs=1e-13 + offset * 1e-15
+        )
 
 
 def test_margins_of_models_without_alternatives() -> None:
@@ -138,7 +132,7 @@ def test_trials_needed() -> None:
 
 def test_rows_at_the_error_itself_count_as_the_exact_models() -> None:
     """All rows have the margin that becomes the error, so the fast model answers none of them."""
-    found = evaluated(TWO, np.ones(2000), np.arange(2000) % 2 == 0, group=np.arange(2000))
+    found = evaluated(np.ones(2000), np.arange(2000) % 2 == 0, group=np.arange(2000))
     chosen = choose(found, 0.01, 0.95, seed=0, cost_fast=0.1, cost_exact=1.0)
     assert chosen.error == 1.0
     assert not chosen.cheaper
@@ -155,7 +149,7 @@ def test_the_error_is_the_smallest_that_suffices(name: str) -> None:
     differing = fast.head.predict(decisions) != theirs
     assert report.labels_differing_without_fallback == differing.sum() > 0
     group, _ = groups_of(row_keys(rows))
-    found = evaluated(fast.head, label_margins(fast.head, decisions), differing, group=group)
+    found = evaluated(label_margins(fast.head, decisions), differing, group)
     how = {"cost_fast": report.operations_fast, "cost_exact": report.operations_exact}
     chosen = choose(found, 0.15, 0.9, seed=0, **how)
     choosing = np.flatnonzero(~chosen.deciding)
@@ -182,8 +176,9 @@ def test_the_error_is_the_smallest_that_suffices(name: str) -> None:
         len(others),
         left(joined.error, others),
     )
-    assert sum(one.labels_differing for one in report.classes) == report.measured_labels_differing
-    assert sum(one.exact_rows for one in report.classes) == len(others)
+    classes = report.kept.classes
+    assert sum(one.rows - one.correct for one in classes) == report.measured_labels_differing
+    assert sum(one.rows for one in classes) == len(others)
     assert report.labels_differing_limit_percent <= 15
     # As predict uses it: the fast model answers some rows, the exact model the others.
     answers = answer(joined, rows, exact=exact)
@@ -221,9 +216,6 @@ def test_the_guarantee_holds_as_often_as_stated() -> None:
     assert kept > 0.5
 
 
-TWO = Head("c_svc", np.array([1, -1]))
-
-
 def population(differing: float, n: int = 200_000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Rows of which those with smaller margins differ more often; overall the share `differing`."""
     rng = np.random.default_rng(seed)
@@ -242,7 +234,7 @@ def test_the_guarantee_holds_for_the_files_that_are_written() -> None:
     rng = np.random.default_rng(1)
     for trial in range(trials):
         drawn = rng.integers(0, len(sure), n)
-        found = evaluated(TWO, sure[drawn], differing[drawn], group=drawn)
+        found = evaluated(sure[drawn], differing[drawn], group=drawn)
         chosen = choose(found, limit, 0.95, seed=trial, cost_fast=fast, cost_exact=1.0)
         wrong = (differing & (sure > chosen.error)).mean() > limit
         written += chosen.cheaper
@@ -255,54 +247,14 @@ def test_the_guarantee_holds_for_the_files_that_are_written() -> None:
     assert broken_by_its_own_rows > 0.8 * written_by_its_own_rows > 0
 
 
-def test_a_limit_for_every_class_holds_for_all_at_once() -> None:
-    """Three classes, one of them rare and hard: a limit exceeded in any class counts."""
-    shares, differ = (0.6, 0.3, 0.1), (0.01, 0.03, 0.05)
-    rng = np.random.default_rng(3)
-    limit, trials, broken, loose, rows = 0.02, 300, 0, 0, 30_000
-    part = rng.choice(3, rows, p=shares)
-    sure, differing = np.empty(rows), np.empty(rows, dtype=bool)
-    for number, share in enumerate(differ):
-        own = part == number
-        sure[own], differing[own] = population(share, int(own.sum()), number)
-    members = [np.flatnonzero(part == number) for number in range(3)]
-
-    def largest_share(error: float) -> float:
-        left = differing & (sure > error)
-        return max(left[own].mean() for own in members)
-
-    for trial in range(trials):
-        # Sampled class by class, equally many of each.
-        drawn = np.concatenate([rng.choice(own, 700) for own in members])
-        how = {"seed": trial, "cost_fast": 0.1, "cost_exact": 1.0}
-        found = evaluated(TWO, sure[drawn], differing[drawn], group=drawn, part=part[drawn])
-        chosen = choose(found, limit, 0.95, **how)
-        broken += largest_share(chosen.error) > limit
-        assert len(chosen.limits) == 3
-        assert max(chosen.limits) <= limit
-        drawn = rng.integers(0, rows, 2100)
-        chosen = choose(evaluated(TWO, sure[drawn], differing[drawn], group=drawn), limit, 0.95, **how)
-        loose += largest_share(chosen.error) > limit
-    assert 0 < broken <= binom.ppf(0.999, trials, 0.05)
-    assert loose > trials / 2  # a limit for all rows together says nothing about the hard class
-
-
-@pytest.mark.parametrize("parts", [1, 2])
-def test_limits_of_several_parts_are_those_of_the_allowed_counts(parts: int) -> None:
-    """Of one part, the count is the evidence where nothing had to be left to the exact model."""
-    n, share = 1500 * parts, 0.02
-    part, differing = np.arange(n) % 3 % parts, np.zeros(n, dtype=bool)
+def test_the_limit_is_that_of_the_observed_count_where_nothing_falls_back() -> None:
+    differing = np.zeros(1500, dtype=bool)
     differing[:4] = True
-    found = evaluated(TWO, np.ones(n), differing, part=part)
-    chosen = choose(found, share, 0.95, seed=1, cost_fast=0.1, cost_exact=1.0)
+    chosen = choose(evaluated(np.ones(1500), differing), 0.02, 0.95, seed=1, cost_fast=0.1, cost_exact=1.0)
+    own = ~chosen.deciding
     assert chosen.error == 0
-    for number, limit in enumerate(chosen.limits):
-        own = ~chosen.deciding & (part == number)
-        counts = [k for k in range(100) if beta.ppf(0.95, k + 1, own.sum() - k) <= share]
-        seen = (own & differing).sum()
-        count = seen if parts == 1 else max(counts)
-        assert seen < max(counts)
-        assert limit == pytest.approx(beta.ppf(0.95, count + 1, own.sum() - count), rel=1e-9)
+    seen = (own & differing).sum()
+    assert chosen.limit == pytest.approx(beta.ppf(0.95, seen + 1, own.sum() - seen), rel=1e-9)
 
 
 def test_possible_copies_do_not_reduce_the_confidence() -> None:
@@ -312,7 +264,7 @@ def test_possible_copies_do_not_reduce_the_confidence() -> None:
     again = np.flatnonzero(~differing)[:60]  # sixty rows that agree, given twice
     group = np.concatenate([np.arange(3000), again])
     assert copied(group) is None
-    found = evaluated(TWO, sure[group], differing[group], group=group)
+    found = evaluated(sure[group], differing[group], group=group)
     chosen = choose(found, 0.01, 0.95, **how)
     different = np.unique(group[~chosen.deciding])
     allowed = largest_count(len(different), 0.01)
@@ -571,83 +523,6 @@ def test_copies_are_refused_and_repeated_draws_are_not(tmp_path: Path) -> None:
     assert report["different_rows"] < 2700
 
 
-def test_the_recall_of_every_class_before_and_after(tmp_path: Path) -> None:
-    save_model(compressed(4), tmp_path / "fast")
-    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "3%", "--force")
-    done = svmfast(*words, "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    report, targets = json.loads(done.stdout), np.loadtxt(ROWS, usecols=0)
-    exact, both = (
-        np.array(svmfast("predict", "-q", ROWS, path, cwd=tmp_path).stdout.split(), float)
-        for path in (PHOTOS, "fast.cascade.model")
-    )
-    model = load_model(tmp_path / "fast.cascade.model")
-    rows = read_svmlight(ROWS).rows
-    own, theirs = (part.decision_values(rows)[:, 0] for part in (model.fast, model.exact))
-    first = model.exact.head.labels[0]  # for which positive values vote
-    joined = np.where(np.abs(own) > model.error, own, theirs)
-    values = {"_exact": first * theirs, "": first * joined}
-    labels = [-1, 1]
-    assert [one["label"] for one in report["classes"]] == labels
-    # The deciding rows are drawn with the seed; only they are measured.
-    deciding = np.random.default_rng([0, 17]).permutation(len(targets))[: report["rows_deciding"]]
-    targets, exact, both = targets[deciding], exact[deciding], both[deciding]
-    values = {ending: of_rows[deciding] for ending, of_rows in values.items()}
-    for predicted, ending in ((exact, "_exact"), (both, "")):
-        recall = 100 * recall_score(targets, predicted, labels=labels, average=None)
-        for name, score in (("recall", recall_score), ("precision", precision_score), ("f1", f1_score)):
-            theirs = 100 * score(targets, predicted, labels=labels, average=None)
-            assert [one[f"{name}{ending}"] for one in report["classes"]] == pytest.approx(theirs)
-        counts = confusion_matrix(targets, predicted, labels=labels).tolist()
-        assert report[f"confusion{ending}"] == {"labels": labels, "counts": counts}
-        assert report[f"auc{ending}"] == pytest.approx(roc_auc_score(targets, values[ending]), rel=1e-12)
-        assert report[f"accuracy{ending}"] == pytest.approx(100 * np.mean(predicted == targets))
-        assert report[f"balanced_accuracy{ending}"] == pytest.approx(recall.mean())
-    for one in report["classes"]:
-        own = exact == one["label"]
-        assert (one["exact_rows"], one["labels_differing"]) == (own.sum(), (both[own] != exact[own]).sum())
-        shown = f"recall {one['recall_exact']:.2f}% -> {one['recall']:.2f}% of {one['rows']:,} rows"
-        assert shown in done.stderr.decode()
-    # Rows without labels: what the classes keep of the exact model's labels is told all the same.
-    bare = b"".join(b"0 " + line.split(b" ", 1)[1] for line in ROWS.read_bytes().splitlines(keepends=True))
-    (tmp_path / "bare").write_bytes(bare)
-    done = svmfast("cascade", "fast", PHOTOS, "--data", "bare", *words[5:], "--json", cwd=tmp_path)
-    unlabelled = json.loads(done.stdout)
-    assert (unlabelled["accuracy"], unlabelled["error"]) == (None, report["error"])
-    for one, other in zip(unlabelled["classes"], report["classes"], strict=True):
-        names = ("correct", "recall", "precision", "f1")
-        unknown = ["rows", *names, *(f"{name}_exact" for name in names)]
-        assert one == {**other, **dict.fromkeys(unknown)}
-
-
-def test_a_limit_for_every_class(tmp_path: Path) -> None:
-    save_model(compressed(4), tmp_path / "fast")
-    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "3%", "--json", "-q", "--force")
-    loose = json.loads(svmfast(*words, cwd=tmp_path).stdout)
-    done = svmfast(*words, "--per-class", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    assert report["per_class"]
-    assert report["error"] > loose["error"]
-    exact, both = (
-        np.array(svmfast("predict", "-q", data("photos.train"), path, cwd=tmp_path).stdout.split(), float)
-        for path in (PHOTOS, "fast.cascade.model")
-    )
-    for one in report["classes"]:
-        assert 0 < one["labels_differing_limit_percent"] <= 3
-        own = exact == one["label"]
-        assert np.count_nonzero(both[own] != exact[own]) / np.count_nonzero(own) < 0.03
-    assert [one["labels_differing_limit_percent"] for one in loose["classes"]] == [None, None]
-    assert b"per class" in (tmp_path / "fast.cascade.model").read_bytes()[:400]
-    few = svmfast(
-        "cascade", model("iris_nu_rbf_prob"), model("iris_c_rbf_prob"), "--data", data("iris.test"),
-        "--max-diff", "18%", "--per-class", "-o", tmp_path / "out",
-    )  # fmt: skip
-    assert (few.returncode, few.stdout) == (2, b"")
-    assert b"15 of class 1, by the exact model's labels, are too few distinct rows" in few.stderr
-    assert b"give at least 16 of every class" in few.stderr
-
-
 def test_the_seed_divides_the_rows(tmp_path: Path) -> None:
     save_model(compressed(8), tmp_path / "fast")
     rows = read_svmlight(ROWS)
@@ -741,7 +616,7 @@ def test_a_result_that_loses_a_class_is_refused() -> None:
     outcome = run(given, CascadeOptions(), Setting(threads=1))
     assert outcome.model is None
     assert str(outcome.refusal).startswith("a class is lost: 100% of the labels differ on the ")
-    assert "`per_class`" in str(outcome.advice)
+    assert str(outcome.advice) == "`force` writes it anyway"
     assert run(given, CascadeOptions(force=True), Setting(threads=1)).model is not None
 
 

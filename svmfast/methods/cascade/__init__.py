@@ -29,12 +29,6 @@ class CascadeOptions(Seeded, Bounded):
         "The probability with which the guarantee holds.",
         shown=f"{CONFIDENCE:.0%}",
     )
-    per_class: bool = option(
-        False,
-        Switch(),
-        "The limit holds within every class (by the labels of `exact`), with `confidence` for all classes "
-        "together. 0.5% at 95% needs 598 distinct rows of each class.",
-    )
     force: bool = option(
         False,
         Switch(),
@@ -70,11 +64,10 @@ METHOD = Method(
             content="rows",
             flag="--data",
             many=True,
-            labels="used",
+            labels="ignored",
             most=MOST_ROWS,
             copies=0,
-            help="Rows like those to predict, on which neither model was trained. Labels are used only to "
-            "report the recall of each class.",
+            help="Rows like those to predict, on which neither model was trained.",
         ),
     ),
     options=CascadeOptions,

@@ -10,7 +10,6 @@ from svmfast.errors import OptionError
 from svmfast.methods.cascade import MOST_ROWS, CascadeOptions
 from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.threshold import least_rows
-from svmfast.methods.common.problem import remark_on_classes
 from svmfast.methods.grid import Joining
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.base import Model
@@ -19,9 +18,6 @@ from svmfast.values import Share
 
 #: Of these confidences that of the guarantee is the first for which there are enough rows.
 CONFIDENCES = (0.999, 0.99, 0.975)
-
-#: Advice if a class is lost.
-KEEP = "`per_class` holds the limit within every class; `force` writes it anyway"
 
 
 def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
@@ -38,15 +34,13 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
         options,
         replace(setting, race=None) if options.force else setting,
         scaling=inputs.scaling,
-        targets=data.labels,
         source=exact.identity,
     )
-    remark_on_classes(report.quality, setting)
     if not report.cheaper and not options.force:
         how = "counted" if setting.race is None else "timed on this machine"
         return Outcome(None, report, f"the exact model alone costs no more ({how}), by {report.deciding}")
     if not options.force and (lost := report.kept.lost()):
-        return Outcome(None, report, f"a class is lost: {lost}", advice=KEEP)
+        return Outcome(None, report, f"a class is lost: {lost}", advice="`force` writes it anyway")
     if not report.error and report.answered == report.rows:
         setting.note(f"{fast.name} alone keeps the limit: it is written as it is, without the exact model")
         return Outcome(fast.model, report)
