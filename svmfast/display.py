@@ -78,12 +78,6 @@ def named_labels(names: Mapping[float, str], most: int = 10) -> str:
     return ", ".join(listed[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def rounded_up(value: float) -> str:
-    """Three digits, rounded up: a printed threshold must not be below the value."""
-    text = f"{value:.3g}"
-    return text if float(text) >= value else f"{1.01 * value:.3g}"
-
-
 def shell_line(words: Iterable[str | os.PathLike[str]]) -> str:
     """A command as one line to type: every word quoted for a shell.
 

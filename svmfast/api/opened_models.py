@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from svmfast.api.given import model_of, with_scaling_of
 from svmfast.errors import OptionError
 from svmfast.formats.detect import identity_of
-from svmfast.models.certified import check_exact, check_same_labels, check_source
+from svmfast.models.certified import check_exact, check_source
 from svmfast.options import Reading
 
 if TYPE_CHECKING:
@@ -51,11 +51,10 @@ def opened_models(
     if options.exact is not None:
         if options.fallback is False:
             raise OptionError("`exact` and `no_fallback` exclude each other")
-        proven = options.assume_error is None
         loaded, _, is_source = opened("`exact`", options.exact)
-        exact = (check_exact if proven else check_same_labels)(model, loaded)
-        # The user may assume an error for any pair of models; a certificate refers to one exact model.
-        if proven and exact is not embedded:
+        exact = check_exact(model, loaded)
+        # A certificate refers to one exact model.
+        if exact is not embedded:
             check_source(model, made_from, is_source)
     elif options.fallback is False:
         exact = None
@@ -65,14 +64,6 @@ def opened_models(
                 "`fallback`: `model` has no certificate that shows which rows need its exact model"
             )
         raise OptionError("`fallback`: `model` has no exact model embedded; name one with `exact`")
-    if options.assume_error is not None:
-        from svmfast.models.cascade import CascadeModel
-
-        if exact is None:
-            raise OptionError("`assume_error` decides which rows go to the `exact` model; name that model")
-        if options.certify:
-            raise OptionError("`certify` prints proofs; an assumed error (`assume_error`) proves nothing")
-        model = CascadeModel(model.fast_part, exact, options.assume_error)
     if options.probability and exact is not None and not model.head.is_regression and not options.certify:
         note("the exact model answers every row: probabilities are computed from its values")
         model, exact = exact, None

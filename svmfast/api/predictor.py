@@ -52,8 +52,7 @@ class Predictor:
     Attributes
     ----------
     model : Model
-        The model for scaled rows; with `assume_error`, a cascade of the given model and `exact`; with
-        `probability`, the exact model, if there is one.
+        The model for scaled rows; with `probability`, the exact model, if there is one.
     scaling : Scaling or None
         The scaling that is applied to rows first.
     column_order : ColumnOrder

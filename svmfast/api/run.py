@@ -45,9 +45,6 @@ class Result:
     warnings, notes : tuple of str
         The warnings and remarks that the command prints during the run.
     seconds : float
-    fallback_error : float or None
-        A value for `assume_error` of :func:`svmfast.predict`, which then lets the exact model answer the
-        rows near a boundary. It is statistical, not proven.
     """
 
     method: str
@@ -57,7 +54,6 @@ class Result:
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     seconds: float
-    fallback_error: float | None = None
     advice: str | None = None
 
     def __iter__(self) -> Iterator[Any]:
@@ -172,7 +168,6 @@ def run_method(
         (*listener.warnings, *outcome.warnings),
         tuple(listener.notes),
         time.perf_counter() - begin,
-        outcome.fallback_error,
         outcome.advice,
     )
 

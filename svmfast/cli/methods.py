@@ -10,7 +10,6 @@ from svmfast.cli.flags import with_flags
 from svmfast.cli.front import NEGATIVE, Front
 from svmfast.cli.messages import raw, remark, warning
 from svmfast.cli.signals import ending_softly
-from svmfast.display import rounded_up, shell_line
 from svmfast.errors import OptionError
 from svmfast.methods.method import LAST, NOTHING_WRITTEN, Method
 from svmfast.options import options_of
@@ -104,16 +103,5 @@ def _print(
             smaller = size < before
             factor = f" ({before / size:.1f}x smaller)" if smaller else f" ({size / before:.1f}x LARGER)"
         front.lines([f"written      {output}, {size:,} bytes{factor}, {seconds:.1f} s"], err=True)
-        front.lines(_fallback(front, result, output), err=True)
     if size is not None and before is not None and size >= before:
         front.remark(f"the file grew from {before:,} to {size:,} bytes")
-
-
-def _fallback(front: Front, result: Result, output: str | None) -> list[str]:
-    """The predict command in which the exact model answers the rows close to a boundary."""
-    exact = front.given.get("exact") or front.given.get("model")
-    if result.fallback_error is None or not exact or output is None or "-" in (exact, output):
-        return []
-    error = rounded_up(result.fallback_error)
-    words = ("svmfast", "predict", "DATA", output, "--exact", exact, "--assume-error", error)
-    return [f"fallback     {shell_line(words)} (statistical)"]

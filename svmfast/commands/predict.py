@@ -54,13 +54,6 @@ class AnswerOptions(MemoryOfModels):
         "of a LIBSVM regression model may have this error, which is faster (default: no error).",
         metavar="ERROR",
     )
-    assume_error: float | None = option(
-        None,
-        Real(0),
-        "With `exact`: use ERROR as the error bound of MODEL's values, instead of its certificate if it has "
-        "one. Statistical, not proven; compress and dcpred report such quantiles.",
-        metavar="ERROR",
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

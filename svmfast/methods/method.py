@@ -179,9 +179,6 @@ class Outcome:
     report: Report
     #: The reason for refusing: a negative answer, not an error.
     refusal: str | None = None
-    #: The error of the decision values that ``predict`` may assume; rows whose label could change within it
-    #: are left to the exact model that was converted.
-    fallback_error: float | None = None
     #: Printed once the model is written; if writing fails, only the error is printed.
     warnings: tuple[str, ...] = ()
     #: What may help after a refusal, on a separate line. `frontier` shows only the reason, since it tries

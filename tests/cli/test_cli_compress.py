@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from program import ROOT, cli_runner, data, model, svmfast
+from program import cli_runner, data, model, svmfast
 from read_fixtures import exact, rows
 
 from svmfast.cli.main import program
-from svmfast.display import rounded_up
-from svmfast.errors import UnsupportedError
-from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.detect import model_bytes
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.registry import method
-from svmfast.models.cascade import CascadeModel
 
 
 def run(*args: object) -> tuple[int, str, str]:
@@ -129,11 +124,6 @@ def test_zero_iterations_leave_the_vectors_unchanged(start: str) -> None:
     assert model_bytes(made) == model_bytes(selected)
 
 
-def test_a_printed_threshold_is_not_rounded_down() -> None:
-    for value in (1.004, 9.994, 0.12345, 2.0, 999.9, 3e-7, 0.0):
-        assert value <= float(rounded_up(value)) <= 1.015 * value
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -168,53 +158,3 @@ def test_default_output() -> None:
     assert method("compress").default_output("a/b.model") == "b.compress.model"
     assert method("compress").default_output("a/b.model.xz") == "b.compress.model"
     assert method("compress").default_output("a/b.txt") == "b.compress.model"
-
-
-def test_assumed_error_sends_uncertain_rows_to_the_exact_model(tmp_path: Path) -> None:
-    small, out, exact_model = tmp_path / "small.model", tmp_path / "out", model("odd_c_rbf")
-    arguments = ("--sv", "5", "--iterations", "30", "--start", "kmeans", "--data", data("odd.train"))
-    assert run(exact_model, "-o", small, *arguments, "-q")[0] == 0
-    test, _ = rows("odd.test")
-    few, many = load_model(small), exact("odd_c_rbf")
-    error = float(np.quantile(np.abs(few.decision_values(test) - many.decision_values(test)), 0.9))
-    done = svmfast(
-        "predict", data("odd.test"), small, out, "--exact", exact_model, "--assume-error", repr(error)
-    )
-    assert done.returncode == 0, done.stderr
-    beyond = np.abs(few.decision_values(test)[:, 0]) > error
-    assert 0 < beyond.sum() < len(test)
-    message = f"{beyond.sum()} of 600 rows beyond an assumed error of {error:g} ("
-    assert message in done.stderr.decode()
-    assert "statistical, not proven" in done.stderr.decode()
-    expected = np.where(
-        beyond,
-        few.head.predict(few.decision_values(test)),
-        many.head.predict(many.decision_values(test)),
-    )
-    np.testing.assert_array_equal(np.loadtxt(out), expected)
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("--assume-error", "1"), "--assume-error decides which rows go to the --exact model"),
-        (("--assume-error", "1", "--certify", "--exact", "breast_c_rbf"), "proves nothing"),
-    ],
-)
-def test_assumed_errors_refused(args: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    named = [str(model(a)) if a == "breast_c_rbf" else a for a in args]
-    done = svmfast("predict", data("breast.test"), model("breast_c_rbf"), tmp_path / "out", *named)
-    assert done.returncode == 2
-    assert message in done.stderr.decode()
-    with pytest.raises(UnsupportedError, match="does not distinguish rows in regression"):
-        CascadeModel(exact("diabetes_eps_rbf"), exact("diabetes_eps_rbf"), 1.0)
-
-
-def test_the_page_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "bench"))
-    frontier = importlib.import_module("frontier_compress")
-    _, shown, _ = importlib.import_module("pages").tables_of(frontier.PAGE, "frontier")
-    results = json.loads(frontier.RESULTS.read_text())
-    assert shown == frontier.table(results)
-    # For our models and the baselines svm-predict gives the same labels.
-    assert {p["svm_predict_differs"] for r in results.values() for p in r["points"]} == {0}

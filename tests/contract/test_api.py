@@ -271,10 +271,6 @@ def test_a_predictor_answers_what_predict_answers() -> None:
     ("options", "message"),
     [
         ({"tolerance": -1.0}, "`tolerance` is -1.0; expected a finite decimal number of at least 0"),
-        (
-            {"assume_error": float("nan")},
-            "`assume_error` is nan; expected a finite decimal number of at least 0",
-        ),
         ({"bound": 1}, "`bound` is an int; expected True or False"),
     ],
 )

@@ -97,8 +97,6 @@ def test_a_cascade(exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatA
     with pytest.raises(UnsupportedError, match="assumed, not proven"):
         package.predict(joined, rows, certify=True)
     answer = package.predict(joined, rows)
-    assumed = package.predict(fast, rows, exact=exact, assume_error=0.05)
-    assert np.array_equal(answer.predicted, assumed.predicted)
     assert answer.certified is not None
     open_rows = ~answer.certified
     assert 0 < open_rows.mean() < 1

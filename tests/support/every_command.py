@@ -21,6 +21,7 @@ INPUTS: dict[str, Path] = {
     "ESTIMATOR": FIXTURES / "estimators/iris_svc.skops",
     "RANGES": data("iris.ranges"),
     "FAST": FROZEN / "1.0/routed_pseudo_poly.model",
+    "CERTIFIED": FROZEN / "1.0/polynomial_three_classes.model",
     "COARSE": FROZEN / "1.0/routed_two_levels.model",
 }
 OUTPUTS = {"OUT", "CHECKPOINT"}
@@ -77,7 +78,7 @@ RUNS: dict[str, list[str]] = {
         *("--scale", "RANGES"),
     ],
     "import": ["import", "ESTIMATOR", "-o", "OUT"],
-    "predict": ["predict", "TEST", "FAST", "OUT", "--exact", "EXACT", "--assume-error", "0.1"],
+    "predict": ["predict", "TEST", "CERTIFIED", "OUT", "--exact", "EXACT"],
     "predict, scaled": ["predict", "TEST", "FAST", "OUT", "--scale", "RANGES"],
     "compare": ["compare", "EXACT", "FAST", "--data", "TEST", "--repeats", "1", "--scale", "RANGES"],
     "info": ["info", "EXACT"],

@@ -104,9 +104,7 @@ def outcome(made: tuple[Model | None, Any], rows: Rows, setting: Setting, *, con
         remark_on_classes(report.training, setting)
     if model is None:
         return Outcome(None, report)
-    error = (report.held_out or {}).get("fallback_error")
-    timed = replace(report, prediction=setting.prediction_time(model, rows))
-    return Outcome(model, timed, fallback_error=error)
+    return Outcome(model, replace(report, prediction=setting.prediction_time(model, rows)))
 
 
 def linear_functions(head: Head) -> int:

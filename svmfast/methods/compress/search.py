@@ -244,9 +244,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
         )
     if found.model is not None and (lost := report.kept.lost()):
         setting.warn(f"a class is lost: {lost}")
-    held = report.statement
-    error = None if held.labels_differing_percent is None else held.quantile_999
-    return Outcome(found.model, report, found.verdict or None, fallback_error=error, advice=found.advice)
+    return Outcome(found.model, report, found.verdict or None, advice=found.advice)
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:

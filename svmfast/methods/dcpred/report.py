@@ -11,7 +11,6 @@ from svmfast.methods.common.equal_rows import FREQUENT, Aside, quantiles
 from svmfast.methods.common.error_statement import labels_differing, labels_line, probability_error
 from svmfast.methods.common.landmarks import LandmarkReport
 from svmfast.models.base import Model
-from svmfast.models.certified import label_margins
 from svmfast.rows import Rows
 from svmfast.score import values_differing_percent
 
@@ -70,10 +69,6 @@ def held_out(
     """Compare two models on the rows that are held out, and on the frequent rows; None if there are none.
 
     `values_fitted`: `model` was fitted to the decision values of `exact`, so that these can be compared.
-    ``fallback_error`` is the error of the values that ``predict`` may assume when it leaves uncertain rows to
-    the exact model. If values were fitted, it is the 99.9 % quantile of their difference. If labels were
-    fitted, it is the same quantile of the error that explains a row's label: 0 if the label is the exact one,
-    else the certainty of the wrong label.
     """
     if not len(aside.rows):
         return None
@@ -91,8 +86,4 @@ def held_out(
     else:
         differing = model.head.predict(ours) != exact.head.predict(theirs)
         found |= labels_differing(aside.counted.share(differing))
-        found["fallback_error"] = found.get("abs_error_999", 0.0)
-        if not values_fitted:
-            needed = np.where(differing, label_margins(model.head, ours), 0.0)
-            (found["fallback_error"],) = quantiles(needed[:, None], weights, [0.999])
     return found
