@@ -14,6 +14,7 @@ import numpy as np
 from svmfast import _core
 from svmfast.errors import OptionError
 from svmfast.rows import FloatArray, Rows
+from svmfast.votes import pair_votes
 
 #: Highest order of an expansion.
 MAX_ORDER = 16
@@ -122,7 +123,9 @@ def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) 
     n, k = len(decisions), n_classes
     if k < 2:
         return np.ones(n, dtype=np.bool_)
-    least, most, votes = _core.vote_counts(certain, decisions, k)
+    first = decisions > 0
+    votes, least = pair_votes(first, ~first, k), pair_votes(first & certain, ~first & certain, k)
+    most = pair_votes(first | ~certain, ~first | ~certain, k)
     row = np.arange(n)
     winner = votes.argmax(axis=1)
     kept = least[row, winner]
@@ -131,15 +134,3 @@ def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) 
     beaten = most <= allowed
     beaten[row, winner] = True
     return np.asarray(beaten.all(axis=1))
-
-
-def pairs_in_doubt(certain: np.ndarray, decisions: FloatArray, n_classes: int) -> np.ndarray:
-    """The pairs whose true signs can affect the winner of the vote; all arrays ``(n, p)``.
-
-    These are the uncertain pairs of the classes that can still win. A class that cannot reach the number of
-    certain votes of another class never wins, whatever the signs of its pairs.
-    """
-    least, most, _ = _core.vote_counts(certain, decisions, n_classes)
-    can_win = most >= least.max(axis=1, keepdims=True)
-    i, j = np.triu_indices(n_classes, 1)
-    return np.asarray(~certain & (can_win[:, i] | can_win[:, j]))

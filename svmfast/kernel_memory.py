@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from svmfast import _core
 from svmfast.kernels import LAPLACIAN
+from svmfast.laplacian import VECTORS
 from svmfast.rows import FloatArray, Rows
 
 #: Vectors are stored in panels that are padded with zeros. These are the largest panels, those of AVX-512, in
@@ -59,9 +60,10 @@ def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) 
     padded, single = ((np.ceil(of.sizes / w) * w).sum(axis=1) for w in (_PANEL, _SINGLE_PANEL))
     sparse = 24 * of.entries + 40 * of.columns + 2000
     if kernel == LAPLACIAN:
-        # There are two copies of the coefficients, one row for each pair of classes.
-        padded = np.ceil(of.vectors / _PANEL) * _PANEL
-        return float(np.sum(8 * of.densely(padded, _DENSE_CELL) + sparse + 16 * padded * functions))
+        # Some vectors at a time are dense in the columns that they have. There are two copies of the
+        # coefficients, one row for each pair of classes.
+        dense = np.minimum(of.vectors * of.columns, VECTORS * of.entries)
+        return float(np.sum(8 * dense + sparse + 16 * of.vectors * (1 + functions)))
     # Values and coefficients are stored in double precision, in single precision, and as integers: two bytes
     # each for an even number of columns, or one byte each for a number of columns divisible by four.
     weights = 8 * of.columns * functions if kernel == "linear" else 0.0

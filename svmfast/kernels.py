@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.errors import ModelContentError, UnsupportedError
+from svmfast.laplacian import LaplacianSums, laplacian_matrix
 from svmfast.libsvm_names import KERNELS as KERNELS
 from svmfast.rows import FloatArray, Rows
 
@@ -64,9 +65,7 @@ class Kernel:
                 "a precomputed kernel is not a function of vectors", "use the precomputed values"
             )
         if self.kind == LAPLACIAN:
-            x, z = np.ascontiguousarray(x), np.ascontiguousarray(z)
-            values: FloatArray = _core.laplacian_matrix(x, z, self.gamma, 1)
-            return values
+            return laplacian_matrix(x, z, self.gamma)
         dot: FloatArray = x @ z.T
         if self.kind == "linear":
             return dot
@@ -114,44 +113,32 @@ class DecisionEngine:
         self.n_functions = len(rho)
         self._sums = None
         self._laplacian = None
-        arrays = sv.indptr, sv.indices, sv.values
         if kernel.kind == LAPLACIAN:
             if nr_sv is not None:
                 sv_coef = pairwise_coefficients(sv_coef, nr_sv)
-            self._laplacian = _core.LaplacianSums(kernel.gamma, *arrays, _reals(sv_coef), _reals(rho))
+            self._laplacian = LaplacianSums(kernel.gamma, sv, _reals(sv_coef), _reals(rho))
         elif self.n_functions:
             self._sums = _core.DecisionSums(
                 NATIVE_KINDS[kernel.kind],
                 kernel.gamma,
                 kernel.coef0,
                 kernel.degree,
-                *arrays,
+                sv.indptr,
+                sv.indices,
+                sv.values,
                 _reals(sv_coef),
                 _reals(rho),
                 _wholes(sizes),
             )
 
-    def decision_values(
-        self,
-        rows: Rows,
-        *,
-        threads: int = 1,
-        libsvm_order: bool = False,
-        wanted: NDArray[np.bool_] | None = None,
-    ) -> FloatArray:
-        """Compute the ``(len(rows), p)`` decision values; with `libsvm_order` all have the bits of LIBSVM's.
-
-        `wanted`, ``(len(rows), p)``: only the classes of these pairs are evaluated, other values are
-        undefined.
-        """
+    def decision_values(self, rows: Rows, *, threads: int = 1, libsvm_order: bool = False) -> FloatArray:
+        """Compute the ``(n, p)`` decision values; with `libsvm_order` all have the bits of LIBSVM's."""
         if self._laplacian is not None:
-            values: FloatArray = self._laplacian.decide(rows.indptr, rows.indices, rows.values, threads)
-            return values
+            return self._laplacian.decision_values(rows)
         if self._sums is None:  # a single-class model has no decision function
             return np.zeros((len(rows), 0))
         decisions: FloatArray
-        marks = None if wanted is None else np.ascontiguousarray(wanted).view(np.uint8)
-        decisions, _ = self._sums.decide(rows.indptr, rows.indices, rows.values, libsvm_order, threads, marks)
+        decisions, _ = self._sums.decide(rows.indptr, rows.indices, rows.values, libsvm_order, threads)
         return decisions
 
     def bounded_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:

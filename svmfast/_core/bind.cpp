@@ -5,7 +5,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 #include <pthread.h>
 
@@ -126,13 +125,12 @@ nb::bytes cut(const char *begin, const char *end, std::size_t most) {
 }
 
 // None, or the first fault as (rule, why, line, text of the line, token or None, found, wanted).
-nb::object feed(Tokenizer &tokenizer, In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads,
-                std::size_t to_come) {
+nb::object feed(Tokenizer &tokenizer, In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads) {
     constexpr std::size_t shown_token = 256, shown_line = 1 << 16;  // limits on text in a message, in bytes
     const svmlight::Fault *fault;
     {
         nb::gil_scoped_release released;
-        fault = tokenizer.feed(text, begin, end, threads, to_come);
+        fault = tokenizer.feed(text, begin, end, threads);
     }
     if (!fault) return nb::none();
     nb::object token = nb::none();
@@ -164,8 +162,8 @@ void bind_text(nb::module_ &m) {
                 new (at) Tokenizer({zero_based, precomputed, dense, lenient, labelled});
             },
             "zero_based"_a, "precomputed"_a, "dense"_a, "lenient"_a, "labelled"_a)
-        .def("feed", &feed, "text"_a, "begin"_a, "end"_a, "threads"_a, "to_come"_a,
-             nb::sig("def feed(self, text: object, begin: int, end: int, threads: int, to_come: int) -> "
+        .def("feed", &feed, "text"_a, "begin"_a, "end"_a, "threads"_a,
+             nb::sig("def feed(self, text: object, begin: int, end: int, threads: int) -> "
                      "tuple[str, str, int, bytes, bytes | None, int, int] | None"))
         .def("take", &take)
         .def_prop_ro("rows", &Tokenizer::rows);
@@ -187,34 +185,9 @@ void bind_text(nb::module_ &m) {
     m.def("format_int32", &format_numbers<std::int32_t>, "numbers"_a, "per_line"_a, unlocked);
 }
 
-// --- tables and scaling --------------------------------------------------------------------------------------------
+// --- scaling ------------------------------------------------------------------------------------------------------
 
-using AnyColumn = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-TableRows table(const std::vector<AnyColumn> &arrays, std::size_t n) {
-    using nb::dlpack::dtype_code;
-    std::vector<Column> columns;
-    for (const AnyColumn &array : arrays) {
-        const auto type = array.dtype();
-        const auto is = [&](dtype_code code) { return type.code == static_cast<std::uint8_t>(code); };
-        const bool known = type.lanes == 1 && (type.bits == 32 || type.bits == 64 ||
-                                               (!is(dtype_code::Float) && (type.bits == 8 || type.bits == 16)));
-        if (!known || !(is(dtype_code::Float) || is(dtype_code::Int) || is(dtype_code::UInt)))
-            throw nb::type_error("columns of float32, float64 or integers");
-        columns.push_back({array.data(), array.shape(0),
-                           is(dtype_code::Float) ? Column::Kind::real
-                           : is(dtype_code::Int) ? Column::Kind::integer
-                                                 : Column::Kind::unsigned_integer,
-                           type.bits});
-    }
-    nb::gil_scoped_release released;
-    return table_rows(columns, n);
-}
-
-void bind_tables(nb::module_ &m) {
-    m.def("table_rows", &table, "columns"_a, "n"_a,
-          nb::sig("def table_rows(columns: list[NDArray[numpy.generic]], n: int) -> tuple[NDArray[numpy.int64], "
-                  "NDArray[numpy.int32], NDArray[numpy.float64]] | tuple[int, int]"));
+void bind_scaling(nb::module_ &m) {
     nb::class_<ScalingMap>(m, "ScalingMap")
         .def(nb::init<In1<double>, In1<double>, bool, double, double, double, double, int>(), "first"_a, "second"_a,
              "ranges"_a, "lower"_a, "upper"_a, "least"_a, "most"_a, "digits"_a)
@@ -239,23 +212,16 @@ void bind_expansions(nb::module_ &m) {
              "group_sizes"_a, nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(),
              nb::keep_alive<1, 9>())
         .def("decide", &DecisionSums::decide, "indptr"_a, "indices"_a, "values"_a, "libsvm_order"_a, "threads"_a,
-             "wanted"_a = nb::none(), unlocked)
+             unlocked)
         .def("double_values", &DecisionSums::double_values, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked)
         .def("labels", &DecisionSums::labels, "indptr"_a, "indices"_a, "values"_a, "single"_a, "threads"_a, unlocked)
         .def("single_values", &DecisionSums::single_values, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked)
         .def("probability_values", &DecisionSums::probability_values, "indptr"_a, "indices"_a, "values"_a, "a"_a, "b"_a,
              "marks"_a, "threads"_a, unlocked)
-        .def_prop_ro("bytes", &DecisionSums::bytes)
         .def_prop_ro("scattered", &DecisionSums::scattered)
         .def_prop_ro("one_hot", &DecisionSums::one_hot)
         .def_prop_ro("lattice", &DecisionSums::lattice)
         .def_prop_ro("lattice_columns", &DecisionSums::lattice_columns);
-    nb::class_<LaplacianSums>(m, "LaplacianSums")
-        .def(nb::init<double, Starts, Indices, In1<double>, In2<double>, In1<double>>(), "gamma"_a, "indptr"_a,
-             "indices"_a, "values"_a, "sv_coef"_a, "rho"_a)
-        .def("decide", &LaplacianSums::decide, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked);
-    m.def("laplacian_matrix", &laplacian_matrix, "x"_a, "z"_a, "gamma"_a, "threads"_a, unlocked);
-    m.def("vote_counts", &vote_counts, "certain"_a, "decisions"_a, "classes"_a, unlocked);
     m.def("pairwise_probabilities", &pairwise_probabilities, "decisions"_a, "a"_a, "b"_a, "classes"_a, unlocked);
     m.def("probabilities", &probabilities, "decisions"_a, "a"_a, "b"_a, "classes"_a, "errors"_a.none(), "threads"_a,
           unlocked);
@@ -276,14 +242,13 @@ void bind_routed(nb::module_ &m) {
              "pairs"_a, "distance"_a, "pseudo_coef"_a, "group_sizes"_a)
         .def("decide", &CellSums::decide, "cell"_a, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked);
     nb::class_<CellFit>(m, "CellFit")
-        .def(nb::init<In2<double>, In2<double>, In1<double>, int>(), "x"_a, "target"_a, "weight"_a, "loss"_a)
+        .def(nb::init<In2<double>, In2<double>, In1<double>, bool>(), "x"_a, "target"_a, "weight"_a, "hinge"_a)
         .def("evaluate", &CellFit::evaluate, "vectors"_a, "coef"_a, "rho"_a, "gamma"_a, "pairs"_a, "threads"_a,
              unlocked);
 }
 
 void bind_polynomials(nb::module_ &m) {
     m.def("power_sum_coefficients", &power_sum_coefficients, "points"_a, "weights"_a, "threads"_a, unlocked);
-    m.def("monomials_up_to", &monomials_up_to, "d"_a, "order"_a);
     m.attr("SPARE_ENTRIES") = SPARE_ENTRIES;
     nb::class_<PolynomialValues>(m, "PolynomialValues")
         .def(nb::init<In1<std::int32_t>, double, bool, In2<double>, In2<std::int32_t>, In2<std::int64_t>, In1<double>,
@@ -330,8 +295,7 @@ void bind_training(nb::module_ &m) {
         .def("evaluate", &ReducedSetObjective::evaluate, "kind"_a, "gamma"_a, "coef0"_a, "degree"_a, "vectors"_a,
              "coef"_a, "rho"_a, "sizes"_a, "shares"_a, "threads"_a, unlocked)
         .def("decisions", &ReducedSetObjective::decisions, "kind"_a, "gamma"_a, "coef0"_a, "degree"_a, "vectors"_a,
-             "coef"_a, "rho"_a, "sizes"_a, "threads"_a, unlocked)
-        .def_prop_ro("dense", &ReducedSetObjective::dense);
+             "coef"_a, "rho"_a, "sizes"_a, "threads"_a, unlocked);
 }
 
 // --- svmfast predict -----------------------------------------------------------------------------------------------
@@ -384,7 +348,7 @@ NB_MODULE(_native, m) {
     m.def("keep_freed_memory", &keep_freed_memory);
     m.def("isa", &isa);
     bind_text(m);
-    bind_tables(m);
+    bind_scaling(m);
     bind_expansions(m);
     bind_routed(m);
     bind_polynomials(m);

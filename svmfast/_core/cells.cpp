@@ -206,10 +206,10 @@ void CellSums::pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) 
     cell.vectors = panels(rows, d, scale);
 }
 
-CellFit::CellFit(In2<double> x, In2<double> target, In1<double> weight, int loss) {
+CellFit::CellFit(In2<double> x, In2<double> target, In1<double> weight, bool hinge) {
     const std::size_t n = rows.n = x.shape(0), d = rows.d = x.shape(1), p = rows.functions = target.shape(1);
     if (target.shape(0) != n || weight.shape(0) != n) throw std::invalid_argument("a target and a weight for each row");
-    rows.loss = static_cast<CellLoss>(loss);
+    rows.hinge = hinge;
     const std::size_t unit = vector_lanes(), tile = rows.tile_rows = FIT_VECTORS * unit;
     rows.padded_d = round_up(d, unit);
     rows.padded_functions = round_up(p, unit);

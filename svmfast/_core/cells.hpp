@@ -68,12 +68,10 @@ constexpr std::size_t CELL_OCTET = 8;
 // Vectors of rows in a tile of a fit.
 constexpr std::size_t FIT_VECTORS = 8;
 
-enum class CellLoss : int { squares = 0, squared_hinge = 1, softmax = 2 };
-
 // The training rows of one cell, in tiles of rows.
 struct FitRows {
     std::size_t n, d, functions, tile_rows, padded_d, padded_functions;
-    CellLoss loss;
+    bool hinge;                // the squared hinge loss, else squares
     Aligned<double> across;    // [tile][feature][tile_rows]
     Aligned<double> along;     // [tile][row][padded_d]
     std::vector<double> norm;  // [padded rows]

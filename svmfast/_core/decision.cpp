@@ -85,17 +85,16 @@ struct DecisionSums::Impl {
 
     SupportVectors vectors() const { return {csr(indptr, indices, values), sv_coef.data(), e.n}; }
 
-    // Decision values -> out[n][functions]; wanted, bounds: of that shape, or null. Returns how many rows needed
-    // LIBSVM's order.
-    std::size_t sums(const Csr &rows, std::size_t n, bool libsvm_order, Threads threads, const std::uint8_t *wanted,
-                     double *out, double *bounds) {
+    // Decision values -> out[n][functions]; bounds: of that shape, or null. Returns how many rows needed LIBSVM's
+    // order.
+    std::size_t sums(const Csr &rows, std::size_t n, bool libsvm_order, Threads threads, double *out, double *bounds) {
         std::atomic<std::size_t> near_boundary{0};
         pack();
         pack_one_hot();
         each_block(rows, n, threads, [&](const RowBlock &block) {
             const std::size_t at = block.first * e.functions;
-            near_boundary += SVMFAST_DISPATCH(decision_block, e, block, libsvm_order, wanted ? wanted + at : nullptr,
-                                              out + at, bounds ? bounds + at : nullptr);
+            near_boundary +=
+                SVMFAST_DISPATCH(decision_block, e, block, libsvm_order, out + at, bounds ? bounds + at : nullptr);
         });
         return near_boundary;
     }
@@ -144,8 +143,7 @@ struct DecisionSums::Impl {
         const FewRows taken(rows, which);
         const RowBlock few{taken.csr(), 0, open};
         std::vector<double> decisions(open * e.functions);
-        const std::size_t near_boundary =
-            SVMFAST_DISPATCH(decision_block, e, few, false, nullptr, decisions.data(), nullptr);
+        const std::size_t near_boundary = SVMFAST_DISPATCH(decision_block, e, few, false, decisions.data(), nullptr);
         std::vector<int> votes(e.groups);
         for (std::size_t i = 0; i < open; ++i)
             out[which[i] - rows.first] =
@@ -172,15 +170,12 @@ DecisionSums::DecisionSums(DecisionSums &&) noexcept = default;
 DecisionSums::~DecisionSums() = default;
 
 std::tuple<Out<double>, std::size_t> DecisionSums::decide(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                          In1<double> values, bool libsvm_order, Threads threads,
-                                                          std::optional<In2<std::uint8_t>> wanted) {
+                                                          In1<double> values, bool libsvm_order, Threads threads) {
     Impl &m = *impl_;
     const std::size_t n = indptr.shape(0) - 1;
-    if (wanted && (wanted->shape(0) != n || wanted->shape(1) != m.e.functions))
-        throw std::invalid_argument("one mark for each row and decision function is needed");
     std::unique_ptr<double[]> out(new double[n * m.e.functions]);
-    const std::size_t near_boundary = m.sums(csr(indptr, indices, values), n, libsvm_order, threads,
-                                             wanted ? wanted->data() : nullptr, out.get(), nullptr);
+    const std::size_t near_boundary =
+        m.sums(csr(indptr, indices, values), n, libsvm_order, threads, out.get(), nullptr);
     return {give(std::move(out), {n, m.e.functions}), near_boundary};
 }
 
@@ -189,7 +184,7 @@ std::tuple<Out<double>, Out<double>> DecisionSums::double_values(In1<std::int64_
     Impl &m = *impl_;
     const std::size_t n = indptr.shape(0) - 1;
     std::unique_ptr<double[]> out(new double[n * m.e.functions]), bounds(new double[n * m.e.functions]);
-    m.sums(csr(indptr, indices, values), n, false, threads, nullptr, out.get(), bounds.get());
+    m.sums(csr(indptr, indices, values), n, false, threads, out.get(), bounds.get());
     return {give(std::move(out), {n, m.e.functions}), give(std::move(bounds), {n, m.e.functions})};
 }
 
@@ -202,16 +197,16 @@ Out<double> DecisionSums::probability_values(In1<std::int64_t> indptr, In1<std::
     // To prove that the coupling prints the same digits takes as long as summing about 4 k^2 support vectors in
     // LIBSVM's order.
     if (k > MOST_COUPLED || m.e.n < 4 * k * k) {
-        m.sums(rows, n, true, threads, nullptr, out.get(), nullptr);
+        m.sums(rows, n, true, threads, out.get(), nullptr);
         return give(std::move(out), {n, p});
     }
     std::unique_ptr<double[]> bounds(new double[n * p]);
-    m.sums(rows, n, false, threads, nullptr, out.get(), bounds.get());
+    m.sums(rows, n, false, threads, out.get(), bounds.get());
     const std::vector<std::size_t> which =
         m.in_doubt({out.get(), {n, p}}, {bounds.get(), {n, p}}, a, b, marks, k, threads);
     if (!which.empty()) {
         std::vector<double> again(which.size() * p);
-        m.sums(FewRows(rows, which).csr(), which.size(), true, threads, nullptr, again.data(), nullptr);
+        m.sums(FewRows(rows, which).csr(), which.size(), true, threads, again.data(), nullptr);
         for (std::size_t i = 0; i < which.size(); ++i) std::copy_n(again.data() + i * p, p, out.get() + which[i] * p);
     }
     return give(std::move(out), {n, p});
@@ -263,13 +258,6 @@ std::tuple<Out<double>, Out<double>> DecisionSums::single_values(In1<std::int64_
     return {give(std::move(out), {n, m.e.functions}), give(std::move(bounds), {n, m.e.functions})};
 }
 
-std::size_t DecisionSums::bytes() const {
-    const Expansion &e = impl_->e;
-    return (impl_->first_tier ? impl_->first_tier->bytes() : 0) +
-           8 * (e.values.size() + e.init.size() + e.coef.size() + e.weights.size() + e.column_value.size() +
-                e.sv_value.size()) +
-           4 * (e.column_lane.size() + e.sv_active.size());
-}
 bool DecisionSums::scattered() const { return impl_->e.scattered; }
 bool DecisionSums::one_hot() {
     impl_->pack_one_hot();

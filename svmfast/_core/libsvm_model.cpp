@@ -2,7 +2,6 @@
 // why it cannot be read.
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -28,36 +27,16 @@ void require(bool fine) {
     if (!fine) throw Declined{};
 }
 
+// The lines of a header, in the order in which LIBSVM writes them.
 class Header {
   public:
-    // Reads up to the line "SV"; `rest` is what follows it.
-    explicit Header(std::string_view text) {
-        for (;;) {
-            const std::size_t end = text.find('\n');
-            require(end != text.npos);
-            Words words = split(text.substr(0, end));
-            text.remove_prefix(end + 1);
-            require(!words.empty());
-            const std::string_view key = words.front();
-            words.erase(words.begin());
-            if (key == "SV") {
-                require(words.empty());
-                break;
-            }
-            const bool list = key == "rho" || key == "label" || key == "probA" || key == "probB" || key == "nr_sv";
-            require(!list || lines_.count("nr_class"));
-            require(lines_.emplace(key, std::move(words)).second);
-        }
-        rest = text;
-    }
-
-    bool has(std::string_view key) const { return lines_.count(key) != 0; }
+    explicit Header(std::string_view text) : rest(text) {}
 
     double real(std::string_view key) { return reals(key, 1).front(); }
     std::int32_t integer(std::string_view key) { return integers(key, 1).front(); }
 
     std::size_t choice(std::string_view key, const std::string_view *first, const std::string_view *last) {
-        const Words &words = take(key, 1);
+        const Words words = take(key, 1);
         const auto found = std::find(first, last, words.front());
         require(found != last);
         return static_cast<std::size_t>(found - first);
@@ -84,7 +63,22 @@ class Header {
         return numbers;
     }
 
-    bool all_taken() const { return taken_.size() == lines_.size(); }
+    // None where the next line has another key.
+    std::vector<double> reals_if_any(std::string_view key, std::size_t count) {
+        const Words words = split(rest.substr(0, rest.find('\n')));
+        return !words.empty() && words.front() == key ? reals(key, count) : std::vector<double>();
+    }
+
+    // The values of the next line, which must have this key.
+    Words take(std::string_view key, std::size_t count) {
+        const std::size_t end = rest.find('\n');
+        require(end != rest.npos);
+        Words words = split(rest.substr(0, end));
+        rest.remove_prefix(end + 1);
+        require(words.size() == count + 1 && words.front() == key);
+        words.erase(words.begin());
+        return words;
+    }
 
     std::string_view rest;
 
@@ -100,16 +94,6 @@ class Header {
         }
         return words;
     }
-
-    const Words &take(std::string_view key, std::size_t count) {
-        const auto found = lines_.find(key);
-        require(found != lines_.end() && found->second.size() == count);
-        taken_.insert(key);
-        return found->second;
-    }
-
-    std::map<std::string_view, Words> lines_;
-    std::set<std::string_view> taken_;
 };
 
 LibsvmModel read(std::string_view text) {
@@ -131,6 +115,13 @@ LibsvmModel read(std::string_view text) {
     if (m.classifier()) {
         m.labels = header.integers("label", k);
         require(std::set<std::int32_t>(m.labels.begin(), m.labels.end()).size() == k);
+    }
+    m.prob_a = header.reals_if_any("probA", pairs);
+    m.prob_b = header.reals_if_any("probB", pairs);
+    m.density_marks = header.reals_if_any("prob_density_marks", MARKS);
+    require(m.classifier() ? m.prob_a.size() == m.prob_b.size() : m.prob_b.empty());
+    require(m.type == SvmType::one_class ? m.prob_a.empty() : m.density_marks.empty());
+    if (m.classifier()) {
         const auto sizes = header.integers("nr_sv", k);
         require(*std::min_element(sizes.begin(), sizes.end()) >= 0);
         m.group_sizes.assign(sizes.begin(), sizes.end());
@@ -138,12 +129,7 @@ LibsvmModel read(std::string_view text) {
         m.group_sizes = {total};
     }
     require(std::accumulate(m.group_sizes.begin(), m.group_sizes.end(), std::int64_t{0}) == total);
-    if (header.has("probA")) m.prob_a = header.reals("probA", pairs);
-    if (header.has("probB")) m.prob_b = header.reals("probB", pairs);
-    if (header.has("prob_density_marks")) m.density_marks = header.reals("prob_density_marks", MARKS);
-    require(m.classifier() ? m.prob_a.size() == m.prob_b.size() : m.prob_b.empty());
-    require(m.type == SvmType::one_class ? m.prob_a.empty() : m.density_marks.empty());
-    require(header.all_taken());
+    header.take("SV", 0);
 
     const std::size_t width = m.classifier() ? k - 1 : 1;
     auto [fault, position, coef, indptr, indices, values, columns] =

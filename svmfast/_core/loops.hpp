@@ -4,7 +4,6 @@
 #include <optional>
 #include <string_view>
 #include <tuple>
-#include <variant>
 #include <vector>
 
 #include "arrays.hpp"
@@ -14,7 +13,6 @@
 #include "polynomial.hpp"
 #include "reduced_set.hpp"
 #include "refit.hpp"
-#include "routed.hpp"
 #include "router.hpp"
 #include "scaling.hpp"
 #include "svmfast.hpp"
@@ -63,20 +61,6 @@ class CellSums {
     Cells e;
 };
 
-class LaplacianSums {
-  public:
-    // Support vectors as sparse rows (indptr, indices, values).
-    LaplacianSums(double gamma, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                  In2<double> sv_coef, In1<double> rho);
-    Out<double> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, Threads threads) const;
-
-  private:
-    void pack(const std::int64_t *indptr, const std::int32_t *indices, const double *values);
-    L1Panels p;
-};
-
-Out<double> laplacian_matrix(In2<double> x, In2<double> z, double gamma, Threads threads);
-
 // --- truncated expansions ------------------------------------------------------------------------------------------
 
 // Coefficients of sum_m sum_i weights[m][i] (points_i . w)^m.
@@ -106,12 +90,6 @@ class PolynomialValues {
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
-
-// --- votes ---------------------------------------------------------------------------------------------------------
-
-// (3, n, k), the lowest, the highest and the current number of votes for each class: a class certainly wins or loses a
-// pair, or the pair is open and counts only towards the highest number.
-Out<std::int32_t> vote_counts(In2<bool> certain, In2<double> decisions, std::size_t classes);
 
 // --- training ------------------------------------------------------------------------------------------------------
 
@@ -189,7 +167,6 @@ class ReducedSetObjective {
                                                                        std::size_t shares, Threads threads) const;
     Out<double> decisions(int kind, double gamma, double coef0, int degree, In2<double> vectors, In2<double> coef,
                           In1<double> rho, In1<std::int64_t> sizes, Threads threads) const;
-    bool dense() const { return rows.dense; }
 
   private:
     std::size_t share_tiles(std::size_t shares) const;
@@ -201,7 +178,7 @@ class ReducedSetObjective {
 class CellFit {
   public:
     // x: dense rows of one cell; target: a column for each function; weight: of each row.
-    CellFit(In2<double> x, In2<double> target, In1<double> weight, int loss);
+    CellFit(In2<double> x, In2<double> target, In1<double> weight, bool hinge);
     // (loss, by vectors, by coefficients, by offsets, by gamma)
     std::tuple<double, Out<double>, Out<double>, Out<double>, double> evaluate(In2<double> vectors, In2<double> coef,
                                                                                In1<double> rho, double gamma,
@@ -261,22 +238,7 @@ class ColumnExtremes {
     std::uint64_t rows_ = 0;
 };
 
-// --- tables and text -----------------------------------------------------------------------------------------------
-
-// A column of a table.
-struct Column {
-    enum class Kind { real, integer, unsigned_integer };
-    const void *data;
-    std::size_t size;
-    Kind kind;
-    int bits;  // 32 or 64 of a real, 8 to 64 of an integer
-};
-
-// (indptr, indices, values) of the rows, in which zeros are not stored; or (row, column) of the first value in row
-// order that is not finite.
-using TableRows =
-    std::variant<std::tuple<Out<std::int64_t>, Out<std::int32_t>, Out<double>>, std::tuple<std::size_t, std::size_t>>;
-TableRows table_rows(const std::vector<Column> &columns, std::size_t n);
+// --- text ----------------------------------------------------------------------------------------------------------
 
 // Rows [first, last) as text, "label index:value ...\n"; columns are written as column + base.
 Growing<char> write_svmlight_rows(In1<double> labels, In1<std::int64_t> indptr, In1<std::int32_t> indices,

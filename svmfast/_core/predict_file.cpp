@@ -359,7 +359,7 @@ Prediction predict(const PredictJob &job) {
         check_interrupt();
         const char first = static_cast<char>(lines.text().data()[0]);
         require(begun || is_digit(first) || first == '+' || first == '-' || first == '.');
-        require(!tokenizer.feed(lines.text(), 0, lines.end(), job.threads, 0));
+        require(!tokenizer.feed(lines.text(), 0, lines.end(), job.threads));
         require(!tokenizer.block().notes.any());
         rows.add(tokenizer.block());
         tokenizer.next_block();

@@ -1,6 +1,7 @@
 // One number scaled, rounded to some decimal digits, and printed as C's %g prints it. Exact: the number that
 // svm-predict reads from svm-scale's output, without the text.
 #pragma once
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -60,6 +61,21 @@ inline double rounded(double z, int digits) {
     double back;
     // The largest doubles can round to a decimal that is out of range.
     return text::scan_double(text, end, back) == text::Scan::ok ? back : std::copysign(HUGE_VAL, z);
+}
+
+// The digits d.ddd... of a number with -5 < exponent < digits wanted, as %g writes them.
+inline char *write_figures(char *p, const char *figures, std::ptrdiff_t digits, int exponent) {
+    if (exponent < 0) {
+        *p++ = '0';
+        *p++ = '.';
+        for (int i = -1; i > exponent; --i) *p++ = '0';
+        return std::copy_n(figures, digits, p);
+    }
+    for (std::ptrdiff_t i = 0; i < digits || i <= exponent; ++i) {
+        if (i == exponent + 1) *p++ = '.';
+        *p++ = i < digits ? figures[i] : '0';
+    }
+    return p;
 }
 
 // printf("%g", z)

@@ -60,11 +60,6 @@ struct SinglePack {
     Aligned<float> by_column;  // of `pairs`: [width][panel][lanes]
     std::unique_ptr<SecondOrder> second_order;
     std::unique_ptr<Lattice> lattice;
-
-    std::size_t bytes() const {
-        return 4 * (values.size() + init.size() + coef.size() + size.size() + by_column.size()) + 8 * center.size() +
-               (lattice ? 4 * (lattice->values.size() + lattice->norm.size()) : 0);
-    }
 };
 
 // The packed expansion, or null if single precision cannot be used: other kernels, scattered models, numbers outside

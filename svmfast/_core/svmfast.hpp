@@ -26,10 +26,9 @@ class Tokenizer {
   public:
     explicit Tokenizer(const svmlight::Options &options) : options_(options) {}
 
-    // Parses text[begin, end), whole lines followed by text::padding readable bytes; about `to_come` more bytes will
-    // follow before next_block(). Returns the first fault, which points into the text, or nullptr.
-    const svmlight::Fault *feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads,
-                                std::size_t to_come);
+    // Parses text[begin, end), whole lines followed by text::padding readable bytes. Returns the first fault, which
+    // points into the text, or nullptr.
+    const svmlight::Fault *feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads);
 
     // The rows since the last call of next_block().
     svmlight::Block &block();
@@ -38,7 +37,7 @@ class Tokenizer {
     std::size_t rows() const { return whole_.labels.size(); }
 
   private:
-    void parse_pieces(const char *begin, const char *end, std::size_t threads, std::size_t to_come);
+    void parse_pieces(const char *begin, const char *end, std::size_t threads);
 
     svmlight::Options options_;
     svmlight::Block whole_;
@@ -56,10 +55,9 @@ class DecisionSums {
     ~DecisionSums();
 
     // Decision values (rows, functions), and how many rows were summed in LIBSVM's order: all if `libsvm_order` is set,
-    // else those whose label rounding could change. wanted (rows, functions): the others' values are meaningless.
+    // else those whose label rounding could change.
     std::tuple<Out<double>, std::size_t> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                                bool libsvm_order, Threads threads,
-                                                std::optional<In2<std::uint8_t>> wanted = std::nullopt);
+                                                bool libsvm_order, Threads threads);
 
     // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was used.
     std::tuple<Out<double>, Out<double>> double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
@@ -81,7 +79,6 @@ class DecisionSums {
     Out<double> probability_values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
                                    In1<double> a, In1<double> b, In1<double> marks, Threads threads);
 
-    std::size_t bytes() const;
     bool scattered() const;
     // Whether the double tier counts one-hot columns, which takes no longer than single precision.
     bool one_hot();

@@ -39,9 +39,8 @@ inline const char *token_end(const char *p) noexcept {
 
 class Parser {
   public:
-    Parser(const char *begin, const char *end, const Options &options, Block &block, std::size_t to_come)
-        : begin_(begin), end_(end), options_(options), block_(block),
-          least_(options.zero_based || options.precomputed ? 0 : 1), to_come_(static_cast<double>(to_come)),
+    Parser(const char *begin, const char *end, const Options &options, Block &block)
+        : end_(end), options_(options), block_(block), least_(options.zero_based || options.precomputed ? 0 : 1),
           plain_(begin, least_) {
         at_.p = begin;
         at_.lines = block.lines;
@@ -51,19 +50,9 @@ class Parser {
     // In parts, so that reserving room for the worst case of a part does not waste memory: allocating and releasing
     // pages would cost more than the reading.
     void run() {
-        const auto rows = block_.labels.size(), entries = block_.values.size();
         while (at_.p != end_ && !block_.fault.rule) {
             const char *const part_end = end_of_part();
             reserve(static_cast<std::size_t>(part_end - at_.p));
-            if (at_.p != begin_) {  // expect similar text
-                const double left = static_cast<double>(end_ - at_.p) + to_come_;
-                const double more = 1.02 * left / static_cast<double>(at_.p - begin_);
-                const auto expected = [more](std::size_t n) {
-                    return static_cast<std::size_t>(static_cast<double>(n) * more);
-                };
-                reserve_rows(expected(block_.labels.size() - rows));
-                reserve_entries(expected(block_.values.size() - entries));
-            }
             read_part(part_end);
         }
         block_.lines = at_.lines;
@@ -80,25 +69,19 @@ class Parser {
         return static_cast<const char *>(line_end) + 1;
     }
 
-    void reserve_rows(std::size_t rows) {
+    // Room for the shortest possible rows and entries ("1\n", or "\n" if blank lines are rows; "1:1 ", with --dense
+    // "1 ") and for one that is tried, so that the loops need no checks.
+    void reserve(std::size_t bytes) {
+        const std::size_t rows = bytes / (options_.blank_is_row() ? 1 : 2) + 1;
+        const std::size_t entries = bytes / (options_.dense ? 2 : 4) + 2;
         block_.labels.reserve_more(rows);
         block_.indptr.reserve_more(rows + 1);
+        block_.indices.reserve_more(entries);
+        block_.values.reserve_more(entries);
         if (block_.indptr.size() == 0) {
             *block_.indptr.data() = 0;
             block_.indptr.set_end(block_.indptr.data() + 1);
         }
-    }
-
-    void reserve_entries(std::size_t entries) {
-        block_.indices.reserve_more(entries);
-        block_.values.reserve_more(entries);
-    }
-
-    // Room for the shortest possible rows and entries ("1\n", or "\n" if blank lines are rows; "1:1 ", with --dense
-    // "1 ") and for one that is tried, so that the loops need no checks.
-    void reserve(std::size_t bytes) {
-        reserve_rows(bytes / (options_.blank_is_row() ? 1 : 2) + 1);
-        reserve_entries(bytes / (options_.dense ? 2 : 4) + 2);
     }
 
     void read_part(const char *part_end) {
@@ -373,11 +356,10 @@ class Parser {
     }
 
     const char *p_ = nullptr;  // the position in the current line
-    const char *const begin_, *const end_, *part_end_ = nullptr;
+    const char *const end_, *part_end_ = nullptr;
     const Options &options_;
     Block &block_;
     const std::int64_t least_;
-    const double to_come_;
     PlainReader plain_;
     Cursor at_;
     const char *line_ = nullptr;
@@ -389,8 +371,8 @@ class Parser {
 
 }  // namespace
 
-void parse(const char *begin, const char *end, const Options &options, Block &block, std::size_t to_come) {
-    Parser(begin, end, options, block, to_come).run();
+void parse(const char *begin, const char *end, const Options &options, Block &block) {
+    Parser(begin, end, options, block).run();
 }
 
 }  // namespace svmfast::svmlight

@@ -65,7 +65,7 @@ struct Block {
 };
 
 // Appends the lines of [begin, end) to `block` up to the first fault. The last character is '\n' and text::padding
-// bytes after `end` are readable. `to_come` bytes of text are expected to follow later for the same block.
-void parse(const char *begin, const char *end, const Options &options, Block &block, std::size_t to_come);
+// bytes after `end` are readable.
+void parse(const char *begin, const char *end, const Options &options, Block &block);
 
 }  // namespace svmfast::svmlight

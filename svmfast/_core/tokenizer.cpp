@@ -47,13 +47,12 @@ void merge(Block &whole, const Block &piece) {
 
 }  // namespace
 
-const Fault *Tokenizer::feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads,
-                             std::size_t to_come) {
+const Fault *Tokenizer::feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads) {
     const auto *data = reinterpret_cast<const char *>(text.data());
     if (begin > end || end + text::padding > text.shape(0)) throw std::out_of_range("no padding after the text");
     if (begin == end) return nullptr;
     if (data[end - 1] != '\n') throw std::invalid_argument("the last line has no end");
-    parse_pieces(data + begin, data + end, threads, to_come);
+    parse_pieces(data + begin, data + end, threads);
     return whole_.fault.rule ? &whole_.fault : nullptr;
 }
 
@@ -68,11 +67,11 @@ void Tokenizer::next_block() {
     whole_.notes = Notes{};
 }
 
-void Tokenizer::parse_pieces(const char *begin, const char *end, std::size_t threads, std::size_t to_come) {
+void Tokenizer::parse_pieces(const char *begin, const char *end, std::size_t threads) {
     // For less text a thread costs more than it saves.
     constexpr std::ptrdiff_t least_piece = 1 << 18;
     const std::size_t pieces = std::clamp<std::size_t>((end - begin) / least_piece, 1, threads);
-    if (pieces == 1) return parse(begin, end, options_, whole_, to_come);
+    if (pieces == 1) return parse(begin, end, options_, whole_);
     std::vector<const char *> cuts{begin};
     for (std::size_t i = 1; i < pieces && cuts.back() != end; ++i) {
         const char *guess = std::max(cuts.back(), begin + (end - begin) / pieces * i);
@@ -86,9 +85,8 @@ void Tokenizer::parse_pieces(const char *begin, const char *end, std::size_t thr
         piece.clear();
         piece.row_width = whole_.row_width;
     }
-    parallel_for(cuts.size() - 1, pieces, [&](std::size_t i, std::size_t) {
-        parse(cuts[i], cuts[i + 1], options_, i ? rest_[i - 1] : whole_, 0);
-    });
+    parallel_for(cuts.size() - 1, pieces,
+                 [&](std::size_t i, std::size_t) { parse(cuts[i], cuts[i + 1], options_, i ? rest_[i - 1] : whole_); });
     for (std::size_t i = 0; i < rest_.size() && !whole_.fault.rule; ++i) merge(whole_, rest_[i]);
 }
 

@@ -262,7 +262,7 @@ class Subject:
         return float(np.mean(~self.answer.certified))
 
     @cached_property
-    def counted(self) -> float | None:
+    def counted(self) -> float:
         """Multiply-adds per row."""
         bench = self.bench
         return counted_work(self.model, bench.rows, self.inside, self.open_share, bench.scaling)
@@ -305,16 +305,14 @@ def counted_work(
     exact: KernelExpansion | None = None,
     open_share: float | None = None,
     scaling: Scaling | None = None,
-) -> float | None:
-    """Multiply-adds per row, with those of `exact` for its share of the rows; None if they cannot be counted.
+) -> float:
+    """Multiply-adds per row, with those of `exact` for its share of the rows.
 
     A `scaling` that the rows still need is not counted.
     """
     count = mean_work(model.fast_part, rows, scaling)
     if exact is None or open_share is None:
         return count
-    if model.head.n_functions > 1 and model.is_rigorous:
-        return None  # only the uncertain pairs are evaluated
     return count + open_share * mean_work(exact, rows, scaling)
 
 

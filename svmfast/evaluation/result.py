@@ -180,14 +180,13 @@ class ModelResult(Figures):
         head="linear cost",
         words=times,
     )
-    multiply_adds: float | None = _measured(
-        "Counted multiply-adds for a dense row; null if the kind of model does not count them, or if an "
-        "embedded exact model evaluates only some pairs of classes.",
+    multiply_adds: float = _measured(
+        "Counted multiply-adds for a dense row.",
         lambda m: m.counted,
     )
     linear_cost_counted: float | None = _measured(
         "The same divided by the linear model's.",
-        lambda m: None if m.counted is None or not m.bench.unit else m.counted / m.bench.unit,
+        lambda m: m.counted / m.bench.unit if m.bench.unit else None,
         head="counted",
         words=times,
     )

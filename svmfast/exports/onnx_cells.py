@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from svmfast.exports.computation import Computation, KernelSums, Polynomials, degrees, starts_of
 from svmfast.exports.onnx_graph import Graph, Value
-from svmfast.models.head import pair_numbers
 from svmfast.models.pseudo import PseudoLandmarks
+from svmfast.votes import pair_numbers
 
 
 @dataclass

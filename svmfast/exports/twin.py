@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.exports.computation import Computation, KernelSums, Polynomials, dense, starts_of
-from svmfast.models.head import pair_numbers
 from svmfast.rows import Rows
+from svmfast.votes import pair_numbers
 
 Reals = NDArray[Any]
 

@@ -142,7 +142,7 @@ class DataStream(RowStream):
 
     def _whole(self, memory: int | None) -> Dataset:
         text = 0
-        while self._error is None and self._feed(all_at_once=True):
+        while self._error is None and self._feed():
             text += self._lines.end
             if self._source.packing:  # plain text takes little less than its rows
                 self._check_held(_ROW_BYTES * self._tokenizer.rows + _TEXT_BYTES * text, memory)
@@ -154,14 +154,13 @@ class DataStream(RowStream):
             raise self._error
         return dataset
 
-    def _feed(self, all_at_once: bool = False) -> bool:
+    def _feed(self) -> bool:
         if not self._lines.next():
             return False
         lines = self._lines
         begin = 0 if self._started else self._check_start()
         self._started = True
-        to_come = (self._source.size or 0) - self._source.consumed if all_at_once else 0
-        fault = self._tokenizer.feed(lines.buffer, begin, lines.end, self._threads, max(0, to_come))
+        fault = self._tokenizer.feed(lines.buffer, begin, lines.end, self._threads)
         if fault is not None:
             self._error = explain(self.path, fault, self._reading)
             self._source.verify()  # if the file is damaged, report that instead of the faulty line

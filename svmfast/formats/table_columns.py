@@ -9,9 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast._core import table_rows
 from svmfast.display import fault_of_name, listed
-from svmfast.errors import DataFormatError, TableError
+from svmfast.errors import DataFormatError, NotFiniteCellError, TableError
 from svmfast.formats._arrow import decoded, numbers, pyarrow
 from svmfast.formats.classes import ClassLabels, TrainingClasses
 from svmfast.formats.dataset import Dataset, Notes
@@ -20,6 +19,8 @@ from svmfast.rows import FloatArray, Rows
 
 #: The default name of the column of labels.
 LABEL = "label"
+#: Number of values of a table that are dense at a time.
+_DENSE_VALUES = 1 << 16
 #: Limit on the bytes of one column of strings in a block.
 _STRING_BYTES = 1 << 24
 
@@ -140,13 +141,7 @@ class TableColumns:
     def dataset(self, batch: Any, first_row: int) -> Dataset:
         """The rows of a record batch; an error names the column, and the row, counted from 1."""
         n = batch.num_rows
-        arrays = [self._feature(batch, place, first_row) for place in range(len(self.features))]
-        found = table_rows(arrays, n)
-        if len(found) == 2:
-            row, column = found
-            name, token = self.features[column], f"{arrays[column][row]}"
-            raise self._fault(DataFormatError, name, first_row + row, "the value is not finite", token)
-        rows = Rows.trusted(*found, len(self.features))
+        rows = self._rows(batch, first_row)
         labels = np.full(n, np.nan)
         if self.label is not None:
             labels = self._labels(batch, self.label, first_row)
@@ -160,6 +155,22 @@ class TableColumns:
             plain = [decoded(_column(batch, name)) for name in self.keep]
             kept = pyarrow().RecordBatch.from_arrays(plain, names=list(self.keep))
         return Dataset(rows, labels, self._path, line, Notes(), kept=kept, columns=self.features)
+
+    def _rows(self, batch: Any, first_row: int) -> Rows:
+        arrays = [self._feature(batch, place, first_row) for place in range(len(self.features))]
+        parts = [Rows.empty(len(arrays))]
+        step = max(1, _DENSE_VALUES // len(arrays))
+        for first in range(0, batch.num_rows, step):
+            dense = np.empty((min(step, batch.num_rows - first), len(arrays)))
+            for place, array in enumerate(arrays):
+                dense[:, place] = array[first : first + step]
+            try:
+                parts.append(Rows.from_dense(dense))
+            except NotFiniteCellError as error:
+                name, token = self.features[error.column], f"{arrays[error.column][first + error.row]}"
+                row = first_row + first + error.row
+                raise self._fault(DataFormatError, name, row, "the value is not finite", token) from None
+        return Rows.concatenate(parts)
 
     def _labels(self, batch: Any, name: str, first_row: int) -> FloatArray:
         array = _column(batch, name)

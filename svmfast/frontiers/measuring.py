@@ -197,4 +197,4 @@ class Measuring:
     def _counted(self, model: Model, open_share: float | None = None) -> float | None:
         exact = None if open_share is None else self.exact
         work = counted_work(model, self.choosing.rows, exact, open_share, self._scaling)
-        return None if work is None or not self._unit else work / self._unit
+        return work / self._unit if self._unit else None

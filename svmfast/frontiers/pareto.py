@@ -46,7 +46,7 @@ class Point(Figures):
     rows_per_second: float = figure("Rows predicted per second.")
     linear_cost: float = figure("Time divided by that of a linear model.")
     linear_cost_counted: float | None = figure(
-        "Multiply-adds divided by a linear model's; null if the kind of model does not count them."
+        "Multiply-adds divided by a linear model's; null if that has none."
     )
     certified_percent: float | None = figure(
         "Percent of the confirming rows whose label is provably the exact model's.", default=None

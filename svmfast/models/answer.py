@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.caches import Cacheless, cached
-from svmfast.certificate import pairs_in_doubt, proven_signs
 from svmfast.errors import OptionError
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows, fall_back, first_proven
@@ -213,8 +212,8 @@ def answered(model: Model, rows: Rows, asked: Asked) -> Answer:
     elif head.is_regression:
         found = _from_values(head, fall_back(decisions, certified, exact, rows, threads=threads), False)
     else:
-        known = bounds if model.is_rigorous else None
-        predicted = _labels_with_exact(head, decisions, known, certified, exact, rows, asked)
+        predicted, unsure = head.predict(decisions), np.flatnonzero(~certified)
+        predicted[unsure] = exact.labels(rows.take(unsure), threads=threads)
         # Where the values of the two differ in kind (by class and by pair) only the exact label can be used.
         if exact.head.same_functions(head):
             decide = partial(_backed, decide, certified, exact, rows, threads=threads)
@@ -244,29 +243,6 @@ def _values(model: Model, rows: Rows, asked: Asked) -> _Values:
     if not (head.is_regression and tolerance is None):
         certified = certified_rows(head, decisions, bounds, tolerance=tolerance)
     return decisions, bounds, certified, partial(np.asarray, decisions)
-
-
-def _labels_with_exact(
-    head: Head,
-    decisions: FloatArray,
-    bounds: FloatArray | None,
-    certified: NDArray[np.bool_],
-    exact: KernelExpansion,
-    rows: Rows,
-    asked: Asked,
-) -> FloatArray:
-    """Find the labels; the exact model's for the rows that are not certified. `bounds` are proven."""
-    unsure = np.flatnonzero(~certified)
-    predicted, few = head.predict(decisions), rows.take(unsure)
-    if head.n_classes > 2 and bounds is not None and exact.head.same_functions(head):
-        # Most pairs are certain: the exact model evaluates only the classes of the uncertain pairs.
-        own = decisions[unsure]
-        wanted = pairs_in_doubt(proven_signs(own, bounds[unsure]), own, head.n_classes)
-        theirs = exact.decision_values(few, threads=asked.threads, wanted=wanted)
-        predicted[unsure] = head.predict(np.where(wanted, theirs, own))
-    else:
-        predicted[unsure] = exact.labels(few, threads=asked.threads)
-    return predicted
 
 
 def _exact_answer(model: KernelExpansion, rows: Rows, asked: Asked) -> Answer:

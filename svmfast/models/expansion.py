@@ -80,9 +80,7 @@ class KernelExpansion(Cacheless, Model):
     def vectors(self) -> Rows | None:
         return self.sv if self.kernel.kind in ("rbf", "polynomial", "sigmoid") else None
 
-    def decision_values(
-        self, rows: Rows, *, threads: int = 1, wanted: NDArray[np.bool_] | None = None
-    ) -> FloatArray:
+    def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute the exact decision values of `rows`, ``(n, p)``, in LIBSVM's pair order.
 
         Parameters
@@ -90,14 +88,9 @@ class KernelExpansion(Cacheless, Model):
         rows : Rows of n rows
             Columns that the model does not have still count in the RBF distance, as in LIBSVM.
         threads : int
-        wanted : (n, p) bool, optional
-            The values to compute. Only the support vectors of their classes are used, and the other values
-            are meaningless.
         """
         # Regression prints the value itself: summed in LIBSVM's order, it has LIBSVM's digits.
-        return self._engine.decision_values(
-            rows, threads=threads, libsvm_order=self.head.is_regression, wanted=wanted
-        )
+        return self._engine.decision_values(rows, threads=threads, libsvm_order=self.head.is_regression)
 
     def probability_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute decision values that give the probabilities ``svm-predict -b 1`` prints, ``(n, p)``.

@@ -13,10 +13,10 @@ from svmfast.errors import ModelContentError, OptionError, UnsupportedError
 from svmfast.libsvm_names import SVM_TYPES as SVM_TYPES
 from svmfast.models.sizes import expect
 from svmfast.rows import FloatArray
+from svmfast.votes import pair_votes
 
 DENSITY_MARKS = 10
 # Up to this number of classes, votes are counted by a matrix product.
-_MATRIX_CLASSES = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,7 +142,8 @@ class Head:
 
     def votes(self, decisions: FloatArray) -> NDArray[Any]:
         """The number of pairs that each class wins, ``(n, k)``; whole numbers."""
-        return _votes(decisions > 0, self.n_classes)
+        first = decisions > 0
+        return pair_votes(first, ~first, self.n_classes)
 
     def probabilities(self, decisions: FloatArray) -> FloatArray:
         """Estimate probabilities as LIBSVM (svm_predict_probability), ``(n, k)``.
@@ -187,31 +188,6 @@ class Head:
 
 def _reals(values: FloatArray) -> FloatArray:
     return np.ascontiguousarray(values, dtype=np.float64)
-
-
-def _votes(first: NDArray[np.bool_], k: int) -> NDArray[Any]:
-    """Count the votes of each class, ``(n, k)``; `first`, ``(n, p)``: whether a pair's first class wins."""
-    pair = pair_numbers(k)
-    if k <= _MATRIX_CLASSES:  # small whole numbers, exact in single precision in any order
-        one, other = np.triu_indices(k, 1)
-        share = np.zeros((len(one), k), dtype=np.float32)
-        share[pair[one, other], one], share[pair[one, other], other] = 1, -1
-        votes: NDArray[np.float32] = first.astype(np.float32) @ share
-        votes += np.arange(k, dtype=np.float32)
-        return votes
-    counts = np.empty((len(first), k), dtype=np.int32)
-    for i in range(k):
-        won = np.count_nonzero(first[:, pair[i, i + 1 :]], axis=1)
-        counts[:, i] = won + i - np.count_nonzero(first[:, pair[:i, i]], axis=1)
-    return counts
-
-
-def pair_numbers(k: int) -> NDArray[np.intp]:
-    """Number the pairs of k classes in LIBSVM's order, in a symmetric matrix."""
-    number = np.zeros((k, k), dtype=np.intp)
-    one, other = np.triu_indices(k, 1)
-    number[one, other] = number[other, one] = np.arange(len(one))
-    return number
 
 
 def _density(decisions: FloatArray, marks: FloatArray) -> FloatArray:

@@ -32,9 +32,11 @@ BELOW = {
     "roc_auc": set[str](),
     "score": {"class_scores", "figures", "roc_auc", "rows"},
     "_core": set[str](),
-    "kernels": {"_core", "libsvm_names", "rows", "errors"},
-    "kernel_memory": {"_core", "kernels", "rows"},
-    "certificate": {"_core", "rows", "errors"},
+    "laplacian": {"rows"},
+    "kernels": {"_core", "laplacian", "libsvm_names", "rows", "errors"},
+    "kernel_memory": {"_core", "kernels", "laplacian", "rows"},
+    "votes": set[str](),
+    "certificate": {"_core", "rows", "errors", "votes"},
     "routing": {"_core", "rows", "errors"},
 }
 BELOW["models"] = {*BELOW}

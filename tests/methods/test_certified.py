@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from approximations import approximate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svmfast.certificate import pairs_in_doubt
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.kernels import Kernel
 from svmfast.models.answer import answer
@@ -120,21 +118,6 @@ def test_fallback_gives_the_exact_labels() -> None:
     assert untouched is plain.decisions
 
 
-@given(votes())
-def test_signs_of_certain_pairs_do_not_matter(case: tuple[int, FloatArray, FloatArray]) -> None:
-    k, decisions, bounds = case
-    head = Head("c_svc", labels=np.arange(k))
-    sure = np.abs(decisions) > bounds
-    doubt = pairs_in_doubt(sure, decisions, k)[0]
-    assert not (doubt & sure[0]).any()
-    uncertain = np.flatnonzero(~sure[0])
-    # For all true signs of the uncertain pairs: the label with these signs, and the other pairs unchanged.
-    for outcome in itertools.product([-1.0, 1.0], repeat=len(uncertain)):
-        truth = decisions.copy()
-        truth[0, uncertain] = outcome
-        assert head.predict(np.where(doubt, truth, decisions))[0] == head.predict(truth)[0]
-
-
 def many_classes(seed: int, classes: int, kernel: str = "rbf") -> KernelExpansion:
     rng = np.random.default_rng(seed)
     sizes = rng.integers(0, 12, size=classes)
@@ -150,28 +133,8 @@ def many_classes(seed: int, classes: int, kernel: str = "rbf") -> KernelExpansio
     )
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "polynomial"])
-@pytest.mark.parametrize("width", [6, 300])
-@pytest.mark.parametrize("density", [0.1, 1.0])
-def test_wanted_values_are_those_of_all(kernel: str, width: int, density: float) -> None:
-    """Bit for bit: dense rows, sparse rows, and a model so sparse that it is stored by column (width 300)."""
-    exact, rng = many_classes(3, 5, kernel), np.random.default_rng(4)
-    if width > 6:
-        sparse = exact.sv.to_dense(6)[:, rng.integers(0, 6, size=width)]
-        sparse *= rng.uniform(size=sparse.shape) < 0.03
-        exact = replace(exact, sv=Rows.from_dense(sparse))
-        assert exact._engine._sums.scattered
-    z = rng.integers(-2, 3, size=(200, width)) / 2 * (rng.uniform(size=(200, width)) < density)
-    rows = Rows.from_dense(z)
-    full = exact.decision_values(rows)
-    wanted = rng.uniform(size=full.shape) < rng.uniform(size=(200, 1)) * 0.6
-    for threads in (1, 3):
-        some = exact.decision_values(rows, wanted=wanted, threads=threads)
-        assert np.array_equal(some[wanted], full[wanted])
-
-
 @pytest.mark.parametrize("classes", [2, 3, 6])
-def test_fallback_of_pairs_gives_the_exact_labels(classes: int) -> None:
+def test_fallback_of_votes_gives_the_exact_labels(classes: int) -> None:
     """With small whole numbers, ties and decision values of exactly zero are frequent."""
     exact = many_classes(5, classes)
     rng = np.random.default_rng(6)

@@ -85,7 +85,7 @@ def labels(sv: Rows, rows: Rows) -> Callable[[int], object]:
 
 def laplacian_matrix() -> Callable[[int], object]:
     x = np.random.default_rng(0).normal(size=(6000, 300))
-    return lambda threads: _core.laplacian_matrix(x, x, 0.1, threads)
+    return lambda _: Kernel("laplacian", 0.1).matrix(x, x)
 
 
 def budget_steps() -> Callable[[int], object]:
@@ -111,7 +111,9 @@ def cholesky() -> Callable[[int], object]:
 
 def cell_fit() -> Callable[[int], object]:
     rng = np.random.default_rng(0)
-    problem = _core.CellFit(rng.normal(size=(20_000, 200)), rng.normal(size=(20_000, 1)), np.ones(20_000), 0)
+    problem = _core.CellFit(
+        rng.normal(size=(20_000, 200)), rng.normal(size=(20_000, 1)), np.ones(20_000), False
+    )
     vectors, coef = rng.normal(size=(1500, 200)), rng.normal(size=(1, 1500))
     pairs = np.zeros((0, 2), np.int64)
     return lambda threads: problem.evaluate(vectors, coef, np.zeros(1), 0.01, pairs, threads)

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from libsvm import svm as libsvm
 from numpy.typing import NDArray
 
-from svmfast import _core
 from svmfast.errors import ModelContentError, OptionError, UnsupportedError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.kernels import Kernel
@@ -229,23 +228,6 @@ def test_decision_values_of_the_wrong_width_are_refused() -> None:
         Head("nu_svr").predict(np.zeros((2, 3)))
 
 
-@pytest.mark.parametrize("k", [2, 3, 4, 7, 26])
-def test_the_native_votes_give_the_winner_of_the_head(k: int) -> None:
-    rng = np.random.default_rng(k)
-    decisions = rng.choice(
-        [-2.0, -1e-300, -0.0, 0.0, 1e-300, 0.5, np.nan, np.inf, -np.inf], (2000, k * (k - 1) // 2)
-    )
-    head = Head("c_svc", rng.permutation(100)[:k].astype(np.int64))
-    assert head.labels is not None
-    certain = rng.uniform(size=decisions.shape) < 0.5
-    least, most, votes = _core.vote_counts(certain, decisions, k)
-    assert (head.labels[votes.argmax(axis=1)] == head.predict(decisions)).all()
-    assert (votes.sum(axis=1) == decisions.shape[1]).all()
-    assert ((least <= votes) & (votes <= most)).all()
-    sure = _core.vote_counts(np.ones_like(certain), decisions, k)
-    assert (sure == votes).all()
-
-
 @pytest.mark.parametrize("k", [3, 7, 64])
 def test_votes_are_the_same_for_any_number_of_classes(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(k)
@@ -259,5 +241,5 @@ def test_votes_are_the_same_for_any_number_of_classes(k: int, monkeypatch: pytes
     head = Head("c_svc", np.arange(k)[::-1].copy())
     expected = (k - 1 - votes.argmax(axis=1)).astype(float)
     assert head.predict(decisions).tolist() == expected.tolist()
-    monkeypatch.setattr("svmfast.models.head._MATRIX_CLASSES", 2)
+    monkeypatch.setattr("svmfast.votes._MATRIX_CLASSES", 2)
     assert head.predict(decisions).tolist() == expected.tolist()

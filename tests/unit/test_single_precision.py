@@ -181,10 +181,6 @@ def test_one_hot_values(most: int, value: float, classes: int) -> None:
     """Tables of 16 and 32 numbers and larger ones; rows with another value, and with unknown features."""
     engine, rows, expected = one_hot_problem(value, most, classes, 2.0 / (most * value**2))
     np.testing.assert_allclose(engine.decision_values(rows), expected, rtol=0, atol=1e-11)
-    wanted = np.zeros(expected.shape, dtype=np.bool_)
-    wanted[:, 0] = True
-    some = engine.decision_values(rows, wanted=wanted)
-    np.testing.assert_allclose(some[:, 0], expected[:, 0], rtol=0, atol=1e-11)
     for size in (1, 50):
         assert engine.decision_values(rows[:size]).tobytes() == engine.decision_values(rows)[:size].tobytes()
 

@@ -214,9 +214,9 @@ def test_writing_refuses_what_could_not_be_read() -> None:
 def test_the_core_checks_what_it_is_given() -> None:
     tokenizer = SvmlightTokenizer(False, False, False, False, True)
     with pytest.raises(IndexError, match="no padding"):
-        tokenizer.feed(bytearray(b"1 1:1\n"), 0, 6, 1, 0)
+        tokenizer.feed(bytearray(b"1 1:1\n"), 0, 6, 1)
     with pytest.raises(ValueError, match="the last line has no end"):
-        tokenizer.feed(bytearray(b"1 1:1") + bytearray(TEXT_PADDING), 0, 5, 1, 0)
+        tokenizer.feed(bytearray(b"1 1:1") + bytearray(TEXT_PADDING), 0, 5, 1)
     one, indptr, column = np.ones(1), np.array([0, 1]), np.zeros(1, np.int32)
     for bad in (
         (one, indptr[:1], column, one),

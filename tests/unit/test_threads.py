@@ -98,9 +98,6 @@ def test_the_native_core_takes_every_integer_for_a_number_of_threads(count: int)
     exact = package.load_model(model("iris_c_rbf_prob"))
     rows = package.read_svmlight(data("iris.test")).rows
     assert np.array_equal(exact.decision_values(rows, threads=count), exact.decision_values(rows))
-    x = np.linspace(0, 1, 60).reshape(20, 3)
-    expected = _core.laplacian_matrix(x, x, 0.5, 1)
-    assert np.array_equal(_core.laplacian_matrix(x, x, 0.5, count), expected)
 
 
 @pytest.mark.parametrize(("least", "alone"), [(4e7, True), (0, False)])

@@ -4,7 +4,6 @@
 #include "simd/cell_fit.inl"
 #include "simd/cells.inl"
 #include "simd/decision.inl"
-#include "simd/laplacian.inl"
 #include "simd/libsvm_order.inl"
 #include "simd/one_hot.inl"
 #include "simd/polynomial.inl"

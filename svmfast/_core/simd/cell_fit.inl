@@ -21,39 +21,17 @@ double losses(const FitRows &rows, std::size_t tile, double *f) {
     vd total = {};
     for (std::size_t at = 0; at < FIT_ROWS; at += W) {
         const vd w = load(weight + at);
-        if (rows.loss == CellLoss::softmax) {
-            // log sum exp(f) - f_y; targets are 1 for the row's class and -1 elsewhere.
-            vd top = load(f + at);
-            for (std::size_t p = 1; p < rows.functions; ++p) top = maximum(top, load(f + p * FIT_ROWS + at));
-            vd sum = {}, own = {};
-            for (std::size_t p = 0; p < rows.functions; ++p) {
-                const vd value = load(f + p * FIT_ROWS + at) - top;
-                own = fma(value, maximum(load(target + p * FIT_ROWS + at), vd{}), own);
-                const vd e = exp2(value * LOG2_E);
-                sum += e;
-                store(f + p * FIT_ROWS + at, e);
-            }
-            double lane[W];
-            store(lane, sum);
-            for (double &x : lane) x = std::log(x);
-            total += w * (load(lane) - own);
-            for (std::size_t p = 0; p < rows.functions; ++p) {
-                double *g = f + p * FIT_ROWS + at;
-                store(g, w * (load(g) / sum - maximum(load(target + p * FIT_ROWS + at), vd{})));
-            }
-            continue;
-        }
         for (std::size_t p = 0; p < rows.functions; ++p) {
             double *g = f + p * FIT_ROWS + at;
             const vd y = load(target + p * FIT_ROWS + at);
-            if (rows.loss == CellLoss::squares) {
-                const vd r = load(g) - y;
-                total += w * r * r;
-                store(g, 2.0 * w * r);
-            } else {
+            if (rows.hinge) {
                 const vd slack = maximum(1.0 - y * load(g), vd{});
                 total += w * slack * slack;
                 store(g, -2.0 * w * y * slack);
+            } else {
+                const vd r = load(g) - y;
+                total += w * r * r;
+                store(g, 2.0 * w * r);
             }
         }
     }

@@ -21,8 +21,6 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-// Below this share of needed support vectors it is faster to leave classes out (measured).
-constexpr double SOME_CLASSES = 0.6;
 constexpr std::size_t L1_FEATURES = 24576 / (LANES * 8);  // features of a panel that stay in L1
 constexpr std::size_t L2_BYTES = 256 * 1024;
 
@@ -71,10 +69,9 @@ struct Block {
     const Expansion &e;
     const MappedRows &rows;
     const std::vector<double>
-        &offset;                 // added to every sum of a row (rbf: the contribution of its norm to the exponent)
-    double *sums;                // [row][group][width]
-    const std::uint8_t *needed;  // [row][group], or null: all
-    double scale;                // of the rows' values
+        &offset;   // added to every sum of a row (rbf: the contribution of its norm to the exponent)
+    double *sums;  // [row][group][width]
+    double scale;  // of the rows' values
     int degree;
 
     double *row_sums(std::size_t row, std::size_t group) const { return sums + (row * e.groups + group) * e.width; }
@@ -102,8 +99,7 @@ inline vd start_value(const Expansion &e, std::size_t panel, std::size_t v, doub
 }
 
 template <KernelKind kind>
-void dense_rows(const Block &b, const std::vector<std::uint32_t> &which, std::size_t first_group,
-                std::size_t last_group) {
+void dense_rows(const Block &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
     const std::size_t tiles = divide_up(which.size(), ROWS);
@@ -119,7 +115,7 @@ void dense_rows(const Block &b, const std::vector<std::uint32_t> &which, std::si
     Aligned<vd> acc(ROWS * e.width);
     Pulse pulse;
     const std::size_t block = std::max<std::size_t>(1, L2_BYTES / (d * LANES * 8 + 1));
-    for (std::size_t g = first_group; g < last_group; ++g)
+    for (std::size_t g = 0; g < e.groups; ++g)
         for (std::size_t first = e.group_panels[g]; first < e.group_panels[g + 1]; first += block) {
             const std::size_t last = std::min(first + block, e.group_panels[g + 1]);
             for (std::size_t t = 0; t < tiles; ++t) {
@@ -147,8 +143,7 @@ void dense_rows(const Block &b, const std::vector<std::uint32_t> &which, std::si
 }
 
 template <KernelKind kind>
-void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which, std::size_t first_group,
-                 std::size_t last_group) {
+void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
     // Wide panels are processed in slices of features that fit the L1 cache; `cut` holds where a slice ends in each row.
@@ -168,7 +163,7 @@ void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which, std::s
     std::size_t entries = 0;
     for (std::uint32_t row : which) entries += b.rows.nonzeros(row) + e.width;
     Pulse pulse;
-    for (std::size_t g = first_group; g < last_group; ++g) {
+    for (std::size_t g = 0; g < e.groups; ++g) {
         std::fill(acc.begin(), acc.end(), vd{});
         for (std::size_t panel = e.group_panels[g]; panel < e.group_panels[g + 1]; ++panel) {
             const double *x = e.values.data() + panel * d * LANES;
@@ -247,29 +242,15 @@ void kernel_sums(const Block &b, const RowBlock &rows) {
         (e.one_hot && is_one_hot(e, b.rows, r, e.one_hot->value * b.scale) ? one_hot
          : e.scattered || b.rows.nonzeros(r) * SPARSE_COST < e.active.size() ? sparse : dense)
             .push_back(static_cast<std::uint32_t>(r));
-    if (!one_hot.empty()) one_hot_rows(e, rows, one_hot, b.rows.squared_norm.data(), b.needed, b.sums);
+    if (!one_hot.empty()) one_hot_rows(e, rows, one_hot, b.rows.squared_norm.data(), b.sums);
     if (e.scattered) return scatter_rows<kind>(b, sparse);
-    auto evaluate = [&](const std::vector<std::uint32_t> &dense, const std::vector<std::uint32_t> &sparse,
-                        std::size_t first, std::size_t last) {
-        if (!dense.empty()) dense_rows<kind>(b, dense, first, last);
-        if (!sparse.empty()) sparse_rows<kind>(b, sparse, first, last);
-    };
-    if (!b.needed) return evaluate(dense, sparse, 0, e.groups);
-    for (std::size_t g = 0; g < e.groups; ++g) {
-        auto of_group = [&](const std::vector<std::uint32_t> &rows) {
-            std::vector<std::uint32_t> mine;
-            for (std::uint32_t r : rows)
-                if (b.needed[r * e.groups + g]) mine.push_back(r);
-            return mine;
-        };
-        evaluate(of_group(dense), of_group(sparse), g, g + 1);
-    }
+    if (!dense.empty()) dense_rows<kind>(b, dense);
+    if (!sparse.empty()) sparse_rows<kind>(b, sparse);
 }
 
 }  // namespace
 
-std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm_order, const std::uint8_t *wanted,
-                           double *out, double *errors) {
+std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm_order, double *out, double *errors) {
     if (errors && libsvm_order) std::fill_n(errors, rows.count * e.functions, 0.0);
     std::vector<std::uint32_t> near_boundary;
     if (libsvm_order) {
@@ -283,21 +264,8 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm
         for (std::size_t r = 0; r < rows.count; ++r)
             offset[r] = e.kind == KernelKind::rbf ? -e.gamma * LOG2_E * mapped.squared_norm[r] : e.coef0;
         std::vector<double> sums(e.collapsed ? 0 : rows.count * e.groups * e.width, 0.0);
-        std::vector<std::uint8_t> needed(wanted ? rows.count * e.groups : 0, 0);
-        for (std::size_t r = 0; wanted && r < rows.count; ++r)
-            each_function(e, [&](std::size_t p, std::size_t i, std::size_t, std::size_t j, std::size_t) {
-                if (!wanted[r * e.functions + p]) return;
-                needed[r * e.groups + i] = 1;
-                if (j < e.groups) needed[r * e.groups + j] = 1;
-            });
-        // Class by class takes longer per support vector, so it is used only if it leaves out many. The values are the same.
-        std::size_t met = 0;
-        for (std::size_t g = 0, first = 0; g < e.groups; first = e.group_end[g++])
-            for (std::size_t r = 0; wanted && r < rows.count; ++r)
-                met += needed[r * e.groups + g] * (e.group_end[g] - first);
-        const bool some = wanted && double(met) < SOME_CLASSES * double(rows.count) * double(e.n);
         const int degree = e.kind == KernelKind::linear ? 1 : e.degree;
-        const Block block{e, mapped, offset, sums.data(), some ? needed.data() : nullptr, scale, degree};
+        const Block block{e, mapped, offset, sums.data(), scale, degree};
         switch (e.kind) {
             case KernelKind::rbf: kernel_sums<KernelKind::rbf>(block, rows); break;
             case KernelKind::sigmoid: kernel_sums<KernelKind::sigmoid>(block, rows); break;
@@ -326,8 +294,7 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm
                          mapped.squared_norm[r]);
             bool sure = e.kind != KernelKind::rbf || error.small();
             for (std::size_t p = 0; p < e.functions; ++p)
-                sure &= (wanted && !wanted[r * e.functions + p]) ||
-                        proves_sign(row_out[p], error.of(e.coef_l1[p], e.rho[p]));
+                sure &= proves_sign(row_out[p], error.of(e.coef_l1[p], e.rho[p]));
             if (!sure) near_boundary.push_back(static_cast<std::uint32_t>(r));
             if (!errors) continue;
             each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {

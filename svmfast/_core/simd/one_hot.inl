@@ -40,7 +40,7 @@ inline void add_panel(const Table<REGISTERS> &table, const std::uint8_t *member,
 
 template <std::size_t REGISTERS>
 void add_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::uint32_t> &which, const double *squared_norm,
-              const std::uint8_t *needed, double *sums) {
+              double *sums) {
     const OneHot &hot = *e.one_hot;
     const Table<REGISTERS> table(hot.table.data());
     const std::size_t d = e.active.size();
@@ -59,9 +59,8 @@ void add_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::u
         std::fill(acc.begin(), acc.end(), vd{});
         for (std::size_t panel = hot.group_panels[g]; panel < hot.group_panels[g + 1]; ++panel) {
             for (std::size_t i = 0; i < which.size(); ++i)
-                if (!needed || needed[which[i] * e.groups + g])
-                    add_panel(table, hot.member.data() + panel * d * L, hot.coef.data() + panel * e.width * L, e.width,
-                              position.data() + start[i], start[i + 1] - start[i], acc.data() + 2 * e.width * i);
+                add_panel(table, hot.member.data() + panel * d * L, hot.coef.data() + panel * e.width * L, e.width,
+                          position.data() + start[i], start[i + 1] - start[i], acc.data() + 2 * e.width * i);
             pulse.spent(position.size() * L / 8 + which.size() * e.width * L);
         }
         for (std::size_t i = 0; i < which.size(); ++i) {
@@ -77,16 +76,16 @@ void add_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::u
 }  // namespace
 
 void one_hot_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::uint32_t> &which,
-                  const double *squared_norm, const std::uint8_t *needed, double *sums) {
+                  const double *squared_norm, double *sums) {
     // A row shares no more features than it has, nor more than a support vector has: a small table suffices for most rows.
     std::vector<std::uint32_t> small, large, any;
     for (std::uint32_t row : which) {
         const std::size_t entries = std::min(e.one_hot->entries, rows.entries(row) + 1);
         (entries <= TABLE_SMALL ? small : entries <= TABLE_LARGE ? large : any).push_back(row);
     }
-    if (!small.empty()) add_rows<TABLE_SMALL / W>(e, rows, small, squared_norm, needed, sums);
-    if (!large.empty()) add_rows<TABLE_LARGE / W>(e, rows, large, squared_norm, needed, sums);
-    if (!any.empty()) add_rows<0>(e, rows, any, squared_norm, needed, sums);
+    if (!small.empty()) add_rows<TABLE_SMALL / W>(e, rows, small, squared_norm, sums);
+    if (!large.empty()) add_rows<TABLE_LARGE / W>(e, rows, large, squared_norm, sums);
+    if (!any.empty()) add_rows<0>(e, rows, any, squared_norm, sums);
 }
 
 }  // namespace svmfast::SVMFAST_ISA

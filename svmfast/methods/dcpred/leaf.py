@@ -60,7 +60,7 @@ class CellProblem:
 
     def __init__(self, x: FloatArray, targets: FloatArray, weights: FloatArray, hinge: bool) -> None:
         x, targets, weights = (np.ascontiguousarray(one) for one in (x, targets, weights))
-        self._native = _core.CellFit(x, targets, weights, int(hinge))
+        self._native = _core.CellFit(x, targets, weights, hinge)
 
     def objective(
         self, at: CellExpansion, cost: float, threads: int = 1
