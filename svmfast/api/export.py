@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,10 +14,13 @@ from svmfast import __version__
 from svmfast.api.export_report import Export, ExportReport
 from svmfast.api.fit import IN_MEMORY, Fit
 from svmfast.api.functions import takes
-from svmfast.api.given import is_path, model_of, read_names, rows_of, with_scaling_of
+from svmfast.api.given import is_path, model_of, rows_of, with_scaling_of
+from svmfast.api.libsvm_text import libsvm_text
 from svmfast.commands.export import ExportOptions
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.exports.languages import LANGUAGES, Language
+from svmfast.exports.accuracy import Settings, checked_rows, measured
+from svmfast.exports.computation import computation_of
+from svmfast.exports.languages import LANGUAGES, code_bytes
 from svmfast.formats.detect import identity_of
 from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading, made
@@ -32,18 +34,6 @@ if TYPE_CHECKING:
 
 #: A valid prefix.
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-#: Features that a language may lack, for messages.
-_WORDS = {
-    "prefix": "a prefix",
-    "precision": "a choice of precision",
-    "feature_names": "feature names",
-    "max_flash": "a flash limit",
-    "device": "a device",
-    "ranges": "a range file",
-    "probability": "probabilities",
-}
-#: Largest number of rows of a file on which an export is measured.
-MOST_ROWS = 100_000
 
 
 @takes(ExportOptions)
@@ -53,7 +43,6 @@ def export(
     *,
     precision: Literal["float", "double"] | None = None,
     test: Any = None,
-    feature_names: Sequence[str] | str | os.PathLike[str] = (),
     data: Any = None,
     ranges: bool = False,
     threads: int | None = None,
@@ -71,15 +60,10 @@ def export(
         The language, a key of :data:`svmfast.exports.languages.LANGUAGES`.
     {options}
     precision : {"float", "double"}, optional
-        Precision of the exported arithmetic. Default: float for C, double for all others.
+        Precision of the exported arithmetic. Default: float for C, double for ONNX.
     test : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path, optional
         Rows on which the exported arithmetic is compared with the model's (default: vectors of the model).
-        Their labels are not used. C: the file contains the first `test_rows` of them and a test. At most
-        100,000 rows of a file are read.
-    feature_names : sequence of str, or path
-        A name for each feature; a file has one name per line. Default: the model's own names, if it has
-        them. LIBSVM's text with names that are given here is wrapped in an svmfast file, which finds the
-        columns of tables by these names.
+        Their labels are not used. C: the file contains the first `test_rows` of them and a test.
     data : rows, as for `test`
     ranges : bool
         LIBSVM's text: also return the model's scaling as a range file for svm-scale.
@@ -99,11 +83,7 @@ def export(
         No model fits into `max_flash`.
     """
     chosen = made(ExportOptions, options)
-    if to not in LANGUAGES:
-        raise OptionError(f"`to` '{to}' is not a language; expected one of {', '.join(LANGUAGES)}")
-    language = LANGUAGES[to]
-    names = read_names(feature_names) if is_path(feature_names) else tuple(map(str, feature_names))  # type: ignore[arg-type]
-    _check_options(language, chosen, precision, names=bool(names), ranges=ranges)
+    _check_options(to, chosen, precision, ranges=ranges, test=test is not None)
     listener, cores, reading = listener or Listener(), thread_count(threads), reading or Reading()
     given, _ = model_of(model, "the model", listener.note, chosen.memory)
     if data is not None and chosen.max_flash is None:
@@ -114,27 +94,88 @@ def export(
     scale = with_scaling_of(reading, [("the model", given)], memory=chosen.memory).scale
     if given.scaling is None:
         given = with_scaling(given, scale)
-    if scale is not None and scale.missing is not None:
-        listener.note("the model replaces missing values, but the exported file does not")
-    fit = Fit(given, replace(reading, scale=None), listener)
-    if not language.computes:
-        return _text(given, names, ranges, language.name, test, fit, cores)
-    dtype = np.dtype(np.float32 if (precision or language.precision) == "float" else np.float64)
     if chosen.probability:
         _check_probability(given)
-    limit, made_by = None, ""
+    if to == "libsvm":
+        text, beside = libsvm_text(given, ranges=ranges, listener=listener)
+        _note_lacks(to, given, chosen, listener)
+        return Export(text, ExportReport(language=to, bytes=len(text)), beside)
+    fit = Fit(given, replace(reading, scale=None), listener)
+    rows_in = partial(_rows, fit=fit, threads=cores, memory=chosen.memory)
+    single = precision == "float" or (precision is None and to == "c")
+    dtype = np.dtype(np.float32 if single else np.float64)
+    limit, fitted, made_by = None, given, ""
     if chosen.max_flash is not None:
         from svmfast.api.flash import Limit, fitting
 
         limit = Limit(chosen.max_flash, dtype, chosen.device)
-        fitted, made_by = fitting(given, limit, _rows(data, fit, cores)[0], cores, listener)
-        fit = replace(fit, model=fitted)
-    found = _computed(given, fit, made_by, language, dtype, names, chosen, test, cores)
+        fitted, made_by = fitting(given, limit, rows_in(data)[0], cores, listener)
+    computation, (rows, of) = computation_of(fitted), rows_in(test)
+    language = LANGUAGES[to].module()
+    found = measured(given, computation, language.evaluate, dtype, rows, of, cores)
+    checked = None
+    if rows is not None and to == "c":
+        checked = checked_rows(given, computation, language.evaluate, rows[: chosen.test_rows], dtype)
+    # The provenance never includes a time or a host.
+    known = {name: text for name, text in fitted.provenance.items() if text}
+    origin = {"exported by": f"svmfast {__version__}", "model": identity_of(fitted), **known}
+    if made_by:
+        origin |= {"made by": made_by, "from": identity_of(given)}
+    names = _names(fitted, computation)
+    settings = Settings(chosen.prefix, dtype, origin, found, checked, names, chosen.probability)
+    content, table_bytes = language.write(computation, settings)
+    code = None if chosen.device is None else code_bytes(computation, chosen.device)
     if limit is not None:
-        assert found.report.table_bytes is not None
-        limit.check(found.report.table_bytes + (found.report.code_bytes or 0))
-    _note_probability(language, chosen, given, listener)
-    return found
+        limit.check(table_bytes + (code or 0))
+    _note_lacks(to, given, chosen, listener)
+    report = ExportReport(
+        language=to,
+        arithmetic="float" if single else "double",
+        method=made_by or None,
+        bytes=len(content),
+        table_bytes=table_bytes,
+        code_bytes=code,
+        accuracy=found,
+        test_rows=None if checked is None else len(checked.values),
+    )
+    return Export(content, report)
+
+
+def _names(model: Model, computation: Computation) -> tuple[str, ...]:
+    """The names of all features, or none if the model does not name all of them."""
+    found = () if model.scaling is None else model.scaling.feature_names or ()
+    return found if len(found) == computation.n_features else ()
+
+
+def _check_options(
+    to: str, options: ExportOptions, precision: str | None, *, ranges: bool, test: bool
+) -> None:
+    """Refuse options that the language does not support or that are out of range."""
+    if to not in LANGUAGES:
+        raise OptionError(f"`to` '{to}' is not a language; expected one of {', '.join(LANGUAGES)}")
+    if precision not in (None, "float", "double"):
+        raise OptionError(f"`precision` is float or double, not '{precision}'")
+    asked = {
+        "c": {
+            "prefix": options.prefix != "model",
+            "max_flash": options.max_flash is not None,
+            "device": options.device is not None,
+        },
+        "onnx": {"probability": options.probability},
+        "libsvm": {"ranges": ranges},
+    }
+    for language, given in asked.items():
+        for name, is_given in given.items():
+            if is_given and to != language:
+                raise OptionError(f"`{name}` is only for `to` {language}")
+    if to == "libsvm" and (test or precision is not None):
+        raise OptionError("LIBSVM's text has the model's own numbers: no precision, and nothing to `test`")
+    if not _IDENTIFIER.fullmatch(options.prefix):
+        raise OptionError(
+            f"`prefix` '{options.prefix}' cannot begin a name; give a letter, then letters, digits, '_'"
+        )
+    if options.device is not None and precision == "double":
+        raise OptionError("`device` counts the code of single precision; leave out `double`")
 
 
 def _check_probability(model: Model) -> None:
@@ -147,157 +188,44 @@ def _check_probability(model: Model) -> None:
         raise UnsupportedError(what, "export without `probability`")
 
 
-def _note_probability(language: Language, options: ExportOptions, model: Model, listener: Listener) -> None:
-    """Note that the file lacks the model's probabilities; JSON has their parameters."""
-    head = model.head
-    has = head.has_probability and not head.is_regression
-    if options.probability or not has or language.name == "json":
-        return
-    how = "`probability` adds them" if "probability" in language.abilities else "ONNX can have them"
-    listener.note(f"the model has probabilities, but the {language.name} file does not; {how}")
+def _note_lacks(to: str, model: Model, options: ExportOptions, listener: Listener) -> None:
+    """Note what of the model the file lacks."""
+    head, scaling = model.head, model.scaling
+    if to != "libsvm":
+        if scaling is not None and scaling.missing is not None:
+            listener.note("the model replaces missing values, but the exported file does not")
+        if head.has_probability and not head.is_regression and not options.probability:
+            how = "`probability` adds them" if to == "onnx" else "ONNX can have them"
+            listener.note(f"the model has probabilities, but the {to} file does not; {how}")
+    elif scaling is not None:
+        if scaling.feature_names is not None:
+            listener.note("LIBSVM's format cannot hold the names of the features")
+        if scaling.class_names is not None and head.labels is not None:
+            pairs = zip(head.labels.tolist(), scaling.class_names, strict=True)
+            meaning = ", ".join(f"{label} is '{name}'" for label, name in pairs)
+            listener.note(f"labels stand for classes: {meaning}")
 
 
-def _text(
-    model: Model, names: Sequence[str], ranges: bool, to: str, test: Any, fit: Fit, threads: int
-) -> Export:
-    """Export a model as LIBSVM's text."""
-    from svmfast.api.libsvm_text import accuracy_of_text, libsvm_text
-    from svmfast.exports.accuracy import Printed
-
-    text, beside = libsvm_text(model, names, ranges=ranges, listener=fit.heard)
-    accuracy, inner = accuracy_of_text(model, *_rows(test, fit, threads), threads), model.unscaled
-    work = inner.multiply_adds(Rows.empty(inner.n_features))
-    return Export(text, ExportReport.of(to, "double", Printed(text), accuracy, work), beside)
-
-
-def _computed(
-    reference: Model,
-    fit: Fit,
-    made_by: str,
-    language: Language,
-    dtype: np.dtype[Any],
-    names: tuple[str, ...],
-    options: ExportOptions,
-    test: Any,
-    threads: int,
-) -> Export:
-    """Export the model of `fit`, whose arithmetic is compared with that of `reference` on the rows `test`."""
-    from svmfast.exports import accuracy
-    from svmfast.exports.computation import computation_of
-    from svmfast.exports.languages import code_bytes
-
-    model = fit.model
-    assert model is not None
-    computation = computation_of(model)
-    width, own = computation.n_features, None if model.scaling is None else model.scaling.feature_names
-    if own is not None and len(own) == width:
-        names = names or own
-    if names and len(names) != width:
-        raise OptionError(f"{len(names)} feature names for {width} features")
-    _check_range(computation, dtype)
-    rows, of = _rows(test, fit, threads)
-    evaluate = language.module().evaluate
-    exported = lambda rows: evaluate(computation, rows, dtype)  # noqa: E731
-    found = accuracy.measured(reference, computation, exported, rows, of, threads)
-    checked = None
-    if rows is not None and "test" in language.abilities:
-        first = rows[: options.test_rows]
-        checked = accuracy.checked_rows(
-            reference, computation, exported, first, found.largest_difference, dtype
-        )
-    # The provenance never includes a time or a host.
-    known = {name: text for name, text in model.provenance.items() if text}
-    origin = {"exported by": f"svmfast {__version__}", "model": identity_of(model), **known}
-    if made_by:
-        origin |= {"made by": made_by, "from": identity_of(reference)}
-    printed = language.module().write(
-        computation,
-        accuracy.Settings(options.prefix, dtype, origin, found, checked, names, options.probability),
-    )
-    report = ExportReport.of(
-        language.name,
-        "float" if dtype == np.float32 else "double",
-        printed,
-        found,
-        computation.multiply_adds(),
-        method=made_by or None,
-        code=None if options.device is None else code_bytes(computation, options.device),
-        test_rows=None if checked is None else len(checked.values),
-    )
-    return Export(printed.data, report)
-
-
-def _check_options(
-    language: Language, options: ExportOptions, precision: str | None, *, names: bool, ranges: bool
-) -> None:
-    """Refuse options that the language does not support or that are out of range."""
-    if precision not in (None, "float", "double"):
-        raise OptionError(f"`precision` is float or double, not '{precision}'")
-    asked = {
-        "prefix": options.prefix != "model",
-        "precision": precision not in (None, language.precision),
-        "feature_names": names,
-        "max_flash": options.max_flash is not None,
-        "device": options.device is not None,
-        "ranges": ranges,
-        "probability": options.probability,
-    }
-    for ability, given in asked.items():
-        if given and ability not in language.abilities:
-            raise OptionError(f"`to` {language.name} does not support {_WORDS[ability]}")
-    if not _IDENTIFIER.fullmatch(options.prefix):
-        raise OptionError(
-            f"`prefix` '{options.prefix}' cannot begin a name; give a letter, then letters, digits, '_'"
-        )
-    if options.device is not None and precision == "double":
-        raise OptionError("`device` counts the code of single precision; leave out `double`")
-
-
-def _rows(given: Any, fit: Fit, threads: int) -> tuple[Rows | None, str]:
+def _rows(given: Any, *, fit: Fit, threads: int, memory: int) -> tuple[Rows | None, str]:
     """The rows on which an export is measured, or that a smaller model is fitted to, and a name for them."""
     if given is None:
         return None, ""
     path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
     of = f"rows of {os.path.basename(path)}" if path else "rows"
-    model, listener = fit.model, fit.heard
+    model = fit.model
     assert model is not None
     # The model names the columns of tables; their labels may be anything, since the model's are compared.
     names = None if model.scaling is None else model.scaling.only_names()
     named = replace(fit, reading=replace(fit.reading, scale=names))
-    if not is_path(given):
-        array = replace(fit, model=model.unscaled, reading=replace(fit.reading, scale=model.scaling)).array
-        see = partial(named.columns, IN_MEMORY, in_memory=True)
-        return rows_of(given, reading=named.reading, see=see, see_array=array), of
-    from svmfast.formats.data import read_through
+    if is_path(given):
+        from svmfast.formats.data import stream_data
 
-    blocks: list[Rows] = []
-    columns = None
-    for block in read_through(path, named.reading, threads, listener.progress, labels=False):
-        if not blocks:
-            columns = block.columns
-            named.columns(block.path, columns)
-        blocks.append(block.rows)
-        if sum(map(len, blocks)) > MOST_ROWS:
-            listener.note(f"{path}: the first {MOST_ROWS:,} rows are used")
-            break
-    rows = Rows.concatenate(blocks)[:MOST_ROWS]
-    fit.width(str(path), rows, columns)
-    fit.scale(str(path), rows)
-    return rows, of
-
-
-def _check_range(computation: Computation, dtype: np.dtype[Any]) -> None:
-    """Raise OptionError for numbers that the precision cannot represent."""
-    from svmfast.exports.computation import KernelSums
-
-    values = computation.values
-    parts = [values.rho]
-    if isinstance(values, KernelSums):
-        parts += [values.vectors, values.coef, values.gamma, np.array([values.coef0])]
-    else:
-        parts += [values.centers, values.coefficients, np.array([values.gamma])]
-    largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
-    if largest > float(np.finfo(dtype).max):
-        raise OptionError(
-            f"a number of the model, {largest:.3g}, is too large for single precision; use `double`"
-        )
+        with stream_data(path, named.reading, threads=threads, labels=False) as stream:
+            dataset = stream.read_whole(memory)
+        named.columns(dataset.path, dataset.columns)
+        fit.width(str(path), dataset.rows, dataset.columns)
+        fit.scale(str(path), dataset.rows)
+        return dataset.rows, of
+    array = replace(fit, model=model.unscaled, reading=replace(fit.reading, scale=model.scaling)).array
+    see = partial(named.columns, IN_MEMORY, in_memory=True)
+    return rows_of(given, reading=named.reading, see=see, see_array=array), of

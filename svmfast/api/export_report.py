@@ -7,83 +7,38 @@ from dataclasses import dataclass, field
 
 from svmfast.display import shown
 from svmfast.errors import OptionError
-from svmfast.exports.accuracy import OWN_VECTORS, Accuracy, Printed, labels_are, labels_differing
+from svmfast.exports.accuracy import Accuracy
 from svmfast.exports.languages import LANGUAGES
 from svmfast.figures import Figures, figure
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportReport(Figures):
-    """The figures of an exported file."""
+    """The figures of an exported file; LIBSVM's text, which is the model itself, only has a size."""
 
     language: str = figure("The language of the file.")
-    arithmetic: str = figure("Precision of the exported arithmetic: float or double.")
-    method: str | None = figure("How the model was made small enough for the flash limit.")
+    arithmetic: str | None = figure("Precision of the exported arithmetic: float or double.", default=None)
+    method: str | None = figure("How the model was made small enough for the flash limit.", default=None)
     bytes: int = figure("Size of the file written.")
-    table_bytes: int | None = figure("Constant tables and class names of a C file, without its code.")
-    code_bytes: int | None = figure("Most bytes of a C file's code on the device.")
-    stack_bytes: int | None = figure("Arrays on the stack while a C file computes a label.")
-    multiply_adds: float = figure("Multiply-adds for a dense row.")
-    measured_rows: int = figure("Rows on which the exported arithmetic was compared with the model's.")
-    measured_on: str = figure("The origin of those rows, in words.")
-    labels_differing: int | None = figure("Rows whose label differs from the model's; null for regression.")
-    max_abs_error: float = figure("Largest difference of a decision value from the model's.")
-    max_abs_value: float = figure("Largest absolute decision value.")
-    certified: int | None = figure("Rows whose label the file proves; null without a certificate.")
-    test_rows: int | None = figure("Rows in the file's own test.")
-
-    @classmethod
-    def of(
-        cls,
-        language: str,
-        arithmetic: str,
-        printed: Printed,
-        found: Accuracy,
-        work: float,
-        *,
-        method: str | None = None,
-        code: int | None = None,
-        test_rows: int | None = None,
-    ) -> ExportReport:
-        """The figures of what was printed, and found on the measured rows."""
-        return cls(
-            language=language,
-            arithmetic=arithmetic,
-            method=method,
-            bytes=len(printed.data),
-            table_bytes=printed.table_bytes,
-            code_bytes=code,
-            stack_bytes=printed.stack_bytes,
-            multiply_adds=work,
-            measured_rows=found.rows,
-            measured_on=found.of,
-            labels_differing=found.labels_differing,
-            max_abs_error=found.largest_difference,
-            max_abs_value=found.largest_value,
-            certified=found.certain,
-            test_rows=test_rows,
-        )
+    table_bytes: int | None = figure(
+        "Constant tables and class names of a C file, without its code.", default=None
+    )
+    code_bytes: int | None = figure("Most bytes of a C file's code on the device.", default=None)
+    accuracy: Accuracy | None = figure("", default=None, spread=True, optional=True)
+    test_rows: int | None = figure("Rows in the file's own test.", default=None)
 
     def lines(self) -> list[str]:
         """The figures as text, one per line."""
-        apart = f"values differ by at most {self.max_abs_error:.2g} (largest {self.max_abs_value:.3g})"
-        if self.labels_differing is not None:
-            apart = f"{labels_differing(self.labels_differing)}, {apart}"
+        if self.arithmetic is None:
+            return [f"exported     {self.language}"]
         out = [
             f"exported     {self.language}, arithmetic in {self.arithmetic}"
             + (f", made by {self.method}" if self.method else ""),
-            f"measured     {self.measured_rows:,} {self.measured_on}: {apart}",
+            f"measured     {'not' if self.accuracy is None else self.accuracy.words()}",
         ]
-        if self.language == "libsvm" and self.measured_on == OWN_VECTORS and not self.max_abs_error:
-            out = [f"exported     {self.language}"]  # the same text, and no comparison was requested
-        if self.certified is not None:
-            share = 100 * self.certified / max(1, self.measured_rows)
-            out.append(f"certain      {labels_are(self.certified)} provably the exact model's ({share:.2f}%)")
         if self.table_bytes is not None:
             code = "and the code" if self.code_bytes is None else f"at most {self.code_bytes:,} of code"
             out.append(f"flash        {self.table_bytes:,} bytes of tables, {code}")
-            out.append(f"stack        about {self.stack_bytes:,} bytes of arrays")
-        out.append(f"work         {self.multiply_adds:,.0f} multiply-adds per row")
         if self.test_rows is not None:
             out.append(f"test         {self.test_rows:,} rows in the file")
         return out

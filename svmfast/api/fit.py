@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from svmfast.display import count, listed, shell_line
+from svmfast.display import count, listed
 from svmfast.errors import (
     ArrayWidthError,
     DataFormatError,
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 #: The name of a table that is not a file, in messages.
 IN_MEMORY = "the data"
 _HINT, _HINT_IN_MEMORY = "give `features`", "give the columns in that order"
-_WORDS = ("svmfast", "export", "MODEL", "--to", "libsvm", "--feature-names", "NAMES", "-o", "NAMED")
-_EXPORT = f", or name them in the model ({shell_line(_WORDS)})"
 _EARLIER = "an earlier run wrote outputs by the order of {}; `overwrite` starts over"
 
 
@@ -115,9 +113,7 @@ class Fit:
             if order.on_first is not None:
                 order.on_first(features, name)
         elif features != order.names:
-            hint = _HINT_IN_MEMORY if in_memory else _HINT
-            is_libsvms = model is not None and model.expansion is not None
-            order.refuse(name, features, whose, hint + _EXPORT * is_libsvms)
+            order.refuse(name, features, whose, _HINT_IN_MEMORY if in_memory else _HINT)
 
     def find_first(self, paths: Iterable[str], keep: Sequence[str] = ()) -> None:
         """Find the first table among files before they are distributed; no rows are read."""

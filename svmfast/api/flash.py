@@ -12,10 +12,10 @@ import numpy as np
 from svmfast.api.run import run_method
 from svmfast.display import count
 from svmfast.errors import NegativeAnswerError, OptionError, SvmfastError, UnsupportedError
-from svmfast.exports.accuracy import Accuracy, Settings
+from svmfast.exports.accuracy import Settings
 from svmfast.exports.computation import computation_of
 from svmfast.exports.languages import code_bytes
-from svmfast.exports.twin import values
+from svmfast.exports.reference import evaluate
 from svmfast.methods.registry import method
 from svmfast.progress import Listener
 from svmfast.rows import Rows
@@ -64,13 +64,7 @@ def table_bytes(model: Model, dtype: np.dtype[Any]) -> int:
     """The size in bytes of the tables in a model's C file."""
     from svmfast.exports.c import write
 
-    nothing = Settings("model", dtype, {}, Accuracy(0, "rows", None, 0.0, 0.0))
-    try:
-        found = write(computation_of(model), nothing).table_bytes
-    except OverflowError:  # a number that the precision cannot represent
-        return 1 << 62
-    assert found is not None
-    return found
+    return write(computation_of(model), Settings("model", dtype, {}))[1]
 
 
 def fitting(
@@ -102,7 +96,7 @@ def fitting(
             listener.note(reasons[-1])
             continue
         computation = computation_of(found)
-        got = values(computation, few, limit.dtype)[0].astype(np.float64)
+        got = evaluate(computation, few, limit.dtype)
         if model.head.is_regression:
             apart = values_differing_percent(got, wanted)
             words = f"values differ by {apart:.3g}% of their spread"

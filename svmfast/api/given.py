@@ -222,8 +222,8 @@ def checked_labels(
     return values
 
 
-def read_names(source: str | os.PathLike[str], *, distinct: bool = False) -> tuple[str, ...]:
-    """The names in a file, one per line, stripped of surrounding blanks; they may have to be `distinct`."""
+def read_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The distinct names in a file, one per line, stripped of surrounding blanks."""
     from svmfast.formats.source import open_source
 
     path = os.fspath(source)
@@ -241,7 +241,7 @@ def read_names(source: str | os.PathLike[str], *, distinct: bool = False) -> tup
         fault = fault_of_name(name) if name else "no name"
         if fault is not None:
             raise DataFormatError(path, number, fault, name or None, "expected the name of a feature")
-        if first.setdefault(name, number) != number and distinct:
+        if first.setdefault(name, number) != number:
             what = f"repeats the name in line {first[name]}"
             raise DataFormatError(path, number, what, name, "expected distinct names")
     return names

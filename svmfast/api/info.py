@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmfast.api.functions import takes
 from svmfast.api.given import open_model
@@ -14,9 +14,6 @@ from svmfast.evaluation.describe import describe_data, describe_model
 from svmfast.options import MemoryOfModels, Reading, made
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
-
-if TYPE_CHECKING:
-    from svmfast.models.base import Model
 
 #: Figures that list a model's names, and how many names the text shows; JSON has all.
 _NAMES, LISTED_NAMES = ("class_names", "feature_names"), 20
@@ -73,7 +70,7 @@ def info(
     """
     memory = made(MemoryOfModels, options).memory
     if hasattr(source, "decision_values"):
-        return Description({"format": "model", **_of_model(source, "MODEL")})
+        return Description({"format": "model", **describe_model(source)})
     if not isinstance(source, str | os.PathLike):
         raise WrongTypeError("the source", source, "a model, or the path of a model or of data")
     from svmfast.formats.data import read_through
@@ -88,9 +85,10 @@ def info(
             found = describe_data((block.rows, block.labels) for block in blocks)
             return Description({"path": path, "format": "data", **found})
         loaded = open_model(opened, listener.note, memory=memory)
-    figures = _of_model(loaded.model, path)
-    size, sha256 = loaded.n_bytes, loaded.sha256
-    return Description({"path": path, "format": kind, **figures, "bytes": size, "sha256": sha256})
+    found = describe_model(loaded.model)
+    return Description(
+        {"path": path, "format": kind, **found, "bytes": loaded.n_bytes, "sha256": loaded.sha256}
+    )
 
 
 def instruction_set() -> str:
@@ -98,17 +96,6 @@ def instruction_set() -> str:
     from svmfast.solvers import arithmetic
 
     return arithmetic.instruction_set()
-
-
-def _of_model(model: Model, path: str) -> dict[str, Any]:
-    figures = describe_model(model)
-    if figures["kind"] == "scaled":
-        from svmfast.api.libsvm_text import command_for_text
-
-        command = command_for_text(model, path)
-        if command is not None:
-            figures["libsvm_text"] = command
-    return figures
 
 
 def _lines(figures: dict[str, Any], outside: dict[str, Any]) -> list[str]:

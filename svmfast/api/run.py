@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 #: Largest number of rows on which the prediction time is measured.
 _TIMED_ROWS = 100_000
+_NAMES_KEPT = "the model keeps names, for which LIBSVM's format has no place; `export --to libsvm` omits them"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,8 +159,9 @@ def run_method(
         chosen = with_weights_of_labels(chosen, method, opened, setting.names_of_labels())
         outcome = method.runner()(opened, chosen, setting)
     model = None if outcome.model is None else with_scaling(outcome.model, scaling)
-    if output is not None and outcome.model is not None and outcome.model.expansion is not None:
-        _note_format(model, os.fspath(output), listener)
+    libsvms = output is not None and outcome.model is not None and outcome.model.expansion is not None
+    if libsvms and scaling is not None and scaling.is_identity:  # a scaling that only has names
+        listener.note(_NAMES_KEPT)
     return Result(
         method.name,
         model,
@@ -169,22 +171,6 @@ def run_method(
         tuple(listener.notes),
         time.perf_counter() - begin,
         outcome.advice,
-    )
-
-
-def _note_format(model: Any, output: str, listener: Listener) -> None:
-    """Note that a model is not in LIBSVM's format only because that has no place for names."""
-    from svmfast.api.libsvm_text import command_for_text
-
-    scaling = model.scaling
-    if scaling is None or not scaling.is_identity:
-        return
-    named = {"features": scaling.feature_names, "classes": scaling.class_names}
-    of = " and ".join(what for what, names in named.items() if names is not None)
-    command = command_for_text(model, "MODEL" if output == "-" else output)
-    listener.note(
-        f"the model keeps the names of its {of}, for which LIBSVM's format has no place; "
-        f"without them: {command}"
     )
 
 

@@ -40,7 +40,7 @@ class Typed(_ParamType):
                 self.fail(f"'{value}' names no file; expected @FILE, a file with a name per line", param, ctx)
             from svmfast.api.given import read_names
 
-            return read_names(value[1:], distinct=True)
+            return read_names(value[1:])
         found = self.value.of_text(value)
         if found is None:
             text = self.value.hint(value) or f"'{shown(value, 60)}' is not {self.value.expected()}"

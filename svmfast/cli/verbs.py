@@ -77,7 +77,6 @@ def export(
         "precision": "float" if single else "double" if double else None,
         "ranges": ranges is not None,
     }
-    options["feature_names"] = options["feature_names"] or ()
     made = front.call(export, model, language_for(output, to), **options)
     size = made.save(output, ranges)
     if front.as_json:

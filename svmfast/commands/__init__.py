@@ -17,7 +17,7 @@ _VERBS = {
     "predict": ("use", "Predict the rows of DATA with any MODEL."),
     "compare": ("use", "Compare models with the exact one on the same rows."),
     "bound-check": ("use", "Check whether the validity bound holds on DATA."),
-    "export": ("use", "Write MODEL as C, ONNX or JSON, for other programs."),
+    "export": ("use", "Write MODEL as C or ONNX, for other programs."),
 }
 
 

@@ -35,13 +35,6 @@ class Files:
     )
     single: bool = option(False, Switch(), "Use single precision (the default for c).", "--float")
     double: bool = option(False, Switch(), "Use double precision (the default for all others).")
-    feature_names: str | None = option(
-        None,
-        InputFile(),
-        "A file with the name of each feature, one per line; the exported file contains them (default: the "
-        "model's own names).",
-        metavar="NAMES",
-    )
     ranges: str | None = option(
         None,
         OutputFile(role="ranges"),
@@ -91,7 +84,7 @@ class ExportOptions(MemoryOfModels):
 COMMAND = Verb(
     **listed("export"),
     description="""
-        Write MODEL in another language: C for any program or microcontroller, ONNX, JSON, LIBSVM's text.
+        Write MODEL in another language: C for any program or microcontroller, ONNX, LIBSVM's text.
 
         MODEL can be of any kind but cascade, with any kernel but precomputed. The labels are LIBSVM's, ties
         included; labels that the exported arithmetic changes are counted when the file is written. The C
@@ -100,8 +93,7 @@ COMMAND = Verb(
         on the device. docs/export.md has walk-throughs.
 
         Only LIBSVM models can be written as LIBSVM's text. With `ranges` the scaling in the model goes to a
-        range file for svm-scale; with `feature_names` the text is wrapped in an svmfast file, which finds the
-        columns of tables by their names.
+        range file for svm-scale.
         """,
     takes=(Files, ExportOptions),
 )

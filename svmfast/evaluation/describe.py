@@ -77,9 +77,6 @@ class ModelDescription(Figures):
     scalars: Mapping[str, Any] | None = _some("Other figures that the kind of model stores, by name.")
     fast: Mapping[str, Any] | None = _some("The fast model of a cascade.")
     arrays: Mapping[str, list[int]] | None = _some("Shapes of the arrays, by name.")
-    libsvm_text: str | None = _some(
-        "The command that writes a LIBSVM model with a scaling as LIBSVM's text, or why there is none."
-    )
     bytes: int | None = _some("Size of the file.")
     sha256: str | None = _some("Hash of the unpacked file.")
 

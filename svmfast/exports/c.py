@@ -7,22 +7,20 @@ a piece of C text, or a fact that decides which lines stay.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 
-from svmfast.certificate import SPARE_ENTRIES
 from svmfast.display import count
-from svmfast.exports import c_answer, twin
-from svmfast.exports.accuracy import Printed, Settings, sentence
+from svmfast.exports import c_answer
+from svmfast.exports.accuracy import Settings
 from svmfast.exports.c_answer import ANSWER, CERTAIN, CLASS_NAMES, label_text
-from svmfast.exports.c_arithmetic import EXPONENTIAL, EXPONENTIALS, ROOT, TANH, TOGETHER, arithmetic_words
+from svmfast.exports.c_arithmetic import EXPONENTIAL, ROOT, TANH, arithmetic_words
 from svmfast.exports.c_rows import FLAT_ROUTE, ROW, TREE_ROUTE, route_words, row_words
 from svmfast.exports.c_text import Tables, Words, commented, token
 from svmfast.exports.c_values import EXPANSIONS, POLYNOMIAL, SUMS, VALUES, value_words
-from svmfast.exports.certain import Bound, bound_of, certain
+from svmfast.exports.certain import Bound, bound_of
 from svmfast.exports.computation import Computation, KernelSums, Polynomials
-from svmfast.rows import FloatArray, Rows
+from svmfast.exports.reference import evaluate as evaluate
 
 #: Refuses compilers and options whose numbers are not those of IEEE 754. A preprocessor sees no type of a
 #: constant, so that a size states it. Then macros that declare functions, and place and read tables, which a
@@ -98,57 +96,31 @@ END = """\
 #endif
 """
 
-#: The functions that programs call: once for dense rows, once for pairs.
+#: The functions that programs call.
 ENTRIES = """\
-?!pairs:/* Decision values of a dense row x[$N_FEATURES], in LIBSVM's order, into out[$N_FUNCTIONS]. */
-?pairs:/* The same of a row given as n pairs: indices from 1, each once, as in LIBSVM's files. Features that
-?pairs:   the model does not know count in its distances. */
-$N_INLINE void $n_decision@ending@(@taken@, $n_real *out) {
-?local:@local@
-    $n_values_(@v@, @rest@, out);
+/* Decision values of a dense row x[$N_FEATURES], in LIBSVM's order, into out[$N_FUNCTIONS]. */
+$N_INLINE void $n_decision(const $n_real *x, $n_real *out) {
+?direct:    $n_values_(x, @0@, out);
+?!direct:    $n_real v[@d@], rest = $n_variables_(x, v);
+?!direct:    $n_values_(v, rest, out);
 }
 
-?regression:$N_INLINE $n_real $n_value@ending@(@taken@) {
-?!regression !pairs:/* The label of a dense row. */
-?!regression:$N_INLINE @label_type@ $n_predict@ending@(@taken@) {
+?regression:$N_INLINE $n_real $n_value(const $n_real *x) {
+?!regression:/* The label of a dense row. */
+?!regression:$N_INLINE @label_type@ $n_predict(const $n_real *x) {
     $n_real out[@p@];
-    $n_decision@ending@(@given@, out);
+    $n_decision(x, out);
 ?regression:    return out[0];
 ?!regression:    return $n_answer_(out);
 }
 ?certain:
-?proves:/* 1 only if the label of this file, also stored in *label unless that is NULL, is provably the one
-?proves:   that the exact model gives to x and to every row that rounds to x. 0: nothing is known. */
-?certain:$N_INLINE int $n_certain@ending@(@taken@, @label_type@ *label) {
-?certain local:@local@
-?certain pairs:    if (n > @most_pairs@) {
-?certain pairs:        if (label) *label = $n_predict_pairs(@given@);
-?certain pairs:        return 0;
-?certain pairs:    }
-?certain:    return $n_certain_(@v@, @rest@, @terms@, label);
+?certain:/* 1 only if the label of this file, also stored in *label unless that is NULL, is provably the one
+?certain:   that the exact model gives to x and to every row that rounds to x. 0: nothing is known. */
+?certain:$N_INLINE int $n_certain(const $n_real *x, @label_type@ *label) {
+?certain direct:    return $n_certain_(x, @0@, label);
+?certain !direct:    $n_real v[@d@], rest = $n_variables_(x, v);
+?certain !direct:    return $n_certain_(v, rest, label);
 ?certain:}
-"""
-
-#: The same of a model with a single class.
-CONSTANT = """\
-/* Decision values of a dense row x[$N_FEATURES], in LIBSVM's order, into out[$N_FUNCTIONS]. */
-$N_INLINE void $n_decision(const $n_real *x, $n_real *out) {
-    (void)x;
-    (void)out;
-}
-
-/* The label of a dense row. */
-$N_INLINE @label_type@ $n_predict(const $n_real *x) {
-    return $n_answer_(x);
-}
-
-/* The same of a row given as n pairs: indices from 1, each once, as in LIBSVM's files. Features that
-   the model does not know count in its distances. */
-$N_INLINE @label_type@ $n_predict_pairs(const int *index, const $n_real *value, int n) {
-    (void)index;
-    (void)n;
-    return $n_answer_(value);
-}
 """
 
 TEST = """\
@@ -189,9 +161,7 @@ int main(void) {
 
 #: The functions, each after those that it calls, with the word that says whether a file has it.
 FUNCTIONS = (
-    (TOGETHER, "sums"),
     (EXPONENTIAL, "exp"),
-    (EXPONENTIALS, "exps"),
     (TANH, "sigmoid"),
     (ROOT, "roots"),
     (FLAT_ROUTE, "flat"),
@@ -204,35 +174,20 @@ FUNCTIONS = (
     (CERTAIN, "certain"),
     (CLASS_NAMES, "cases"),
     (ROW, "functions"),
-    (ENTRIES, "dense"),
-    (ENTRIES, "pairs"),
-    (CONSTANT, "constant"),
+    (ENTRIES, "functions"),
 )
 
 
-def evaluate(computation: Computation, rows: Rows, dtype: Any) -> tuple[FloatArray, int | None]:
-    """Compute values in the file's arithmetic, and count the labels that it proves."""
-    decisions, cells, squared = twin.values(computation, rows, dtype)
-    bound = bound_of(computation, dtype)
-    sure = None if bound is None else certain(computation, bound, decisions, cells, squared)
-    return decisions.astype(np.float64), None if sure is None else int(np.count_nonzero(sure))
-
-
-def write(computation: Computation, settings: Settings) -> Printed:
-    """Write the header file."""
+def write(computation: Computation, settings: Settings) -> tuple[bytes, int]:
+    """Write the header file; return it and the bytes of its tables."""
     tables = Tables(settings.prefix, settings.dtype)
     bound = bound_of(computation, settings.dtype)
     words = _words(tables, computation, bound)
-    code = []
-    for template, needed in FUNCTIONS:
-        if words[needed]:
-            more = words[needed] if template is ENTRIES else {}
-            code.append(tables.fill(template, words | more))
+    code = [tables.fill(template, words) for template, needed in FUNCTIONS if words[needed]]
     words |= {"flash": tables.n_bytes, "names": _feature_names(settings)}
     test = "" if settings.test is None else _self_test(settings, computation, words)
-    stack = _stack_bytes(computation, tables.dtype, bound)
     parts = [
-        _comment(computation, settings, tables, stack, bound),
+        _comment(computation, settings, tables, bound),
         tables.fill(HEAD, words),
         "\n".join(tables.texts),
         *code,
@@ -241,15 +196,14 @@ def write(computation: Computation, settings: Settings) -> Printed:
     ]
     text = "\n".join(part for part in parts if part)
     text = text.replace("$n", settings.prefix).replace("$N", settings.prefix.upper())
-    return Printed(text.encode(), tables.n_bytes, stack)
+    return text.encode(), tables.n_bytes
 
 
 def _words(tables: Tables, computation: Computation, bound: Bound | None) -> Words:
     """All words of a file; the tables come in this order."""
     values, head = computation.values, computation.head
-    words = arithmetic_words(tables) | dict.fromkeys((need for _, need in FUNCTIONS), False)
-    words |= {
-        "functions": head.n_functions > 0,
+    words = arithmetic_words(tables) | {
+        "functions": True,
         "regression": head.is_regression,
         "certain": bound is not None,
         "d": len(computation.variables),
@@ -257,63 +211,18 @@ def _words(tables: Tables, computation: Computation, bound: Bound | None) -> Wor
         "width": computation.n_features,
         "no_short_constants": _NO_SHORT_CONSTANTS,
     }
-    if not head.n_functions:
-        return words | c_answer.answer_words(tables, head) | c_answer.class_name_words(tables, computation)
     sums = isinstance(values, KernelSums)
     words |= route_words(tables, computation) | value_words(tables, computation)
     exp = sums if values.kernel in ("rbf", "laplacian") else False
     words |= {
         "expansions": not sums,
         "exp": exp or words["sigmoid"] or (not sums and bool(words["gamma"])),
-        "exps": exp,
         "roots": words["triangle"] or bound is not None,
     }
     words |= c_answer.answer_words(tables, head)
-    if bound is not None and isinstance(values, Polynomials):
-        words |= c_answer.certain_words(tables, values, bound)
-    words |= c_answer.class_name_words(tables, computation) | row_words(tables, computation)
-    return words | _entries(tables, computation, certain=bound is not None)
-
-
-def _entries(tables: Tables, computation: Computation, *, certain: bool) -> Words:
-    """The words of the functions that programs call, for dense rows and for pairs."""
-    d, width = len(computation.variables), computation.n_features
-    dense = {"v": "x", "rest": tables.real(0), "local": ""}
-    local = f"    $n_real v[{d}], rest = $n_scatter_(index, value, n, v);"
-    if not computation.all_variables:
-        dense = {"v": "v", "rest": "rest", "local": f"    $n_real v[{d}], rest = $n_variables_(x, v);"}
-        local = (
-            f"    $n_real x[{width}], v[{d}];\n"
-            "    $n_real rest = $n_scatter_(index, value, n, x) + $n_variables_(x, v);"
-        )
-    dense |= {"ending": "", "taken": "const $n_real *x", "given": "x", "terms": tables.real(width + 8)}
-    pairs = {
-        **{"v": "v", "rest": "rest", "local": local, "ending": "_pairs", "given": "index, value, n"},
-        "taken": "const int *index, const $n_real *value, int n",
-        "terms": f"($n_real)(n + {width + 8})",
-        "most_pairs": d + SPARE_ENTRIES,
-    }
-    return {
-        "dense": dense | {"pairs": False, "proves": certain},
-        "pairs": pairs | {"pairs": True, "proves": False},
-    }
-
-
-def _stack_bytes(computation: Computation, dtype: np.dtype[Any], bound: Bound | None) -> int:
-    """The bytes of all arrays on the stack while a label is computed."""
-    values, head = computation.values, computation.head
-    real, d, p = dtype.itemsize, len(computation.variables), head.n_functions
-    total = real * p + (0 if computation.all_variables else real * d)
-    if isinstance(values, Polynomials):
-        levels = int(values.orders.max(initial=0)) + 1
-        total += (real * d if values.centered else 0) + levels * (real + 8)
-    else:
-        total += real * p if twin.folds(values, dtype) else 0
-        if values.pseudo is not None:
-            total += real * int(values.sizes.max(initial=0))
-    if head.n_classes > 2 and not head.one_vs_rest:
-        total += 4 * head.n_classes * (3 if bound is not None else 1)
-    return total
+    if bound is not None:
+        words |= c_answer.certain_words(tables, computation, bound)
+    return words | c_answer.class_name_words(tables, computation) | row_words(tables, computation)
 
 
 def _self_test(settings: Settings, computation: Computation, words: Words) -> str:
@@ -321,11 +230,10 @@ def _self_test(settings: Settings, computation: Computation, words: Words) -> st
     test = settings.test
     assert test is not None
     tables, words = Tables(settings.prefix, settings.dtype), dict(words)
-    with np.errstate(over="ignore"):
-        tables.reals("test_rows", test.values.astype(settings.dtype))
+    tables.reals("test_rows", test.values)
     head = ""
     if test.left_out:
-        head = f"/* {test.left_out} rows are left out: svmfast predict gives them a different label. */\n"
+        head = f"/* {test.left_out} rows are left out: rounding may give them another label. */\n"
     head += f"#define $N_TEST_ROWS {len(test.values)}\n"
     if computation.head.is_regression:
         tables.reals("test_values", test.expected)
@@ -354,19 +262,11 @@ def _feature_names(settings: Settings) -> str:
     return "".join(lines)
 
 
-def _comment(
-    computation: Computation, settings: Settings, tables: Tables, stack: int, bound: Bound | None
-) -> str:
+def _comment(computation: Computation, settings: Settings, tables: Tables, bound: Bound | None) -> str:
     prefix = settings.prefix
     comment = [f"{prefix}.h: {description(computation)}.", ""]
     comment += [f"{name}: {value}" for name, value in settings.origin.items()]
-    comment += ["", sentence(settings.accuracy, settings.dtype) + "."]
-    comment.append(
-        f"Tables: {tables.n_bytes:,} bytes. Stack: about {stack:,} bytes of arrays. Multiply-adds of a row: "
-        f"{computation.multiply_adds():,.0f}."
-    )
-    parts = ", ".join(f"{name} {size:,}" for name, size in tables.sizes.items())
-    comment.append(f"Bytes of each table: {parts or 'none'}.")
+    comment += ["", f"{settings.measured()}.", f"Tables: {tables.n_bytes:,} bytes."]
     called = f"{prefix}_value(x)" if computation.head.is_regression else f"{prefix}_predict(x)"
     comment += ["", f"Call {called}; {prefix}_decision(x, out) gives the decision values."]
     if computation.class_names is not None:
@@ -390,9 +290,5 @@ def description(computation: Computation) -> str:
     else:
         what, cells = f"{values.kernel} kernel, {count(len(values.vectors), 'vector')}", len(values.sizes)
     what += f" in {cells:,} cells" if cells > 1 else ""
-    classes = (
-        f"{head.n_classes} class{'' if head.n_classes == 1 else 'es'}"
-        if head.labels is not None
-        else head.svm_type
-    )
+    classes = f"{head.n_classes} classes" if head.labels is not None else head.svm_type
     return f"{classes}, {count(computation.n_features, 'feature')}, {what}"

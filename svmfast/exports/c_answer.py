@@ -15,8 +15,6 @@ from svmfast.models.head import Head
 ANSWER = """\
 /* LIBSVM's answer to decision values. */
 $N_INLINE @label_type@ $n_answer_(const $n_real *values) {
-?constant:    (void)values;
-?constant:    return @first_label@;
 ?sign:    return values[0] > @0@ ? @first_label@ : @second_label@;
 ?listed:    static const @label_type@ labels[@k@] = {@all_labels@};
 ?largest:    int i, best = 0;
@@ -60,7 +58,7 @@ $N_INLINE $n_real $n_horner_(const $n_real *coefficient, int degree, $n_real x) 
     return sum;
 }
 
-$N_INLINE int $n_certain_(const $n_real *v, $n_real rest, $n_real terms, @label_type@ *label) {
+$N_INLINE int $n_certain_(const $n_real *v, $n_real rest, @label_type@ *label) {
 ?gamma:    $n_real out[@p@], s, r, eps, phi, factor, square, reach, size, near_, rough, beyond;
 ?!gamma:    $n_real out[@p@], s, r, eps, square, reach, size, near_, rough, beyond;
 ?many_cells:    int cell = $n_cell_(v), f, j, sure;
@@ -70,9 +68,9 @@ $N_INLINE int $n_certain_(const $n_real *v, $n_real rest, $n_real terms, @label_
     if (label) *label = $n_answer_(out);
     if (!$n_strict_()) return 0; /* nothing is known of how such code rounds */
     r = $n_sqrt_(s);
-    r += r * (@0.51@ * terms * @u@) + @tiny@;
+    r += r * (@0.51@ * @terms@ * @u@) + @tiny@;
     eps = @step@ * r + $N_READ(@shift_table@ + @at@);
-?gamma:    phi = @gamma@ * (@1.01@ * terms * @u@ * s + (@2@ * r + eps) * eps);
+?gamma:    phi = @gamma@ * (@1.01@ * @terms@ * @u@ * s + (@2@ * r + eps) * eps);
 ?gamma:    if (!(@gamma@ * s < @largest_exponent@) || !(phi < @0.01@)) return 0;
 ?gamma:    phi = @1.05@ * (phi + @exp_units@);
 ?gamma:    factor = $n_exp_(-@gamma@ * s) * (@1@ + phi);
@@ -153,7 +151,6 @@ def answer_words(tables: Tables, head: Head) -> Words:
         "label_type": type_,
         "answer": True,
         "k": k,
-        "constant": k == 1,
         "sign": k == 2,
         "largest": head.one_vs_rest,
         "votes": best and not head.one_vs_rest,
@@ -167,14 +164,17 @@ def answer_words(tables: Tables, head: Head) -> Words:
     }
 
 
-def certain_words(tables: Tables, values: Polynomials, bound: Bound) -> Words:
+def certain_words(tables: Tables, computation: Computation, bound: Bound) -> Words:
     """The numbers of the bound of svmfast.exports.certain."""
+    values = computation.values
+    assert isinstance(values, Polynomials)
     real, precision = tables.real, bound.precision
     (cells, p), u = values.orders.shape, precision.unit
     words: Words = {
         "at": "cell" if cells > 1 else "0",
         "row": f"(cell * {p} + f)" if cells > 1 else "f",
         "u": real(u),
+        "terms": real(computation.n_features + 8),
         "tiny": real(precision.tiny),
         "step": real(float(bound.step)),
         "largest_exponent": real(precision.largest_exponent),
@@ -193,5 +193,5 @@ def class_name_words(tables: Tables, computation: Computation) -> Words:
     """The cases of the function that maps labels to class names, if the model has names."""
     names, labels = computation.class_names or (), labels_of(computation.head)
     pairs = zip(labels.tolist(), names, strict=bool(names))
-    text = (f"    case {label}: return {tables.string('class_names', name)};\n" for label, name in pairs)
+    text = (f"    case {label}: return {tables.string(name)};\n" for label, name in pairs)
     return {"cases": "".join(text)}

@@ -7,19 +7,15 @@ import math
 import numpy as np
 
 from svmfast.exports.c_text import Tables, Words
-from svmfast.exports.twin import EXP
 
-TOGETHER = """\
-/* Vectors are worked on four at a time, which is faster on large processors, or one by one, which is smaller.
-   The bits are the same. */
-#ifndef $N_TOGETHER
-#if UINTPTR_MAX > 0xFFFFFFFFu && !defined(__OPTIMIZE_SIZE__)
-#define $N_TOGETHER 4
-#else
-#define $N_TOGETHER 1
-#endif
-#endif
-"""
+#: For each precision: the smallest argument of the exponential, log2(e), ln 2 in two parts, degree, bias.
+EXP = {
+    np.dtype(np.float32): (-87.0, 1.44269504, 0.693145751953125, 1.42860682030941723212e-6, 7, 127),
+    np.dtype(np.float64): (
+        *(-708.0, 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10),
+        *(13, 1023),
+    ),
+}
 
 EXPONENTIAL = """\
 /* exp(t) for t of at most 0; below @least@ it is 0. Relative error below @exp_error@. */
@@ -41,33 +37,6 @@ $N_INLINE $n_real $n_exp_($n_real t) {
     memcpy(&scale, &bits, sizeof scale);
     return sum * scale;
 #endif
-}
-"""
-
-EXPONENTIALS = """\
-$N_INLINE void $n_exps_($n_real *t, int many) {
-    int n;
-#if $N_TOGETHER == 4 && !defined($N_LIBM)
-    if (many == 4 && t[0] >= @least@ && t[1] >= @least@ && t[2] >= @least@ && t[3] >= @least@) {
-        /* $n_exp_ of each; their steps alternate, so that none waits for another. */
-        $n_real r0, r1, r2, r3, sum0, sum1, sum2, sum3, scale;
-        @uint@ bits;
-        int whole0, whole1, whole2, whole3;
-?*a:        whole@n@ = (int)(t[@n@] * @log2e@ + @biased_half@);
-?*b:        r@n@ = ($n_real)(@bias@ - whole@n@);
-?*c:        r@n@ = t[@n@] + r@n@ * @high@ + r@n@ * @low@;
-?*d:        sum@n@ = @last@;
-#define $N_STEP_(term) \\
-    sum0 = sum0 * r0 + term, sum1 = sum1 * r1 + term, sum2 = sum2 * r2 + term, sum3 = sum3 * r3 + term
-@exps_steps@
-#undef $N_STEP_
-?*:        bits = (@uint@)whole@n@ << @shift@;
-?*:        memcpy(&scale, &bits, sizeof scale);
-?*:        t[@n@] = sum@n@ * scale;
-        return;
-    }
-#endif
-    for (n = 0; n < many; ++n) t[n] = $n_exp_(t[n]);
 }
 """
 
@@ -130,7 +99,6 @@ def arithmetic_words(tables: Tables) -> Words:
         "exp_error": "4 * 2^-24" if single else "4 * 2^-53",
         "last": terms[0],
         "exp_steps": "\n".join(f"    sum = sum * r + {term};" for term in terms[1:]),
-        "exps_steps": "\n".join(f"        $N_STEP_({term});" for term in terms[1:]),
         "root_least": real(1e-37 if single else 1e-300),
         "root_most": real(3e38 if single else 1.7e308),
         "root_start": "UINT32_C(0x1FC00000)" if single else "UINT64_C(0x1FF8000000000000)",

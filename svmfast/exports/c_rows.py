@@ -32,18 +32,6 @@ ROW = """\
 ?!direct:    }
 ?!direct:    return rest;
 ?!direct:}
-?!direct:
-/* A dense row of pairs; returns what the columns beyond it add to distances. */
-$N_INLINE $n_real $n_scatter_(const int *index, const $n_real *value, int n, $n_real *x) {
-    $n_real rest = @0@;
-    int i;
-    for (i = 0; i < @width@; ++i) x[i] = @0@;
-    for (i = 0; i < n; ++i) {
-        if (index[i] >= 1 && index[i] <= @width@) x[index[i] - 1] = value[i];
-        else @add_value@
-    }
-    return rest;
-}
 """
 
 FLAT_ROUTE = """\
@@ -101,14 +89,12 @@ def row_words(tables: Tables, computation: Computation) -> Words:
     Its tables stand before the functions that read them.
     """
     scaling, laplacian = computation.scaling, computation.values.kernel == "laplacian"
-    add = f"rest += {{0}} < {tables.real(0)} ? -{{0}} : {{0}};" if laplacian else "rest += {0} * {0};"
     words: Words = {
         "scaled": "",
         "variables": "",
         "clipped": scaling is not None and scaling.clip is not None,
         "direct": computation.all_variables,
-        "add_z": add.format("z"),
-        "add_value": "(void)rest;" if computation.drops_others else add.format("value[i]"),
+        "add_z": f"rest += z < {tables.real(0)} ? -z : z;" if laplacian else "rest += z * z;",
     }
     if scaling is not None:
         words["offsets"] = tables.negated("offsets", scaling.offset)

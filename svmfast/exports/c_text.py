@@ -7,13 +7,12 @@ import string
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.exports.computation import starts_of
+from svmfast.exports.computation import starts_of, stored
 
 #: The words of a template: pieces of C text, or facts that decide which lines stay.
 Words = dict[str, Any]
@@ -49,24 +48,20 @@ def commented(paragraphs: Iterable[str]) -> str:
 
 @dataclass
 class Tables:
-    """The constant tables of a C file in the precision `dtype`, and their sizes in bytes."""
+    """The constant tables of a C file in the precision `dtype`, and their size in bytes."""
 
     #: The start of every name.
     prefix: str
     dtype: np.dtype[Any]
     texts: list[str] = field(default_factory=list)
     n_bytes: int = 0
-    sizes: dict[str, int] = field(default_factory=dict)
 
     def real(self, value: float) -> str:
         """Write a constant as the shortest decimal that reads back as this number in the file's precision."""
         return self._numbers(np.array([value]))[0]
 
     def _numbers(self, values: NDArray[Any]) -> list[str]:
-        with np.errstate(over="ignore"):
-            found = values.ravel().astype(self.dtype)
-        if not np.isfinite(found).all():
-            raise OverflowError(f"{np.abs(values).max()} is out of the range of {self.dtype}")
+        found = stored(values.ravel(), self.dtype)
         # Some machines flush denormals to 0.
         found[(found != 0) & (np.abs(found) < np.finfo(self.dtype).tiny)] = 0
         suffix = "f" if self.dtype == np.float32 else ""
@@ -106,27 +101,21 @@ class Tables:
         full = f"{self.prefix}_{name}"
         body = "\n    ".join(_LINE.findall(", ".join(words) + ",")).removesuffix(",")
         self.texts.append(f"static const {type_} {full}[{len(words)}] $N_TABLE = {{\n    {body}\n}};\n")
-        self._count(name, size * len(words))
+        self.n_bytes += size * len(words)
         return full
 
-    def string(self, name: str, text: str) -> str:
-        """Write text as a string literal in UTF-8, with octal escapes; its bytes count as table `name`."""
-        self._count(name, len(text.encode()) + 1)
+    def string(self, text: str) -> str:
+        """Write text as a string literal in UTF-8, with octal escapes; its bytes count as a table's."""
+        self.n_bytes += len(text.encode()) + 1
         plain = {byte for byte in range(32, 127) if byte not in b'"\\?$'}
         escaped = "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode())
         return token("string", f'"{escaped}"')
-
-    def _count(self, name: str, size: int) -> None:
-        self.n_bytes += size
-        self.sizes[name] = self.sizes.get(name, 0) + size
 
     def fill(self, template: str, words: Mapping[str, Any]) -> str:
         """Fill a template: ``@word@`` becomes the word's value, ``@0.5@`` the number in the file's precision.
 
         A line that begins with ``?word:`` is kept if the word is true, one with ``?!word:`` if it is not;
-        there may be several words, of which all must hold. Lines marked ``?*:`` or ``?*a:`` are repeated
-        for `n` from 0 to 3, each run of lines with the same mark as a whole; of a word that is a tuple they
-        get element n.
+        there may be several words, of which all must hold.
         """
         kept = []
         for line in template.splitlines(keepends=True):
@@ -134,23 +123,16 @@ class Tables:
             if line.startswith("?"):
                 condition, line = line[1:].split(":", 1)
                 marks = condition.split()
-            repeated = [mark for mark in marks if mark[0] == "*"]
-            if all(bool(words[one.lstrip("!")]) != (one[0] == "!") for one in marks if one[0] != "*"):
-                kept.append(("".join(repeated), line))
+            if all(bool(words[one.lstrip("!")]) != (one[0] == "!") for one in marks):
+                kept.append(line)
 
-        def value(match: re.Match[str], n: int) -> str:
+        def value(match: re.Match[str]) -> str:
             name = match[1]
             if name[0].isdigit() or name[0] == "-":
                 return self.real(float(name))
-            found = n if name == "n" else words[name]
-            return str(found[n] if isinstance(found, tuple) else found)
+            return str(words[name])
 
-        out = []
-        for mark, run in groupby(kept, key=lambda pair: pair[0]):
-            lines = "".join(line for _, line in run)
-            for n in range(4 if mark else 1):
-                out.append(re.sub(r"@([\w.-]+)@", lambda match, n=n: value(match, n), lines))  # type: ignore[misc]
-        return "".join(out)
+        return re.sub(r"@([\w.-]+)@", value, "".join(kept))
 
 
 class IntegerTable(NamedTuple):

@@ -8,21 +8,22 @@ import numpy as np
 
 from svmfast.exports.c_text import Tables, Words
 from svmfast.exports.computation import Computation, KernelSums, Polynomials, starts_of
-from svmfast.exports.twin import FOLD, folds
+from svmfast.exports.reference import FOLD, folds
 
 SUMS = """\
 /* The values of one cell, from its vectors. */
 $N_INLINE void $n_sums_(const $n_real *v, $n_real rest, int cell, $n_real *out) {
     const $n_real *coefficient = @coefficients@;
-    $n_real s[$N_TOGETHER];
     const $n_real *rho = @rho@;
-    int i, @j@n, f, many, size = @size@;
+    $n_real s;
+    int i, @j@f, size = @size@;
     const $n_real *value = @vectors@;
 ?sparse:    const uint@column_bits@_t *column = @columns@;
 ?sparse:    const uint@entry_bits@_t *entries = @entries@;
 ?sparse:    int left_of_vector;
 ?apart:    $n_real difference;
 ?!linear:    $n_real gamma = @gamma@;
+?polynomial:    $n_real base;
 ?pseudo:    $n_real known[@most@];
 ?fold:    $n_real part[@p@];
 ?classes:    int own, left, class_ = -1;
@@ -33,87 +34,65 @@ $N_INLINE void $n_sums_(const $n_real *v, $n_real rest, int cell, $n_real *out) 
 ?!many_cells:    (void)cell;
     for (f = 0; f < @p@; ++f) @begin@ = @0@;
 ?classes:    left = 0;
-    for (i = 0; i < size; i += many) {
-        many = size - i < $N_TOGETHER ? 1 : $N_TOGETHER;
-?!sparse:#if $N_TOGETHER == 4
-?!sparse:        if (many == 4) {
-?!sparse:            $n_real s0 = @0@, s1 = @0@, s2 = @0@, s3 = @0@;
-?!sparse:            for (j = 0; j < @d@; ++j, ++value) {
-?!sparse !apart *:                s@n@ += v[j] * $N_READ(@places@);
-?!sparse apart *:                difference = v[j] + $N_READ(@places@);
-?!sparse apart *:                s@n@ += @length@;
-?!sparse:            }
-?!sparse:            value += @three@;
-?!sparse !apart *:            s[@n@] = s@n@;
-?!sparse triangle *:            known[i + @n@] = $n_sqrt_(s@n@);
-?!sparse apart *:            s[@n@] = -gamma * (s@n@ + rest);
-?!sparse:        } else
-?!sparse:#endif
-        for (n = 0; n < many; ++n) {
-            s[n] = @0@;
-?sparse:            left_of_vector = (int)$N_READ_@entry_bits@(entries + i + n);
-?sparse !apart:            for (; left_of_vector > 0; --left_of_vector, ++column, ++value)
-?sparse !apart:                s[n] += v[(int)$N_READ_@column_bits@(column)] * $N_READ(value);
-?!sparse !apart:            for (j = 0; j < @d@; ++j, ++value) s[n] += v[j] * $N_READ(value);
-?!sparse apart:            for (j = 0; j < @d@; ++j, ++value) {
-?!sparse apart:                difference = v[j] + $N_READ(value);
-?sparse apart:            for (j = 0; j < @d@; ++j) {
-?sparse apart:                difference = v[j];
-?sparse apart:                if (left_of_vector > 0 && (int)$N_READ_@column_bits@(column) == j) {
-?sparse apart:                    difference += $N_READ(value);
-?sparse apart:                    --left_of_vector;
-?sparse apart:                    ++column;
-?sparse apart:                    ++value;
-?sparse apart:                }
-?apart:                s[n] += @length@;
-?apart:            }
-?triangle:            known[i + n] = $n_sqrt_(s[n]);
-?apart:            s[n] = -gamma * (s[n] + rest);
-        }
-?apart:        $n_exps_(s, many);
-?sigmoid:        for (n = 0; n < many; ++n) s[n] = $n_tanh_(gamma * s[n] + @coef0@);
-?polynomial:        for (n = 0; n < many; ++n) {
-?polynomial:            $n_real base = gamma * s[n] + @coef0@, power = @1@;
-?polynomial:            for (j = @degree@; j > 0; j /= 2) {
-?polynomial:                if (j % 2) power *= base;
-?polynomial:                base *= base;
-?polynomial:            }
-?polynomial:            s[n] = power;
+    for (i = 0; i < size; ++i) {
+        s = @0@;
+?sparse:        left_of_vector = (int)$N_READ_@entry_bits@(entries + i);
+?sparse !apart:        for (; left_of_vector > 0; --left_of_vector, ++column, ++value)
+?sparse !apart:            s += v[(int)$N_READ_@column_bits@(column)] * $N_READ(value);
+?!sparse !apart:        for (j = 0; j < @d@; ++j, ++value) s += v[j] * $N_READ(value);
+?!sparse apart:        for (j = 0; j < @d@; ++j, ++value) {
+?!sparse apart:            difference = v[j] + $N_READ(value);
+?sparse apart:        for (j = 0; j < @d@; ++j) {
+?sparse apart:            difference = v[j];
+?sparse apart:            if (left_of_vector > 0 && (int)$N_READ_@column_bits@(column) == j) {
+?sparse apart:                difference += $N_READ(value);
+?sparse apart:                --left_of_vector;
+?sparse apart:                ++column;
+?sparse apart:                ++value;
+?sparse apart:            }
+?apart:            s += @length@;
+?apart:        }
+?triangle:        known[i] = $n_sqrt_(s);
+?apart:        s = $n_exp_(-gamma * (s + rest));
+?sigmoid:        s = $n_tanh_(gamma * s + @coef0@);
+?polynomial:        base = gamma * s + @coef0@;
+?polynomial:        s = @1@;
+?polynomial:        for (j = @degree@; j > 0; j /= 2) {
+?polynomial:            if (j % 2) s *= base;
+?polynomial:            base *= base;
 ?polynomial:        }
-?products:        for (n = 0; n < many; ++n) known[i + n] = s[n];
-        for (n = 0; n < many; ++n) {
-?classes:            while (left == 0) {
-?classes:                ++class_;
-?classes:                left = @class_size@;
-?classes:            }
-?classes:            --left;
-?classes:            /* The pairs of its class with the classes before it, then with those after it. */
-?classes:            own = class_ - 1;
-?classes:            for (f = 0; f < class_; ++f, own += @k@ - 1 - f)
-?classes:                @target@[own] += $N_READ(coefficient + f) * s[n];
-?classes:            own = class_ * (2 * @k@ - class_ - 1) / 2 - class_;
-?classes:            for (; f < @wide@; ++f) @target@[own + f] += $N_READ(coefficient + f) * s[n];
-?!classes:            for (f = 0; f < @wide@; ++f) @target@[f] += $N_READ(coefficient + f) * s[n];
-            coefficient += @wide@;
-?fold:            if ((i + n + 1) % @fold@ == 0) { /* sums of few terms round less */
-?fold:                for (f = 0; f < @p@; ++f) {
-?fold:                    out[f] += part[f];
-?fold:                    part[f] = @0@;
-?fold:                }
+?products:        known[i] = s;
+?classes:        while (left == 0) {
+?classes:            ++class_;
+?classes:            left = @class_size@;
+?classes:        }
+?classes:        --left;
+?classes:        /* The pairs of its class with the classes before it, then with those after it. */
+?classes:        own = class_ - 1;
+?classes:        for (f = 0; f < class_; ++f, own += @k@ - 1 - f)
+?classes:            @target@[own] += $N_READ(coefficient + f) * s;
+?classes:        own = class_ * (2 * @k@ - class_ - 1) / 2 - class_;
+?classes:        for (; f < @wide@; ++f) @target@[own + f] += $N_READ(coefficient + f) * s;
+?!classes:        for (f = 0; f < @wide@; ++f) @target@[f] += $N_READ(coefficient + f) * s;
+        coefficient += @wide@;
+?fold:        if ((i + 1) % @fold@ == 0) { /* sums of few terms round less */
+?fold:            for (f = 0; f < @p@; ++f) {
+?fold:                out[f] += part[f];
+?fold:                part[f] = @0@;
 ?fold:            }
-        }
+?fold:        }
     }
 ?fold:    for (f = 0; f < @p@; ++f) out[f] += part[f];
 ?pseudo:    for (q = 0; q < pseudo_size; ++q) {
-?products:        s[0] = known[@first@] * known[@second@];
-?triangle:        s[0] = @0@;
+?products:        s = known[@first@] * known[@second@];
+?triangle:        s = @0@;
 ?triangle:        for (i = 0; i < size; ++i, ++apart) {
 ?triangle:            difference = known[i] - $N_READ(apart);
 ?triangle:            if (difference < @0@) difference = -difference;
-?triangle:            if (difference > s[0]) s[0] = difference;
+?triangle:            if (difference > s) s = difference;
 ?triangle:        }
-?triangle:        s[0] = $n_exp_(-gamma * (s[0] * s[0]));
-?pseudo:        for (f = 0; f < @p@; ++f) out[f] += $N_READ(more + f) * s[0];
+?triangle:        s = $n_exp_(-gamma * (s * s));
+?pseudo:        for (f = 0; f < @p@; ++f) out[f] += $N_READ(more + f) * s;
 ?pseudo:        more += @p@;
 ?pseudo:    }
     for (f = 0; f < @p@; ++f) out[f] += $N_READ(rho + f);
@@ -211,9 +190,10 @@ def _vectors(tables: Tables, values: KernelSums) -> Words:
     }
     if not sparse:
         at = words["start"] and f"{words['start']} * {d}"
-        places = ("value", *(f"value + {n * d}" for n in (1, 2, 3)))
         name = add("vectors", values.vectors if m else np.zeros(1))
-        return words | {"vectors": f"{name}{at}", "places": places, "three": 3 * d}
+        return words | {
+            "vectors": f"{name}{at}",
+        }
     row, column = np.nonzero(stored)
     name = add("vector_values", values.vectors[row, column])
     index, entries = tables.integers("vector_columns", column), tables.integers("vector_counts", per)

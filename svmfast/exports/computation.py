@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import UnsupportedError, WrongTypeError
+from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.pseudo import PseudoLandmarks
-from svmfast.models.routed import RoutedModel, centers_on_the_way
+from svmfast.models.routed import RoutedModel
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.routing import flat_tree
@@ -152,21 +152,6 @@ class Computation:
         """Whether columns from `n_features` on are dropped; otherwise they count in distances."""
         return self.scaling is not None and self.scaling.ranges is not None
 
-    def multiply_adds(self) -> float:
-        """Compute the mean number of multiply-adds for a dense row over all cells."""
-        values, d = self.values, len(self.variables)
-        if isinstance(values, Polynomials):
-            operations = values.counts().sum(axis=1).astype(np.float64) + d
-        else:
-            active = len(values.coef)
-            operations = (values.sizes * (d + active)).astype(np.float64)
-            if values.pseudo is not None:
-                each = np.full(len(values.sizes), active)
-                operations = operations + values.pseudo.multiply_adds(values.sizes, each)
-        if self.route is not None:
-            operations = operations + centers_on_the_way(self.route.children) * d
-        return float(operations.mean())
-
 
 def _of_expansion(model: KernelExpansion) -> Computation:
     head, kernel, d = model.head, model.kernel, max(1, model.n_features)
@@ -254,7 +239,19 @@ def computation_of(model: Model) -> Computation:
     """Describe `model`; an UnsupportedError says why its kind or kernel has no such description."""
     if not isinstance(model, Model):
         raise WrongTypeError("the model", model, "a model")
+    if model.kind != "cascade" and model.head.n_functions == 0:
+        raise UnsupportedError("the model has a single class", "every row has its label")
     return DESCRIBED[model.kind](model)
+
+
+def stored(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Round numbers to the file's precision; raise OptionError for numbers beyond its range."""
+    with np.errstate(over="ignore"):
+        found = values.astype(dtype)
+    if not np.isfinite(found).all():
+        largest = float(np.abs(values).max())
+        raise OptionError(f"the number {largest:.3g} is too large for single precision; use `double`")
+    return found
 
 
 def starts_of(sizes: NDArray[Any]) -> IntArray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from svmfast.exports.computation import Computation
@@ -22,15 +22,12 @@ class Language:
     summary: str
     #: The file extensions.
     endings: tuple[str, ...]
-    #: The default precision.
-    precision: Literal["float", "double"]
-    #: Whether a module of this package writes it; otherwise the model itself is saved.
-    computes: bool
-    #: The options that the language supports.
-    abilities: tuple[str, ...]
 
     def module(self) -> Any:
-        """The module, with ``write(computation, settings)`` and ``evaluate(computation, rows, dtype)``."""
+        """The module, with ``write(computation, settings)`` and ``evaluate(computation, rows, dtype)``.
+
+        LIBSVM's text, which is the model itself, has none.
+        """
         return import_module(f"svmfast.exports.{self.name}")
 
 
@@ -41,34 +38,9 @@ LANGUAGES: dict[str, Language] = {
             "c",
             "one C99 header, which also compiles as C++: tables and loops, no libraries",
             (".h", ".hpp", ".c", ".cpp"),
-            "float",
-            True,
-            ("prefix", "precision", "test", "max_flash", "device", "feature_names"),
         ),
-        Language(
-            "onnx",
-            "plain operators in double precision, for any ONNX runtime",
-            (".onnx",),
-            "double",
-            True,
-            ("precision", "feature_names", "probability"),
-        ),
-        Language(
-            "json",
-            "every number of the model under a documented name",
-            (".json",),
-            "double",
-            True,
-            ("feature_names",),
-        ),
-        Language(
-            "libsvm",
-            "LIBSVM's text, for LIBSVM models with feature names or a scaling",
-            (".model",),
-            "double",
-            False,
-            ("feature_names", "ranges"),
-        ),
+        Language("onnx", "plain operators in double precision, for any ONNX runtime", (".onnx",)),
+        Language("libsvm", "LIBSVM's text, for LIBSVM models with a scaling or names", (".model",)),
     )
 }
 

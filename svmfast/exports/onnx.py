@@ -9,7 +9,7 @@ import numpy as np
 
 from svmfast.display import shown
 from svmfast.errors import UnsupportedError
-from svmfast.exports.accuracy import Printed, Settings, sentence
+from svmfast.exports.accuracy import Settings
 from svmfast.exports.computation import Computation, dense
 from svmfast.exports.onnx_cells import CellTables, cell_values
 from svmfast.exports.onnx_graph import IR_VERSION, OPSET, Graph, Value
@@ -20,19 +20,19 @@ from svmfast.rows import FloatArray, Rows
 _BATCH = 1024
 
 
-def write(computation: Computation, settings: Settings) -> Printed:
-    """Write the ONNX file."""
+def write(computation: Computation, settings: Settings) -> tuple[bytes, None]:
+    """Write the ONNX file; it has no tables to count."""
     model = model_of(computation, settings.dtype, probability=settings.probability)
-    about: dict[str, str] = {**settings.origin, "measured": sentence(settings.accuracy, settings.dtype)}
+    about: dict[str, str] = {**settings.origin, "measured": settings.measured()}
     if settings.feature_names:
         about["feature_names"] = json.dumps(settings.feature_names)
     for key, value in about.items():
         entry = model.metadata_props.add()
         entry.key, entry.value = shown(key), shown(value)
-    return Printed(model.SerializeToString(deterministic=True))
+    return model.SerializeToString(deterministic=True), None
 
 
-def evaluate(computation: Computation, rows: Rows, dtype: Any) -> tuple[FloatArray, None]:
+def evaluate(computation: Computation, rows: Rows, dtype: Any) -> FloatArray:
     """Compute the decision values of the graph by onnxruntime if installed, else by ONNX's evaluator."""
     kind = np.dtype(dtype)
     x = dense(rows, computation.n_features).astype(kind)
@@ -50,7 +50,7 @@ def evaluate(computation: Computation, rows: Rows, dtype: Any) -> tuple[FloatArr
     for start in range(0, len(x), _BATCH):
         batch = x[start : start + _BATCH]
         out[start : start + _BATCH] = session.run([output], {"X": batch})[0]
-    return out, None
+    return out
 
 
 def model_of(computation: Computation, dtype: np.dtype[Any], *, probability: bool = False) -> Any:
@@ -86,10 +86,7 @@ def add_computation(graph: Graph, computation: Computation, x: Value) -> dict[st
     """Add the computation for rows `x` to the graph; return its outputs by name."""
     z, rest = _variables(graph, computation, x)
     cells = _cells(graph, computation, z)
-    if not computation.head.n_functions:
-        shape = graph.add("Concat", x.count(), (0,), axis=0)
-        decisions = graph.filled(shape, 0)
-    elif cells is None:
+    if cells is None:
         decisions = cell_values(CellTables(graph), computation, z, rest)
     else:
         decisions = _every_cell(graph, computation, z, rest, cells)
@@ -137,7 +134,7 @@ def _cells(graph: Graph, computation: Computation, z: Value) -> Value | None:
         mine[node, own.start - 1 : own.stop - 1] = True
         depth[own] = depth[node] + 1
     leaf = graph.constant(np.where(children == 0, np.arange(nodes), -1))
-    table, infinite = graph.constant(mine), graph.constant(np.inf)
+    table, infinite = graph.constant(mine), graph.filled(graph.constant((1,)), np.inf)
     node_of = graph.add("ArgMin", apart, axis=1, keepdims=0) * (0,)
     for _ in range(int(depth.max())):
         allowed = table.take(node_of, 0)
@@ -175,9 +172,7 @@ def _answers(graph: Graph, computation: Computation, decisions: Value) -> dict[s
     if computation.class_names is not None:
         table = graph.constant(np.array(computation.class_names, dtype=object))
     k = len(labels)
-    if k == 1:
-        winner = graph.filled(decisions.count(), 0, np.int64)
-    elif head.one_vs_rest:
+    if head.one_vs_rest:
         winner = graph.add("ArgMax", decisions, axis=1, keepdims=0)
     elif k == 2:
         first = graph.add("Cast", decisions > 0, to=7)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from svmfast.exports.computation import stored
+
 #: Supported by every onnxruntime since 1.12.
 OPSET = 17
 IR_VERSION = 8
@@ -55,10 +57,6 @@ class Value:
         """Remove an axis of length 1."""
         return self.graph.add("Squeeze", self, (axis,))
 
-    def count(self) -> Value:
-        """Count the rows, as a list of one number."""
-        return self.graph.add("Slice", self.graph.add("Shape", self), (0,), (1,))
-
 
 @dataclass
 class Graph:
@@ -103,16 +101,16 @@ class Graph:
             values = np.array(values, dtype=np.int64)
         found = np.asarray(values)
         if isinstance(values, float | int) or found.dtype == np.float64:
-            found = found.astype(self.dtype)
+            found = stored(found, self.dtype)
         made = self.new()
         self.constants.append(numpy_helper.from_array(np.array(found, order="C"), made.name))
         return made
 
-    def filled(self, shape: Value, value: float, dtype: Any = None) -> Value:
+    def filled(self, shape: Value, value: float) -> Value:
         """Add an array of equal numbers."""
         from onnx import numpy_helper
 
-        one = numpy_helper.from_array(np.full(1, value, dtype=dtype or self.dtype))
+        one = numpy_helper.from_array(np.full(1, value, dtype=self.dtype))
         return self.add("ConstantOfShape", shape, value=one)
 
     def loop(

@@ -23,8 +23,6 @@ def probabilities(graph: Graph, head: Head, decisions: Value) -> Value:
     assert head.prob_a is not None
     assert head.prob_b is not None
     k = head.n_classes
-    if k == 1:
-        return graph.filled(graph.add("Concat", decisions.count(), (1,), axis=0), 1)
     first = _sigmoids(graph, head.prob_a, head.prob_b, decisions)
     return _pair(first) if k == 2 else _coupled(graph, k, first)
 

@@ -282,25 +282,10 @@ def test_names_of_another_model_belong_to_its_labels(flowers: tuple[Path, Path])
     assert other(2, 0, 7).names_of_labels is None
 
 
-def test_info_lists_class_names_and_the_command_for_libsvms_text(
-    flowers: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_info_lists_class_names(flowers: tuple[Path, Path]) -> None:
     text = svmfast("info", flowers[1]).stdout.decode()
     assert "\nclass names     setosa, versicolor, virginica\n" in text
     assert "\nfeature names   sepal length (cm), sepal width (cm), " in text
-    command = f"svmfast export {flowers[1]} --to libsvm -o OUT --ranges RANGES"
-    assert f"\nlibsvm text     {command}\n" in text
-    assert json.loads(svmfast("info", "--json", flowers[1]).stdout)["libsvm_text"] == command
-    assert svmfast(*command.split()[1:], cwd=tmp_path).returncode == 0
-    predicted = svmfast("predict", data("iris.test"), tmp_path / "OUT", tmp_path / "out")
-    assert predicted.returncode == 0
-    only_names = svmfast("info", named(tmp_path, "a", "b", "c")).stdout.decode()
-    assert f"\nlibsvm text     svmfast export {tmp_path}/named --to libsvm -o OUT\n" in only_names
-    clipped = ScaledModel(load_model(PROBABILITIES), Scaling(np.zeros(4), np.ones(4), clip=(0, 1)))
-    save_model(clipped, tmp_path / "clipped")
-    assert "libsvm text     none: the model's scaling clips, which svm-scale does not\n" in (
-        svmfast("info", tmp_path / "clipped").stdout.decode()
-    )
 
 
 @pytest.fixture(scope="module")

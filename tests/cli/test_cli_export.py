@@ -15,9 +15,9 @@ from c_exports import needs_compiler
 from program import FIXTURES, PROGRAM, ROOT, data, model, svmfast
 
 import svmfast as package
-from svmfast.api.export_report import ExportReport, language_for
+from svmfast.api.export_report import language_for
 from svmfast.errors import OptionError
-from svmfast.exports.accuracy import Accuracy, Printed, sentence
+from svmfast.exports.accuracy import Accuracy
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 
@@ -37,7 +37,6 @@ def test_the_command_writes_what_the_function_returns(tmp_path: Path) -> None:
         "0 labels differ",
         "test         50 rows in the file",
         "flash",
-        "stack",
     ):
         assert words in errors
     assert f"written      {out}, {out.stat().st_size:,} bytes" in errors
@@ -52,7 +51,7 @@ def test_the_file_can_go_to_standard_output(tmp_path: Path) -> None:
 def test_double_precision_and_the_report(tmp_path: Path) -> None:
     done = svmfast("export", EXACT, "--double", "-o", tmp_path / "m.h", "--json", "-q")
     report = json.loads(done.stdout)
-    assert (report["arithmetic"], report["language"], report["certified"]) == ("double", "c", None)
+    assert (report["arithmetic"], report["language"]) == ("double", "c")
     assert (
         report["table_bytes"]
         == 2
@@ -61,44 +60,27 @@ def test_double_precision_and_the_report(tmp_path: Path) -> None:
     )  # the classes' sizes and labels are bytes in both
 
 
-def test_names_come_from_a_file(tmp_path: Path) -> None:
-    names = tmp_path / "names"
-    names.write_text("a\nb\nc c\nd\n")
-    svmfast("export", EXACT, "-o", tmp_path / "m.h", "--feature-names", names)
-    assert "#define MODEL_X_C_C 2\n" in (tmp_path / "m.h").read_text()
-    names.write_text("a\n\nc\nd\n")
-    done = svmfast("export", EXACT, "-o", tmp_path / "m.h", "--feature-names", names)
-    assert done.stderr.decode() == f"{names}:2: no name; expected the name of a feature\n"
-
-
 def feature_names(path: Path, language: str) -> list[str]:
     """Return the names of the features in an exported file, in their order."""
-    if language == "json":
-        found: list[str] = json.loads(path.read_text())["feature_names"]
-        return found
     if language == "c":
         constants = re.findall(r"#define MODEL_X_(\w+) (\d+)", path.read_text())
         assert [int(number) for _, number in constants] == list(range(len(constants)))
         return [name.lower() for name, _ in constants]
     onnx = pytest.importorskip("onnx", reason="no onnx")
     about = {one.key: one.value for one in onnx.load(path).metadata_props}
-    found = json.loads(about["feature_names"])
+    found: list[str] = json.loads(about["feature_names"])
     return found
 
 
-@pytest.mark.parametrize("language", ["c", "json", "onnx"])
+@pytest.mark.parametrize("language", ["c", "onnx"])
 def test_the_names_in_a_model_are_exported(language: str, tmp_path: Path) -> None:
-    """They come from the columns of the table it was trained on; --feature-names replaces them."""
+    """They come from the columns of the table it was trained on."""
     pytest.importorskip("pyarrow", reason="no pyarrow")
     table, trained, out = tmp_path / "table.csv", tmp_path / "trained", tmp_path / "out"
     table.write_text("label,age,load,noise\nworn,1,2,0\nbroken,0,1,2\nworn,2,2,1\nbroken,1,0,2\n")
     assert svmfast("train", "-q", table, trained).returncode == 0
     assert svmfast("export", trained, "--to", language, "-o", out, "-q").returncode == 0
     assert feature_names(out, language) == ["age", "load", "noise"]
-    (tmp_path / "names").write_text("a\nb\nc\n")
-    words = ("export", trained, "--to", language, "-o", out, "-q", "--feature-names", tmp_path / "names")
-    assert svmfast(*words).returncode == 0
-    assert feature_names(out, language) == ["a", "b", "c"]
 
 
 def test_the_names_of_a_model_become_constants_that_differ(tmp_path: Path) -> None:
@@ -148,15 +130,22 @@ def test_the_error_for_what_cannot_be_exported_is_one_line(
 
 
 def test_one_label_is_singular() -> None:
-    one, more = (
-        ExportReport.of("c", "float", Printed(b"x", 1, 1), Accuracy(50, "rows", n, 0.1, 1, n), 1.0).lines()
+    one, two = (
+        Accuracy(rows=50, of="rows", labels_differing=n, max_abs_error=0.1, max_abs_value=1.0).words()
         for n in (1, 2)
     )
-    assert "1 label differs from the model's" in one[1]
-    assert "1 label is provably the exact model's" in one[2]
-    assert "2 labels differ from the model's" in more[1]
-    assert "2 labels are provably the exact model's" in more[2]
-    assert "1 label differs from the model's" in sentence(Accuracy(50, "rows", 1, 0.1, 1.0), np.float32)
+    assert one == "50 rows: 1 label differs from the model's, values differ by at most 0.1 (largest: 1)"
+    assert two.startswith("50 rows: 2 labels differ from the model's, ")
+
+
+def test_a_model_without_vectors_is_measured_on_given_rows_alone(tmp_path: Path) -> None:
+    polynomial = FIXTURES / "frozen" / "1.0" / "polynomial_no_certificate.model"
+    done = svmfast("export", polynomial, "-o", tmp_path / "m.h", "--json")
+    assert "measured     not\n" in done.stderr.decode()
+    assert "labels_differing" not in json.loads(done.stdout)
+    assert " * single precision, not measured.\n" in (tmp_path / "m.h").read_text()
+    done = svmfast("export", polynomial, "-o", tmp_path / "m.h", "--json", "--test", data("iris.test"))
+    assert json.loads(done.stdout)["measured_rows"] > 0
 
 
 def test_the_help_says_that_classes_have_names() -> None:
@@ -167,7 +156,7 @@ def test_the_help_says_that_classes_have_names() -> None:
     ("name", "language"),
     [
         ("m.onnx", "onnx"),
-        ("m.JSON.gz", "json"),
+        ("m.ONNX.gz", "onnx"),
         ("m.model", "libsvm"),
         ("m.hpp", "c"),
         ("m.v1", "c"),
@@ -178,7 +167,7 @@ def test_the_extension_of_the_output_decides_the_language(name: str, language: s
     assert language_for(name, None) == language
     assert language_for(name, language) == language
     if name not in ("m.v1", "-"):
-        other = "json" if language == "c" else "c"
+        other = "onnx" if language == "c" else "c"
         with pytest.raises(
             OptionError, match=f"^`to` {other} contradicts the extension of '{name}'; give `to` "
         ):
@@ -227,13 +216,3 @@ def test_the_python_of_the_page_runs(block: str) -> None:
     done = subprocess.run([sys.executable, "-c", block], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith((" 0\n", "['label', 'scores']\n"))
-
-
-@pytest.mark.parametrize("language", ["onnx", "json"])
-def test_every_language_is_written(language: str, tmp_path: Path) -> None:
-    if language == "onnx":
-        pytest.importorskip("onnx")
-    out = tmp_path / "out"
-    done = svmfast("export", EXACT, "--to", language, "-o", out, "-q")
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert out.read_bytes() == package.export(EXACT, language).data

@@ -7,6 +7,7 @@ import os
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from program import data, model, svmfast
@@ -14,6 +15,8 @@ from pyarrow import parquet
 
 import svmfast as package
 from svmfast.errors import TableError
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling
 
 EXACT = model("iris_c_rbf_prob")
 NAMES = ("w", "x", "y", "z")
@@ -36,10 +39,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 WORDS = ("predict", "--unlabelled", "--keep", "id", "--suffix", ".parquet", "--out-dir")
-HINT = (
-    "; the model does not name its features; give --features, or name them in the model "
-    "(svmfast export MODEL --to libsvm --feature-names NAMES -o NAMED)"
-)
+HINT = "; the model does not name its features; give --features"
 ORDER = "in another order: feature 1 is 'z', there 'w'"
 REMARK = "{}: the model does not name its features, so the columns are taken in their order"
 
@@ -64,11 +64,9 @@ def test_a_file_with_another_order_is_an_error(
 
 
 def test_a_model_that_names_its_features_takes_any_order(files: list[Path], tmp_path: Path) -> None:
-    (tmp_path / "names").write_text("\n".join(NAMES))
-    named = tmp_path / "named"
-    words = ("--to", "libsvm", "--feature-names", tmp_path / "names", "-o", named)
-    assert svmfast("export", EXACT, *words).returncode == 0
-    done = svmfast(*WORDS, tmp_path / "out", named, *files)
+    scaling = Scaling(np.zeros(4), np.ones(4), feature_names=NAMES)
+    package.save_model(ScaledModel(package.load_model(EXACT), scaling), tmp_path / "named")
+    done = svmfast(*WORDS, tmp_path / "out", tmp_path / "named", *files)
     assert done.returncode == 0
     assert b"order" not in done.stderr
     found = [parquet.read_table(tmp_path / "out" / path.name) for path in files]

@@ -14,14 +14,15 @@ from pyarrow import parquet
 
 import svmfast as package
 from svmfast.errors import TableError
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling
 from svmfast.progress import Listener
 
 EXACT = model("iris_c_rbf_prob")
 NAMES = ("w", "x", "y", "z")
 REMARK = "{}: the model does not name its features, so the columns are taken in their order"
 ORDER = "{}: its columns are those of {} in another order: feature 1 is 'z', there 'w'"
-EXPORT = ", or name them in the model (svmfast export MODEL --to libsvm --feature-names NAMES -o NAMED)"
-UNNAMED = f"; the model does not name its features; give --features{EXPORT}"
+UNNAMED = "; the model does not name its features; give --features"
 
 
 def frame(names: tuple[str, ...] = NAMES, *, labels: bool = True) -> pa.Table:
@@ -44,9 +45,8 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.fixture
 def named(tmp_path: Path) -> Path:
     """The model with the names of its features."""
-    (tmp_path / "names").write_text("\n".join(NAMES))
-    words = ("--to", "libsvm", "--feature-names", tmp_path / "names", "-o", tmp_path / "named")
-    assert svmfast("export", EXACT, *words).returncode == 0
+    scaling = Scaling(np.zeros(4), np.ones(4), feature_names=NAMES)
+    package.save_model(ScaledModel(package.load_model(EXACT), scaling), tmp_path / "named")
     return tmp_path / "named"
 
 

@@ -26,7 +26,7 @@ EXEMPT = {
     "svmfast predict photos.test tried/recommended": "needs the result of the line before",
 }
 #: What a line says that stands for the reader's own: what takes its place here.
-PLACES = {"--dask local:8": "--dask local:2", "MODEL": "ijcnn1.model", "NAMES": "names", "NAMED": "named"}
+PLACES = {"--dask local:8": "--dask local:2", "MODEL": "ijcnn1.model"}
 #: Words for the reader's files in README's table.
 TABLE_PLACES = {
     **{"MODEL": "photos.model", "EXACT": "photos.model", "DATA": "photos.test", "TEST": "photos.test"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -12,24 +11,19 @@ import numpy as np
 import pytest
 from c_exports import WARNINGS, compiled, needs_compiler
 from cell_models import exact_model, in_cells
-from export_forms import FORMS
-from json_reader import answer
-from json_schema import faults
+from export_forms import FORMS, raw_rows
 from model_examples import EXAMPLES, rows_for
-from program import ROOT
 
 import svmfast
 from svmfast.errors import UnsupportedError
-from svmfast.exports.accuracy import own_rows
-from svmfast.exports.computation import DESCRIBED, Computation, computation_of, dense
-from svmfast.exports.languages import LANGUAGES
+from svmfast.exports.computation import DESCRIBED, Computation, computation_of
 from svmfast.models.base import KINDS, Model
 from svmfast.rows import as_rows
 
 onnx = pytest.importorskip("onnx", reason="no onnx")
-SCHEMA = json.loads((ROOT / "docs" / "export.schema.json").read_text())
 #: Kinds and examples that have no such form, and the message.
 REASONS = {
+    "libsvm one label": "^the model has a single class; every row has its label$",
     "cascade": "^a cascade consists of two models and a rule; export its fast and its exact model",
     "scaled polynomial": "^the scaling clips 3 columns and does not change the model's other columns",
 }
@@ -77,15 +71,7 @@ def tolerance(name: str, precision: str, computation: Computation) -> float:
 
 def values_of_c(data: svmfast.Export, table: np.ndarray, model: Model, folder: Path) -> list[np.ndarray]:
     file = compiled(data, folder, "-O0", *WARNINGS, regression=model.head.is_regression)
-    return [file.decisions(table) if file.functions else np.zeros((len(table), 0)), file.answers(table)]
-
-
-def values_of_json(data: svmfast.Export, table: np.ndarray, model: Model, folder: Path) -> list[np.ndarray]:
-    """By a reader that knows only docs/export.md."""
-    document = json.loads(data.data)
-    assert faults(SCHEMA, document) == []
-    found = [answer(document, row) for row in table.tolist()]
-    return [np.array([values for values, _ in found]), np.array([label for _, label in found])]
+    return [file.decisions(table), file.answers(table)]
 
 
 def values_of_onnx(data: svmfast.Export, table: np.ndarray, model: Model, folder: Path) -> list[np.ndarray]:
@@ -108,13 +94,7 @@ def values_of_onnx(data: svmfast.Export, table: np.ndarray, model: Model, folder
     return found
 
 
-READERS = {"c": values_of_c, "json": values_of_json, "onnx": values_of_onnx}
-PRINTED = [
-    (language, precision)
-    for language, one in LANGUAGES.items()
-    if one.computes
-    for precision in (("double", "float") if "precision" in one.abilities else ("double",))
-]
+READERS = {"c": values_of_c, "onnx": values_of_onnx}
 
 
 @needs_compiler
@@ -122,7 +102,8 @@ PRINTED = [
     ("language", "precision", "name"),
     [
         (language, precision, name)
-        for language, precision in PRINTED
+        for language in READERS
+        for precision in ("double", "float")
         # tests/unit/test_export_c.py compiles the files.
         for name in (CASES if language == "c" else CASES | FILES)
     ],
@@ -136,14 +117,12 @@ def test_every_language_has_the_models_answers_or_a_reason(
         with pytest.raises(UnsupportedError, match=reason):
             svmfast.export(model, language)
         return
-    given = {"precision": precision} if "precision" in LANGUAGES[language].abilities else {}
-    export = svmfast.export(model, language, **given)  # type: ignore[arg-type]
+    export = svmfast.export(model, language, precision=precision)  # type: ignore[arg-type]
     assert export.report.bytes == len(export.data)
-    assert export.data == svmfast.export(model, language, **given).data  # type: ignore[arg-type]
+    assert export.data == svmfast.export(model, language, precision=precision).data  # type: ignore[arg-type]
     computation = computation_of(model)
     width = computation.n_features
-    own, _ = own_rows(model, computation)
-    table = np.vstack([rows_for(model, 12).to_dense(model.n_features + 3)[:, :width], dense(own[:15], width)])
+    table = np.vstack([rows_for(model, 12).to_dense(model.n_features + 3)[:, :width], raw_rows(model)[:15]])
     expected = model.decision_values(as_rows(table))
     values, answers = READERS[language](
         export, table.astype(np.float32 if precision == "float" else np.float64), model, tmp_path

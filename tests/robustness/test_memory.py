@@ -22,7 +22,7 @@ from program import FIXTURES, PROGRAM, data, metered, model, started, svmfast
 
 import svmfast as package
 from svmfast.errors import CompressedDataError, MemoryLimitError, NotAModelError
-from svmfast.exports import twin
+from svmfast.exports import reference
 from svmfast.exports.computation import computation_of
 from svmfast.formats.detect import load_model, model_bytes, open_model
 from svmfast.models.expansion import Kernel
@@ -324,8 +324,8 @@ def test_blocks_of_rows_use_the_same_memory_again(tmp_path: Path) -> None:
     assert many - few < read / 2
 
 
-def test_the_twin_of_an_export_is_bounded_for_many_functions() -> None:
-    """4,096 rows and 100 functions: a product for each vector of a fold took 318 MiB."""
+def test_the_values_of_an_export_are_bounded_for_many_functions() -> None:
+    """4,096 rows and 100 functions: a product for each vector took 318 MiB."""
     rng = np.random.default_rng(0)
     head = Head("c_svc", np.arange(1, 101), one_vs_rest=True)
     vectors, rows = (as_rows(rng.random((n, 3))) for n in (32, 4096))
@@ -334,7 +334,7 @@ def test_the_twin_of_an_export_is_bounded_for_many_functions() -> None:
     computation = computation_of(made)
     tracemalloc.start()
     try:
-        values, _, _ = twin.values(computation, rows, np.float64)
+        values = reference.evaluate(computation, rows, np.float64)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -33,33 +33,21 @@ needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc:
 
 WRAPPER = """
 #include "model.h"
-#if MODEL_FUNCTIONS
 void decisions(const model_real *x, int n, model_real *out);
 void decisions(const model_real *x, int n, model_real *out) {
     for (int i = 0; i < n; ++i)
         model_decision(x + (size_t)i * MODEL_FEATURES, out + (size_t)i * MODEL_FUNCTIONS);
 }
-#endif
 #ifdef ANSWER
 void answers(const model_real *x, int n, double *out);
 void answers(const model_real *x, int n, double *out) {
     for (int i = 0; i < n; ++i) out[i] = (double)ANSWER(x + (size_t)i * MODEL_FEATURES);
-}
-void pairs(const int *start, const int *index, const model_real *value, int n, double *out);
-void pairs(const int *start, const int *index, const model_real *value, int n, double *out) {
-    for (int i = 0; i < n; ++i)
-        out[i] = (double)ANSWER_PAIRS(index + start[i], value + start[i], start[i + 1] - start[i]);
 }
 #endif
 #ifdef MODEL_HAS_CERTAIN
 void certain(const model_real *x, int n, int *out);
 void certain(const model_real *x, int n, int *out) {
     for (int i = 0; i < n; ++i) out[i] = model_certain(x + (size_t)i * MODEL_FEATURES, 0);
-}
-void certain_pairs(const int *start, const int *index, const model_real *value, int n, int *out);
-void certain_pairs(const int *start, const int *index, const model_real *value, int n, int *out) {
-    for (int i = 0; i < n; ++i)
-        out[i] = model_certain_pairs(index + start[i], value + start[i], start[i + 1] - start[i], 0);
 }
 #endif
 """
@@ -130,19 +118,6 @@ class Compiled:
     def certain(self, rows: Rows | NDArray[np.floating]) -> np.ndarray:
         return self._call("certain", rows, np.empty(len(rows), np.int32)).astype(bool)
 
-    def _pairs(self, name: str, rows: Rows, out: np.ndarray) -> np.ndarray:
-        start = rows.indptr.astype(np.int32)
-        index = (rows.indices + 1).astype(np.int32)
-        value = np.ascontiguousarray(rows.values.astype(self.dtype))
-        getattr(self.library, name)(start.ctypes, index.ctypes, value.ctypes, len(rows), out.ctypes)
-        return out
-
-    def answers_of_pairs(self, rows: Rows) -> np.ndarray:
-        return self._pairs("pairs", rows, np.empty(len(rows)))
-
-    def certain_of_pairs(self, rows: Rows) -> np.ndarray:
-        return self._pairs("certain_pairs", rows, np.empty(len(rows), np.int32)).astype(bool)
-
 
 @functools.cache
 def fused() -> list[str]:
@@ -163,7 +138,7 @@ def compiled(
     done = subprocess.run(
         [
             *(compiler, "-std=c99", "-O2", "-shared", "-fPIC", "-ffp-contract=off", *flags),
-            *(f"-DANSWER={answer}", f"-DANSWER_PAIRS={answer}_pairs", "wrapper.c", "-o", name, "-lm"),
+            *(f"-DANSWER={answer}", "wrapper.c", "-o", name, "-lm"),
         ],
         cwd=folder,
         capture_output=True,

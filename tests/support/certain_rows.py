@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import export_twin as twin
 import numpy as np
 from c_exports import Compiled
+from certain_twin import certain
 from numpy.typing import NDArray
 
-from svmfast.exports import twin
-from svmfast.exports.certain import bound_of, certain
+from svmfast.exports.certain import bound_of
 from svmfast.exports.computation import Computation
-from svmfast.exports.twin import Reals
+from svmfast.exports.reference import Reals
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import as_rows
 
@@ -50,19 +51,17 @@ def rows_of(exact: KernelExpansion, file: Compiled, rng: np.random.Generator, n:
 def check_the_same_rows_are_certain(computation: Computation, file: Compiled, rows: Reals) -> None:
     """Compare a file with its twin at rows next to each other of which one is certain.
 
-    If the two bounds differ by more than a few roundings, one of these rows shows it. Pairs count more terms.
+    If the two bounds differ by more than a few roundings, one of these rows shows it.
     """
     bound = bound_of(computation, file.dtype)
     assert bound is not None
-    rows = np.vstack([near_the_boundary(file, rows), rows])
-    for terms, found in ((None, file.certain), (2 * file.features, file.certain_of_pairs)):
 
-        def rule(at: Reals, terms: int | None = terms) -> NDArray[np.bool_]:
-            values, cells, squared = twin.values(computation, as_rows(at.astype(np.float64)), file.dtype)
-            return certain(computation, bound, values, cells, squared, terms)
+    def rule(at: Reals) -> NDArray[np.bool_]:
+        return certain(
+            computation, bound, *twin.values(computation, as_rows(at.astype(np.float64)), file.dtype)
+        )
 
-        inside, outside = where_it_changes(rule, rows, 40)
-        assert len(inside)
-        for at, expected in ((inside, True), (outside, False)):
-            given = at if terms is None else as_rows(at.astype(np.float64))
-            assert (found(given) == expected).all()
+    inside, outside = where_it_changes(rule, np.vstack([near_the_boundary(file, rows), rows]), 40)
+    assert len(inside)
+    assert file.certain(inside).all()
+    assert not file.certain(outside).any()

@@ -16,7 +16,6 @@ from program import FIXTURES, data, model
 INPUTS: dict[str, Path] = {
     "TRAIN": data("iris.train"),
     "TEST": data("iris.test"),
-    "NAMES": Path(__file__).with_name("four_names.txt"),
     "EXACT": model("iris_c_rbf_prob"),
     "ESTIMATOR": FIXTURES / "estimators/iris_svc.skops",
     "RANGES": data("iris.ranges"),
@@ -88,7 +87,7 @@ RUNS: dict[str, list[str]] = {
     "export within a limit": [
         *("export", "EXACT", "--max-flash", "9k", "--data", "TRAIN", "--scale", "RANGES", "-o", "OUT"),
     ],
-    "export": ["export", "EXACT", "--test", "TEST", "--feature-names", "NAMES", "-o", "OUT"],
+    "export": ["export", "EXACT", "--test", "TEST", "-o", "OUT"],
     "export of LIBSVM's text": [
         *("export", "EXACT", "--to", "libsvm", "--test", "TEST", "--scale", "RANGES"),
         *("--ranges", "CHECKPOINT", "-o", "OUT"),

@@ -75,8 +75,6 @@ def make_files(folder: Path) -> None:
     exact = svmfast.load_model(model("photos_c_rbf"))
     svmfast.save_model(svmfast.approximate(exact, embed_exact=True).model, folder / "ijcnn1.fast")
     names = [f"f{j}" for j in range(1, exact.n_features + 1)]
-    for place in ("names", "NAMES"):
-        (folder / place).write_text("".join(f"{name}\n" for name in names))
     _make_tables(folder, names)
     _make_scaled(folder)
     (folder / "logs" / "a").mkdir(parents=True)

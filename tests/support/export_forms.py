@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from program import FIXTURES, model
+
+from svmfast.exports.accuracy import own_rows
+from svmfast.exports.computation import computation_of
+from svmfast.models.base import Model
+from svmfast.rows import FloatArray
 
 FROZEN = FIXTURES / "frozen" / "1.0"
 FORMS: dict[str, Path] = {
@@ -18,8 +24,21 @@ FORMS: dict[str, Path] = {
     "one class": model("normal_one_rbf"),
     "one class, probabilities": model("normal_one_rbf_prob"),
     "regression": model("diabetes_eps_rbf"),
-    "one label": model("single_class"),
     "large labels": model("large_labels_prob"),
     "ties": model("tie_votes_four"),
     **{path.stem: path for path in sorted(FROZEN.glob("[!c]*.model"))},  # no cascades
 }
+
+
+def raw_rows(model: Model) -> FloatArray:
+    """Vectors of a model, or random rows, as they are before its scaling, ``(n, n_features)``."""
+    width = computation_of(model).n_features
+    vectors = own_rows(model.unscaled)
+    table = np.random.default_rng(0).normal(size=(200, width)) / 2
+    if vectors is not None:
+        table = vectors.to_dense(width)
+    scaling = model.scaling
+    if scaling is None:
+        return table
+    scaling = scaling.widened(width)
+    return table / np.where(scaling.factor, scaling.factor, np.inf) + scaling.offset

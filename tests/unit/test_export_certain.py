@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import export_twin as twin
 import mpmath
 import numpy as np
 import pytest
 from c_exports import compiled, fused, needs_compiler
 from certain_conversions import CASES, PRECISIONS, exact_label, made
 from certain_rows import check_the_same_rows_are_certain, near_the_boundary, rows_of
+from certain_twin import error_bounds
 from fifty_digits import mpf
 
 import svmfast
-from svmfast.exports import twin
-from svmfast.exports.certain import bound_of, error_bounds
+from svmfast.exports.c_arithmetic import EXP
+from svmfast.exports.certain import bound_of
 from svmfast.exports.computation import computation_of, degrees
-from svmfast.rows import Rows, as_rows
+from svmfast.rows import as_rows
 
 
 @needs_compiler
@@ -78,18 +80,6 @@ def test_the_file_is_certain_where_the_twin_is(name: str, precision: str, tmp_pa
 
 
 @needs_compiler
-def test_rows_of_too_many_pairs_are_not_certain(tmp_path: Path) -> None:
-    """The certificate's constants hold for at most 4096 entries beyond the variables."""
-    _, fast = made("linear kernel")
-    file = compiled(svmfast.export(fast), tmp_path)
-    most = len(fast.features) + 4096
-    for n, expected in ((most, True), (most + 1, False)):
-        values, columns = np.ones(n), np.arange(n, dtype=np.int32)
-        rows = Rows(np.array([0, n]), columns, values, n)
-        assert file.certain_of_pairs(rows).tolist() == [expected]
-
-
-@needs_compiler
 def test_with_fast_math_no_label_is_certain(tmp_path: Path) -> None:
     _, fast = made("order 2")
     # The start files of -ffast-math would make this process, NumPy included, flush subnormal numbers to zero.
@@ -101,7 +91,7 @@ def test_with_fast_math_no_label_is_certain(tmp_path: Path) -> None:
 def test_the_error_of_the_exponential(precision: str) -> None:
     """Against 50 digits: at most 4 units, where the bound allows 8."""
     kind = np.dtype(PRECISIONS[precision])
-    least = twin.EXP[kind][0]
+    least = EXP[kind][0]
     rng = np.random.default_rng(1)
     t = -np.concatenate([rng.random(1500) * -least, 10.0 ** rng.uniform(-12, 1.9, 500), [0, -least]])
     t = np.maximum(t, least).astype(kind)

@@ -12,19 +12,20 @@ from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import certain_twin
+import export_twin as twin
 import mpmath
 import numpy as np
 import pytest
 from c_exports import compiled, needs_compiler
 from certain_conversions import CASES, PRECISIONS, made
+from certain_twin import error_bounds
 from fifty_digits import exactly, mpf
 
-import svmfast.exports.certain as certificate
 from svmfast.api.export_report import Export
-from svmfast.exports import twin
-from svmfast.exports.accuracy import Accuracy, Settings
+from svmfast.exports.accuracy import Settings
 from svmfast.exports.c import write
-from svmfast.exports.certain import bound_of, error_bounds
+from svmfast.exports.certain import bound_of
 from svmfast.exports.computation import Certificate, Computation, Polynomials, computation_of
 from svmfast.models.head import Head
 from svmfast.models.scaling import Scaling
@@ -272,7 +273,7 @@ def test_an_exponential_that_errs_by_eight_units(kind: Any, monkeypatch: pytest.
         return twin_exp(t) * t.dtype.type(1 + 8 * u)
 
     twin_exp = twin.exp
-    for module in (twin, certificate):
+    for module in (twin, certain_twin):
         monkeypatch.setattr(module, "exp", poor)
     single = kind is np.float32
     c = 1 + round(0.065 / u) * 2 * u
@@ -321,8 +322,7 @@ def at_the_bound(case: Case, kind: Any, factor: float) -> Computation:
 
 
 def certain_in_c(computation: Computation, row: FloatArray, kind: Any, folder: Path) -> bool:
-    settings = Settings("model", np.dtype(kind), {}, Accuracy(1, "rows", 0, 0.0, 0.0))
-    export = Export(write(computation, settings).data, cast(Any, None))
+    export = Export(write(computation, Settings("model", np.dtype(kind), {}))[0], cast(Any, None))
     return bool(compiled(export, folder).certain(row[None])[0])
 
 
@@ -343,7 +343,7 @@ def test_the_c_text_has_the_same_terms(
             made_ = at_the_bound(case._replace(row=row), kind, factor)
             bound = bound_of(made_, kind)
             assert bound is not None
-            expected = certificate.certain(
+            expected = certain_twin.certain(
                 made_, bound, *twin.values(made_, as_rows(row[None]), np.dtype(kind))
             )
             found.append(bool(expected[0]))

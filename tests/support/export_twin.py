@@ -1,7 +1,6 @@
 """The exported arithmetic in NumPy, operation by operation, in single or double precision.
 
-The results are those of the C file if the compiler does not contract multiplications and additions. So the
-accuracy of an export is known before it is compiled.
+The results are those of the C file if the compiler does not contract multiplications and additions.
 """
 
 from __future__ import annotations
@@ -13,31 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.exports.computation import Computation, KernelSums, Polynomials, dense, starts_of
+from svmfast.exports.c_arithmetic import EXP
+from svmfast.exports.computation import Computation, KernelSums, Polynomials, starts_of
+from svmfast.exports.reference import FOLD, Reals, folds, measured_from, nearest, part_of, variables
 from svmfast.rows import Rows
 from svmfast.votes import pair_numbers
-
-Reals = NDArray[Any]
-
-#: Maximum number of kernel values per block.
-_BLOCK = 1 << 21
-#: Number of vectors that single precision sums before it adds the partial sum to the total, if a cell has at
-#: least `FOLD_FROM` vectors.
-FOLD, FOLD_FROM = 32, 64
-
-#: For each precision: the smallest argument of the exponential, log2(e), ln 2 in two parts, degree, bias.
-EXP = {
-    np.dtype(np.float32): (-87.0, 1.44269504, 0.693145751953125, 1.42860682030941723212e-6, 7, 127),
-    np.dtype(np.float64): (
-        *(-708.0, 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10),
-        *(13, 1023),
-    ),
-}
-
-
-def folds(values: KernelSums, dtype: np.dtype[Any]) -> bool:
-    """Whether sums are taken in parts of :data:`FOLD` vectors."""
-    return dtype == np.float32 and int(values.sizes.max(initial=0)) >= FOLD_FROM
 
 
 def exp(t: Reals) -> Reals:
@@ -95,84 +74,31 @@ def root(s: Reals) -> Reals:
 
 def values(
     computation: Computation, rows: Rows, dtype: Any = np.float64
-) -> tuple[Reals, NDArray[np.int32], Reals]:
+) -> tuple[Reals, NDArray[np.int64], Reals]:
     """Compute decision values ``(n, p)``, cells ``(n,)`` and squared distances from the cells' centers.
 
     The distances are 0 if the values are not polynomials.
     """
     kind, about = np.dtype(dtype), computation.values
     with np.errstate(all="ignore"):
-        z, rest = split(computation, rows, kind)
+        z, rest = variables(computation, rows, kind)
         cells = nearest(computation, z)
         out = np.zeros((len(z), computation.head.n_functions), dtype=kind)
         squared = np.zeros(len(z), dtype=kind)
-        for cell in np.unique(cells).tolist() if out.shape[1] else ():
+        for cell in np.unique(cells).tolist():
             mine = np.flatnonzero(cells == cell)
             if isinstance(about, Polynomials):
-                out[mine], squared[mine] = _polynomials(about, cell, z[mine], rest[mine])
-                continue
-            # A block has a number for each row and vector, or for each function and vector of a fold.
-            step = max(1, _BLOCK // max(1, int(about.sizes[cell]), FOLD * out.shape[1]))
-            for block in (mine[at : at + step] for at in range(0, len(mine), step)):
-                out[block] = _sums(about, cell, z[block], rest[block])
+                out[mine], squared[mine] = _polynomials(about, cell, z[mine], rest[mine, 0])
+            else:
+                out[mine] = _sums(about, cell, z[mine], rest[mine, 0])
     return out, cells, squared
 
 
-def split(computation: Computation, rows: Rows, dtype: Any) -> tuple[Reals, Reals]:
-    """Compute the variables of `rows`, ``(n, d)``, and what the other columns add to a distance, ``(n,)``."""
-    width, scaling = computation.n_features, computation.scaling
-    wide = dense(rows, width).astype(dtype)
-    if scaling is not None:
-        wide = (wide - scaling.offset.astype(dtype)) * scaling.factor.astype(dtype)
-        if scaling.clip is not None:
-            wide = np.clip(wide, dtype.type(scaling.clip[0]), dtype.type(scaling.clip[1]))
-    length = np.abs if computation.values.kernel == "laplacian" else np.square
-    rest = np.zeros(len(rows), dtype=dtype)
-    for j in np.setdiff1d(np.arange(width), computation.variables):
-        rest = rest + length(wide[:, j])
-    unknown = rows.indices >= width
-    if unknown.any() and not computation.drops_others:
-        at = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))[unknown]
-        beyond = length(rows.values[unknown].astype(dtype))
-        rest = rest + np.bincount(at, beyond, minlength=len(rows)).astype(dtype)
-    return np.ascontiguousarray(wide[:, computation.variables]), rest
-
-
-def nearest(computation: Computation, z: Reals) -> NDArray[np.int32]:
-    """Find the cell of each row, ``(n,)`` int32, given its variables, ``(n, d)``."""
-    cells = np.zeros(len(z), dtype=np.int32)
-    route = computation.route
-    if route is None:
-        return cells
-    children, first, leaf = route.children, route.first_child, route.cell
-    centers = route.centers.astype(z.dtype)
-    node = np.zeros(len(z), dtype=np.int64)
-    for here in range(len(children)):  # breadth first: the numbers of a row's nodes ascend
-        mine = np.flatnonzero(node == here)
-        if not len(mine):
-            continue
-        if children[here] == 0:
-            cells[mine] = leaf[here]
-            continue
-        some = slice(first[here] - 1, first[here] - 1 + children[here])
-        # The first of equals, as in the C file; nan is never less.
-        apart = _measures("rbf", centers[some], z[mine])
-        best = np.where(np.isnan(apart[:, 0]), 0, np.where(np.isnan(apart), np.inf, apart).argmin(axis=1))
-        node[mine] = first[here] + best
-    return cells
-
-
-def _part(sizes: NDArray[np.int64], cell: int) -> slice:
-    """The elements of a cell, where the cells have `sizes` elements one after another."""
-    end = int(sizes[: cell + 1].sum())
-    return slice(end - int(sizes[cell]), end)
-
-
 def _sums(values: KernelSums, cell: int, z: Reals, rest: Reals) -> Reals:
-    kind, part = z.dtype, _part(values.sizes, cell)
+    kind, part = z.dtype, part_of(values.sizes, cell)
     coef, rho = values.coef[:, part].astype(kind), values.rho[cell].astype(kind)
     gamma, (m, p) = kind.type(values.gamma[cell]), (coef.shape[1], len(rho))
-    measured = _measures(values.kernel, values.vectors[part].astype(kind), z)
+    measured = measured_from(values.kernel, values.vectors[part].astype(kind), z)
     if values.kernel in ("rbf", "laplacian"):
         measured = measured + rest[:, None]
     k = kernel_values(values, measured, gamma)
@@ -196,19 +122,6 @@ def _sums(values: KernelSums, cell: int, z: Reals, rest: Reals) -> Reals:
     return np.asarray(out - rho)
 
 
-def _measures(kernel: str, vectors: Reals, z: Reals) -> Reals:
-    """Compute squared distances, absolute distances or dot products, ``(n, m)``."""
-    s = np.zeros((len(z), len(vectors)), dtype=z.dtype)
-    for j in range(z.shape[1]):
-        mine, theirs = z[:, j, None], vectors[None, :, j]
-        if kernel in ("rbf", "laplacian"):
-            difference = mine - theirs
-            s = s + (difference * difference if kernel == "rbf" else np.abs(difference))
-        else:
-            s = s + mine * theirs
-    return s
-
-
 def kernel_values(values: KernelSums, measured: Reals, gamma: Any) -> Reals:
     """Compute kernel values from distances or products."""
     real = measured.dtype.type
@@ -223,13 +136,13 @@ def kernel_values(values: KernelSums, measured: Reals, gamma: Any) -> Reals:
 def _pseudo(values: KernelSums, cell: int, measured: Reals, k: Reals, gamma: Any, out: Reals) -> Reals:
     pseudo = values.pseudo
     assert pseudo is not None
-    kind, part = k.dtype, _part(pseudo.sizes, cell)
+    kind, part = k.dtype, part_of(pseudo.sizes, cell)
     coef = pseudo.coef[:, part].astype(kind)
     if pseudo.kind == "poly":
         for q, (a, b) in enumerate(pseudo.pairs[part]):
             out = out + coef[:, q] * (k[:, a] * k[:, b])[:, None]
         return np.asarray(out)
-    apart = pseudo.distances[_part(pseudo.sizes * values.sizes, cell)].astype(kind)
+    apart = pseudo.distances[part_of(pseudo.sizes * values.sizes, cell)].astype(kind)
     roots = root(measured)
     for q, theirs in enumerate(apart.reshape(len(coef.T), k.shape[1])):
         r = np.abs(roots - theirs).max(axis=1, initial=0)
@@ -240,7 +153,7 @@ def _pseudo(values: KernelSums, cell: int, measured: Reals, k: Reals, gamma: Any
 def _polynomials(values: Polynomials, cell: int, z: Reals, rest: Reals) -> tuple[Reals, Reals]:
     kind, real = z.dtype, z.dtype.type
     center = values.centers[cell].astype(kind)
-    s = _measures("rbf", center[None], z)[:, 0] + rest
+    s = measured_from("rbf", center[None], z)[:, 0] + rest
     w = np.ascontiguousarray((z - center if values.centered else z).T)
     counts = values.counts()
     at = int(counts[:cell].sum())
