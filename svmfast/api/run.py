@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Largest number of rows on which the prediction time is measured.
 _TIMED_ROWS = 100_000
-_NAMES_KEPT = "the model keeps names, for which LIBSVM's format has no place; export it to libsvm without them"
+_NAMES_KEPT = "the model keeps names, for which LIBSVM's format has no place; export to libsvm drops them"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

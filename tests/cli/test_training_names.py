@@ -21,9 +21,7 @@ IRIS = load_iris(as_frame=True)
 FRAME = IRIS.data
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[IRIS.target]
 MEANING = "labels stand for classes: 0 is 'setosa', 1 is 'versicolor', 2 is 'virginica'"
-FORMAT = (
-    "svmfast: the model keeps names, for which LIBSVM's format has no place; export it to libsvm without them"
-)
+FORMAT = "svmfast: the model keeps names, for which LIBSVM's format has no place; export to libsvm drops them"
 COMMANDS = {
     "train": (),
     "budget-train": ("-B", "20"),
