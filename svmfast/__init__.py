@@ -49,7 +49,6 @@ _PUBLIC = {
     "save_model": "svmfast.formats.detect",
     "scale": "svmfast.api.scale",
     "stream_svmlight": "svmfast.formats.svmlight",
-    "to_sklearn": "svmfast.importers.to_sklearn",
     "write_svmlight": "svmfast.formats.svmlight",
 }
 

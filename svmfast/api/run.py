@@ -100,6 +100,7 @@ def run_method(
     output: str | os.PathLike[str] | None = None,
     writes: bool | None = None,
     timed: bool = True,
+    raced: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
     size: Callable[[Model], int] | None = None,
 ) -> Result:
@@ -107,8 +108,9 @@ def run_method(
 
     `labels` are those of rows without labels. `output` is where the model will be written: sizes refer to a
     file of this name, which may be compressed. `writes` says whether a model is wanted and not only scores
-    (default: unless `options` ask only for these), `timed` whether prediction times are measured. `size` is
-    what `max_bytes` limits, by default the size of the model's file.
+    (default: unless `options` ask only for these), `timed` whether prediction times are measured, `raced`
+    whether a result may be refused because it is slower than the exact model. `size` is what `max_bytes`
+    limits, by default the size of the model's file.
     """
     from svmfast.api.inputs import opened_inputs
     from svmfast.api.training import with_weights_of_labels
@@ -151,7 +153,7 @@ def run_method(
         checkpoint=None if checkpoint is None else CheckpointFile(os.fspath(checkpoint)),
         should_stop=listener.should_stop,
         writes=writes,
-        race=times_as_fast,
+        race=times_as_fast if raced else None,
         names_of_labels=lambda: None if scaling is None else scaling.names_of_labels,
     )
     with opened_inputs(method, inputs, labels, chosen, row_format, setting) as opened:

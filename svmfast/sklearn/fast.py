@@ -11,7 +11,7 @@ from sklearn.svm import SVC, SVR
 
 from svmfast.importers.estimators import model_of
 from svmfast.sklearn.base import ModelClassifier, ModelEstimator, ModelRegressor, as_value_errors
-from svmfast.sklearn.conversion import convert
+from svmfast.sklearn.conversion import Conversion
 
 Self = TypeVar("Self", bound="_Fast")
 
@@ -63,10 +63,11 @@ class _Fast(ModelEstimator):
         last = machine[-1] if isinstance(machine, Pipeline) else machine
         self.n_iter_ = getattr(last, "n_iter_", None)
         with as_value_errors():
-            model, self.report_ = convert(
-                model_of(machine), rows, self.method, max_diff=self.max_diff, max_bytes=self.max_bytes,
-                options=self.method_options, seed=self._seed(), threads=self._threads(),
+            work = Conversion(
+                model_of(machine), rows, self.max_diff, self.max_bytes, self.method_options or {},
+                self._seed(), self._threads(),
             )  # fmt: skip
+            self.method_, model, self.report_ = work.converted(self.method)
         self.model_ = self._named(model)
         return self
 
@@ -88,17 +89,14 @@ class FastSVC(_Fast, ModelClassifier):
         As in :class:`sklearn.svm.SVC`.
     method : {"auto", "exact", "approximate", "compress", "dcpred", "meka", "cascade"}, default="auto"
         How the exact machine is converted; svmfast's functions have the same names. auto takes the first of
-        approximate, compress and dcpred that meets the limits with less than half of the exact machine's
-        multiply-adds, or else the exact machine in svmfast's engine.
+        approximate and compress that meets the limits, or else the exact machine in svmfast's engine.
     max_diff : float, default=0.005
-        Limit on the share of rows whose label differs from the exact machine's. auto decides by a fifth of
-        the rows, on which the conversion is not fitted. The chosen model is measured on another fifth
-        (`report_`), with a ConvergenceWarning if it exceeds the limit. `method` compress raises
-        NegativeAnswerError if no smaller model meets the limit on its own held-out rows. cascade guarantees
-        the share for new rows, but for this it needs rows on which the machine was not trained: pass a
-        FrozenEstimator.
+        Limit on the share of rows whose label differs from the exact machine's, for approximate, compress
+        (unless `max_bytes` gives its size) and cascade, which measure it on rows that they hold out and raise
+        NegativeAnswerError if they exceed it. cascade guarantees the share for new rows, but for this it
+        needs rows on which the machine was not trained: pass a FrozenEstimator.
     max_bytes : int, default=None
-        Limit on the size of the model's file.
+        Limit on the size of the model's file, for methods that have this option, and for the exact machine.
     method_options : dict, default=None
         Options of `method`: the keyword arguments of svmfast's function of that name.
     estimator : estimator, default=None
@@ -114,7 +112,10 @@ class FastSVC(_Fast, ModelClassifier):
     ----------
     model_ : Model
         The model, which :func:`svmfast.save_model` and all other functions of svmfast accept.
-    report_ : ConversionReport
+    method_ : str
+        The method of the model; ``exact`` if it is the exact machine.
+    report_ : object
+        The report of that method, with ``lines()`` and ``to_dict()``; None for ``exact``.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -152,7 +153,7 @@ class FastSVR(_Fast, ModelRegressor):
 
     Attributes
     ----------
-    model_, report_, n_features_in_, feature_names_in_
+    model_, method_, report_, n_features_in_, feature_names_in_
         As in :class:`FastSVC`.
 
     Examples

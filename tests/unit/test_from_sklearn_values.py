@@ -33,9 +33,6 @@ def test_names_of_boolean_classes_are_booleans(words: bool, tmp_path: Path) -> N
     assert names is not None
     assert names.dtype.kind == fitted.predict(x).dtype.kind == ("U" if words else "b")
     assert np.array_equal(names, fitted.predict(x))
-    back = svmfast.to_sklearn(svmfast.load_model(path))
-    assert np.array_equal(back.predict(x), fitted.predict(x))
-    assert back.predict(x).dtype.kind == names.dtype.kind
 
 
 def test_nan_in_an_array_is_named_by_row_and_column() -> None:

@@ -41,7 +41,7 @@ from svmfast.errors import (
 from svmfast.formats.detect import model_bytes
 from svmfast.importers.files import _is_harmless
 from svmfast.models.base import Model
-from svmfast.rows import Rows, as_rows
+from svmfast.rows import as_rows
 from svmfast.sklearn import (
     BudgetSVC,
     DCPredRidge,
@@ -51,7 +51,6 @@ from svmfast.sklearn import (
     MekaRidge,
     MekaSVC,
 )
-from svmfast.sklearn.conversion import _parts
 
 ESTIMATORS = [
     FastSVC(),
@@ -138,8 +137,7 @@ def test_fast_svc_is_svc_where_nothing_is_converted() -> None:
         X = StandardScaler().fit_transform(X)[:600]
         y = y[:600]
         ours, theirs = FastSVC(C=3, method="exact").fit(X, y), SVC(C=3).fit(X, y)
-        assert ours.report_.method == "exact"
-        assert ours.report_.difference == 0
+        assert (ours.method_, ours.report_) == ("exact", None)
         np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
         np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-9)
     X, y = load_diabetes(return_X_y=True)
@@ -148,34 +146,17 @@ def test_fast_svc_is_svc_where_nothing_is_converted() -> None:
     )
 
 
-def parts_of(made: Any, n: int) -> list[np.ndarray]:
-    """Return the numbers of the rows that convert, choose and measure."""
-    numbers = Rows.from_dense(np.arange(n, dtype=np.float64)[:, None])
-    return [part.to_dense(1)[:, 0].astype(int) for part in _parts(numbers, made._seed())]
-
-
-def test_three_sets_of_rows_share_none() -> None:
-    for n, share in ((99, 0), (100, 20), (2001, 400), (300_000, 20_000)):
-        converting, choosing, measuring = parts_of(FastSVC(), n)
-        assert len(choosing) == len(measuring) == share
-        assert sorted([*converting, *choosing, *measuring]) == list(range(n))
-
-
 @pytest.mark.parametrize("method", ["auto", "approximate", "compress", "dcpred", "meka"])
 def test_every_method_makes_a_fast_machine(method: str) -> None:
     X, y = make_classification(2000, 10, n_informative=6, flip_y=0.2, random_state=1)
     options: dict[str, Any] = {"compress": {"sv": 20}}.get(method) or {}
     made = FastSVC(gamma=0.005, C=1, method=method, method_options=options or None, max_diff=0.1).fit(X, y)
     exact = SVC(gamma=0.005, C=1).fit(X, y)
-    report = made.report_
-    measured = X[parts_of(made, len(X))[2]]
-    assert np.mean(made.predict(measured) != exact.predict(measured)) == pytest.approx(report.difference)
-    assert report.difference <= 0.1
-    assert report.method == method or method == "auto" != report.method
-    assert report.bytes == len(model_bytes(made.model_))
-    assert report.multiply_adds_exact == len(exact.support_) * 11 > 5000
-    assert report.multiply_adds < report.multiply_adds_exact / 2
-    assert report.method != "exact"
+    assert np.mean(made.predict(X) != exact.predict(X)) <= 0.1
+    assert made.method_ == method or (method, made.method_) == ("auto", "approximate")
+    assert made.report_.to_dict()
+    operations = made.model_.unscaled.multiply_adds(as_rows(X))
+    assert operations < len(exact.support_) * 11 / 2
 
 
 def test_a_regression_is_converted_too() -> None:
@@ -184,11 +165,8 @@ def test_a_regression_is_converted_too() -> None:
     y = np.sin(X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=800)
     made = FastSVR(gamma=0.1, C=10, max_diff=0.05).fit(X, y)
     exact = SVR(gamma=0.1, C=10).fit(X, y).predict(X)
-    assert made.report_.method != "exact" or made.report_.multiply_adds_exact < 5000
-    measured = parts_of(made, len(X))[2]
-    error = np.sqrt(np.mean((made.predict(X) - exact)[measured] ** 2)) / exact[measured].std()
-    assert error == pytest.approx(made.report_.difference, rel=1e-6, abs=1e-12)
-    assert error <= 0.05
+    assert made.method_ != "exact"
+    assert np.sqrt(np.mean((made.predict(X) - exact) ** 2)) / exact.std() <= 0.06
 
 
 def test_a_cascade_of_a_machine_that_is_frozen() -> None:
@@ -199,7 +177,7 @@ def test_a_cascade_of_a_machine_that_is_frozen() -> None:
         X[3000:], y[3000:]
     )
     assert np.mean(made.predict(X[3000:]) != exact.predict(X[3000:])) <= 0.02
-    assert made.report_.method == "cascade"
+    assert made.method_ == "cascade"
 
 
 def test_a_pipeline_is_fitted_in_the_place_of_the_machine() -> None:
@@ -218,19 +196,20 @@ def test_limits_are_kept_or_reported() -> None:
     X, y = make_moons(600, noise=0.3, random_state=0)
     with pytest.raises(NegativeAnswerError, match="bytes"):
         FastSVC(gamma=5.0, max_bytes=100).fit(X, y)
-    with pytest.warns(match="of the labels differ, more than max_diff"):
-        FastSVC(gamma=5.0, method="compress", method_options={"sv": 4}, max_diff=1e-4).fit(X, y)
+    with pytest.raises(NegativeAnswerError):
+        FastSVC(gamma=5.0, method="approximate", max_diff=1e-4).fit(X, y)
+    assert FastSVC(gamma=5.0, max_diff=1e-4).fit(X, y).method_ == "exact"
     for name, value in (("method", "fast"), ("n_jobs", 0), ("method_options", {"sv": 3})):
         with pytest.raises(ValueError, match=name):
             FastSVC(**{name: value}).fit(X, y)
 
 
-def test_the_scaled_rows_of_a_conversion_are_counted_in_its_memory() -> None:
+def test_a_conversion_keeps_to_its_memory() -> None:
     X = np.eye(200, 50)
     X[100:] *= 3
     machine = make_pipeline(StandardScaler(), SVC())
     made = FastSVC(estimator=machine, method="dcpred", method_options={"memory": 200_000})
-    with pytest.raises(MemoryLimitError, match="scaling 200 rows, since 0 moves in 50 columns, and working"):
+    with pytest.raises(MemoryLimitError, match="needs 439,152 bytes, the limit is 200,000"):
         made.fit(X, np.arange(200) % 2)
 
 
