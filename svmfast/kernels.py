@@ -52,12 +52,6 @@ class Kernel:
         """The parameters that this kernel has, by name."""
         return {name: getattr(self, name) for name in _PARAMETERS[self.kind]}
 
-    @property
-    def summary(self) -> str:
-        """The kernel and its parameters, such as ``rbf kernel (gamma 0.5)``."""
-        numbers = ", ".join(f"{name} {value:g}" for name, value in self.parameters.items())
-        return f"{self.kind} kernel" + (f" ({numbers})" if numbers else "")
-
     def matrix(self, x: FloatArray, z: FloatArray) -> FloatArray:
         """Compute the kernel values of dense rows, K[i, j] = K(x_i, z_j), for solvers."""
         if self.kind == "precomputed":

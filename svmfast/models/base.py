@@ -113,13 +113,7 @@ class Model:
         vectors = largest_squared_norm = truncation = None
 
     def __repr__(self) -> str:
-        parts = [self.head.summary, count(self.n_features, "feature"), self.summary]
-        return f"<{self.kind} model: {', '.join(filter(None, parts))}>"
-
-    @property
-    def summary(self) -> str:
-        """The part of ``repr`` that is specific to this kind."""
-        return ""
+        return f"<{self.kind} model: {self.head.words}, {count(self.n_features, 'feature')}>"
 
     @property
     def unscaled(self) -> Model:
@@ -181,11 +175,6 @@ class Model:
 
 #: A way to compute decision values and bounds on their errors, both ``(n, p)``.
 Attempt = Callable[[Rows], tuple[FloatArray, FloatArray]]
-
-
-def part(name: str, model: Model) -> str:
-    """Describe a model inside another one; their types, classes and features are the same."""
-    return f"{name} {model.kind} model ({model.summary})"
 
 
 @dataclass(frozen=True)

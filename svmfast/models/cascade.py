@@ -17,7 +17,7 @@ import numpy as np
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.models.base import Model, Record, ScalarField, Schema, part
+from svmfast.models.base import Model, Record, ScalarField, Schema
 from svmfast.models.certified import check_same_labels
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -60,10 +60,6 @@ class CascadeModel(Cacheless, Model):
                 "predict with one of the models; approximate's bound the error of each row, and predict then "
                 "leaves rows with a bound above a tolerance to the exact model",
             )
-
-    @property
-    def summary(self) -> str:
-        return f"assumed error {self.error:g}, {part('fast', self.fast)}, {part('exact', self.exact)}"
 
     @property
     def head(self) -> Head:

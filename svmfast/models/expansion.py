@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.caches import Cacheless, cached
-from svmfast.display import count
 from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.kernel_memory import ExpansionSizes, decision_bytes
 from svmfast.kernels import KERNELS, DecisionEngine, Kernel
@@ -62,10 +61,6 @@ class KernelExpansion(Cacheless, Model):
             raise ModelContentError("nr_sv", "no sizes of the classes", f"{k} counts")
         else:
             check_sizes("nr_sv", self.nr_sv, k, n, "classes")
-
-    @property
-    def summary(self) -> str:
-        return f"{self.kernel.summary}, {count(len(self.sv), 'support vector')}"
 
     @property
     def n_features(self) -> int:

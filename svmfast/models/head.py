@@ -63,16 +63,12 @@ class Head:
             expect("prob_density_marks", marks.shape == (DENSITY_MARKS,), what, expected)
 
     def __repr__(self) -> str:
-        return f"<head: {self.summary}>"
+        return f"<head: {self.words}>"
 
     @property
-    def summary(self) -> str:
-        """The type, the number of classes, and whether there are probabilities, in a few words."""
-        text = self.svm_type
-        if self.labels is not None:
-            text += f" of {len(self.labels):,} class{'' if len(self.labels) == 1 else 'es'}"
-        text += " (one-vs-rest)" if self.one_vs_rest else ""
-        return text + (" with probabilities" if self.has_probability else "")
+    def words(self) -> str:
+        """The type and the number of classes."""
+        return self.svm_type if self.labels is None else f"{self.svm_type}, classes: {len(self.labels):,}"
 
     @property
     def is_classifier(self) -> bool:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
 from svmfast.certificate import REST, centered_squared_norms, inside_bound
-from svmfast.display import count
 from svmfast.errors import NotFiniteError, UnsupportedError
 from svmfast.models.base import (
     HEAD_ARRAYS,
@@ -26,7 +25,6 @@ from svmfast.models.base import (
     ScalarField,
     Schema,
     head_of,
-    part,
     record_of,
 )
 from svmfast.models.expansion import KernelExpansion
@@ -150,19 +148,6 @@ class PolynomialModel(Cacheless, Model):
         expect("exact", own.same_functions(other), "an embedded model with other labels", "the same labels")
         width, wanted = exact.n_features, self.n_features
         expect("exact", width == wanted, f"an embedded model of {width} features", f"{wanted}")
-
-    @property
-    def summary(self) -> str:
-        low, high = (int(self.orders.min()), int(self.orders.max())) if self.orders.size else (0, 0)
-        parts = [
-            f"order {high}" if low == high else f"orders {low} to {high}",
-            count(len(self.centers), "cell"),
-            count(len(self.coefficients), "coefficient"),
-            "certificate" if self.has_error_bound else "no certificate",
-        ]
-        if self.embedded_exact is not None:
-            parts.append(part("exact", self.embedded_exact))
-        return ", ".join(parts)
 
     @property
     def has_error_bound(self) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.caches import Cacheless, cached
-from svmfast.display import count
 from svmfast.kernel_memory import ExpansionSizes, cell_bytes, decision_bytes
 from svmfast.kernels import LAPLACIAN, CellEngine, DecisionEngine, Kernel
 from svmfast.models.base import (
@@ -166,13 +165,6 @@ class RoutedModel(Cacheless, Model):
             rho=np.ascontiguousarray(rho),
             nr_sv=nr_sv,
         )
-
-    @property
-    def summary(self) -> str:
-        parts = [f"{self.kernel} kernel", count(self.n_cells, "cell"), count(len(self.landmarks), "landmark")]
-        if self.pseudo is not None:
-            parts.append(count(int(self.pseudo.sizes.sum()), "pseudo landmark"))
-        return ", ".join(parts)
 
     @property
     def n_cells(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.models.base import Array, ArrayField, Model, Record, Scalar, ScalarField, Schema, part
+from svmfast.models.base import Array, ArrayField, Model, Record, Scalar, ScalarField, Schema
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.scale_ranges import ColumnRanges, TargetRange
@@ -64,10 +64,6 @@ class ScaledModel(Model):
         if names is not None and labels is not None:
             named = replace(self.scaling, class_labels=tuple(map(float, labels)))
             object.__setattr__(self, "scaling", named)
-
-    @property
-    def summary(self) -> str:
-        return f"{self.scaling.summary}, {part('before a', self.model)}"
 
     @property
     def head(self) -> Head:

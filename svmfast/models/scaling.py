@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
-from svmfast.display import count, fault_of_name, listed, shown
+from svmfast.display import count, fault_of_name
 from svmfast.errors import MemoryLimitError, ModelContentError, NotFiniteError
 from svmfast.models.base import Array, Scalar
 from svmfast.models.scale_ranges import ColumnRanges as ColumnRanges
@@ -138,21 +138,7 @@ class Scaling(Cacheless):
         return len(self.offset)
 
     def __repr__(self) -> str:
-        return f"<scaling: {self.summary}>"
-
-    @property
-    def summary(self) -> str:
-        """The number of scaled columns, how they are scaled, and the names, in one line."""
-        target = "" if self.ranges is None else f" to [{self.ranges.lower:g}, {self.ranges.upper:g}]"
-        parts: list[Any] = [
-            None if self.is_identity else f"{count(len(self), 'column')} scaled{target}",
-            self.clip and f"clipped to [{self.clip[0]:g}, {self.clip[1]:g}]",
-            self.digits and count(self.digits, "digit"),
-            None if self.feature_names is None else "named features",
-            None if self.missing is None else "missing values replaced",
-            None if self.class_names is None else f"classes {listed(list(map(shown, self.class_names)))}",
-        ]
-        return ", ".join(filter(None, parts)) or "no change"
+        return f"<scaling of {count(len(self), 'column')}>"
 
     @cached
     def is_identity(self) -> bool:

@@ -11,7 +11,6 @@ from model_examples import EXAMPLES, NAMES, rows_for
 from svmfast import errors
 from svmfast.formats.detect import load_model, model_bytes, open_model
 from svmfast.models.base import KINDS, Model, model_class
-from svmfast.models.scaling import Scaling
 
 
 @pytest.fixture(scope="module")
@@ -37,27 +36,12 @@ def test_a_repr_is_one_informative_line(name: str, models: dict[str, Model]) -> 
     assert text.startswith(f"<{model.kind} model: {model.head.svm_type}")
     assert f", {model.n_features} feature" in text
     if model.head.labels is not None:
-        assert f" of {len(model.head.labels)} class" in text
-    assert ("with probabilities" in text) == model.head.has_probability
-    for name in ("model", "exact", "fast"):
-        inner = getattr(model, name, None)
-        if inner is not None:
-            assert f"{inner.kind} model ({inner.summary})" in text
+        assert f", classes: {len(model.head.labels)}, " in text
 
 
 def test_a_repr_says_what_its_kind_has(models: dict[str, Model]) -> None:
-    assert repr(models["libsvm"]) == (
-        "<libsvm model: c_svc of 3 classes with probabilities, 4 features, rbf kernel (gamma 0.5), "
-        "36 support vectors>"
-    )
-    assert "9 features, rbf kernel, 6 cells, 77 landmarks>" in repr(models["routed"])
-    assert "77 landmarks, 21 pseudo landmarks>" in repr(models["routed poly"])
-    assert "assumed error 0.25, fast libsvm model (rbf kernel (gamma 0.5), 36 " in repr(models["cascade"])
-    assert "order 3, 1 cell, " in repr(models["polynomial order 3"])
-    assert "3 columns scaled to [0, 1], 6 digits" in repr(models["scaled libsvm"])
-    assert "clipped to [-3, 2.5], named features, classes 'x', 'y', 'z'" in repr(models["scaled polynomial"])
-    named = Scaling(np.zeros(1), np.ones(1), None, ("a",), ("x", "\u202e"))
-    assert repr(named) == r"<scaling: named features, classes 'x', '\u202e'>"
+    assert repr(models["libsvm"]) == "<libsvm model: c_svc, classes: 3, 4 features>"
+    assert repr(models["scaled libsvm"].scaling) == "<scaling of 3 columns>"
     assert repr(rows_for(models["libsvm"])).startswith("<37 rows of 7 columns, ")
 
 
