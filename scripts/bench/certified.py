@@ -55,12 +55,12 @@ SMALL = [
 ]
 LARGE = [
     Work("a9a_g0.01.model", "a9a.t", ("a9a",)),
-    Work("a9a_g0.01.model", "a9a.t", ("a9a",), (*AUTO, "--target-certified", "99.9%")),
+    Work("a9a_g0.01.model", "a9a.t", ("a9a",), ("--order", "3")),
     Work("a9a_g0.02.model", "a9a.t", ("a9a",), ("--order", "2")),
     Work("a9a_g0.02.model", "a9a.t", ("a9a",)),
     Work("a9a_g0.1.model", "a9a.t", ("a9a",)),
     *(Work(f"ijcnn1_c{c}.model", "ijcnn1.t", ("ijcnn1",)) for c in (1, 10, 100, 250, 1000)),
-    Work("ijcnn1_c250.model", "ijcnn1.t", ("ijcnn1",), (*AUTO, "--target-certified", "99.9%")),
+    Work("ijcnn1_c250.model", "ijcnn1.t", ("ijcnn1",), ("--order", "4")),
     Work("ijcnn1_c32_g2.model", "ijcnn1.t", ("ijcnn1",)),
     Work("ijcnn1_c32_g2.model", "ijcnn1.t", ("ijcnn1",), (*AUTO, "--max-bytes", "20M")),
     Work("ijcnn1_c32_g2.model", "ijcnn1.t", ("ijcnn1.t",), (*AUTO, "--max-bytes", "20M")),

@@ -11,7 +11,7 @@ from svmfast.api.fit import Fit
 from svmfast.api.functions import takes
 from svmfast.api.given import is_path, model_of, rows_of, with_scaling_of
 from svmfast.commands.bound_check import BoundCheckOptions
-from svmfast.errors import OptionError, UnsupportedError
+from svmfast.errors import OptionError
 from svmfast.evaluation import bound_check as checks
 from svmfast.evaluation.bound_check import BoundCheck
 from svmfast.evaluation.scale import ScaleCheck
@@ -93,13 +93,6 @@ def _check_combination(model: Model, name: str, options: BoundCheckOptions) -> N
     if required is not None and options.tolerance is None and model.head.is_regression:
         raise OptionError(
             "values are certified within a tolerance; give `tolerance`, the largest error to accept"
-        )
-    if model.validity_bound is False and required is None:
-        raise UnsupportedError(
-            f"{name}: no validity bound is known for a model that was shortened to fit a size",
-            "`require_certified` uses its certificate"
-            if model.certifies
-            else "compare it with the exact model",
         )
 
 

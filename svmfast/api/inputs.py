@@ -192,7 +192,7 @@ class _Reader:
         if spec.required:  # only rows that are trained on; other rows are checked against the model
             self.stack.enter_context(naming_lines(name, dataset.notes, dataset.first_line))
         with naming_file(name):
-            return self._given(spec, dataset.rows, self._used(dataset.labels, spec), name, len(dataset.rows))
+            return self._given(spec, dataset.rows, self._used(dataset.labels, spec), name)
 
     def _sampled_files(self, paths: Sequence[Any], spec: Input) -> GivenRows:
         """A sample of the rows of all files; the reference is compared with the first of each."""
@@ -215,7 +215,7 @@ class _Reader:
         self._note_sample(sample, spec)
         name = f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0])
         with naming_file(name):
-            return self._given(spec, rows, self._used(labels, spec), name, sample.seen, sample.numbers)
+            return self._given(spec, rows, self._used(labels, spec), name, sample.numbers)
 
     def _in_memory(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows:
         """The rows of an object, or a sample of them."""
@@ -233,12 +233,12 @@ class _Reader:
         self.fit.scale(name, rows)
         sample = self._sample(spec)
         if len(rows) <= sample.limit:
-            return self._given(spec, rows, values, name, len(rows))
+            return self._given(spec, rows, values, name)
         sample.add(rows, np.zeros(len(rows)) if values is None else values)
         self._note_sample(sample, spec)
         rows, kept = sample.result()
         values = None if values is None else kept
-        return self._given(spec, rows, values, name, sample.seen, sample.numbers)
+        return self._given(spec, rows, values, name, sample.numbers)
 
     def _given(
         self,
@@ -246,7 +246,6 @@ class _Reader:
         rows: Rows,
         labels: FloatArray | None,
         name: str,
-        seen: int,
         numbers: NDArray[np.int64] | None = None,
     ) -> GivenRows:
         """Scale the rows and their labels, unless the run does; an error names the row by its number."""
@@ -265,7 +264,7 @@ class _Reader:
                 )
                 self.held.append(needed)
             labels = None if labels is None else scaling.apply_labels(labels)
-        return GivenRows(rows, labels, name, seen)
+        return GivenRows(rows, labels, name)
 
     def stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
         """A stream of rows that is parsed once, into memory or a temporary file."""
@@ -283,7 +282,7 @@ class _Reader:
             assert values is not None, "they are needed"
             if self.fit.reading.scale is not None:
                 values = self.fit.reading.scale.apply_labels(values)
-            spool.add(self._given(spec, rows, None, name, len(rows)).rows, values)
+            spool.add(self._given(spec, rows, None, name).rows, values)
         if self._classes is not None:
             spool.relabel(self._classes.final, self._classes.names)
         spool.finish()

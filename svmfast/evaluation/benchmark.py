@@ -271,7 +271,7 @@ class Subject:
     def inside_bound_percent(self) -> float | None:
         """Percent of rows inside the validity bound."""
         model = self.bench.unscaled(self.model)
-        if not model.validity_bound:
+        if not model.has_validity_bound:
             return None
         return self.percent(int(np.count_nonzero(model.inside_bound(self.bench.rows))))
 

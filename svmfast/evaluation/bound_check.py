@@ -272,7 +272,7 @@ def check_model(
 def _check_approximated(
     blocks: Iterable[Rows], model: Model, tolerance: float | None, threads: int
 ) -> BoundCheck:
-    if model.validity_bound is None:
+    if not model.has_validity_bound:
         raise UnsupportedError(
             f"{model.kind} models have no such bound",
             "it is for RBF models, and for models that approximate made of them",
@@ -283,8 +283,7 @@ def _check_approximated(
     for block in _filled(blocks):
         rows += len(block)
         features = max(features, _width(block))
-        if model.validity_bound:
-            inside += int(np.count_nonzero(model.inside_bound(block)))
+        inside += int(np.count_nonzero(model.inside_bound(block)))
         if certified is not None:
             sure = certified_rows(
                 model.head, *model.certified_values(block, threads=threads), tolerance=tolerance
@@ -298,7 +297,7 @@ def _check_approximated(
         features,
         gamma,
         orders,
-        own=ValidityBound(None, None, inside, percent(inside, rows)) if model.validity_bound else None,
+        own=ValidityBound(None, None, inside, percent(inside, rows)),
         exact=gamma is None,
         certified=certified,
         regression=regression,

@@ -95,8 +95,6 @@ class GivenRows:
     labels: FloatArray | None
     #: In messages.
     name: str
-    #: The number of rows that were read; more than n if only a sample was kept.
-    seen: int
 
 
 @dataclass(frozen=True, eq=False)

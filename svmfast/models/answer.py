@@ -204,7 +204,7 @@ def answered(model: Model, rows: Rows, asked: Asked) -> Answer:
         if columns.certify or not (columns.probability or head.is_regression):
             return _exact_answer(model.expansion, rows, asked)
     decisions, bounds, certified, decide = _values(model, rows, asked)
-    inside = model.inside_bound(rows) if columns.bound and model.validity_bound else None
+    inside = model.inside_bound(rows) if columns.bound and model.has_validity_bound else None
     if exact is None or (certified is not None and certified.all()):
         found = replace(_from_values(head, decisions, columns.probability), decide=decide)
     elif certified is None:

@@ -102,14 +102,14 @@ class Model:
             """Whether such bounds are proven, not assumed."""
 
         @property
-        def validity_bound(self) -> bool | None:
-            """Whether the bound of :meth:`inside_bound` is known; None if the kind has no such bound."""
+        def has_validity_bound(self) -> bool:
+            """Whether the kind has the bound of :meth:`inside_bound`."""
 
     else:
         # Not properties at run time, which the fields of a dataclass could not override.
         provenance = MappingProxyType({})
-        fits_labels = has_error_bound = is_rigorous = False
-        scaling = expansion = embedded_exact = validity_bound = assumed_error = None
+        fits_labels = has_error_bound = has_validity_bound = is_rigorous = False
+        scaling = expansion = embedded_exact = assumed_error = None
         vectors = largest_squared_norm = truncation = None
 
     def __repr__(self) -> str:

@@ -32,10 +32,9 @@ from svmfast.models.head import Head
 from svmfast.models.sizes import check_width, expect
 from svmfast.rows import FloatArray, Rows
 
-MAX_ORDER = 32
+#: The highest order that a file may have.
+MAX_FILE_ORDER = 32
 ABOUT = ("zero", "centre")
-#: The only value of `validity_bound`; without that field the bound is known.
-UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,11 +68,10 @@ class PolynomialModel(Cacheless, Model):
     bound_rest: FloatArray | None = None
     #: The model this was made from, which answers the rows that are not certified.
     embedded_exact: KernelExpansion | None = None
-    #: Whether the terms are the expansion's own, not shortened to fit a size.
-    has_validity_bound: bool = True
 
     kind: ClassVar[str] = "polynomial"
     is_rigorous: ClassVar[bool] = True
+    has_validity_bound: ClassVar[bool] = True
     schema: ClassVar[Schema] = Schema(
         scalars=(
             *HEAD_SCALARS,
@@ -81,7 +79,6 @@ class PolynomialModel(Cacheless, Model):
             ScalarField("n_features", "int"),
             ScalarField("about", "text"),
             ScalarField("sv_squared_norm", "float"),
-            ScalarField("validity_bound", "text", optional=True),
         ),
         arrays=(
             *HEAD_ARRAYS,
@@ -114,8 +111,8 @@ class PolynomialModel(Cacheless, Model):
         )
         expect("centres", cells >= 1, "no cell", "at least one")
         expect("orders", self.orders.shape == (cells, p), f"shape {self.orders.shape}", f"({cells}, {p})")
-        in_range = not self.orders.size or (self.orders.min() >= 0 and self.orders.max() <= MAX_ORDER)
-        expect("orders", bool(in_range), "an order out of range", f"orders from 0 to {MAX_ORDER}")
+        in_range = not self.orders.size or (self.orders.min() >= 0 and self.orders.max() <= MAX_FILE_ORDER)
+        expect("orders", bool(in_range), "an order out of range", f"orders from 0 to {MAX_FILE_ORDER}")
         norms = self.sv_squared_norms
         expect("sv_squared_norms", norms.shape == (cells,), f"{norms.size} values", f"{cells}")
         needed, size = sum(self._counts()), self.coefficients.size
@@ -160,10 +157,6 @@ class PolynomialModel(Cacheless, Model):
     @property
     def truncation(self) -> tuple[float, tuple[int, ...]] | None:
         return (self.gamma, tuple(np.unique(self.orders).tolist())) if self.gamma > 0 else None
-
-    @property
-    def validity_bound(self) -> bool:
-        return self.has_validity_bound
 
     def attempts(self, tolerance: float | None, *, threads: int) -> list[Attempt]:
         """List single precision, which proves some labels, and double precision."""
@@ -301,15 +294,12 @@ class PolynomialModel(Cacheless, Model):
             self,
             centres=self.centers,
             features=self.features + 1,  # files number features from 1, as LIBSVM does
-            validity_bound=None if self.has_validity_bound else UNKNOWN,
             exact=self.embedded_exact,
         )
 
     @classmethod
     def from_record(cls, record: Record) -> PolynomialModel:
         given: dict[str, Any] = {**record.scalars, **record.arrays}
-        bound = given.pop("validity_bound", None)
-        expect("validity_bound", bound in (None, UNKNOWN), f"'{bound}'", UNKNOWN)
         for name in (*(one.name for one in HEAD_SCALARS), *(one.name for one in HEAD_ARRAYS)):
             given.pop(name, None)
         return cls(
@@ -318,6 +308,5 @@ class PolynomialModel(Cacheless, Model):
             centers=given.pop("centres"),
             provenance=dict(record.provenance),
             embedded_exact=cast("KernelExpansion | None", record.embedded.get("exact")),
-            has_validity_bound=bound is None,
             **given,
         )

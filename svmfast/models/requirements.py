@@ -51,13 +51,8 @@ def require(
     missing = missing_probability(model) if columns.probability else None
     if missing is not None:
         raise missing
-    if columns.bound and model.validity_bound is None:
+    if columns.bound and not model.has_validity_bound:
         raise UnsupportedError("the model has no validity bound", "only models made by approximate have one")
-    if columns.bound and not model.validity_bound:
-        raise UnsupportedError(
-            "no validity bound is known for a model that was shortened to fit a size",
-            "use the certificate instead",
-        )
     if columns.certify and model.has_error_bound and not model.is_rigorous:
         raise UnsupportedError(
             "the model's errors are assumed, not proven: it has no certificate",

@@ -95,8 +95,8 @@ class ScaledModel(Model):
         return self.model.embedded_exact if self.has_error_bound else None
 
     @property
-    def validity_bound(self) -> bool | None:
-        return self.model.validity_bound
+    def has_validity_bound(self) -> bool:
+        return self.model.has_validity_bound
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute the model's decision values for the scaled rows, ``(n, p)``."""

@@ -17,7 +17,7 @@ absolute values (docs/certificate.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,12 +59,6 @@ class Tail:
     #: Covers all higher degrees, without the exponential factor.
     beyond: float
 
-    def of_order(self, order: int) -> Tail:
-        """The tail of the expansion of order `order`; this one must be of a lower order."""
-        degrees = self.degrees.copy()
-        degrees[: order + 1] = 0
-        return Tail(degrees, self.beyond)
-
 
 @one_blas_thread(numpy_only=True)
 @np.errstate(over="ignore", invalid="ignore")
@@ -79,24 +73,18 @@ def residual_tail(
     reach: float | None = None,
     negligible: float = 0.0,
     by_row_norms: bool = False,
-    tick: Callable[[], None] | None = None,
     threads: int = 1,
 ) -> Tail:
     """Bound the residual of the expansion of order `order` about `center`, rounding included.
 
-    Order -1 gives every degree from 0 to `top`: the tails of all orders at once; see :meth:`Tail.of_order`.
     Points that together change no value by more than `negligible` at distance `reach` from the center are
     left out of the quadratic part; the triangle inequality bounds their contribution instead, so the result
-    is still a bound. With `by_row_norms` it bounds that of all points, in O(n d) instead of O(n^2 d). `tick`
-    is called between parts of the work, and may raise an exception to end it. `threads` changes no bit.
+    is still a bound. With `by_row_norms` it bounds that of all points, in O(n d) instead of O(n^2 d).
+    `threads` changes no bit.
     """
-    if tick is not None:
-        tick()
     n, d = points.shape
     degrees = np.zeros(top + 1)
     if n == 0 or d == 0:
-        if n and order < 0:
-            degrees[0] = float(np.abs(beta).sum()) * (1 + 1e-12)
         return Tail(degrees, 0.0)
     scale = math.sqrt(2 * gamma)
     squares = squared_norms_about(points, center, scale)
@@ -116,12 +104,12 @@ def residual_tail(
     m, a, norms = len(mine), a[mine], norms[mine]
     x = (points if m == n else points[mine]) - center
     x *= scale
-    matrices, quadratic = _moments(x, a, max(order + 1, 1), top, tick, threads) if m else ({}, {})
+    matrices, quadratic = _moments(x, a, order + 1, top, threads) if m else ({}, {})
     for j in range(order + 1, top + 1):
         absolute = float(np.square(np.abs(a) @ norms**j))  # inf if it overflows, which makes the bound inf
         error = ((2 * m + (j + 2) * (d + 4) + 40) * UNIT + 2 * of_a) * absolute
-        if j == 0 or not m:
-            square = absolute * (1 + 1e-12) if j == 0 else 0.0
+        if not m:
+            square = 0.0
         elif j in matrices:
             square = min(largest_eigenvalue(matrices[j]), float(np.trace(matrices[j]))) + error
         else:
@@ -152,17 +140,15 @@ def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: f
 
 
 def _moments(
-    x: FloatArray, a: FloatArray, first: int, top: int, tick: Callable[[], None] | None, threads: int
+    x: FloatArray, a: FloatArray, first: int, top: int, threads: int
 ) -> tuple[dict[int, FloatArray], dict[int, float]]:
     """M_j of the first degrees from `first`, and ``sum a_i a_l (x_i.x_l)^j`` of those up to `top`."""
     n, d = x.shape
     ax = a[:, None] * x
-    spectral = range(first, min(first + SPECTRAL - 1 + (SPECTRAL if first == 1 else 0), top) + 1)
+    spectral = range(first, min(first + SPECTRAL - 1, top) + 1)
 
     @np.errstate(over="ignore", invalid="ignore")  # threads of a pool do not inherit the setting
     def stripe(start: int) -> tuple[list[FloatArray], list[float]]:
-        if tick is not None:
-            tick()
         stop = min(n, start + STRIPE)
         inner = np.zeros((len(spectral), stop - start, d))
         sums = [0.0] * (top + 1 - spectral.stop)

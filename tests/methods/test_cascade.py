@@ -582,7 +582,7 @@ def test_a_result_that_is_slower_is_refused() -> None:
     given = Inputs(
         fast=GivenModel(fast, "fast", "one", 0),
         exact=GivenModel(exact, "exact", "other", 0),
-        data=GivenRows(rows, None, "rows", len(rows)),
+        data=GivenRows(rows, None, "rows"),
     )
     setting = Setting(threads=1, race=lambda one, other: next(speeds))
     outcome = run(given, CascadeOptions(max_diff=0.02), setting)
@@ -609,7 +609,7 @@ def test_a_result_that_loses_a_class_is_refused() -> None:
     given = Inputs(
         fast=GivenModel(fast, "fast", "one", 0),
         exact=GivenModel(exact, "exact", "other", 0),
-        data=GivenRows(rows, None, "rows", len(rows)),
+        data=GivenRows(rows, None, "rows"),
     )
     outcome = run(given, CascadeOptions(), Setting(threads=1))
     assert outcome.model is None

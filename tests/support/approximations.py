@@ -20,6 +20,6 @@ def approximate(model: KernelExpansion, **given: Any) -> tuple[PolynomialModel, 
     """Return the model and its report; options are checked as by ``svmfast.approximate``."""
     options = made(ApproximateOptions, {name: value for name, value in given.items() if name in NAMES})
     options.check({"data"} if given.get("data") is not None else set())
-    rows = {name: given[name] for name in ("data", "data_seen", "provenance") if name in given}
+    rows = {name: given[name] for name in ("data", "provenance") if name in given}
     setting = {name: value for name, value in given.items() if name not in NAMES and name not in rows}
     return convert(model, options, Setting(**{"threads": 1, **setting}), **rows)

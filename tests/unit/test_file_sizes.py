@@ -71,13 +71,16 @@ def test_a_limit_decides_what_is_tried_and_in_which_order() -> None:
     found, missing = plan(given, tried_methods())
     sized = [one.sized for one in found]
     assert sized == sorted(sized, reverse=True)
-    assert tuple(dict.fromkeys(one.method for one in found if one.sized)) == PROSPECTS
+    assert tuple(dict.fromkeys(one.method for one in found if one.sized)) == tuple(
+        one
+        for one in PROSPECTS
+        if one != "approximate"  # order 2 in two cells is not certain to fit
+    )
     rest = [one for one in found if not one.sized]
     fitting = [one.most_bytes is not None and one.most_bytes <= 5000 for one in rest]
     assert fitting == sorted(fitting, reverse=True)
     assert {one.name for one in rest if one.most_bytes is None} == {
         "dcpred-1-5x", "dcpred-1-10x", "dcpred-1-20x", "dcpred-16-20x", "dcpred-1-40x", "dcpred-16-40x",
-        "approximate-auto",
     }  # fmt: skip
     large = {one.name: one for one in missing}
     assert large["dcpred-256-landmarks"].bytes is not None

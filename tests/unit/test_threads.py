@@ -21,7 +21,14 @@ from threadpoolctl import threadpool_info
 import svmfast as package
 from svmfast import _core, threads
 from svmfast.errors import OptionError
-from svmfast.threads import map_in_threads, one_blas_thread, prefetch, set_openmp_threads, thread_count
+from svmfast.threads import (
+    map_in_threads,
+    map_with_threads,
+    one_blas_thread,
+    prefetch,
+    set_openmp_threads,
+    thread_count,
+)
 
 GIBIBYTE = 1 << 30
 PHOTOS = str(model("photos_c_rbf"))
@@ -272,3 +279,9 @@ def test_items_are_yielded_at_once_and_prefetching_is_bounded() -> None:
     assert third.wait(10)  # fetched before being requested
     assert taken == [0, 1, 2]
     assert list(given) == list(range(2, 100))
+
+
+def test_several_items_have_one_thread_each() -> None:
+    assert map_with_threads(lambda item, n: (item, n), "abc", 4) == [("a", 1), ("b", 1), ("c", 1)]
+    assert map_with_threads(lambda item, n: (item, n), "a", 4) == [("a", 4)]
+    assert map_with_threads(lambda item, n: (item, n), "ab", 1) == [("a", 1), ("b", 1)]

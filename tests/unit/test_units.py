@@ -127,7 +127,7 @@ def test_a_share_is_a_percentage_in_words_and_a_fraction_in_python(
 
 def test_no_public_function_has_a_share_that_the_command_line_does_not_have() -> None:
     known = {param.name for _, param, _ in shares()}
-    assert known >= {"max_diff", "max_loss", "ratio", "confidence", "target_certified", "require_certified"}
+    assert known >= {"max_diff", "max_loss", "ratio", "confidence", "require_certified"}
     looks_like_one = re.compile(r"share|(^|_)ratio$|confidence|max_(diff|loss)|_certified$")
     for name in dir(package):
         thing = getattr(package, name)
@@ -163,7 +163,7 @@ def test_a_share_of_an_estimator_is_a_fraction() -> None:
     [
         ("compare", "m", "m", "--data", "d", "--max-diff"),
         ("bound-check", "d", "--model", "m", "--require-certified"),
-        ("approximate", "m", "--order", "auto", "--target-certified"),
+        ("approximate", "m", "--max-diff"),
         ("compress", "m", "--max-diff"),
         ("compress", "m", "--ratio"),
         ("cascade", "f", "e", "--data", "d", "--max-diff"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
 from svmfast.options import Bounded, Seeded, option
-from svmfast.values import Bytes, Choice, Duration, Real, Share, Switch, WholeOrAuto
+from svmfast.values import Bytes, Choice, Share, Switch, WholeOrAuto
 
 #: The most rows of data that are used: enough to distinguish a share of 99 % from one of 98 %.
 MOST_ROWS = 20_000
@@ -17,8 +17,6 @@ MOST_ROWS = 20_000
 MOST_ORDER = 16
 #: Most cells.
 MOST_CELLS = 1 << 16
-#: Default share of the rows that "auto" aims to certify.
-TARGET = 0.99
 
 
 class AccuracyLimit(NamedTuple):
@@ -41,15 +39,16 @@ class ApproximateOptions(Seeded, Bounded):
     order: int | str | None = option(
         None,
         WholeOrAuto(0, MOST_ORDER),
-        "Degree of the polynomials, of C(features + K, K) numbers each. auto: the cheapest that suffices.",
+        "Degree of the polynomials, of C(features + K, K) numbers each. auto: the first of 1 to 4 that "
+        "proves 99% of the labels.",
         metavar="K|auto",
-        shown="2; auto if neither `order` nor `cells` is given and 2 exceeds `max_diff`",
+        shown="2; the first of 2 to 4 within `max_diff` if `cells` is not given either",
     )
     cells: int | str | None = option(
         None,
         WholeOrAuto(1, MOST_CELLS),
-        "Expand about N centers, for large gamma; a row uses the nearest. auto: as many as needed.",
-        shown="1, or auto as for `order`",
+        "Expand about N centers, for large gamma; a row uses the nearest. auto: 1 or 64.",
+        shown="1; or 64 if `order` is not given either and 1 exceeds `max_diff`",
     )
     max_diff: float | None = option(
         None,
@@ -59,30 +58,17 @@ class ApproximateOptions(Seeded, Bounded):
         metavar="0.5%",
         shown=f"{DEFAULT.differing:g}%, or {ASKED.differing:g}% with `order` or `cells`",
     )
-    target_certified: float | None = option(
-        None,
-        Share(whole=True),
-        "The share of rows with a proven label (regression: a value within `tolerance`) that auto aims at.",
-        shown=f"{TARGET:.0%}",
-    )
-    tolerance: float | None = option(
-        None,
-        Real(0, above=True),
-        "Regression: a row is certified if its error bound is at most T (default: 1% of the values' spread).",
-        metavar="T",
-    )
     max_bytes: int | None = option(
         None,
         Bytes(),
-        "Store coefficients with fewer digits and drop negligible ones until the file is this small; the "
-        "certificate includes the error.",
+        "Write no larger file.",
         metavar="32k",
     )
     center: str = option(
         "auto",
         Choice("auto", "mean", "origin"),
-        "Center of the expansion: the mean of the support vectors, the origin (as in the paper), or the "
-        "better of the two.",
+        "Center of the expansion: the mean of the support vectors, the origin (as in the paper), or the one "
+        "with the smaller bound.",
     )
     certificate: str = option(
         "full",
@@ -95,11 +81,6 @@ class ApproximateOptions(Seeded, Bounded):
         "Keep the exact model in the file; it answers the rows that are not certified (regression: with "
         "predict `tolerance`).",
     )
-    time_limit: float | None = option(
-        None,
-        Duration(),
-        "Choose orders and cells for about this long, such as 90s or 10m, and use the best found so far.",
-    )
     force: bool = option(
         False,
         Switch(),
@@ -108,28 +89,13 @@ class ApproximateOptions(Seeded, Bounded):
     )
 
     @property
-    def free(self) -> bool:
+    def auto(self) -> bool:
         return "auto" in (self.order, self.cells)
 
     @property
-    def chooses(self) -> bool:
-        """Whether orders, cells or digits are chosen by rows."""
-        return self.order == "auto" or self.cells not in (None, 1) or self.max_bytes is not None
-
-    @property
-    def by_default(self) -> bool:
-        """Whether neither order, cells nor a size is given."""
-        return self.order is None and self.cells is None and self.max_bytes is None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the accuracy of order 2 decides if order and cells are chosen."""
-        return self.by_default and not (self.force or self.certificate == "none")
-
-    @property
-    def closed(self) -> ApproximateOptions:
-        order, cells = (self.order, self.cells)
-        return replace(self, order=2 if order is None else order, cells=1 if cells is None else cells)
+    def open(self) -> bool:
+        """Whether neither order nor cells are given."""
+        return self.order is None and self.cells is None
 
     @property
     def centers(self) -> tuple[str, ...]:
@@ -139,23 +105,12 @@ class ApproximateOptions(Seeded, Bounded):
     def limit(self) -> AccuracyLimit:
         if self.max_diff is not None:
             return DEFAULT._replace(differing=100 * self.max_diff)
-        return DEFAULT if self.order is None and self.cells is None else ASKED
-
-    @property
-    def target(self) -> float:
-        """The share of the rows to certify, 0 to 1."""
-        return TARGET if self.target_certified is None else self.target_certified
+        return DEFAULT if self.open else ASKED
 
     def check(self, given: Collection[str]) -> None:
-        if self.target_certified is not None and not self.free:
-            raise OptionError("`target_certified` is only used with `order` auto or `cells` auto")
-        if self.time_limit is not None and not (self.free or self.is_open):
-            raise OptionError("`time_limit` is only used where `order` or `cells` is chosen")
-        if self.tolerance is not None and not (self.chooses or "data" in given):
-            raise OptionError("`tolerance` is only used with `data`, `order` auto, `cells` or `max_bytes`")
         if self.certificate == "none" and self.embed_exact:
             raise OptionError("`embed_exact` needs a certificate, and `certificate` is none")
-        if self.certificate == "none" and self.free:
+        if self.certificate == "none" and self.auto:
             raise OptionError("`order` auto and `cells` auto need a certificate, and `certificate` is none")
 
 

@@ -255,9 +255,9 @@ def certificate(rounding: Numbers, order: int, tail: Tail | None = None) -> Numb
     """The numbers to store: rounding and tail, rounded up, since writing must not make a bound smaller."""
     degrees, rest = rounding
     if tail is not None:
-        tail = tail.of_order(order)
-        tail.degrees[: order + 1] += degrees
-        degrees, rest = tail.degrees, np.array([tail.beyond, *rest[1:]])
+        of_rounding, degrees = degrees, tail.degrees.copy()
+        degrees[: order + 1] += of_rounding
+        rest = np.array([tail.beyond, *rest[1:]])
     return _rounded_up(degrees), _rounded_up(rest)
 
 

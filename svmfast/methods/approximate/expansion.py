@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.methods.approximate.certificate import (
+    NEGLIGIBLE,
     DualExpansion,
     Numbers,
     certificate,
@@ -17,13 +18,13 @@ from svmfast.methods.approximate.certificate import (
     last_degree,
     polynomial_rounding,
 )
-from svmfast.methods.approximate.costs import entries_of, sparse_is_cheaper
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress
 from svmfast.rows import FloatArray
-from svmfast.solvers.residual import Tail, residual_tail, squared_norms_about
+from svmfast.solvers.residual import residual_tail, squared_norms_about
 from svmfast.solvers.taylor import (
+    coefficient_count,
     gaussian_coefficients,
     polynomial_kernel_coefficients,
     shorten,
@@ -35,6 +36,8 @@ from svmfast.threads import map_with_threads
 LARGEST_GROWTH = 16.0
 # Relative rounding of the coefficients: the text is short, and the error far below that of truncation.
 ROUNDING = 1e-8
+# A term of a sparse row is a load from an arbitrary address; this many of a dense row take as long.
+SPARSE_TERM = 18.0
 # Support vectors by which centers are compared: enough for a choice, and quick to evaluate.
 SAMPLE = 2000
 
@@ -72,7 +75,10 @@ class Expander:
             * math.sqrt(self.largest_squared_distance(center) * float(center @ center))
             for center in centers
         )
-        cheaper = sparse_is_cheaper(len(self.terms.features), order, entries_of(self.model))
+        # Rows are taken to have as many entries as the support vectors.
+        entries = self.model.sv.nnz / max(len(self.model.sv), 1)
+        terms = math.prod((entries + m) / m for m in range(1, order + 1))
+        cheaper = SPARSE_TERM * terms < coefficient_count(len(self.terms.features), order)
         return "zero" if growth <= LARGEST_GROWTH and cheaper else "centre"
 
     def collapsed(self, order: int) -> PolynomialModel:
@@ -90,56 +96,48 @@ class Expander:
         model = self._assembled([np.zeros_like(self.mean)], orders, "zero", [parts], [bounds])
         return replace(model, gamma=0.0)
 
-    def single(
-        self, names: Sequence[str], order: int, *, certify: bool
-    ) -> tuple[PolynomialModel, str, dict[str, float]]:
-        """Expand about each named center; keep the better one, and the mean error of each."""
-        n, orders = len(self.model.sv), np.full((1, self.terms.n_functions), order, dtype=np.int32)
-        sample = self.model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))
-        values = self.model.decision_values(sample, threads=self.threads)
-        candidates: dict[str, tuple[PolynomialModel, ExpandedCell]] = {}
-        errors: dict[str, float] = {}
-        for name in names:
-            self.progress(0, None, "expand")
-            center = self.center(name)
-            about = self.about([center], order)
-            cell = self._cell(center, orders[0].tolist(), about, None, self.threads)
-            made = self._assembled([center], orders, about, [cell], [[]])
-            difference = np.abs(made.decision_values(sample, threads=self.threads) - values)
-            candidates[name] = made, cell
-            errors[name] = float(difference.mean()) if difference.size else 0.0
-        best = better_center(self, names, order) if certify else min(names, key=lambda name: errors[name])
-        made, cell = candidates[best]
-        if certify:
-            center = self.center(best)
-            bounds = self._bounds(center, orders[0].tolist(), made.about, cell, self._tails(center, order))
-            made = self._assembled([center], orders, made.about, [cell], [bounds])
-        return made, best, errors
-
-    def _tails(self, center: FloatArray, order: int) -> list[Tail]:
-        """Bound every function's residual above `order`, for rows as far out as the support vectors."""
-        terms, gamma = self.terms, self.model.kernel.gamma
-        squares = squared_norms_about(terms.points, center)
-        reach = math.sqrt(float(np.quantile(squares, 0.9))) if len(squares) else 0.0
-        top = last_degree(terms, gamma, reach, order)
-        out = []
-        for p in range(terms.n_functions):
-            self.progress(p, terms.n_functions, "certify")
-            points, beta = terms.points_of(p), terms.beta[p]
-            out.append(residual_tail(points, beta, gamma, center, order, top=top, threads=self.threads))
-        return out
-
-    def _cell(
+    def expanded(
         self,
-        center: FloatArray,
-        orders: Sequence[int],
-        about: str,
-        allowances: Sequence[FloatArray] | None,
-        threads: int,
-    ) -> ExpandedCell:
-        """Expand every function about `center`; `allowances` limit what shortening changes, by degree."""
+        centers: Sequence[FloatArray],
+        order: int,
+        reaches: Sequence[float] | None = None,
+        *,
+        certify: bool,
+    ) -> PolynomialModel:
+        """Expand every function about each center.
+
+        The certificate is made for rows at distances up to `reaches` from the centers, by default for rows as
+        far out as the support vectors; it holds for all.
+        """
+        terms, gamma = self.terms, self.model.kernel.gamma
+        about = self.about(centers, order)
+        top, done = 0, 0
+        if certify:
+            far = reaches
+            if far is None:
+                squares = [squared_norms_about(terms.points, center) for center in centers]
+                far = [math.sqrt(float(np.quantile(s, 0.9))) if len(s) else 0.0 for s in squares]
+            top = max(last_degree(terms, gamma, reach, order) for reach in far)
+
+        def one(c: int, threads: int) -> tuple[ExpandedCell, list[Numbers]]:
+            nonlocal done
+            cell = self._cell(centers[c], order, about, threads)
+            reach = None if reaches is None else reaches[c]
+            bounds = self._bounds(centers[c], order, about, cell, top, reach, threads) if certify else []
+            done += 1
+            self.progress(done, len(centers), "certify" if certify else "expand")
+            return cell, bounds
+
+        made = map_with_threads(one, range(len(centers)), self.threads)
+        orders = np.full((len(centers), terms.n_functions), order, dtype=np.int32)
+        return self._assembled(
+            centers, orders, about, [cell for cell, _ in made], [bounds for _, bounds in made]
+        )
+
+    def _cell(self, center: FloatArray, order: int, about: str, threads: int) -> ExpandedCell:
+        """Expand every function about `center`."""
         gamma, d, made = self.model.kernel.gamma, len(center), []
-        for p, order in enumerate(orders):
+        for p in range(self.terms.n_functions):
             full = gaussian_coefficients(
                 self.terms.points_of(p),
                 self.terms.beta[p],
@@ -149,50 +147,34 @@ class Expander:
                 about_zero=about == "zero",
                 threads=threads,
             )
-            tolerance = symmetric_norms(full, d, order) * ROUNDING
-            if allowances is not None:
-                tolerance = np.maximum(tolerance, allowances[p])
-            short = shorten(full, d, order, tolerance)
+            short = shorten(full, d, order, symmetric_norms(full, d, order) * ROUNDING)
             made.append((short, symmetric_norms(short - full, d, order)))
         return made
 
     def _bounds(
-        self, center: FloatArray, orders: Sequence[int], about: str, cell: ExpandedCell, tails: Sequence[Tail]
-    ) -> list[Numbers]:
+        self, center: FloatArray, order: int, about: str, cell: ExpandedCell, top: int,
+        reach: float | None, threads: int,
+    ) -> list[Numbers]:  # fmt: skip
         """The numbers of one cell's certificate, function by function."""
-        bounds, gamma, zero = [], self.model.kernel.gamma, about == "zero"
-        for p, ((short, moved), order, tail) in enumerate(zip(cell, orders, tails, strict=True)):
-            points, beta, rho = self.terms.points_of(p), self.terms.beta[p], float(self.model.rho[p])
+        bounds, terms, gamma, zero = [], self.terms, self.model.kernel.gamma, about == "zero"
+        for p, (short, moved) in enumerate(cell):
+            points, beta, rho = terms.points_of(p), terms.beta[p], float(self.model.rho[p])
+            tail = residual_tail(
+                points,
+                beta,
+                gamma,
+                center,
+                order,
+                top=top,
+                reach=reach,
+                negligible=NEGLIGIBLE,
+                threads=threads,
+            )
             rounding = gaussian_rounding(
                 points, beta, gamma, center, short, moved, rho, order=order, about_zero=zero
             )
             bounds.append(certificate(rounding, order, tail))
         return bounds
-
-    def cells(
-        self,
-        centers: Sequence[FloatArray],
-        orders: NDArray[np.int32],
-        tails: Sequence[Sequence[Tail]] | None,
-        allowances: Sequence[Sequence[FloatArray]],
-    ) -> PolynomialModel:
-        """Make the model of these cells; `tails` of a lower order give its certificate (None: without)."""
-        about = self.about(centers, int(orders.max(initial=0)))
-        done = 0
-
-        def one(c: int, threads: int) -> tuple[ExpandedCell, list[Numbers]]:
-            nonlocal done
-            own = orders[c].tolist()
-            cell = self._cell(centers[c], own, about, allowances[c], threads)
-            bounds = [] if tails is None else self._bounds(centers[c], own, about, cell, tails[c])
-            done += 1
-            self.progress(done, len(centers), "expand")
-            return cell, bounds
-
-        made = map_with_threads(one, range(len(centers)), self.threads)
-        return self._assembled(
-            centers, orders, about, [cell for cell, _ in made], [bounds for _, bounds in made]
-        )
 
     def _assembled(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,9 +10,7 @@ from svmfast.class_scores import MIN_ROWS, KeptLabels, class_scores
 from svmfast.display import count
 from svmfast.figures import Figures, computed, figure
 from svmfast.methods.approximate import AccuracyLimit
-from svmfast.methods.approximate.costs import BETTER, WORTHWHILE
-from svmfast.methods.approximate.plan import Step
-from svmfast.methods.approximate.sample import OF_DATA, OF_VECTORS, CertificationSample
+from svmfast.methods.approximate.sample import OF_DATA, OF_VECTORS, Sample
 from svmfast.methods.common.equal_rows import Counted, groups_of, row_keys
 from svmfast.methods.common.error_statement import probability_lines
 from svmfast.models.answer import answer
@@ -24,6 +21,9 @@ from svmfast.score import interval_text, values_differing_percent
 
 #: Percent of differing labels (regression: of the spread) above which there is a warning.
 WARN_ABOVE = 1.0
+#: A chosen model is worth a file if it is this many times as fast as the exact one.
+WORTHWHILE = 4 / 3
+BETTER = "the exact model is the better choice: "
 _FORCE = "`force` writes it anyway"
 #: What may serve where no expansion does.
 OTHERS = "svmfast compress or svmfast dcpred may be faster; svmfast frontier tries every method"
@@ -111,11 +111,11 @@ class Measured(Figures):
         if found := self.inaccurate(limit):
             return found
         speed, growth = self.speed, self.growth
-        if speed is not None and speed < 1 / WORTHWHILE:
+        if speed is not None and speed < WORTHWHILE:
             joined = "" if self.speedup is not None else "with it for the rows that are not certified, "
             return (
                 f"{BETTER}{joined}the approximation is {speed:.2f} times as fast on held-out rows; less than "
-                f"{1 / WORTHWHILE:.2f} is not worth a file"
+                f"{WORTHWHILE:.2f} is not worth a file"
             )
         if speed is not None and growth is not None and growth > max(1.0, speed):
             return f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large"
@@ -126,7 +126,7 @@ class Measured(Figures):
             return None
         if self.inaccurate(limit):
             return f"{self.alternatives(made)}; {_FORCE}"
-        if self.speed is None or self.speed < 1 / WORTHWHILE:
+        if self.speed is None or self.speed < WORTHWHILE:
             return f"{OTHERS}; {_FORCE}"
         return f"a limit on the file's size (`max_bytes`) allows a larger file; {_FORCE}"
 
@@ -150,9 +150,7 @@ class Measured(Figures):
         return found
 
 
-def measure(
-    made: PolynomialModel, exact: KernelExpansion, sample: CertificationSample, *, threads: int
-) -> Measured:
+def measure(made: PolynomialModel, exact: KernelExpansion, sample: Sample, *, threads: int) -> Measured:
     """Measure `made`, with or without an embedded exact model, on the rows of `sample`."""
     rows, head = sample.rows, made.head
     n = len(rows)
@@ -190,15 +188,6 @@ def measure(
 
 @dataclass(frozen=True, kw_only=True)
 class ApproximationReport(Measured):
-    second_order: str | None = figure(
-        "What differed too much at order 2, on the rows that serve to choose; null if order 2 was enough or "
-        "was not tried first.",
-        default=None,
-    )
-    trained_on: bool | None = figure(
-        "Whether the data contains most of the support vectors, so that the exact model was trained on it; "
-        "null without data."
-    )
     difference_warning: str | None = figure(
         "If more than 1% differ: how many, and what may reduce the difference."
     )
@@ -210,8 +199,7 @@ class ApproximationReport(Measured):
     n_sv: int = figure("Support vectors of the exact model.", key="support_vectors_exact")
     functions: int = figure("Decision functions.")
     cells: int = figure("Cells of the expansion.")
-    order: int = figure("Highest degree of a polynomial.")
-    orders: Mapping[int, int] = figure("How many polynomials have each degree.")
+    order: int = figure("Degree of the polynomials.")
     exact: bool = figure(
         "The kernel is a polynomial itself: nothing was truncated.", key="exact_conversion", default=False
     )
@@ -219,26 +207,20 @@ class ApproximationReport(Measured):
         "`mean` or `origin`; `origin` for exact conversions, `cells` if there are several cells.",
         default="origin",
     )
-    center_errors: Mapping[str, float] = figure(
-        "Mean absolute error on the support vectors, for each center that was tried.", default_factory=dict
-    )
     gamma: float = figure("Gamma of the kernel.")
     gamma_max_paper: float = figure(
-        "Largest gamma for which the validity bound of the lowest order holds, about the origin, for rows no "
+        "Largest gamma for which the validity bound holds, about the origin, for rows no "
         "farther out than the support vectors."
     )
     gamma_max_centered: float = figure("The same, about the mean.")
-    steps: tuple[Step, ...] = figure("The layouts that were tried, if there was a choice.", default=())
-    time_limit_reached: bool = figure("Whether the time limit ended the search.", default=False)
     coefficients: int = figure("Numbers that the model stores.", key="numbers")
     numbers_before: int = figure("Numbers that the exact model stores.", key="numbers_exact")
     operations: float = figure(
-        "Counted multiply-adds of a prediction of one row with as many entries as the mean support vector.",
+        "Counted multiply-adds of a prediction of a dense row, on average over the measured rows.",
         key="multiply_adds",
     )
     operations_before: float = figure("The same for the exact model.", key="multiply_adds_exact")
     seconds: float = 0.0
-    warnings: tuple[str, ...] = ()
     bytes_exact: int | None = figure("Size of the exact model's text.", default=None)
     probabilities: str = figure(
         "What became of the exact model's probabilities: none (it had none), kept, refitted or dropped.",
@@ -287,68 +269,17 @@ class ApproximationReport(Measured):
         return f"labels       {words}" + ("" if alone is None else f"; {alone:,} without the embedded model")
 
     def _expansion_lines(self) -> list[str]:
-        """The lines about the center, the order and gamma, and the layouts that were tried."""
-        orders = ", ".join(f"order {order}: {n:,}" for order, n in self.orders.items())
         where = f"about the {self.center}" if self.cells == 1 else f"about {self.cells:,} centers"
-        line = f"expansion    order {self.order} {where}"
-        if len(self.orders) > 1:
-            line += f" ({orders})"
-        if self.center_errors:
-            errors = ", ".join(f"{name} {error:.3g}" for name, error in self.center_errors.items())
-            line += f"; mean error on the support vectors: {errors}"
-        lines = [line, f"gamma        {self.gamma:.6g}"]
-        if self.second_order is not None:
-            lines.insert(0, f"order 2      not enough: {self.second_order}; order and cells are chosen")
+        gamma = f"gamma        {self.gamma:.6g}"
         if self.cells == 1:
-            lines[-1] += (
-                f"; the validity bound of order {min(self.orders, default=self.order)} holds below "
-                f"{self.gamma_max_paper:.6g} (about the origin), {self.gamma_max_centered:.6g} (about the "
-                "mean), for rows no farther out than the support vectors"
+            gamma += (
+                f"; the validity bound of order {self.order} holds below {self.gamma_max_paper:.6g} (about "
+                f"the origin), {self.gamma_max_centered:.6g} (about the mean), for rows no farther out than "
+                "the support vectors"
             )
-        lines += [
-            f"tried        {step.words}, orders up to {step.order}: {step.certified_percent:.2f}% expected "
-            f"certified, {step.operations:,.0f} multiply-adds per row, including the exact model's for the "
-            f"others{self._choice(step)}"
-            for step in self.steps
-        ]
-        return [*lines, *(["             then the time limit was reached"] * self.time_limit_reached)]
-
-    def _choice(self, step: Step) -> str:
-        if step.chosen:
-            return "; chosen" if len(self.steps) > 1 else ""
-        if step.worth:
-            return ""
-        return (
-            f"; not worth its size: {step.numbers:,} numbers, {step.numbers / self.numbers_before:.3g} times "
-            "the exact model's, for a smaller gain in speed"
-        )
+        return [f"expansion    order {self.order} {where}", gamma]
 
     @property
     def _fallback(self) -> str:
         """The options of predict with which the exact model answers the rows that are not certified."""
         return "predict `exact`" if self.tolerance is None else "predict `exact` `tolerance`"
-
-    def remarks(self, target: float) -> Iterator[str]:
-        """Warn of a model that may disappoint; `target` is the share of rows to certify."""
-        if self.trained_on:
-            more = "more labels may differ" if self.tolerance is None else "values may differ more"
-            yield (
-                "the exact model was trained on rows of the data, which contain most of its support vectors: "
-                f"on other rows {more}, and fewer may be certified"
-            )
-        if self.coefficients >= self.numbers_before:
-            yield (
-                f"the approximation stores {self.coefficients:,} numbers, the exact model only "
-                f"{self.numbers_before:,}: {self.features:,} features are many for {self.n_sv:,} support "
-                "vectors"
-            )
-        if self.operations >= self.operations_before:
-            yield (
-                f"a prediction takes about {self.operations:,.0f} multiply-adds, the exact model only "
-                f"{self.operations_before:,.0f}: predict with the exact model, or compress it"
-            )
-        if self.certified_percent is not None and self.certified_percent < 100 * target:
-            yield (
-                f"{self.certified_percent:.2f}% certified is below the target of {100 * target:g}%; the "
-                f"exact model can answer the others ({self._fallback})"
-            )
