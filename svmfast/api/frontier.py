@@ -235,8 +235,7 @@ def _row_sets(
     )
     sets = raw
     if scaling is not None:  # commands scale by themselves
-        reads, width = (*raw.reading, *exact.words), max(raw.columns, len(scaling))
-        sets = replace(raw, reading=reads, columns=width)
+        sets = replace(raw, reading=(*raw.reading, *exact.words))
     fit = Fit(model, replace(reading, scale=scaling), listener)
     fit.width(train, sets.sample.rows)
     fit.width(unseen or train, sets.choosing.rows)

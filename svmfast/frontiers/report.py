@@ -36,7 +36,6 @@ class Missing(Figures):
     method: str = figure("Its method.")
     reason: str = figure("Why there are no figures.")
     command: str | None = figure("The command that was to make it.", default=None)
-    bytes: int | None = figure("The most bytes that its file can take, if that is the reason.", default=None)
     late: bool = figure("Whether the reason is the time limit.", default=False)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 HELD_OUT, MOST_HELD_OUT = 0.3, 20_000
 #: The most training rows on which EXACT's own score is measured.
 MOST_SAMPLED = 2_000
-#: Bytes of a scaling that only names columns, and of each column in it, apart from its name.
-NAMES, NAME = 4096, 60
 #: Files in DIR.
 TRAIN_PART, CHOOSE_PART, CONFIRM_PART = "train.part", "choose.part", "confirm.part"
 
@@ -41,11 +38,8 @@ class RowSets:
     #: The file on which candidates are trained, and the options for reading it.
     train: str
     reading: tuple[str, ...]
-    #: Rows in TRAIN, columns of the rows of `train`, and the most bytes that the names of its columns take in
-    #: a model; 0 if they have none.
+    #: Rows in TRAIN.
     trained_rows: int
-    columns: int
-    names_bytes: int
     #: Some of the rows on which EXACT was trained.
     sample: LabelledRows
     #: Halves of TEST; without TEST, parts of TRAIN, which EXACT has seen but the candidates have not.
@@ -112,19 +106,16 @@ def read_sets(
     choosing, confirming, rest, sample = _parts(dataset, test or train, seed, note, everything=bool(test))
     if test is None:
         place = os.fspath(folder / TRAIN_PART)
-        width = rest.rows.n_columns
-        return RowSets(place, (), len(dataset.rows), width, 0, sample, choosing, confirming, rest)
-    some, width = RowSample(MOST_SAMPLED, seed), 0
+        return RowSets(place, (), len(dataset.rows), sample, choosing, confirming, rest)
+    some = RowSample(MOST_SAMPLED, seed)
     with stream_data(train, named, threads=threads) as stream:
         for block in stream:
             for text in block.notes.messages():
                 note(f"{train}: {text}")
             some.add(block.rows, block.labels)
-            width = max(width, block.rows.n_columns)
             progress(stream.bytes_read, stream.bytes_total, "read")
     sample = LabelledRows(*some.result())
-    spare = 0 if features is None else NAMES + sum(NAME + len(json.dumps(name)) for name in features)
-    return RowSets(train, changed_words(reading), some.seen, width, spare, sample, choosing, confirming)
+    return RowSets(train, changed_words(reading), some.seen, sample, choosing, confirming)
 
 
 def _parts(

@@ -11,7 +11,7 @@ from svmfast.errors import SvmfastError
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.entries import Entries, RunRequest
 from svmfast.frontiers.folder import MadeRecord, file_hash
-from svmfast.frontiers.grid import CandidateCommand, enlarged, plan
+from svmfast.frontiers.grid import CandidateCommand, plan
 from svmfast.frontiers.racing import most_timing
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.grid import Grid
@@ -27,7 +27,7 @@ class FrontierRun:
     def __init__(self, request: RunRequest, progress: Progress = silent) -> None:
         self.request, self.folder, self.entries = request, request.folder, Entries(request)
         self._progress = progress
-        self._candidates: list[CandidateCommand] = []  # all, with those that were added
+        self._candidates: Sequence[CandidateCommand] = ()
         self._records: dict[str, MadeRecord] = {}  # by candidate
 
     def run(self) -> Frontier:
@@ -47,9 +47,6 @@ class FrontierRun:
         self.folder.open()
         asked.sets.write(self.folder.path)
         late = self._make([candidate.in_memory(asked.memory) for candidate in candidates])
-        # The size of another candidate's file may have shown that this one fits after all.
-        tried = {candidate.name for candidate in self._candidates}
-        missing = [one for one in missing if one.name not in tried]
         missing += [*self.entries.without_exact.values(), *self._not_made(late)]
         self._show("timing")
         self.entries.racing.finish(asked.end)
@@ -74,26 +71,23 @@ class FrontierRun:
     @property
     def _grid(self) -> Grid:
         """The quantities from which the methods derive their candidates."""
-        asked, size_of = self.request, None
-        if asked.limits.max_bytes is not None:
-            # Training on a named table gives a model with these names.
-            size_of = lambda model: len(asked.stored(model)) + asked.sets.names_bytes  # noqa: E731
-        return Grid(asked.model, asked.seed, asked.limits.max_bytes, size_of, asked.sets.columns)
+        asked, limit = self.request, self.request.limits.max_bytes
+        if limit is not None and os.path.getsize(asked.exact) <= limit:
+            limit = None
+        return Grid(asked.model, asked.seed, limit)
 
     def _make(self, candidates: Sequence[CandidateCommand]) -> dict[str, str]:
         """Measure what an earlier run has made, make the others; return why some were not made in time."""
-        self._candidates = list(candidates)
+        self._candidates = candidates
         waiting = []
         for candidate in candidates:
-            following: CandidateCommand | None = candidate
-            while following is not None:  # the next candidate may exist already
-                if (record := self.folder.record(following)) is None:
-                    waiting.append(following)
-                    break
-                self._show("measuring", following)
-                if record.sha256 is not None:
-                    self.entries.add(following, record)
-                following = self._recorded(following, record)
+            if (record := self.folder.record(candidate)) is None:
+                waiting.append(candidate)
+                continue
+            self._show("measuring", candidate)
+            if record.sha256 is not None:
+                self.entries.add(candidate, record)
+            self._records[candidate.name] = record
         schedule = Schedule(waiting, self.request.deadline)
         for candidate, seconds in schedule.turns():
             try:
@@ -103,8 +97,7 @@ class FrontierRun:
                 continue
             if final:
                 self.folder.keep(candidate, record)
-            if (following := self._recorded(candidate, record)) is not None:
-                schedule.add(following)
+            self._records[candidate.name] = record
         return schedule.late()
 
     def _made(self, candidate: CandidateCommand, seconds: float) -> tuple[MadeRecord, bool]:
@@ -122,19 +115,6 @@ class FrontierRun:
         except SvmfastError as error:
             return MadeRecord(reason=str(error)), True
         return record, True
-
-    def _recorded(self, candidate: CandidateCommand, record: MadeRecord) -> CandidateCommand | None:
-        """Keep a record; return a larger candidate to try next, if the file leaves much of the limit."""
-        self._records[candidate.name] = record
-        if record.sha256 is None:
-            return None
-        n_bytes = os.path.getsize(self.folder.model(candidate))
-        found = enlarged(candidate, n_bytes, self._grid, reading=self.request.sets.reading)
-        if found is None or any(one.name == found.name for one in self._candidates):
-            return None
-        found = found.in_memory(self.request.memory)
-        self._candidates.insert(self._candidates.index(candidate) + 1, found)
-        return found
 
     def _not_made(self, late: dict[str, str]) -> list[Missing]:
         """List the candidates without a model, and why."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
     from svmfast.rows import FloatArray, Rows
+
+
+#: About the bytes of a number and of all but the vectors in a model's file.
+NUMBER_BYTES, HEADER_BYTES = 20, 600
 
 
 @dataclass(frozen=True)
@@ -25,10 +29,6 @@ class Candidate:
     options: Mapping[str, Any]
     #: Names of the inputs it takes.
     inputs: tuple[str, ...]
-    #: Upper bound on the size of its file; None without a limit on the size, or if none can be computed.
-    most_bytes: int | None = None
-    #: Whether it is sized to the limit.
-    sized: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,24 @@ class Grid:
 
     exact: KernelExpansion
     seed: int
-    #: Limit on the size of the resulting model's file. A method whose sizes have a known bound adds a
-    #: candidate that just fits.
+    #: Limit on the size of the resulting model's file, if the exact model's is larger. A method adds a
+    #: candidate of about this size.
     max_bytes: int | None = None
-    #: The size in bytes of a model's file; None if no sizes are wanted.
-    size_of: Callable[[Model], int] | None = None
-    #: Columns of the training rows, if known, and their number.
-    columns: int | None = None
 
     @property
-    def width(self) -> int:
-        """Number of columns of dense vectors that are fitted to the rows."""
-        return max(1, self.columns or 0, self.exact.n_features)
+    def vectors(self) -> int:
+        """Number of dense vectors in a model of about the wanted size; 0 if none is wanted."""
+        if self.max_bytes is None:
+            return 0
+        head = self.exact.head
+        return min(
+            vectors_that_fit(self.max_bytes, self.exact.n_features, head.n_functions), len(self.exact.sv) - 1
+        )
+
+
+def vectors_that_fit(max_bytes: int, features: int, functions: int) -> int:
+    """About how many dense vectors a file of this size holds, with a coefficient for each function."""
+    return max(0, max_bytes - HEADER_BYTES) // (NUMBER_BYTES * max(1, features + functions))
 
 
 @dataclass(frozen=True, eq=False)

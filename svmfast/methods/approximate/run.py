@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,12 @@ import numpy as np
 from svmfast.certificate import MAX_ORDER, gamma_max
 from svmfast.errors import UnsupportedError
 from svmfast.methods.approximate import AccuracyLimit, ApproximateOptions
-from svmfast.methods.approximate.certificate import MOST_DEGREES, dual_expansion
+from svmfast.methods.approximate.certificate import dual_expansion
 from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.ladder import LADDER, MOST_NUMBERS, Ladder, Rung, rungs_of
 from svmfast.methods.approximate.report import WARN_ABOVE, ApproximationReport, Measured, measure
 from svmfast.methods.approximate.sample import Sample, divided
 from svmfast.methods.common.error_statement import probabilities_after
-from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.answer import answer
@@ -181,17 +179,12 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
     return Outcome(made, report, warnings=() if warning is None else (warning,))
 
 
-#: The most cells of the candidate of ``frontier`` that is sized to a limit.
-MOST_SIZED_CELLS = 1024
-
-
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     model, found, left_out = grid.exact, [], []
     if model.kernel.kind in ("linear", "polynomial"):
         return [Candidate("approximate", 0, {}, ("model",))], []
     features = len(np.unique(model.sv.indices))
     exact = model.sv.nnz + model.sv_coef.size
-    sizes = FileSizes(grid)
     for level, (order, cells) in enumerate(LADDER[1:]):
         name = f"approximate-{order}" + (f"-in-{cells}" if cells > 1 else "")
         numbers = math.comb(features + order, order) * cells * model.head.n_functions
@@ -203,24 +196,5 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
         if cells > 1:
             options |= {"cells": cells, "seed": grid.seed}
         inputs = ("model",) if cells == 1 else ("model", "data")
-        found.append(Candidate(name, level, options, inputs, _bytes_of(sizes, features, order, cells)))
-    return found + _sized(grid, sizes, features), left_out
-
-
-def _bytes_of(sizes: FileSizes, features: int, order: int, cells: int) -> int | None:
-    degrees = order + MOST_DEGREES + 1
-    return sizes.polynomial(order, cells, features, sizes.exact.head, degrees)
-
-
-def _sized(grid: Grid, sizes: FileSizes, features: int) -> list[Candidate]:
-    """The candidate sized to the limit: order 2 in as many cells as surely fit."""
-    model = grid.exact
-    if grid.max_bytes is None or model.kernel.kind != "rbf" or not len(model.sv):
-        return []
-    cells = sizes.largest(partial(_bytes_of, sizes, features, 2), MOST_SIZED_CELLS)
-    if cells <= 1:
-        return []
-    options = {"order": 2, "cells": cells, "seed": grid.seed}
-    level = 1 + (cells > 64)
-    most = _bytes_of(sizes, features, 2, cells)
-    return [Candidate(f"approximate-2-in-{cells}", level, options, ("model", "data"), most, True)]
+        found.append(Candidate(name, level, options, inputs))
+    return found, left_out

@@ -20,7 +20,6 @@ from svmfast.figures import Figures, computed, figure
 from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget.finish import Finished, assemble, finish, present
 from svmfast.methods.budget.training import BudgetRun, Checkpointing, bytes_of_machines, checkpointing
-from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.problem import FoldScore, head_quality, remark_on_classes, warn_of_absent
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import ALONE, GivenStream, Inputs, Outcome, Setting
@@ -318,20 +317,9 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     cost = float(np.abs(model.sv_coef).max(initial=0.0)) or 1.0
     common: dict[str, Any] = {"svm_type": "epsilon_svr"} if head.is_regression else {}
     common |= {"C": float(f"{cost:.6g}"), "gamma": kernel.gamma, "passes": PASSES}
-    sizes, pairs = FileSizes(grid), max(1, head.n_functions)
-    found: dict[int, Candidate] = {}
-
-    def bytes_of(budget: int) -> int | None:
-        return sizes.expansion(budget * pairs)
-
-    def add(budget: int, level: int, sized: bool = False) -> None:
-        options = {**common, "budget": budget, "seed": grid.seed}
-        name = f"budget-train-{budget}"
-        found[budget] = Candidate(name, level, options, ("data",), bytes_of(budget), sized)
-
-    most = len(model.sv) - 1
-    for level, budget in enumerate(budget for budget in BUDGETS if budget <= most):
-        add(budget, level)
-    if fitting := sizes.largest(bytes_of, most):
-        add(fitting, sum(budget < fitting for budget in BUDGETS), sized=True)
-    return list(found.values()), []
+    budgets = {budget for budget in (*BUDGETS, grid.vectors // max(1, head.n_functions)) if budget}
+    return [
+        Candidate(f"budget-train-{budget}", level, {**common, "budget": budget, "seed": grid.seed}, ("data",))
+        for level, budget in enumerate(sorted(budgets))
+        if budget < len(model.sv)
+    ], []

@@ -9,7 +9,6 @@ from typing import Any, cast
 from svmfast.display import count as count_of
 from svmfast.errors import NothingFitsError
 from svmfast.methods.common.error_statement import labels_line
-from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.data_split import MOST_CHOOSING, ROWS_FOR_ONE
@@ -251,26 +250,14 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     model = grid.exact
     n, least = len(model.sv), max(2, model.head.n_classes if model.head.is_classifier else 2)
     common = {**SHORT, "seed": grid.seed}
-    sizes = FileSizes(grid)
-    found: dict[int, Candidate] = {}
-
-    def add(size: int, level: int, sized: bool = False) -> None:
-        options, inputs = {"sv": size, **common}, ("model", "data")
-        most = sizes.expansion(size)
-        found[size] = Candidate(f"compress-{size}", level, options, inputs, most, sized)
-
-    for level, ratio in enumerate(RATIOS):
-        size = max(least, round(ratio * n))
-        if size < n and size not in found:
-            add(size, level)
-    every = list(found.values())
-    if not sizes.binding:
-        return every, []
-    fitting = sizes.largest(sizes.expansion, max(least, int(LARGEST_SHARE * n)))
-    if least <= fitting < n:
-        add(fitting, sum(ratio * n < fitting for ratio in RATIOS), sized=True)
-        return list(found.values()), []
-    # Too few vectors are certain to fit, or no bound is known: the command searches for the number that does.
-    options = {"max_bytes": grid.max_bytes, **common}
-    name = f"compress-{grid.max_bytes}-bytes"
-    return [Candidate(name, 0, options, ("model", "data"), None, True), *every], []
+    kept = {max(least, round(ratio * n)) for ratio in RATIOS}
+    found = [
+        Candidate(f"compress-{size}", level, {"sv": size, **common}, ("model", "data"))
+        for level, size in enumerate(sorted(kept))
+        if size < n
+    ]
+    if limit := grid.max_bytes:
+        level = sum(size < grid.vectors for size in kept)
+        options = {"max_bytes": limit, **common}
+        found.append(Candidate(f"compress-{limit}-bytes", level, options, ("model", "data")))
+    return found, []

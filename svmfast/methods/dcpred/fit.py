@@ -25,7 +25,6 @@ from svmfast.methods.common.cross_validation import (
 )
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.methods.common.error_statement import probabilities_after
-from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.landmarks import Stopwatch, linear_functions, outcome, widths_to_try
 from svmfast.methods.common.problem import MOST_SCORED, Problem
 from svmfast.methods.dcpred import DcpredOptions
@@ -243,28 +242,17 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
     inputs = ("data", "exact")
     found = []
+    if landmarks := grid.vectors:
+        # One leaf: every landmark then serves every row, which is best for the size.
+        options = {"clusters": 1, "landmarks": landmarks, **common}
+        found.append(Candidate(f"dcpred-{landmarks}-landmarks", 0, options, inputs))
     for (level, times), clusters in itertools.product(enumerate(OPERATIONS), CLUSTERS):
         # A row is compared with every center.
         if clusters == 1 or clusters < times * linear_functions(grid.exact.head):
             options = {"max_operations": float(times), "clusters": clusters, **common}
             found.append(Candidate(f"dcpred-{clusters}-{times}x", level, options, inputs))
-    sizes, head = FileSizes(grid), grid.exact.head
-    if what_is_fitted(head, "auto") == "labels":
-        head = Head(head.svm_type, head.labels, one_vs_rest=True)
-
-    def bytes_of(landmarks: int) -> int | None:
-        return sizes.routed(1, landmarks, head)
-
-    def add(landmarks: int, level: int, sized: bool = False) -> None:
-        # One leaf: every landmark then serves every row, which is best for the size.
-        options, name = {"clusters": 1, "landmarks": landmarks, **common}, f"dcpred-{landmarks}-landmarks"
-        found.append(Candidate(name, level, options, inputs, bytes_of(landmarks), sized))
-
-    most = len(grid.exact.sv) - 1
-    fitting = sizes.largest(bytes_of, most)
     for level, size in enumerate(SIZES, 1):
-        if size <= most and size != fitting:
-            add(size, level)
-    if fitting:
-        add(fitting, len(OPERATIONS), sized=True)
+        if size != landmarks and size < len(grid.exact.sv):
+            options = {"clusters": 1, "landmarks": size, **common}
+            found.append(Candidate(f"dcpred-{size}-landmarks", level, options, inputs))
     return found, []

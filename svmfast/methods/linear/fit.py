@@ -14,7 +14,6 @@ import numpy as np
 from svmfast.display import count
 from svmfast.errors import MemoryLimitError, OptionError
 from svmfast.figures import Figures, figure
-from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.problem import (
     MOST_SCORED,
     HeadScore,
@@ -72,12 +71,8 @@ def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     if grid.exact.head.svm_type == "one_class":
         return [], [NotTried("linear", "a one-class model has no labels to train on")]
-    head, sizes = grid.exact.head, FileSizes(grid)
-    options = {"task": "ridge"} if head.is_regression else {}
-    if head.is_classifier:
-        head = Head(head.svm_type, head.labels, one_vs_rest=head.n_classes > 2)
-    most = sizes.polynomial(1, 1, sizes.columns, head)
-    return [Candidate("linear", 0, options, ("data",), most)], []
+    options = {"task": "ridge"} if grid.exact.head.is_regression else {}
+    return [Candidate("linear", 0, options, ("data",))], []
 
 
 def linear(rows: Rows, labels: FloatArray, options: LinearOptions) -> tuple[PolynomialModel, LinearReport]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -29,7 +28,6 @@ from svmfast.methods.common.error_statement import (
     probabilities_after,
     probability_error,
 )
-from svmfast.methods.common.file_sizes import FileSizes
 from svmfast.methods.common.landmarks import (
     LandmarkReport,
     Stopwatch,
@@ -257,8 +255,8 @@ def _fit(problem: Problem, options: MekaOptions, setting: Setting, source: str |
 
 #: Clusters and rank of the candidates for ``frontier``.
 BLOCKS = ((8, 16), (16, 32), (32, 64))
-#: Clusters of the candidate that is sized to a limit: the first with which the rank is at least LEAST_RANK.
-SIZED_CLUSTERS, LEAST_RANK = (8, 4, 2, 1), 16
+#: The candidate for a limit on bytes has at most so many clusters, fewer if their rank would be lower.
+MOST_CLUSTERS, LEAST_RANK = 8, 16
 
 
 def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
@@ -281,24 +279,11 @@ def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
-    sizes = FileSizes(grid)
-    found: dict[tuple[int, int], Candidate] = {}
-
-    def bytes_of(clusters: int, rank: int) -> int | None:
-        return sizes.routed(clusters, clusters * rank, grid.exact.head)
-
-    def add(clusters: int, rank: int, level: int, sized: bool = False) -> None:
-        options = {"clusters": clusters, "rank": rank, **common}
-        most = bytes_of(clusters, rank)
-        name, inputs = f"meka-{clusters}x{rank}", ("data", "exact")
-        found[clusters, rank] = Candidate(name, level, options, inputs, most, sized)
-
-    for level, (clusters, rank) in enumerate(BLOCKS):
-        add(clusters, rank, level)
-    for clusters in SIZED_CLUSTERS:
-        most = len(grid.exact.sv) // clusters
-        rank = sizes.largest(partial(bytes_of, clusters), most)
-        if rank >= LEAST_RANK or (rank and clusters == SIZED_CLUSTERS[-1]):
-            add(clusters, rank, sum(c * r < clusters * rank for c, r in BLOCKS), sized=True)
-            break
-    return list(found.values()), []
+    blocks = set(BLOCKS)
+    if vectors := grid.vectors:
+        clusters = max(1, min(MOST_CLUSTERS, vectors // LEAST_RANK))
+        blocks.add((clusters, vectors // clusters))
+    return [
+        Candidate(f"meka-{c}x{r}", level, {"clusters": c, "rank": r, **common}, ("data", "exact"))
+        for level, (c, r) in enumerate(sorted(blocks, key=lambda block: block[0] * block[1]))
+    ], []
