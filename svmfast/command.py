@@ -52,24 +52,18 @@ class Verb(Command):
     quiet: str = QUIET
     #: Options of :class:`Reading` that it does not have; None if it reads no rows.
     without: tuple[str, ...] | None = ()
-    has_form: bool = False
 
     @property
     def params(self) -> tuple[Option, ...]:
         reads = self.without is not None
-        shared = common(self.quiet, self.without, as_json=not self.has_form, jobs=reads)
+        shared = common(self.quiet, self.without, jobs=reads)
         return (*options_of(*self.takes), *shared)
 
 
-def common(
-    quiet: str, without: tuple[str, ...] | None, *, as_json: bool = True, jobs: bool = True
-) -> list[Option]:
+def common(quiet: str, without: tuple[str, ...] | None, *, jobs: bool = True) -> list[Option]:
     """The options that commands share, among them those of rows except some (None: it reads none)."""
     found = [] if without is None else [one for one in options_of(Reading) if one.name not in without]
-    if as_json:
-        found.append(
-            Option("as_json", Switch(), False, "Print the report as JSON on stdout.", flags=("--json",))
-        )
+    found.append(Option("as_json", Switch(), False, "Print the report as JSON on stdout.", flags=("--json",)))
     found.append(Option("quiet", Switch(), False, quiet, flags=("-q", "--quiet")))
     if jobs:
         found.append(Option("jobs", Whole(1), None, _JOBS, flags=("-j", "--jobs")))

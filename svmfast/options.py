@@ -44,8 +44,6 @@ class Option:
     many: bool = False
     #: The option without which this one is refused on the command line.
     only_with: str | None = None
-    #: A switch of this kind is one of several that give the option `sets` its word.
-    sets: str | None = None
 
     def check(self, given: Any) -> Any:
         """Check `given`, and return it as a value of this option."""
@@ -80,14 +78,13 @@ def option(
     shown: str | None = None,
     required: bool = False,
     only_with: str | None = None,
-    sets: str | None = None,
 ) -> Any:
     """A dataclass field that is an option, with the attributes of :class:`Option`.
 
     If none of the flags is long, a name of more than one letter is made into a long flag.
     """
     about = {"value": value, "help": help, "flags": flags, "metavar": metavar, "shown": shown}
-    about |= {"required": required, "only_with": only_with, "sets": sets}
+    about |= {"required": required, "only_with": only_with}
     return dataclasses.field(default=default, metadata={_KEY: about})
 
 

@@ -87,7 +87,18 @@ def measured(work: Work, options: argparse.Namespace, folder: Path) -> dict[str,
         exact = plain_file(options.models, work.model, folder)
     fast = folder / "fast"
     given = [part for path in data for part in ("--data", path)]
-    command = [PROGRAM, "approximate", exact, "-o", fast, "-q", "--json", *work.options, *given]
+    command = [
+        PROGRAM,
+        "approximate",
+        exact,
+        "-o",
+        fast,
+        "-q",
+        "--json",
+        "--embed-exact",
+        *work.options,
+        *given,
+    ]
     done = subprocess.run([str(p) for p in command], capture_output=True, text=True, check=False)
     shown = " ".join([*work.options, *(f"--data {name}" for name in work.data)])
     found: dict[str, Any] = {
@@ -116,7 +127,7 @@ def measured(work: Work, options: argparse.Namespace, folder: Path) -> dict[str,
     found |= {"compare": lines["models"][1] if isinstance(lines, dict) else lines[1]}
     outputs = {name: folder / f"{name}.out" for name in ("svm-predict", "svmfast")}
     commands = {
-        "svmfast": [PROGRAM, "predict", "-q", test, fast, outputs["svmfast"], "--exact", exact],
+        "svmfast": [PROGRAM, "predict", "-q", test, fast, outputs["svmfast"]],
         "svmfast, exact model": [PROGRAM, "predict", "-q", test, exact, folder / "exact.out"],
     }
     if options.svm_predict:
@@ -175,7 +186,8 @@ def table(records: list[dict[str, Any]]) -> list[str]:
             # Records of earlier versions have other names.
             report.setdefault("numbers_exact", report.get("numbers_before"))
             report.setdefault("numbers", report.get("coefficients"))
-            gain, inside = r.get("gain"), line["speedup_with_fallback"]
+            differing = line.get("labels_differing_with_fallback", line["labels_differing"])
+            gain, inside = r.get("gain"), line.get("speedup_with_fallback", line["speedup"])
             cells = [
                 r["model"],
                 f"`{r['options']}`",
@@ -186,7 +198,7 @@ def table(records: list[dict[str, Any]]) -> list[str]:
                 f"{report['numbers']:,}",
                 f"{line['certified_percent']:.2f}%",
                 f"{line['violations']:,}",
-                f"{r.get('labels_differing_from_svm_predict', line['labels_differing_with_fallback']):,}",
+                f"{r.get('labels_differing_from_svm_predict', differing):,}",
                 "" if gain is None else f"{gain:.1f}x",
                 "" if "gain_over_exact" not in r else f"{r['gain_over_exact']:.1f}x",
                 "" if inside is None else f"{inside:.1f}x",

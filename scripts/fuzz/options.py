@@ -148,9 +148,7 @@ def faults(made: OptionSet, folder: Path, status: int) -> list[str]:
 
 
 def _to_stdout(made: OptionSet) -> bool:
-    return any(
-        word in ("-", "-o=-", "--output=-", "--checkpoint=-", "--csv", "--markdown") for word in made.words
-    )
+    return any(word in ("-", "-o=-", "--output=-", "--checkpoint=-") for word in made.words)
 
 
 def _role(made: OptionSet, name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -20,7 +19,7 @@ from svmfast.errors import OptionError
 from svmfast.evaluation.benchmark import ComparedModel
 from svmfast.evaluation.comparison import Comparison
 from svmfast.evaluation.comparison import compare as compare_models
-from svmfast.evaluation.timing import measure
+from svmfast.formats.data import read_data
 from svmfast.formats.dataset import naming_file
 from svmfast.options import Reading, made
 from svmfast.progress import Listener
@@ -28,13 +27,9 @@ from svmfast.rows import FloatArray, Rows
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
-    from svmfast.formats.svmlight import Dataset
     from svmfast.models.base import Model
 
 __all__ = ["Comparison", "compare"]
-
-#: Reading is timed over this many repeats or this many seconds, whichever comes first.
-READ_REPEATS, READ_SECONDS = 3, 2.0
 
 
 @takes(CompareOptions)
@@ -45,7 +40,6 @@ def compare(
     *,
     threads: int | None = None,
     reading: Reading | None = None,
-    timed: bool = False,
     listener: Listener | None = None,
     **options: Any,
 ) -> Comparison:
@@ -59,8 +53,6 @@ def compare(
     labels : (n,) array_like, optional
         True labels or values; a Dataset has its own. Without them no accuracy or error is reported.
     {options}
-    timed : bool
-        Read files several times to measure the reading time.
 
     Returns
     -------
@@ -78,16 +70,15 @@ def compare(
     named = list(models.items() if isinstance(models, Mapping) else ((os.fspath(p), p) for p in models))
     if not named:
         raise OptionError("there is no model to compare")
-    compared = [_compared(name, one, asked.memory, listener, timed=timed) for name, one in named]
+    compared = [_compared(name, one, asked.memory, listener) for name, one in named]
     carriers = [(one.path, one.model) for one in compared]
     reading = with_scaling_of(reading or Reading(), carriers, memory=asked.memory)
     if reading.scale is not None:
         compared = [_behind_scaling(one) for one in compared]
     fits = [Fit(one.model, reading, listener) for one in compared]
     path = os.fspath(data) if is_path(data) else getattr(data, "path", None) or None
-    parse_seconds = None
     if is_path(data):
-        data, parse_seconds = _read(data, reading.as_read, cores, asked.memory, timed=timed)
+        data = read_data(data, reading.as_read, threads=cores, memory=asked.memory)
     columns: list[Sequence[str]] = []
     rows = rows_of(data, reading=reading, see=columns.append, see_array=fits[0].array)
     targets = _targets(data, labels, rows, reading)
@@ -110,32 +101,18 @@ def compare(
             threads=cores,
             repeats=asked.repeats,
             data_path=path,
-            parse_seconds=parse_seconds,
             class_names=names,
             max_diff=asked.max_diff,
             progress=listener.progress,
         )
 
 
-def _compared(name: str, given: Any, memory: int, listener: Listener, *, timed: bool) -> ComparedModel:
-    from svmfast.formats.detect import load_model
-
-    begin = time.perf_counter()
+def _compared(name: str, given: Any, memory: int, listener: Listener) -> ComparedModel:
     model, opened = model_of(given, "the model", listener.note, memory)
-    seconds = time.perf_counter() - begin
     if opened is None:
         return ComparedModel(name, model)
-    if timed:  # the first read was the warm-up
-        model, timing = measure(
-            lambda: load_model(given, memory=memory),
-            repeats=READ_REPEATS,
-            limit_seconds=READ_SECONDS,
-            warm_up=False,
-        )
-        seconds = timing.seconds
-    source = opened.provenance.get("source")
-    size = os.path.getsize(given)
-    return ComparedModel(name, model, size, seconds, opened.identity.removeprefix("sha256:"), source)
+    source, size = opened.provenance.get("source"), os.path.getsize(given)
+    return ComparedModel(name, model, size, opened.identity.removeprefix("sha256:"), source)
 
 
 def _behind_scaling(one: ComparedModel) -> ComparedModel:
@@ -156,24 +133,3 @@ def _targets(data: Any, labels: ArrayLike | None, rows: Rows, reading: Reading) 
         return np.full(len(rows), np.nan)
     found = checked_labels(rows, given, reading.class_names)
     return found if reading.scale is None else reading.scale.apply_labels(found)
-
-
-def _read(
-    path: str | os.PathLike[str],
-    reading: Reading,
-    threads: int,
-    memory: int,
-    *,
-    timed: bool,
-) -> tuple[Dataset, float]:
-    from svmfast.formats.data import read_data
-
-    # A pipe can be read only once.
-    again = timed and os.path.isfile(path)
-    dataset, timing = measure(
-        lambda: read_data(path, reading, threads=threads, memory=memory),
-        repeats=READ_REPEATS if again else 1,
-        limit_seconds=READ_SECONDS,
-        warm_up=again,
-    )
-    return dataset, timing.seconds

@@ -123,9 +123,7 @@ def _smaller(
     inputs = {"model": model, "data": data}
     for options in _options(name, model, limit):
         size = limit.size if name == "compress" else None
-        result = run_method(
-            method(name), inputs, options, threads=threads, listener=silent, timed=False, size=size
-        )
+        result = run_method(method(name), inputs, options, threads=threads, listener=silent, size=size)
         found = result.model
         if found is None:
             raise NegativeAnswerError(result.refusal or f"{name} made no model")

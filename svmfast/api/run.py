@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from svmfast.class_scores import with_names
 from svmfast.errors import UnsupportedError
-from svmfast.methods.method import Method, PredictionTime, Report, Setting
+from svmfast.methods.method import Method, Report, Setting
 from svmfast.options import Reading, made
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
@@ -20,10 +20,7 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.models.base import Model
     from svmfast.models.scaling import Scaling
-    from svmfast.rows import Rows
 
-#: Largest number of rows on which the prediction time is measured.
-_TIMED_ROWS = 100_000
 _NAMES_KEPT = "the model keeps names, for which LIBSVM's format has no place; export to libsvm drops them"
 
 
@@ -99,7 +96,6 @@ def run_method(
     listener: Listener | None = None,
     output: str | os.PathLike[str] | None = None,
     writes: bool | None = None,
-    timed: bool = True,
     raced: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
     size: Callable[[Model], int] | None = None,
@@ -108,9 +104,8 @@ def run_method(
 
     `labels` are those of rows without labels. `output` is where the model will be written: sizes refer to a
     file of this name, which may be compressed. `writes` says whether a model is wanted and not only scores
-    (default: unless `options` ask only for these), `timed` whether prediction times are measured, `raced`
-    whether a result may be refused because it is slower than the exact model. `size` is what `max_bytes`
-    limits, by default the size of the model's file.
+    (default: unless `options` ask only for these), `raced` whether a result may be refused because it is
+    slower than the exact model. `size` is what `max_bytes` limits, by default the size of the model's file.
     """
     from svmfast.api.inputs import opened_inputs
     from svmfast.api.training import with_weights_of_labels
@@ -147,7 +142,6 @@ def run_method(
         note=listener.note,
         warn=listener.warn,
         stored_size=size_of,
-        prediction_time=lambda model, rows: _prediction_time(model, rows, cores) if timed else None,
         log=listener.log,
         status=listener.on_status,
         checkpoint=None if checkpoint is None else CheckpointFile(os.fspath(checkpoint)),
@@ -174,15 +168,3 @@ def run_method(
         time.perf_counter() - begin,
         outcome.advice,
     )
-
-
-def _prediction_time(model: Model, rows: Rows, threads: int) -> PredictionTime:
-    """Measure the prediction time of a model and of a linear one."""
-    from svmfast.evaluation.linear import linear_seconds
-    from svmfast.evaluation.timing import measure
-
-    rows = rows[: min(len(rows), _TIMED_ROWS)]
-    call = lambda: model.head.predict(model.decision_values(rows, threads=threads))  # noqa: E731
-    ours = measure(call, limit_seconds=5)[1]
-    linear = linear_seconds(model.head, rows, threads=threads)
-    return PredictionTime(ours.seconds, linear.seconds, len(rows))

@@ -105,8 +105,6 @@ def _param(one: Option, options: tuple[Option, ...]) -> click.Parameter:
         return ClassWeight(names, type=WeightOfClass(one.value), multiple=True, callback=joined, help=text)
     if words is not None:
         text += f"  [default: {words}]"
-    if one.sets:
-        return click.Option([*one.flags, one.sets], flag_value=one.name, help=text)
     if switch:
         return click.Option(names, is_flag=True, default=default, help=text)
     return click.Option(

@@ -49,7 +49,7 @@ def settle(options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, str
     if len(from_stdin) > 1:
         raise OptionError(f"standard input can be read only once: '-' is for {', '.join(from_stdin)}")
     to_stdout = [file.name for file, _ in outputs if is_stdout(file.path)]
-    to_stdout += ["--json"] if given.get("as_json") or given.get("form") == "json" else []
+    to_stdout += ["--json"] if given.get("as_json") else []
     if len(to_stdout) > 1:
         raise OptionError(f"{' and '.join(to_stdout)} cannot both go to standard output")
     _check_outputs(inputs, outputs)

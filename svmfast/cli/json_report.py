@@ -81,7 +81,7 @@ def document(
         elif isinstance(kind, OutputFile):
             if value is not None:
                 outputs[kind.role or one.name] = _written(value) if written else None
-        elif one.name not in _OF_PRINTING and not one.sets:
+        elif one.name not in _OF_PRINTING:
             key = "threads" if one.name == "jobs" else one.called.lstrip("-").replace("-", "_")
             others[key] = None if value is None else kind.reported(value)
     head = ReportHead(

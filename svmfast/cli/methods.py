@@ -50,7 +50,6 @@ def run(front: Front, output: str | None, **given: Any) -> int:
             listener=listener,
             output=output,
             writes=output is not None,
-            timed=front.as_json or not front.quiet,
             checkpoint=checkpoint,
         )
     size = None

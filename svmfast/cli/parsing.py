@@ -35,18 +35,15 @@ class Strict(click.Command):
 
 def _refuse_repeats(given: Iterable[click.Parameter], words: Sequence[str], ctx: click.Context) -> None:
     """Raise a UsageError if one of the parameters `given`, in their order, replaces an earlier one."""
-    earlier: dict[str | None, click.Option] = {}
+    earlier: set[str | None] = set()
     for param in given:
         if not isinstance(param, click.Option) or param.multiple or param.count:
             continue
-        other, earlier[param.name] = earlier.get(param.name), param
-        only_on = param is other and param.is_flag and not param.secondary_opts
-        if other is None or only_on or _as_libsvm(param, words, ctx):
-            continue
-        ours, theirs = (max(one.opts, key=len) for one in (param, other))
-        if other is not param:
-            raise click.UsageError(f"'{theirs}' and '{ours}': give one of them", ctx)
-        raise click.UsageError(f"'{ours}' is given more than once; give it once", ctx)
+        only_on = param.is_flag and not param.secondary_opts
+        if param.name in earlier and not only_on and not _as_libsvm(param, words, ctx):
+            longest = max(param.opts, key=len)
+            raise click.UsageError(f"'{longest}' is given more than once; give it once", ctx)
+        earlier.add(param.name)
 
 
 def _as_libsvm(param: click.Option, words: Sequence[str], ctx: click.Context) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from svmfast.cli.flags import with_flags
 from svmfast.cli.front import NEGATIVE, Front
-from svmfast.cli.messages import line, lines, raw, remark, remarks, warning
+from svmfast.cli.messages import line, lines, remark, remarks, warning
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
@@ -115,28 +115,21 @@ def compare(
     exact: str,
     candidates: tuple[str, ...],
     data: str,
-    form: str | None,
     wide: bool,
     **options: Any,
 ) -> int:
     """Compare models."""
-    if wide and form == "html":
-        raise OptionError("--wide is for tables of text")
-    if wide and form in ("json", "csv"):
-        raise OptionError(f"--wide is for tables; --{form} always has everything")
+    if wide and front.as_json:
+        raise OptionError("--wide is for tables; --json always has everything")
     from svmfast.api.compare import compare
 
-    result = front.call(compare, (exact, *candidates), data, timed=True, **options)
-    if form == "json":
+    result = front.call(compare, (exact, *candidates), data, **options)
+    if front.as_json:
         values = result.to_dict()
         of_data = values.pop("data")  # the head of the report has the path
         front.show({"rows": of_data["rows"], "features": of_data["features"], **values})
-    elif form is None:
-        lines([result.title(), *result.lines(wide=wide)])
-    elif form == "markdown":
-        raw(result.to_markdown(wide=wide))
     else:
-        raw(result.to_csv() if form == "csv" else result.to_html().decode())
+        lines([result.title(), *result.lines(wide=wide)])
     for text in result.warnings():
         warning(text)
     worse = result.beyond_the_limit()

@@ -25,16 +25,10 @@ class Files:
         metavar="TEST",
         required=True,
     )
-    json: bool = option(False, Switch(), "Print JSON, with all digits.", sets="form")
-    csv: bool = option(False, Switch(), "Print CSV, with all digits.", sets="form")
-    markdown: bool = option(False, Switch(), "Print a Markdown table.", sets="form")
-    html: bool = option(
-        False, Switch(), "Print an HTML page with a figure and a sortable table.", sets="form"
-    )
     wide: bool = option(
         False,
         Switch(),
-        "Print all figures, one per line, also with and without fallback, and each class's recall.",
+        "Print all figures, one per line, and each class's recall.",
     )
 
 
@@ -64,8 +58,7 @@ COMMAND = Verb(
         Compare each CANDIDATE model with the EXACT one on the rows of TEST.
 
         Every figure refers to what predict answers with that file: a CANDIDATE that contains an exact model
-        (cascade, `embed_exact`) is measured with its fallback; `wide` and `json` also show its fast part
-        alone.
+        (cascade, `embed_exact`) is measured with its fallback.
 
         The table shows accuracy; balanced accuracy, the mean recall of the classes; labels that differ from
         EXACT's; the speed-up over EXACT in svmfast's exact engine, without parsing; file size; rows whose
@@ -74,12 +67,10 @@ COMMAND = Verb(
         `max_diff` it also shows the upper 95% confidence bound of the share of labels that differ in all rows
         like these.
 
-        Rows without labels, or with a single one, have a column for the label of EXACT of which the largest
-        share differs ("worst label"). '~' marks a speed-up whose 95% interval is wider than a tenth. Where
+        '~' marks a speed-up whose 95% interval is wider than a tenth. Where
         other programs make wall-clock times vary, speed-ups are of processor time, and the title says so.
-        `wide` and `json` show the rest (docs/compare.md).
+        `wide` and `as_json` show the rest (docs/compare.md).
         """,
     takes=(Files, CompareOptions),
     quiet=QUIET_BUT_REPORT,
-    has_form=True,
 )

@@ -99,24 +99,9 @@ class Loss(Figures):
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """Decision values of the rows, ``(n,)``, and the labels for a positive and for a negative value."""
-
-    values: FloatArray
-    sides: tuple[float, float]
-
-
-def _quality(predicted: FloatArray, target: FloatArray, regression: bool, ranking: Ranking | None) -> Quality:
-    values, sides = (None, None) if ranking is None else (ranking.values, ranking.sides)
-    return quality(predicted, target, regression=regression, decisions=values, sides=sides)
-
-
-def no_loss(
-    predicted: FloatArray, target: FloatArray, *, regression: bool, ranking: Ranking | None = None
-) -> Loss:
+def no_loss(predicted: FloatArray, target: FloatArray, *, regression: bool) -> Loss:
     """The loss of answers that are the exact model's, or are proven to be equal to them."""
-    worth = _quality(predicted, target, regression, ranking)
+    worth = quality(predicted, target, regression=regression)
     lost = None if _unknown(target) else NOTHING
     return Loss(len(target), worth, None if regression else 0, NOTHING, lost, None if regression else lost)
 
@@ -127,17 +112,15 @@ def loss(
     target: FloatArray,
     *,
     regression: bool,
-    ranking: Ranking | None = None,
 ) -> Loss:
     """The loss of `predicted` in comparison with `exact`: labels or values of n > 0 rows, ``(n,)``.
 
-    The true ones, `target`, are all nan if unknown; `ranking` is for the ROC AUC. The interval of the share
-    of labels that differ is exact;
+    The true ones, `target`, are all nan if unknown. The interval of the share of labels that differ is exact;
     the others are approximate (:mod:`svmfast.solvers.intervals`). For regression the upper end is infinity
     with fewer than :data:`svmfast.solvers.intervals.LEAST_FOR_MEANS` rows, and where few rows have most of
     the error.
     """
-    worth = _quality(predicted, target, regression, ranking)
+    worth = quality(predicted, target, regression=regression)
     if regression:
         return _loss_of_values(predicted, exact, target, worth)
     n = len(target)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from svmfast.class_scores import ClassScore, Confusion, shown_label
+from svmfast.class_scores import ClassScore
 from svmfast.evaluation.timing import Speed
 from svmfast.evaluation.words import area, differing, faster, number, seconds, share, times, whole
 from svmfast.figures import Figures, figure, figures_of
@@ -31,7 +31,7 @@ def _score(name: str, **declared: Any) -> Any:
     """A figure of :class:`Quality`; those of labels and those of values exclude each other."""
     one = next(one for one in figures_of(Quality) if one.name == name)
     wanted = _of_labels if one.optional is of_labels else _of_values
-    return _measured(one.help, lambda m: getattr(m.quality(m.main), name), optional=wanted, **declared)
+    return _measured(one.help, lambda m: getattr(m.quality, name), optional=wanted, **declared)
 
 
 def _of_labels(row: ModelResult) -> bool:
@@ -42,34 +42,12 @@ def _of_values(row: ModelResult) -> bool:
     return row.values_differing_percent is not None
 
 
-def _ratio(speed: Speed | None) -> float | None:
-    return None if speed is None else speed.ratio
-
-
-def _by_label(found: Sequence[ClassScore] | None) -> list[dict[str, Any]] | None:
-    if found is None:
-        return None
-    return [
-        {
-            "label": shown_label(one.label),
-            "rows": one.rows,
-            "labels_differing": one.differing,
-            "labels_differing_percent": 100 * one.differing / one.rows,
-        }
-        for one in found
-    ]
-
-
 @dataclass(frozen=True, kw_only=True)
 class ModelResult(Figures):
     """The figures of a model in a comparison, in the order of tables and JSON; None if one does not apply.
 
-    Figures without an ending refer to the answers of ``predict MODEL``. A model with an embedded exact model
-    (a cascade, or ``--embed-exact``) is measured with it. Such a model, and one with only a certificate, has
-    two more sets of figures. For ``_with_fallback``, an exact model answers the rows that are not certified
-    or that a cascade leaves open: the embedded one, or otherwise the one of the comparison
-    (``predict --exact``). For ``_without_fallback``, the fast model answers all rows
-    (``predict --no-fallback``).
+    They refer to the answers of ``predict MODEL``. A model with an embedded exact model (a cascade, or
+    ``--embed-exact``) is measured with it.
     """
 
     path: str = _measured("The model's name.", lambda m: m.entrant.path)
@@ -77,17 +55,16 @@ class ModelResult(Figures):
     accuracy: float | None = _score("accuracy", head="accuracy", words=share(2), main=True)
     balanced_accuracy: float | None = _score("balanced_accuracy", head="balanced", words=share(2), main=True)
     auc: float | None = _score("auc", head="ROC AUC", words=area)
-    auc_error: float | None = _score("auc_error")
     labels_differing: int | None = _measured(
         "Rows whose label is not the exact model's; null for regression.",
-        lambda m: m.differing(m.main),
+        lambda m: m.differing,
         head="labels differ",
         words=differing,
         shows="differing",
         main=True,
     )
     labels_differing_percent: float | None = _measured(
-        "The same in percent.", lambda m: m.percent(m.differing(m.main))
+        "The same in percent.", lambda m: m.percent(m.differing)
     )
     labels_differing_limit_percent: float | None = _measured(
         "The upper 95 % confidence bound of that share among all rows like these; 0 if it is proven that no "
@@ -111,7 +88,7 @@ class ModelResult(Figures):
     )
     speed: Speed = _timed(
         "How many times as fast as the exact model it is, from samples of both in turn.",
-        lambda m: m.speed(m.main),
+        lambda m: m.speed,
         head="speed-up",
         words=faster,
         main=True,
@@ -150,35 +127,11 @@ class ModelResult(Figures):
     max_abs_error: float | None = _measured(
         "The largest such difference.", lambda m: m.errors[1], head="max error", words=number
     )
-    inside_bound_percent: float | None = _measured(
-        "Percent of rows inside the validity bound for the model's orders; null without a known bound.",
-        lambda m: m.inside_bound_percent,
-        head="inside bound",
-        words=share(1),
-    )
-    load_seconds: float | None = _measured(
-        "Time to read the model.", lambda m: m.entrant.load_seconds, head="load", words=seconds
-    )
-    parse_seconds: float | None = _measured(
-        "Time to read the data, the same for all.", lambda m: m.bench.parse_seconds
-    )
     predict_seconds: float = _timed(
         "Median of the repeats, from parsed rows to labels, without parsing.",
-        lambda m: m.seconds(m.main),
+        lambda m: m.seconds,
         head="predict",
         words=seconds,
-    )
-    predict_seconds_fastest: float = _timed(
-        "The fastest repeat.", lambda m: m.bench.all_rows(min(m.timing.samples))
-    )
-    predict_seconds_slowest: float = _timed(
-        "The slowest repeat.", lambda m: m.bench.all_rows(max(m.timing.samples))
-    )
-    linear_cost: float = _timed(
-        "predict_seconds divided by the time of a linear model on the same rows.",
-        lambda m: m.bench.all_rows(m.timing.seconds) / m.bench.linear_seconds,
-        head="linear cost",
-        words=times,
     )
     multiply_adds: float = _measured(
         "Counted multiply-adds for a dense row.",
@@ -186,82 +139,11 @@ class ModelResult(Figures):
     )
     linear_cost_counted: float | None = _measured(
         "The same divided by the linear model's.",
-        lambda m: m.counted / m.bench.unit if m.bench.unit else None,
+        lambda m: m.counted / m.unit if m.unit else None,
         head="counted",
         words=times,
     )
-    labels_differing_with_fallback: int | None = _measured(
-        "Rows whose label differs, with fallback.",
-        lambda m: m.differing(m.backed),
-        head="differ with fallback",
-        words=whole,
-    )
-    accuracy_with_fallback: float | None = _measured(
-        "Accuracy, with fallback.",
-        lambda m: m.quality(m.backed).accuracy,
-        head="accuracy with fallback",
-        words=share(2),
-    )
-    balanced_accuracy_with_fallback: float | None = _measured(
-        "Balanced accuracy, with fallback.", lambda m: m.quality(m.backed).balanced_accuracy
-    )
-    predict_seconds_with_fallback: float | None = _timed(
-        "Time of a prediction, with fallback.",
-        lambda m: m.seconds(m.backed),
-        head="predict with fallback",
-        words=seconds,
-    )
-    speed_with_fallback: Speed | None = _timed(
-        "Speed-up, with fallback.",
-        lambda m: m.speed(m.backed),
-        key="speedup_with_fallback",
-        head="speed-up with fallback",
-        words=faster,
-        value=_ratio,
-    )
-    labels_differing_without_fallback: int | None = _measured(
-        "Rows on which the fast model alone differs.",
-        lambda m: m.differing(m.bare),
-        head="differ without fallback",
-        words=whole,
-    )
-    accuracy_without_fallback: float | None = _measured(
-        "Accuracy of the fast model alone.",
-        lambda m: m.quality(m.bare).accuracy,
-        head="accuracy without fallback",
-        words=share(2),
-    )
-    balanced_accuracy_without_fallback: float | None = _measured(
-        "Balanced accuracy of the fast model alone.", lambda m: m.quality(m.bare).balanced_accuracy
-    )
-    predict_seconds_without_fallback: float | None = _timed(
-        "Time of a prediction by the fast model alone.",
-        lambda m: m.seconds(m.bare),
-        head="predict without fallback",
-        words=seconds,
-    )
-    speed_without_fallback: Speed | None = _timed(
-        "Speed-up of the fast model alone.",
-        lambda m: m.speed(m.bare),
-        key="speedup_without_fallback",
-        head="speed-up without fallback",
-        words=faster,
-        value=_ratio,
-    )
-    mean_abs_error_without_fallback: float | None = _measured(
-        "mean_abs_error of the fast model alone.", lambda m: m.bare_errors[0]
-    )
-    max_abs_error_without_fallback: float | None = _measured(
-        "max_abs_error of the fast model alone.", lambda m: m.bare_errors[1]
-    )
-    by_exact_label: tuple[ClassScore, ...] | None = _measured(
-        "For each label that the exact model gives: label, name, rows, labels_differing, "
-        "labels_differing_percent; null for regression.",
-        lambda m: m.by_exact_label,
-        value=_by_label,
-    )
     classes: tuple[ClassScore, ...] = _score("classes")
-    confusion: Confusion | None = _score("confusion")
 
     @property
     def speedup(self) -> float:
@@ -272,9 +154,3 @@ class ModelResult(Figures):
     def differing(self) -> tuple[int | None, float | None]:
         """The number of labels that differ, and their share in percent."""
         return self.labels_differing, self.labels_differing_percent
-
-    @property
-    def worst_label(self) -> ClassScore | None:
-        """The exact model's label of whose rows the largest share differs; None if no label differs."""
-        found = [one for one in self.by_exact_label or () if one.differing]
-        return max(found, key=lambda one: (one.differing / one.rows, one.rows), default=None)

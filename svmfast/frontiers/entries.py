@@ -216,13 +216,10 @@ class Entries:
         from svmfast.frontiers.pareto import Point
 
         timed = self.racing.result()
-        seconds = timed.timings["exact"].seconds
         found = []
         for known in (self._of_exact, *(one.known for one in self._all.values())):
             if (speed := timed.speeds.get(known["name"])) is not None:
-                rate = len(self._timed_rows) / seconds * speed.ratio
-                cost = seconds / speed.ratio / self._linear_seconds
-                found.append(Point(**known, speed=speed, rows_per_second=rate, linear_cost=cost))
+                found.append(Point(**known, speed=speed))
         return found
 
     @cached
@@ -230,12 +227,6 @@ class Entries:
         size = os.path.getsize(self.request.exact)
         found = self.request.measuring.of_exact()._asdict()
         return {"name": "exact", "method": "exact", "n_bytes": size, **found}
-
-    @cached
-    def _linear_seconds(self) -> float:
-        from svmfast.evaluation.linear import linear_seconds
-
-        return linear_seconds(self.request.model.head, self._timed_rows, threads=self.request.threads).seconds
 
     @cached
     def _timed_rows(self) -> Rows:

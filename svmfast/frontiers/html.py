@@ -6,7 +6,6 @@ from typing import Any
 
 from svmfast.evaluation.loss import Estimate
 from svmfast.evaluation.timing import Speed
-from svmfast.evaluation.words import rounded
 from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier, columns, legend, origins, title
 from svmfast.frontiers.words import differing, differing_within, spent, verdict, why_not
@@ -91,7 +90,7 @@ def _scatters(found: Frontier, colors: dict[str, str]) -> list[str]:
         SPEED_TITLE,
         what,
         "x",
-        (1.0, f"exact: {rounded(exact.rows_per_second)} rows per second"),
+        (1.0, "exact"),
         limit,
     )
     by_size = Axes(
@@ -140,8 +139,7 @@ def _marks(found: Frontier, colors: dict[str, str], axes: Axes, xs: list[float])
 def _details(point: Point) -> list[str]:
     out = [
         differing_within(point.confirming),
-        f"{point.speed.ratio:.3g} times the exact model's speed, {rounded(point.rows_per_second)} rows per "
-        "second",
+        f"{point.speed.ratio:.3g} times the exact model's speed",
         f"{point.n_bytes:,} bytes",
     ]
     allowance = spent(point)

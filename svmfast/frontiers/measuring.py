@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from svmfast.class_scores import LostClass, lost_classes
 from svmfast.evaluation.benchmark import counted_work
-from svmfast.evaluation.linear import linear_multiply_adds
-from svmfast.evaluation.loss import Estimate, Loss, Ranking, loss, no_loss
+from svmfast.evaluation.loss import Estimate, Loss, loss, no_loss
 from svmfast.evaluation.skill import Skill, skill
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys
 from svmfast.models.answer import answer
@@ -51,10 +50,7 @@ class Losses(NamedTuple):
 
 @dataclass(frozen=True)
 class _RowAnswers:
-    """A model's answers; `ranking` is None unless there is a single decision value per row."""
-
     predicted: FloatArray
-    ranking: Ranking | None
     #: The rows that a model with bounds answers itself; None for others.
     sure: NDArray[np.bool_] | None = None
 
@@ -62,11 +58,7 @@ class _RowAnswers:
         """These answers, with the exact model's for the rows that this model leaves open."""
         if self.sure is None:
             return self
-        ranking, theirs = self.ranking, exact.ranking
-        if ranking is not None and theirs is not None:
-            values = ranking.values if ranking.sides == theirs.sides else -ranking.values
-            ranking = Ranking(np.where(self.sure, values, theirs.values), theirs.sides)
-        return _RowAnswers(np.where(self.sure, self.predicted, exact.predicted), ranking, self.sure)
+        return _RowAnswers(np.where(self.sure, self.predicted, exact.predicted), self.sure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +71,10 @@ class MeasuredRows(LabelledRows):
 
     def loss(self, found: _RowAnswers, *, regression: bool, proven: bool) -> Loss:
         """The loss of answers; equal rows are one observation of the share of labels that differ."""
-        predicted, exact, ranking = found.predicted, self.exact.predicted, found.ranking
+        predicted, exact = found.predicted, self.exact.predicted
         if proven and (predicted == exact).all():
-            return no_loss(predicted, self.labels, regression=regression, ranking=ranking)
-        known = loss(predicted, exact, self.labels, regression=regression, ranking=ranking)
+            return no_loss(predicted, self.labels, regression=regression)
+        known = loss(predicted, exact, self.labels, regression=regression)
         if self.repeats is None or regression:
             return known
         first, counted = self.repeats
@@ -121,7 +113,7 @@ class Measuring:
         self.labelled = not bool(np.isnan(choosing.labels).all())
         widths = [side.rows.n_columns if scaling is None else scaling.width(side.rows) for side in self.sides]
         self._last: tuple[Model, list[_RowAnswers]] | None = None
-        self._unit, self.columns = linear_multiply_adds(exact.head, widths[0]), max(widths)
+        self._unit, self.columns = exact.head.linear_functions * widths[0], max(widths)
 
     def _measured(self, given: LabelledRows, exact: _RowAnswers) -> MeasuredRows:
         parts = [given.rows] if self._scaling is None else self._scaling.parts(given.rows)
@@ -143,10 +135,7 @@ class Measuring:
     def of_exact(self) -> Losses:
         """The losses of the exact model itself."""
         choosing, confirming = (
-            no_loss(
-                side.exact.predicted, side.labels, regression=self._regression, ranking=side.exact.ranking
-            )
-            for side in self.sides
+            no_loss(side.exact.predicted, side.labels, regression=self._regression) for side in self.sides
         )
         return Losses(choosing, confirming, linear_cost_counted=self._counted(self.exact))
 
@@ -154,13 +143,11 @@ class Measuring:
         raw: Any = with_scaling(model, None if scaled else self._scaling)
         head, sure = model.head, None
         if not model.has_error_bound or head.is_regression:
-            found = answer(raw, rows, threads=self._threads)
-            predicted, decisions = found.predicted, found.decisions
+            predicted = answer(raw, rows, threads=self._threads).predicted
         else:
             decisions, bounds = raw.certified_values(rows, threads=self._threads)
             predicted, sure = head.predict(decisions), certified_rows(head, decisions, bounds)
-        ranking = None if head.sides is None else Ranking(decisions[:, 0], head.sides)
-        return _RowAnswers(predicted, ranking, sure)
+        return _RowAnswers(predicted, sure)
 
     def losses(self, model: Model, *, backed: bool = False) -> Losses:
         """The losses of `model`, alone or with the exact model's answers for the rows that it leaves open."""

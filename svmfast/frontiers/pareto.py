@@ -43,8 +43,6 @@ class Point(Figures):
     confirming: Loss = figure("Losses on the rows that confirm it.")
     n_bytes: int = figure("Total size of the files that a prediction needs.", key="bytes")
     speed: Speed = figure("Relative to the exact model's, from parsed rows to labels.", spread=True)
-    rows_per_second: float = figure("Rows predicted per second.")
-    linear_cost: float = figure("Time divided by that of a linear model.")
     linear_cost_counted: float | None = figure(
         "Multiply-adds divided by a linear model's; null if that has none."
     )
@@ -82,11 +80,6 @@ class Point(Figures):
     )
     def _lost(self) -> tuple[LostClass, ...]:
         return (*self.lost_choosing, *self.lost_confirming)
-
-    @property
-    def cost(self) -> float:
-        """The cost that `max_operations` limits: counted, independent of load, or else measured."""
-        return self.linear_cost if self.linear_cost_counted is None else self.linear_cost_counted
 
 
 @dataclass(frozen=True)
@@ -134,8 +127,8 @@ class Limits(Figures):
 
     def fits(self, point: Point) -> bool:
         """Whether `point` is small and cheap enough."""
-        pairs = ((point.n_bytes, self.max_bytes), (point.cost, self.max_operations))
-        return all(limit is None or value <= limit for value, limit in pairs)
+        pairs = ((point.n_bytes, self.max_bytes), (point.linear_cost_counted, self.max_operations))
+        return all(limit is None or (value is not None and value <= limit) for value, limit in pairs)
 
     def shown_by(self, loss: Loss, test: int = 1) -> bool:
         """Whether these rows show that the limits are met, if this is the `test`-th model tested.

@@ -18,7 +18,6 @@ from svmfast.evaluation.words import (
     faster,
     markdown,
     markdown_table,
-    rounded,
     share,
     times,
     whole,
@@ -183,10 +182,7 @@ _COLUMNS = (
     Column("accuracy", lambda p: p.confirming.quality.accuracy, share(2), TERMINAL + PAGE),
     Column("balanced", lambda p: p.confirming.quality.balanced_accuracy, share(2), PAGE),
     Column("lowest recall", lambda p: p.confirming.quality.lowest_recall, share(2), PAGE),
-    Column("ROC AUC", lambda p: p.confirming.quality.auc, figure_text),
     Column("MSE", lambda p: p.confirming.quality.mse, figure_text, TERMINAL + PAGE),
-    Column("RMSE", lambda p: p.confirming.quality.rmse, figure_text),
-    Column("MAE", lambda p: p.confirming.quality.mae, figure_text),
     Column("R^2", lambda p: p.confirming.quality.r2, figure_text, PAGE),
     Column("differ", lambda p: p.confirming.differing.value, share(3), TERMINAL + PAGE),
     Column("interval", lambda p: p.confirming.differing, lambda found: found.ends(3), PAGE),
@@ -194,8 +190,6 @@ _COLUMNS = (
     Column("of allowance", lambda p: p.spent_percent, share(0), PAGE),
     Column("bytes", lambda p: p.n_bytes, whole, TERMINAL + PAGE),
     Column("speed-up", lambda p: p.speed, faster, TERMINAL + PAGE),
-    Column("rows/s", lambda p: p.rows_per_second, rounded),
-    Column("cost", lambda p: p.linear_cost, times),
     Column("counted", lambda p: p.linear_cost_counted, times, TERMINAL),
     Column("certified", lambda p: p.certified_percent, share(2), TERMINAL + PAGE),
     Column("built in", lambda p: p.build_seconds, _duration),
@@ -209,7 +203,6 @@ _MEANINGS = {
     "of allowance": "how much of the share of labels that may differ a cascade spent",
     "speed-up": "relative to the exact model, on the choosing rows, ~ if its 95 % interval is wider than a "
     "tenth",
-    "cost": "time relative to a linear model's",
     "counted": "multiply-adds relative to a linear model's",
     "certified": "rows whose label is proven to be the exact model's",
 }
@@ -263,7 +256,7 @@ def title(found: Frontier) -> str:
     threads = "1 thread" if found.threads == 1 else f"{found.threads} threads"
     exact = found.points[0]
     size = f"{exact.n_bytes:,} bytes, {found.features:,} features"
-    return f"{found.exact}: {size}, {rounded(exact.rows_per_second)} rows per second; {threads}"
+    return f"{found.exact}: {size}; {threads}"
 
 
 def origins(found: Frontier) -> list[str]:

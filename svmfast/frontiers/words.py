@@ -275,7 +275,9 @@ def why_not(point: Point, found: Frontier) -> str:
         return {
             "skill": "no better than chance",
             "bytes": f"{point.n_bytes:,} bytes, too large",
-            "cost": f"{point.cost:.3g}x a linear model, too expensive",
+            "cost": "multiply-adds are not counted"
+            if point.linear_cost_counted is None
+            else f"{point.linear_cost_counted:.3g}x a linear model, too expensive",
             "classes": "".join(lost_class(lost, found.class_names) for lost in point.lost_choosing[:1]),
             "speed": f"not clearly {GAIN:g} times as fast as the exact model",
         }[failed]

@@ -45,7 +45,6 @@ _HARMLESS = {
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
     "numpy.dtype",
-    "svmfast.methods.method.PredictionTime",
 }
 #: Those in a search: how it splits rows, and its scorers, whose functions only compute.
 _OF_SEARCHES = re.compile(

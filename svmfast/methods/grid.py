@@ -46,7 +46,7 @@ class Grid:
     exact: KernelExpansion
     seed: int
     #: Limit on the size of the resulting model's file, if the exact model's is larger. A method adds a
-    #: candidate of about this size.
+    #: candidate of about this size, early enough that a time limit does not leave it out.
     max_bytes: int | None = None
 
     @property

@@ -157,19 +157,6 @@ class Report(Protocol):
         """The figures under the names of docs/json.md."""
 
 
-@dataclass(frozen=True)
-class PredictionTime:
-    """The measured time of a prediction, and that of a linear model on the same rows."""
-
-    seconds: float
-    linear_seconds: float
-    rows: int
-
-    @property
-    def linear_cost(self) -> float:
-        return self.seconds / self.linear_seconds
-
-
 @dataclass(frozen=True, eq=False)
 class Outcome:
     #: None if there is nothing to write: the run only scores, or it refuses to make a model.
@@ -195,8 +182,6 @@ class Setting:
     warn: Callable[[str], None] = lambda text: None
     #: The size in bytes of the file of a model.
     stored_size: Callable[[Model], int] = lambda model: 0
-    #: Times a model's prediction of rows; None if no times are wanted.
-    prediction_time: Callable[[Model, Rows], PredictionTime | None] = lambda model, rows: None
     #: Called from another thread with pieces of the text that a solver prints; None if it is not wanted.
     log: Callable[[str], None] | None = None
     #: Called with the name of a step and a line about its state; None if these are not wanted.

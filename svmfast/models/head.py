@@ -93,6 +93,11 @@ class Head:
         return self.n_classes * (self.n_classes - 1) // 2
 
     @property
+    def linear_functions(self) -> int:
+        """Weight vectors of a linear model: one, or one per class (one-vs-rest) for three or more classes."""
+        return self.n_classes if self.is_classifier and self.n_classes > 2 else 1
+
+    @property
     def sides(self) -> tuple[float, float] | None:
         """The labels of a positive and of a negative decision value; None unless rows have a single value."""
         if self.svm_type == "one_class":

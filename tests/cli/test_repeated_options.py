@@ -81,14 +81,6 @@ def test_switches_are_refused_only_if_they_contradict_each_other(capsys: pytest.
     assert contradictions >= 3
 
 
-def test_forms_of_the_same_report_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    status, error = said(["compare", "a", "b", "--data", "c", "--json", "--csv"], capsys)
-    assert (status, error) == (
-        2,
-        "svmfast compare: '--json' and '--csv': give one of them; see 'svmfast compare --help'\n",
-    )
-
-
 def test_options_before_and_after_the_command_count_together(capsys: pytest.CaptureFixture[str]) -> None:
     twice = "'--progress' is given more than once; give it once"
     for words in (

@@ -354,9 +354,8 @@ def test_the_program(tmp_path: Path) -> None:
     assert result["fast"]["support_vectors"] == len(fast.sv)
     shown = svmfast("compare", PHOTOS, "fast.cascade.model", "--data", ROWS, "--json", cwd=tmp_path)
     line = json.loads(shown.stdout)["models"][1]
-    # compare measures what predict answers; the fast half alone is a detail.
-    assert line["labels_differing"] == line["labels_differing_with_fallback"] == report["labels_differing"]
-    assert line["labels_differing_without_fallback"] == report["labels_differing_without_fallback"]
+    # compare measures what predict answers.
+    assert line["labels_differing"] == report["labels_differing"]
     assert line["exact_percent"] == pytest.approx(100 * open_rows / report["rows"])
     share = report["measured_answered"] / report["measured_rows"]
     average = report["multiply_adds_fast"] + (1 - share) * report["multiply_adds_exact"]

@@ -269,7 +269,6 @@ def test_in_python() -> None:
     assert np.mean(svmfast.predict(model, test).predicted == test.labels) > 0.9
     converted, report = svmfast.dcpred(train_set, exact=model_path("breast_c_rbf"))
     assert report.task == "values"
-    assert report.prediction.rows == len(train_set.rows)
     assert converted.head.labels is not None
     scores = svmfast.dcpred(
         train_set, task="svc", C=(1, 10), folds=3, clusters=2, iterations=2, scores_only=True
@@ -293,8 +292,8 @@ def test_the_program_trains_predicts_and_compares(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr
     report = json.loads(made.stdout)
     assert report["clusters"] == 3
-    assert report["prediction"]["counted_cost"] > 1
-    assert b"times a linear model's time" in made.stderr
+    times = report["multiply_adds"] / report["linear_multiply_adds"]
+    assert f"prediction   {times:.3g} times a linear model's multiply-adds\n".encode() in made.stderr
     again = tmp_path / "again"
     run_program(
         "dcpred",

@@ -39,8 +39,7 @@ def point(
     differing: float,
     speedup: float,
     n_bytes: int,
-    cost: float = 1.0,
-    counted: float | None = None,
+    cost: float | None = 1.0,
     *,
     spread: float = 1.01,
     confirming: Loss | None = None,
@@ -55,9 +54,7 @@ def point(
         confirming=confirming or loss(differing),
         n_bytes=n_bytes,
         speed=Speed(speedup, speedup / spread, speedup * spread, 20),
-        rows_per_second=100 * speedup,
-        linear_cost=cost,
-        linear_cost_counted=counted,
+        linear_cost_counted=cost,
         skilled=skilled,
         lost_choosing=RARE * lost[0],
         lost_confirming=RARE * lost[1],
@@ -104,9 +101,9 @@ def test_with_a_limit_on_answers_the_fastest_is_recommended() -> None:
 def test_with_only_a_limit_on_size_or_cost_the_closest_is_recommended() -> None:
     """The fastest model that fits may be nearly useless."""
     points = [
-        point("worst", 84.6, 200, 30, counted=1.0),
-        point("close", 19.7, 12, 60, counted=12.0),
-        point("large", 0.2, 5, 900, counted=50.0),
+        point("worst", 84.6, 200, 30, 1.0),
+        point("close", 19.7, 12, 60, 12.0),
+        point("large", 0.2, 5, 900, 50.0),
     ]
     assert chosen(points, Limits(max_bytes=60)) == "close"
     assert chosen(points, Limits(max_operations=12)) == "close"
@@ -233,8 +230,8 @@ def test_models_no_better_than_chance_are_not_recommended() -> None:
     assert best_of_the_rest([EXACT, useless], Limits(max_bytes=100)) is None
 
 
-def test_the_cost_limit_applies_if_the_cost_is_counted() -> None:
-    counted, timed = point("counted", 0, 2, 9, 50.0, 10.0), point("timed", 0, 3, 9, 50.0)
+def test_a_model_whose_cost_is_not_counted_is_beyond_a_limit_on_it() -> None:
+    counted, timed = point("counted", 0, 2, 9, 10.0), point("timed", 0, 3, 9, None)
     assert chosen([counted, timed], Limits(max_operations=12)) == "counted"
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from svmfast.errors import OptionError
-from svmfast.figures import Figures, computed, figure
+from svmfast.figures import Figures, figure
 from svmfast.methods.common.cross_validation import CrossValidation, score_lines
 from svmfast.methods.common.error_statement import probability_lines
 from svmfast.methods.common.problem import CLASSES, remark_on_classes
-from svmfast.methods.method import Outcome, PredictionTime, Setting
+from svmfast.methods.method import Outcome, Setting
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.head import Head
-from svmfast.rows import Rows
 from svmfast.score import Quality
 
 
@@ -51,19 +49,6 @@ class LandmarkReport(Figures):
         "What became of the exact model's probabilities: none (it had none), kept, or dropped.",
         default="none",
     )
-    #: None if it was not measured.
-    prediction: PredictionTime | None = None
-
-    @computed.figure("The measured cost of a prediction.", key="prediction", optional=True)
-    def cost(self) -> dict[str, float] | None:
-        one = self.prediction
-        if one is None:
-            return None
-        return {**asdict(one), "linear_cost": one.linear_cost, "counted_cost": self._linear_multiples}
-
-    @property
-    def _linear_multiples(self) -> float:
-        return self.multiply_adds / max(1.0, self.linear_multiply_adds)
 
     def text(
         self,
@@ -87,29 +72,21 @@ class LandmarkReport(Figures):
             *([f"held out     {held}"] if held else []),
             *probability_lines(self.probabilities, self.held_out),
         ]
-        if self.prediction is not None:
-            lines.append(
-                f"prediction   {self.prediction.linear_cost:.3g} times a linear model's time, "
-                f"{self._linear_multiples:.3g} times its multiply-adds"
-            )
+        times = self.multiply_adds / max(1.0, self.linear_multiply_adds)
+        lines.append(f"prediction   {times:.3g} times a linear model's multiply-adds")
         lines.append(f"model        {self.landmarks:,} landmarks{pseudo}")
         spent = (f"{what} {seconds:.2f} s" for what, seconds in self.seconds.items())
         return [*lines, "time         " + ", ".join(spent)]
 
 
-def outcome(made: tuple[Model | None, Any], rows: Rows, setting: Setting, *, converted: bool) -> Outcome:
-    """Time the prediction of a model and, unless it was `converted`, remark on classes that it neglects."""
+def outcome(made: tuple[Model | None, Any], setting: Setting, *, converted: bool) -> Outcome:
+    """The outcome of a run that, unless the model was `converted`, remarks on classes that it neglects."""
     model, report = made
     if not converted:
         remark_on_classes(report.training, setting)
     if model is None:
         return Outcome(None, report)
-    return Outcome(model, replace(report, prediction=setting.prediction_time(model, rows)))
-
-
-def linear_functions(head: Head) -> int:
-    """Count the weight vectors of a linear model: one per class (one-vs-rest), as in the papers."""
-    return head.n_classes if head.is_classifier and head.n_classes > 2 else 1
+    return Outcome(model, report)
 
 
 def kernel_width(columns: int, exact: Model | None, kind: str) -> float:

@@ -257,7 +257,6 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
         if size < n
     ]
     if limit := grid.max_bytes:
-        level = sum(size < grid.vectors for size in kept)
         options = {"max_bytes": limit, **common}
-        found.append(Candidate(f"compress-{limit}-bytes", level, options, ("model", "data")))
+        found.insert(0, Candidate(f"compress-{limit}-bytes", 0, options, ("model", "data")))
     return found, []

@@ -25,7 +25,7 @@ from svmfast.methods.common.cross_validation import (
 )
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.methods.common.error_statement import probabilities_after
-from svmfast.methods.common.landmarks import Stopwatch, linear_functions, outcome, widths_to_try
+from svmfast.methods.common.landmarks import Stopwatch, outcome, widths_to_try
 from svmfast.methods.common.problem import MOST_SCORED, Problem
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.report import DcpredReport, held_out
@@ -167,7 +167,7 @@ def _fit_model(
         regularization=regularization,
         leaf_gammas=(float(model.gamma.min()), float(model.gamma.max())),
         multiply_adds=model.multiply_adds(rows),
-        linear_multiply_adds=float(rows.n_columns * linear_functions(problem.head)),
+        linear_multiply_adds=float(rows.n_columns * problem.head.linear_functions),
         training=problem.quality(model.head, decisions),
         cross_validation=scores,
         folds=options.folds,
@@ -227,7 +227,7 @@ def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
     if source is None:
         missing = "`labels` are needed for `task`; for rows without labels, use `exact`"
         labels = checked_labels(data, options, setting, missing)
-        return outcome(fit(data.rows, labels, options, setting), data.rows, setting, converted=False)
+        return outcome(fit(data.rows, labels, options, setting), setting, converted=False)
     head = source.model.head
     if head.has_probability and what_is_fitted(head, options.fit) == "labels":
         setting.warn(
@@ -235,7 +235,7 @@ def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
             "pairwise probabilities are not defined for; `fit` values keeps them"
         )
     made = fit_exact(data.rows, source.model, options, setting, source.identity)
-    return outcome(made, data.rows, setting, converted=True)
+    return outcome(made, setting, converted=True)
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
@@ -248,7 +248,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
         found.append(Candidate(f"dcpred-{landmarks}-landmarks", 0, options, inputs))
     for (level, times), clusters in itertools.product(enumerate(OPERATIONS), CLUSTERS):
         # A row is compared with every center.
-        if clusters == 1 or clusters < times * linear_functions(grid.exact.head):
+        if clusters == 1 or clusters < times * grid.exact.head.linear_functions:
             options = {"max_operations": float(times), "clusters": clusters, **common}
             found.append(Candidate(f"dcpred-{clusters}-{times}x", level, options, inputs))
     for level, size in enumerate(SIZES, 1):

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import MemoryLimitError, NothingFitsError
-from svmfast.methods.common.landmarks import linear_functions
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.leaf import CellExpansion, LeafRows, train_leaf
@@ -106,7 +105,7 @@ def affordable_landmarks(problem: Problem, tree: KMeansTree, most_operations: fl
     Operations are multiply-adds, on average over the rows; a linear model has one weight vector per class.
     """
     d, leaves = max(1, problem.rows.n_columns), len(tree.leaf_centers)
-    budget = most_operations * d * linear_functions(problem.head)
+    budget = most_operations * d * problem.head.linear_functions
     rows = np.bincount(tree.leaf, minlength=leaves)
     portion = rows / len(tree.leaf)
     # The functions of each leaf that are not constant.

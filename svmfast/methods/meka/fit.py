@@ -31,7 +31,6 @@ from svmfast.methods.common.error_statement import (
 from svmfast.methods.common.landmarks import (
     LandmarkReport,
     Stopwatch,
-    linear_functions,
     outcome,
     widths_to_try,
 )
@@ -244,7 +243,7 @@ def _fit(problem: Problem, options: MekaOptions, setting: Setting, source: str |
         planned_bytes=planned,
         landmarks=len(model.landmarks),
         multiply_adds=model.multiply_adds(sample),
-        linear_multiply_adds=float(rows.n_columns * linear_functions(problem.head)),
+        linear_multiply_adds=float(rows.n_columns * problem.head.linear_functions),
         training=problem.quality(problem.head, model.decision_values(sample, threads=setting.threads)),
         cross_validation=scores,
         folds=options.folds,
@@ -271,10 +270,10 @@ def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
         return Outcome(None, kernel_error(data.rows, options, setting))
     if source is not None:
         made = fit_exact(data.rows, source.model, options, setting, source.identity)
-        return outcome(made, data.rows, setting, converted=True)
+        return outcome(made, setting, converted=True)
     missing = "`labels` are needed to train; for rows without labels, use `exact` or `task` error"
     labels = checked_labels(data, options, setting, missing)
-    return outcome(fit(data.rows, labels, options, setting), data.rows, setting, converted=False)
+    return outcome(fit(data.rows, labels, options, setting), setting, converted=False)
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
