@@ -25,8 +25,6 @@ FloatArray = NDArray[np.float64]
 
 #: With more distinct labels, classes are not counted, so that memory stays bounded for any file.
 MAX_CLASSES = 1000
-#: Maximum number of classes of a confusion table.
-MAX_CONFUSED = 10
 #: A conversion loses a class if less than this percentage of its rows keep their label, of at least so many.
 LOST, LOST_ROWS = 50.0, 2
 
@@ -60,95 +58,59 @@ class ClassScore(Figures):
         return self.rows - self.correct
 
 
-def _shown_labels(labels: Sequence[float]) -> list[float | int]:
-    return list(map(shown_label, labels))
-
-
-@dataclass(frozen=True)
-class Confusion(Figures):
-    """The confusion table: how often the rows of each class are predicted as each class."""
-
-    labels: tuple[float, ...] = figure("The labels, ascending.", value=_shown_labels)
-    counts: tuple[tuple[int, ...], ...] = figure(
-        "counts[i][j] is the number of rows with target labels[i] and prediction labels[j]."
-    )
-
-
 class ClassCounts:
-    """The counts of every class, over any number of blocks of rows, in bounded memory.
+    """How often each target meets each prediction, over any number of blocks of rows, in bounded memory.
 
     After more than :data:`MAX_CLASSES` distinct labels, counting stops. `labels` are listed even if they
     never occur.
     """
 
     def __init__(self, labels: Iterable[float] = ()) -> None:
-        #: Ascending; None if there are too many.
-        self._labels: FloatArray | None = np.empty(0)
-        #: (k + 1, k + 1) rows by target and prediction; the last place is that of nan.
-        self._pairs = np.zeros((1, 1), dtype=np.int64)
-        self._learn(np.array([float(label) for label in labels]))
+        self._labels = set(map(float, labels))
+        #: Rows by target and prediction; None is nan.
+        self._pairs: dict[tuple[float | None, float | None], int] = {}
+        self._stopped = False
 
     def add(self, predicted: FloatArray, target: FloatArray) -> None:
         """Count n predictions and targets, both ``(n,)`` float64."""
-        self._learn(target)
-        self._learn(predicted)
-        if self._labels is not None:  # nan sorts last
-            places = (np.searchsorted(self._labels, values) for values in (target, predicted))
-            np.add.at(self._pairs, tuple(places), 1)
+        values = np.sort(np.concatenate([predicted, target]))  # np.unique would import np.ma, which is slow
+        known = values[np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]]
+        known = known[~np.isnan(known)]
+        if self._stopped or len(known) > MAX_CLASSES:
+            self._stopped = True
+            return
+        rows, columns = (np.searchsorted(known, values) for values in (target, predicted))  # nan sorts last
+        counts = np.bincount(rows * (len(known) + 1) + columns)
+        labels = [*known.tolist(), None]
+        for place in counts.nonzero()[0].tolist():
+            row, column = divmod(place, len(labels))
+            self._count(labels[row], labels[column], int(counts[place]))
 
-    def _learn(self, values: FloatArray) -> None:
-        """Add new labels to the known ones; stop counting if there are too many."""
-        if self._labels is None:
-            return
-        known = np.append(self._labels, np.nan)
-        new = values[(known[np.searchsorted(self._labels, values)] != values) & ~np.isnan(values)]
-        if not len(new):
-            return
-        ordered = np.sort(np.concatenate([self._labels, new]))  # np.unique would import np.ma, which is slow
-        labels = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
-        if len(labels) > MAX_CLASSES:
-            self._labels = None
-            return
-        places = np.searchsorted(labels, known)
-        pairs = np.zeros((len(labels) + 1,) * 2, dtype=np.int64)
-        pairs[np.ix_(places, places)] = self._pairs
-        self._labels, self._pairs = labels, pairs
+    def _count(self, target: float | None, predicted: float | None, rows: int) -> None:
+        self._pairs[target, predicted] = self._pairs.get((target, predicted), 0) + rows
+        self._labels.update(label for label in (target, predicted) if label is not None)
+        self._stopped = self._stopped or len(self._labels) > MAX_CLASSES
 
     def state(self) -> dict[str, Any]:
-        """The counts as plain values, for :meth:`merge`: each pair that occurs, and how often."""
-        if self._labels is None:
-            return {"labels": None, "pairs": []}
-        places = self._pairs.nonzero()
-        return {
-            "labels": self._labels.tolist(),
-            "pairs": np.column_stack([*places, self._pairs[places]]).tolist(),
-        }
+        """The counts as plain values, for :meth:`merge`."""
+        return {"stopped": self._stopped, "pairs": [[*pair, rows] for pair, rows in self._pairs.items()]}
 
     def merge(self, state: Mapping[str, Any]) -> None:
         """Add the counts of another instance, as its :meth:`state` gave them."""
-        if state["labels"] is None:
-            self._labels = None
-        theirs = np.array(state["labels"] or (), dtype=np.float64)
-        self._learn(theirs)
-        if self._labels is not None:
-            places = np.searchsorted(self._labels, np.append(theirs, np.nan))
-            target, predicted, times = np.array(state["pairs"], dtype=np.int64).reshape(-1, 3).T
-            self._pairs[places[target], places[predicted]] += times
+        self._stopped = self._stopped or state["stopped"]
+        for target, predicted, rows in state["pairs"]:
+            self._count(target, predicted, rows)
 
     def scores(self) -> tuple[ClassScore, ...]:
         """All classes that occur as target or prediction, by ascending label; none if too many."""
-        if self._labels is None:
+        if self._stopped:
             return ()
-        pairs = self._pairs
-        columns = (self._labels, pairs.sum(axis=1)[:-1], pairs.sum(axis=0)[:-1], pairs.diagonal()[:-1])
-        return tuple(ClassScore(*one) for one in zip(*(column.tolist() for column in columns), strict=True))
-
-    @property
-    def confusion(self) -> Confusion | None:
-        """The confusion table of the same classes; None for more than :data:`MAX_CONFUSED`."""
-        if self._labels is None or not 0 < len(self._labels) <= MAX_CONFUSED:
-            return None
-        return Confusion(tuple(self._labels.tolist()), tuple(map(tuple, self._pairs[:-1, :-1].tolist())))
+        of: dict[float | None, list[int]] = {label: [0, 0, 0] for label in (*sorted(self._labels), None)}
+        for (target, predicted), rows in self._pairs.items():
+            of[target][0] += rows
+            of[predicted][1] += rows
+            of[target][2] += rows * (target == predicted)
+        return tuple(ClassScore(label, *counts) for label, counts in of.items() if label is not None)
 
 
 @dataclass(frozen=True)
@@ -234,8 +196,6 @@ def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
     if not isinstance(figures, dict):
         return figures
     found = {key: with_names(value, names) for key, value in figures.items()}
-    if "counts" in found and isinstance(found.get("labels"), list):
-        return {"labels": found["labels"], "names": [names.get(one) for one in found["labels"]], **found}
     if "label" in found and ("recall" in found or "labels_differing" in found):
         return {"label": found["label"], "name": names.get(found["label"]), **found}
     return found

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from svmfast.class_scores import ClassCounts, ClassScore, Confusion, balanced_accuracy, neglected_lines
+from svmfast.class_scores import ClassCounts, ClassScore, balanced_accuracy, neglected_lines
 from svmfast.figures import Figures, figure, figures_of
-from svmfast.roc_auc import RocAuc
 from svmfast.rows import FloatArray
 
 
@@ -72,25 +71,13 @@ class Quality(Figures):
         "Mean recall of the classes that have rows, in percent.", default=None, optional=of_labels
     )
     auc: float | None = figure(
-        "Area under the ROC curve, 0 to 1; null unless there is one decision value and rows of both classes.",
+        "Area under the ROC curve, 0 to 1, if there is one decision value, and rows of both classes.",
         default=None,
-        optional=of_labels,
-    )
-    auc_error: float | None = figure(
-        "How far auc may be from the exact area: 0 up to 1,048,576 rows, beyond them values are counted in "
-        "bins.",
-        default=None,
-        optional=of_labels,
+        optional=True,
     )
     classes: tuple[ClassScore, ...] = figure(
         "Figures of every class: label, rows, recall, precision, f1, and the name if the model has names.",
         default=(),
-        optional=of_labels,
-    )
-    confusion: Confusion | None = figure(
-        "labels, ascending, and counts: counts[i][j] rows of labels[i] are given labels[j]; names of the "
-        "labels if the model has names; null for more than ten classes.",
-        default=None,
         optional=of_labels,
     )
     mse: float | None = figure("Mean squared error.", default=None, optional=of_values)
@@ -151,12 +138,10 @@ class Score:
     """Running comparison of predictions with targets.
 
     Sums are taken row by row, so that they depend neither on the blocks nor on the number of threads, and
-    have the digits of svm-predict's own loop. `by_class`: count every class too. `sides`: the labels that a
-    positive and a negative decision value vote for, with which the ROC AUC of added decision values is
-    measured.
+    have the digits of svm-predict's own loop. `by_class`: count every class too.
     """
 
-    def __init__(self, *, by_class: bool = False, sides: tuple[float, float] | None = None) -> None:
+    def __init__(self, *, by_class: bool = False) -> None:
         #: Rows, and rows whose prediction equals the target (compared as doubles).
         self.total = self.correct = 0
         self._classes = ClassCounts() if by_class else None
@@ -165,20 +150,10 @@ class Score:
         # |error|, t - shift, (t - shift)^2: the shift, the first target, avoids cancellation far from 0.
         self._more = np.zeros(3)
         self._shift: float | None = None
-        self._auc = None if sides is None else RocAuc(*sides)
 
-    def add(
-        self,
-        predicted: FloatArray,
-        target: FloatArray,
-        *,
-        regression: bool,
-        decisions: FloatArray | None = None,
-    ) -> None:
-        """Count one block of n predictions, targets and decision values, each ``(n,)`` float64."""
+    def add(self, predicted: FloatArray, target: FloatArray, *, regression: bool) -> None:
+        """Count one block of n predictions and targets, each ``(n,)`` float64."""
         self.total += len(predicted)
-        if decisions is not None and self._auc is not None:
-            self._auc.add(decisions, target)
         self.correct += int(np.count_nonzero(predicted == target))
         if self._classes is not None and not regression:
             self._classes.add(predicted, target)
@@ -201,7 +176,7 @@ class Score:
             _accumulate(self._more, (np.abs(predicted - target), moved, moved * moved))
 
     def state(self) -> dict[str, Any]:
-        """The counts, without decision values, as plain values for :meth:`merge`."""
+        """The counts as plain values for :meth:`merge`."""
         return {
             "total": self.total,
             "correct": self.correct,
@@ -212,11 +187,10 @@ class Score:
         }
 
     def merge(self, state: Mapping[str, Any]) -> None:
-        """Add the counts of another score; afterwards there is no :attr:`auc`."""
+        """Add the counts of another score."""
         self.total += state["total"]
         self.correct += state["correct"]
         self._sums = self._sums + np.asarray(state["sums"], dtype=np.float64)
-        self._auc = None
         if self._classes is not None:
             self._classes.merge(state["classes"])
         if state["shift"] is None:
@@ -274,10 +248,7 @@ class Score:
         return Quality(
             accuracy=self.accuracy,
             balanced_accuracy=balanced_accuracy(self.classes),
-            auc=None if self._auc is None else _known(self._auc.value),
-            auc_error=None if self._auc is None else _known(self._auc.error),
             classes=self.classes,
-            confusion=None if self._classes is None else self._classes.confusion,
         )
 
 
@@ -287,8 +258,17 @@ def _accumulate(sums: FloatArray, terms: Sequence[FloatArray]) -> None:
         sums[i] = np.cumsum(np.concatenate((sums[i : i + 1], term)))[-1]
 
 
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def roc_auc(decisions: FloatArray, target: FloatArray, sides: tuple[float, float]) -> float | None:
+    """The area under the ROC curve; None unless there are rows of both classes, or if a value is nan.
+
+    That is the probability that a row of the class that positive values vote for, the first of `sides`, has a
+    larger value than one of the other class, where ties count half (Mann and Whitney).
+    """
+    high, low = (np.sort(decisions[target == label]) for label in sides)
+    if not (len(high) and len(low)) or np.isnan([high[-1], low[-1]]).any():
+        return None
+    below, not_above = (int(np.searchsorted(low, high, side).sum()) for side in ("left", "right"))
+    return (below + not_above) / (2 * len(low) * len(high))
 
 
 def quality(
@@ -301,11 +281,14 @@ def quality(
 ) -> Quality:
     """The figures of n > 0 predictions, ``(n,)`` each; without targets (all nan) there are none.
 
-    The ROC AUC needs `decisions`, ``(n,)`` or ``(n, 1)``, and `sides`, as :class:`Score` takes them.
+    The ROC AUC needs `decisions`, ``(n,)`` or ``(n, 1)``, and `sides`: the labels that a positive and a
+    negative one vote for.
     """
     if np.isnan(target).all():
         return Quality()
-    score = Score(by_class=True, sides=None if decisions is None else sides)
-    values = None if decisions is None or sides is None else decisions.ravel()
-    score.add(predicted, target, regression=regression, decisions=values)
-    return score.quality(regression=regression)
+    score = Score(by_class=True)
+    score.add(predicted, target, regression=regression)
+    found = score.quality(regression=regression)
+    if decisions is None or sides is None:
+        return found
+    return replace(found, auc=roc_auc(decisions.ravel(), target, sides))

@@ -195,8 +195,8 @@ class Predictor:
             "scaling": None if self.scaling is None else self.scaling.digest(),
         }
 
-    def report(self, *, labelled: bool, auc: bool = False) -> PredictionReport:
-        """The report of a prediction that has not begun; `auc` as in :meth:`predict_file`."""
+    def report(self, *, labelled: bool) -> PredictionReport:
+        """The report of a prediction that has not begun."""
         from svmfast.evaluation.prediction_report import PredictionReport
 
         return PredictionReport(
@@ -204,7 +204,6 @@ class Predictor:
             self._options.columns,
             labelled=labelled,
             falls_back=self.exact is not None,
-            auc=auc,
             class_names=self.class_names,
         )
 
@@ -229,7 +228,6 @@ class Predictor:
         reading: Reading | None = None,
         threads: int | None = None,
         keep: Sequence[str] = (),
-        auc: bool = False,
         on_start: Callable[[], None] = lambda: None,
     ) -> PredictionReport:
         """Predict the rows of a file into another, in bounded memory.
@@ -249,9 +247,6 @@ class Predictor:
             depend on it.
         keep : sequence of str
             Columns of a table that are copied to the output, which must be a table too.
-        auc : bool
-            Measure the area under the ROC curve if there is one decision value. This computes the decision
-            values of all rows, which the labels of a LIBSVM model do not always need.
         on_start : callable
             Called when the first rows have been predicted, before the output is opened.
 
@@ -272,7 +267,7 @@ class Predictor:
         reading = replace(reading, scale=self.scaling)
         self.output.check(os.fspath(output), keep)
         with stream_data(data, reading, threads=cores, keep=keep) as stream:
-            return self._predict(stream, os.fspath(output), reading, cores, auc, on_start)
+            return self._predict(stream, os.fspath(output), reading, cores, on_start)
 
     def _predict(
         self,
@@ -280,7 +275,6 @@ class Predictor:
         output: str,
         reading: Reading,
         threads: int,
-        auc: bool,
         on_start: Callable[[], None],
     ) -> PredictionReport:
         """Predict the rows of a stream that applies the predictor's scaling."""
@@ -291,7 +285,7 @@ class Predictor:
         columns = getattr(stream, "columns", None)
         if columns is not None:
             fit.columns(stream.path, columns.features)
-        report = self.report(labelled=not reading.unlabelled, auc=auc)
+        report = self.report(labelled=not reading.unlabelled)
         scale = ScaleCheck(self.model, scaled=reading.scale is not None)
 
         def checked() -> Iterator[Dataset]:

@@ -174,7 +174,6 @@ def _predict_one(
             reading=replace(reading, scale=None),
             threads=front.threads,
             keep=keep,
-            auc=front.as_json,
             on_start=preamble,
         )
     if front.as_json:

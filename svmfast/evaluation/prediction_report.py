@@ -45,8 +45,6 @@ class PredictionReport(Figures):
     labelled: bool = True
     #: Whether an exact model answers the rows that are not certified.
     falls_back: bool = False
-    #: Whether the ROC AUC is measured if there is a single decision value.
-    auc: bool = False
     #: The name of each label, to show with it.
     class_names: Mapping[float, str] | None = None
 
@@ -96,9 +94,7 @@ class PredictionReport(Figures):
     score: Score = field(init=False)
 
     def __post_init__(self) -> None:
-        sides = self.model.head.sides
-        self._ranked = self.auc and self.labelled and sides is not None
-        self.score = Score(by_class=True, sides=sides if self._ranked else None)
+        self.score = Score(by_class=True)
         if self.columns.bound and self.outside is None:
             self.outside = 0
 
@@ -106,9 +102,7 @@ class PredictionReport(Figures):
         """Count a block of rows and its answer; `named` tells whether the columns have names."""
         self.rows += len(rows)
         if self.labelled:
-            values = answer.decisions[:, 0] if self._ranked else None
-            regression = self.model.head.is_regression
-            self.score.add(answer.predicted, labels, regression=regression, decisions=values)
+            self.score.add(answer.predicted, labels, regression=self.model.head.is_regression)
         self.differing_from_vote += answer.differing_from_vote
         if answer.inside is not None and self.outside is not None:
             self.outside += len(answer) - int(answer.inside.sum())

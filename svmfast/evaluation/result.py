@@ -10,7 +10,7 @@ from svmfast.class_scores import ClassScore
 from svmfast.evaluation.timing import Speed
 from svmfast.evaluation.words import area, differing, faster, number, seconds, share, times, whole
 from svmfast.figures import Figures, figure, figures_of
-from svmfast.score import Quality, of_labels
+from svmfast.score import Quality, of_values
 
 if TYPE_CHECKING:
     from svmfast.evaluation.benchmark import Subject
@@ -30,7 +30,7 @@ def _timed(help: str, timed: Callable[[Subject], Any], **declared: Any) -> Any:
 def _score(name: str, **declared: Any) -> Any:
     """A figure of :class:`Quality`; those of labels and those of values exclude each other."""
     one = next(one for one in figures_of(Quality) if one.name == name)
-    wanted = _of_labels if one.optional is of_labels else _of_values
+    wanted = _of_values if one.optional is of_values else _of_labels
     return _measured(one.help, lambda m: getattr(m.quality, name), optional=wanted, **declared)
 
 

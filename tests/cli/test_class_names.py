@@ -14,7 +14,6 @@ from estimators import PIPELINE, fitted
 from program import data, model, svmfast
 from pyarrow import csv, parquet
 from sklearn.datasets import load_iris
-from sklearn.metrics import confusion_matrix
 
 import svmfast as package
 from svmfast.errors import OptionError
@@ -173,11 +172,6 @@ def test_reports_have_names(flowers: tuple[Path, Path], predicted: list[str], tm
     report = json.loads(svmfast(*arguments).stdout)
     names = ["setosa", "versicolor", "virginica"]
     assert [one["name"] for one in report["classes"]] == names
-    assert report["confusion"] == {
-        "labels": [0, 1, 2],
-        "names": names,
-        "counts": confusion_matrix(TRUE, predicted, labels=names).tolist(),
-    }
     rows, imported = flowers
     fast = tmp_path / "fast"
     made = svmfast(
@@ -189,7 +183,6 @@ def test_reports_have_names(flowers: tuple[Path, Path], predicted: list[str], tm
     assert [[one["name"] for one in found["classes"]] for found in both] == [names, names]
     wide = svmfast(*compared, "--wide").stdout.decode()
     assert "recall of 'setosa' (50 rows)" in wide
-    assert "'versicolor' taken for 'virginica'" in wide
 
 
 def test_the_remark_on_a_missed_class_uses_its_name(flowers: tuple[Path, Path], tmp_path: Path) -> None:

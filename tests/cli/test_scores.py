@@ -12,7 +12,6 @@ from program import data, model, svmfast
 from sklearn.datasets import load_svmlight_file
 from sklearn.metrics import (
     balanced_accuracy_score,
-    confusion_matrix,
     mean_absolute_error,
     mean_squared_error,
     precision_recall_fscore_support,
@@ -62,8 +61,6 @@ def check_classes(found: dict[str, Any], target: np.ndarray, predicted: np.ndarr
             ours = np.nan if one[name] is None else one[name]
             assert ours == pytest.approx(100 * theirs, rel=1e-12, nan_ok=True)
     assert found["balanced_accuracy"] == pytest.approx(100 * balanced_accuracy_score(target, predicted))
-    assert found["confusion"]["labels"] == labels.tolist()
-    assert found["confusion"]["counts"] == confusion_matrix(target, predicted, labels=labels).tolist()
 
 
 def test_a_class_that_is_never_predicted_is_named(rare: tuple[Path, Path], tmp_path: Path) -> None:
@@ -72,9 +69,7 @@ def test_a_class_that_is_never_predicted_is_named(rare: tuple[Path, Path], tmp_p
     assert done.stderr.decode().splitlines() == [f"svmfast: {LINE}"]
     found = report("predict", *rare, tmp_path / "out")
     assert (found["accuracy"], found["balanced_accuracy"], found["notes"]) == (99, 50, [LINE])
-    rows, target = load_svmlight_file(str(rare[0]))
-    assert found["auc"] == pytest.approx(roc_auc_score(target, rows.toarray()[:, 0]), rel=1e-12)
-    assert found["auc_error"] == 0
+    _, target = load_svmlight_file(str(rare[0]))
     check_classes(found, target, np.full(1000, -1.0))
 
 
@@ -98,23 +93,19 @@ def test_predict_and_compare_agree_with_scikit_learn(name: str, tmp_path: Path) 
     values = np.array(lines[1:], dtype=np.float64)
     _, target = load_svmlight_file(str(data(rows)))
     check_classes(found, target, values[:, 0])
-    if len(lines[0]) == 2:
-        positive = float(lines[0][1].split("/")[0])
-        assert found["auc"] == pytest.approx(roc_auc_score(target == positive, values[:, 1]), rel=1e-12)
-    else:
-        assert found["auc"] is None
     compared = report("compare", model(name), model(name), "--data", data(rows), "--repeats", "1")
     for one in compared["models"]:
-        for key in ("accuracy", "balanced_accuracy", "auc", "auc_error", "classes", "confusion"):
+        for key in ("accuracy", "balanced_accuracy", "classes"):
             assert one[key] == found[key]
+        if len(lines[0]) == 2:
+            positive = float(lines[0][1].split("/")[0])
+            assert one["auc"] == pytest.approx(roc_auc_score(target == positive, values[:, 1]), rel=1e-12)
+        else:
+            assert one["auc"] is None
     wide = svmfast(
         "compare", model(name), model(name), "--data", data(rows), "--repeats", "1", "--wide"
     ).stdout.decode()
     assert ("ROC AUC" in wide) == (len(lines[0]) == 2)
-    table = found["confusion"]
-    wrong = sum(map(sum, table["counts"])) - int(np.trace(np.array(table["counts"])))
-    counts = [int(line.split()[-1]) for line in wide.splitlines() if " taken for " in line]
-    assert sum(counts) == wrong
 
 
 def test_regression_has_its_figures(tmp_path: Path) -> None:
@@ -139,9 +130,8 @@ def test_many_files_add_up(rare: tuple[Path, Path], tmp_path: Path) -> None:
     for part, own in zip(parts, (lines[:300], lines[300:]), strict=True):
         part.write_text("".join(own))
     found = report("predict", "--out-dir", tmp_path / "outs", rare[1], *parts)
-    for key in ("accuracy", "balanced_accuracy", "classes", "confusion"):
+    for key in ("accuracy", "balanced_accuracy", "classes"):
         assert found[key] == whole[key]
-    assert found["auc"] is None
 
 
 @pytest.mark.parametrize("command", ["train", "budget-train"])
@@ -187,8 +177,10 @@ def test_figures_of_training_are_those_of_predict(name: str, rows: str, tmp_path
     words = [word for word in TRAINERS[name] if word not in ("-g", "1e-6")]
     found = report(*words, data(rows), "-o", tmp_path / "m")
     again = report("predict", data(rows), tmp_path / "m", tmp_path / "out")
+    assert ("auc" in found["training"]) == (rows == "breast.train")
+    assert "auc" not in again
+    found["training"].pop("auc", None)
     assert found["training"] == {key: again[key] for key in found["training"]}
-    assert (found["training"]["auc"] is None) == (rows == "iris.train")
 
 
 def test_figures_of_values_are_those_of_predict(tmp_path: Path) -> None:
@@ -224,6 +216,7 @@ def test_budget_train_names_the_class_on_validation_rows(rare: tuple[Path, Path]
     words = ["budget-train", "-g", "1e-6", "--validate", rare[0], rare[0], tmp_path / "m"]
     found = report(*words)
     again = report("predict", rare[0], tmp_path / "m", tmp_path / "out")
+    assert 0 <= found["validation"].pop("auc") <= 1
     assert found["validation"] == {key: again[key] for key in found["validation"]}
     assert LINE in found["notes"]
     text = svmfast(*words).stderr.decode()

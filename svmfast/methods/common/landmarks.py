@@ -31,8 +31,7 @@ class LandmarkReport(Figures):
     linear_multiply_adds: float = figure("Counted multiply-adds of a linear model.")
     training: Quality = figure(
         "Figures of the model on rows that it was trained on (20,000 at most), against the labels or values "
-        "that it was fitted to: accuracy, balanced_accuracy, auc, auc_error, classes, confusion, or mse, "
-        "scc, rmse, mae, r2."
+        "that it was fitted to: accuracy, balanced_accuracy, auc, classes, or mse, scc, rmse, mae, r2."
     )
     cross_validation: tuple[CrossValidation, ...] = figure(
         "For every pair of parameters: gamma, regularization, score (percent of right labels, or root mean "

@@ -15,29 +15,36 @@ from svmfast.figures import Figures, figure
 from svmfast.methods.method import Setting
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import Quality, Score, quality
+from svmfast.score import Quality, Score, quality, roc_auc
 
 #: The most rows on which the score on the training rows is measured: the first ones.
 MOST_SCORED = 20_000
 
 
 class HeadScore:
-    """A running score of decision values, which `head` turns into predictions, in bounded memory."""
+    """A running score of decision values, which `head` turns into predictions."""
 
     def __init__(self, head: Head) -> None:
         self._head = head
-        self._score = Score(by_class=True, sides=head.sides)
+        self._score = Score(by_class=True)
+        #: Decision values and labels, for the ROC AUC, if there is a single value per row.
+        self._ranked: list[tuple[FloatArray, FloatArray]] = []
 
     def add(self, decisions: FloatArray, target: FloatArray) -> None:
         """Add n rows: decision values ``(n, p)`` and labels, or values for regression, ``(n,)``."""
         head = self._head
-        values = None if head.sides is None else decisions[:, 0]
-        self._score.add(head.predict(decisions), target, regression=head.is_regression, decisions=values)
+        self._score.add(head.predict(decisions), target, regression=head.is_regression)
+        if head.sides is not None:
+            self._ranked.append((decisions[:, 0], target))
 
     @property
     def quality(self) -> Quality:
         """The figures of all rows, of which there must be at least one."""
-        return self._score.quality(regression=self._head.is_regression)
+        found = self._score.quality(regression=self._head.is_regression)
+        if self._head.sides is None:
+            return found
+        decisions, target = map(np.concatenate, zip(*self._ranked, strict=True))
+        return replace(found, auc=roc_auc(decisions, target, self._head.sides))
 
 
 def head_quality(head: Head, decisions: FloatArray, target: FloatArray) -> Quality:
