@@ -81,9 +81,7 @@ class Conversion:
     def _run(self, method: str, inputs: dict[str, Any], options: dict[str, Any]) -> tuple[str, Model, Any]:
         given = {"seed": self.seed, **options}
         # A race would make the choice differ from run to run.
-        found = run_method(
-            method_named(method), inputs, given, threads=self.threads, timed=False, raced=False
-        )
+        found = run_method(method_named(method), inputs, given, threads=self.threads, raced=False)
         if found.model is None:
             raise NegativeAnswerError(found.refusal or "there is no model", found)
         return method, found.model, found.report
