@@ -222,7 +222,6 @@ void bind_expansions(nb::module_ &m) {
         .def_prop_ro("one_hot", &DecisionSums::one_hot)
         .def_prop_ro("lattice", &DecisionSums::lattice)
         .def_prop_ro("lattice_columns", &DecisionSums::lattice_columns);
-    m.def("pairwise_probabilities", &pairwise_probabilities, "decisions"_a, "a"_a, "b"_a, "classes"_a, unlocked);
     m.def("probabilities", &probabilities, "decisions"_a, "a"_a, "b"_a, "classes"_a, "errors"_a.none(), "threads"_a,
           unlocked);
 }

@@ -261,13 +261,6 @@ bool two_classes(double r, double error, double *out) {
 
 }  // namespace
 
-void pairwise_rows(const Sigmoids &s, const double *decisions, std::size_t rows, double *pairwise) {
-    const std::size_t pairs = s.pairs();
-    for (std::size_t i = 0; i < rows; ++i)
-        for (std::size_t p = 0; p < pairs; ++p)
-            pairwise[i * pairs + p] = sigmoid(decisions[i * pairs + p], s.a[p], s.b[p]);
-}
-
 void probability_rows(const Sigmoids &s, const double *decisions, const double *errors, std::size_t rows, double *out,
                       std::uint8_t *near_boundary) {
     const std::size_t pairs = s.pairs(), k = s.classes;
@@ -276,9 +269,10 @@ void probability_rows(const Sigmoids &s, const double *decisions, const double *
     Coupling coupling(k == 2 ? 0 : k, errors != nullptr);
     for (std::size_t i = 0; i < rows; ++i) {
         const double *f = decisions + i * pairs;
-        pairwise_rows(s, f, 1, r.data());
-        for (std::size_t p = 0; errors && p < pairs; ++p)
-            dr[p] = sigmoid_error(f[p], errors[i * pairs + p], s.a[p], s.b[p], r[p]);
+        for (std::size_t p = 0; p < pairs; ++p) {
+            r[p] = sigmoid(f[p], s.a[p], s.b[p]);
+            if (errors) dr[p] = sigmoid_error(f[p], errors[i * pairs + p], s.a[p], s.b[p], r[p]);
+        }
         if (k == 2) {
             const bool sure = two_classes(r[0], errors ? dr[0] : HUGE_VAL, out + 2 * i);
             if (errors) near_boundary[i] = !sure;

@@ -18,9 +18,6 @@ struct Sigmoids {
 constexpr std::size_t DENSITY_MARKS = 10;
 double density(double decision, const double *marks);
 
-// pairwise[row][pair]: the probability of the pair's first class, inside LIBSVM's limits.
-void pairwise_rows(const Sigmoids &, const double *decisions, std::size_t rows, double *pairwise);
-
 // out[row][class]. `errors`, if not null, bounds the distance of LIBSVM's own decision values from the given ones:
 // near_boundary[row] is then 0 if LIBSVM's estimates provably (docs/certificate.md) print the same with six digits and
 // have the same first maximum.

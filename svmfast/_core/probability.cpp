@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::size_t BLOCK = 256;
 
-Sigmoids sigmoids(const In2<double> &decisions, const In1<double> &a, const In1<double> &b, std::size_t classes) {
-    if (classes < 2 || decisions.shape(1) != classes * (classes - 1) / 2 || a.shape(0) != decisions.shape(1) ||
-        b.shape(0) != decisions.shape(1))
-        throw std::invalid_argument("one value and one sigmoid for each pair of classes is needed");
-    return {classes, a.data(), b.data()};
-}
-
 }  // namespace
 
 double density(double decision, const double *marks) {
@@ -39,18 +32,13 @@ Out<double> density_probabilities(In1<double> decisions, In1<double> marks) {
     return give(std::move(out), {decisions.size()});
 }
 
-Out<double> pairwise_probabilities(In2<double> decisions, In1<double> a, In1<double> b, std::size_t classes) {
-    const Sigmoids s = sigmoids(decisions, a, b, classes);
-    const std::size_t n = decisions.shape(0);
-    std::unique_ptr<double[]> out(new double[n * s.pairs()]);
-    pairwise_rows(s, decisions.data(), n, out.get());
-    return give(std::move(out), {n, s.pairs()});
-}
-
 std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, In1<double> a, In1<double> b,
                                                          std::size_t classes, std::optional<In2<double>> errors,
                                                          Threads wanted) {
-    const Sigmoids s = sigmoids(decisions, a, b, classes);
+    if (classes < 2 || decisions.shape(1) != classes * (classes - 1) / 2 || a.shape(0) != decisions.shape(1) ||
+        b.shape(0) != decisions.shape(1))
+        throw std::invalid_argument("one value and one sigmoid for each pair of classes is needed");
+    const Sigmoids s{classes, a.data(), b.data()};
     const std::size_t n = decisions.shape(0), marks = errors ? n : 0;
     if (errors && (errors->shape(0) != n || errors->shape(1) != s.pairs()))
         throw std::invalid_argument("one error for each value is needed");

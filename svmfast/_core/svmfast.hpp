@@ -95,10 +95,9 @@ class DecisionSums {
 // One-class's probabilities of being normal, by ten density bins of the decision values.
 Out<double> density_probabilities(In1<double> decisions, In1<double> marks);
 
-// Probabilities from decision values of pairs, with the pairs' sigmoids: of each pair's first class, and of each class.
-// With errors, which bound the distance of LIBSVM's decision values, the second result marks the rows for which
-// LIBSVM's estimates could be printed differently.
-Out<double> pairwise_probabilities(In2<double> decisions, In1<double> a, In1<double> b, std::size_t classes);
+// The classes' probabilities from decision values of pairs, with the pairs' sigmoids. With errors, which bound the
+// distance of LIBSVM's decision values, the second result marks the rows for which LIBSVM's estimates could be printed
+// differently.
 std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, In1<double> a, In1<double> b,
                                                          std::size_t classes, std::optional<In2<double>> errors,
                                                          Threads threads);

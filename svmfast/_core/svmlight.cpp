@@ -268,25 +268,10 @@ class Parser {
                          [](const auto &a, const auto &b) { return a.first < b.first; });
         for (std::size_t i = 0; i < count; ++i) {
             if (i && entries[i].first == entries[i - 1].first)
-                return repeated_index(std::int64_t{entries[i].first} + least_);
+                return fault("repeated", std::int64_t{entries[i].first} + least_, 0);
             row_index_[i] = entries[i].first, row_value_[i] = entries[i].second;
         }
         return true;
-    }
-
-    // Finds the second token of this line with this index.
-    bool repeated_index(std::int64_t index) {
-        bool seen = false;
-        const char *p = line_, *end = line_;
-        for (p = skip_blanks(p); kind(*p) == other; p = skip_blanks(end)) {
-            end = token_end(p);
-            const char *colon = std::find(p, end, ':');
-            std::int64_t other_index = -1;
-            if (colon == end || text::scan_int64(p, colon, other_index) != Scan::ok || other_index != index) continue;
-            if (seen) break;
-            seen = true;
-        }
-        return fault("duplicate", p, end);
     }
 
     bool check_precomputed_row() {

@@ -84,6 +84,8 @@ def _broken_rule(fault: Fault, reading: Reading) -> tuple[str, str]:
         return _colon_rule(raw, text, reading)
     if rule == "unsorted":
         return f"index {found} after {wanted}", "expected ascending indices; `lenient` sorts"
+    if rule == "repeated":
+        return f"index {found} twice in the row", "expected every index once"
     if rule == "gap":
         return f"index {found} in the row", f"expected {wanted} there, without gaps"
     if rule == "row_width":
