@@ -95,10 +95,6 @@ class FileAccessError(InputError):
     """A file cannot be opened or read."""
 
 
-class CheckpointError(InputError):
-    """A checkpoint file is damaged, or was written by another run."""
-
-
 class FrontierRecordError(InputError):
     """A file in the folder of ``svmfast frontier`` was not written by svmfast."""
 

@@ -30,10 +30,6 @@ class Listener:
     on_warning: Callable[[str], None] = lambda text: None
     #: Receives the output of a solver.
     log: Callable[[str], None] | None = None
-    #: Receives the name of a step and a line about its state.
-    on_status: Callable[[str, str], None] | None = None
-    #: Whether a run with a checkpoint should save its state and raise KeyboardInterrupt.
-    should_stop: Callable[[], bool] = lambda: False
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 

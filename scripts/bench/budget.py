@@ -36,14 +36,13 @@ from typing import Any
 import numpy as np
 from budget_dual import dual_ascent
 
+from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import Dataset, read_svmlight
-from svmfast.methods.budget import BudgetTrainOptions
-from svmfast.methods.budget.finish import Finished, Refit, assemble, finish, present
-from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions
+from svmfast.methods.budget import BudgetTrainOptions, training
+from svmfast.methods.budget.finish import Finished, Refit, assemble, finish
 from svmfast.methods.budget.training import BudgetRun
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.base import Model
-from svmfast.solvers.training_data import MemorySource, random_order
 from svmfast.threads import one_blas_thread
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,7 +85,9 @@ class Data:
     def __init__(self, problem: Problem, folder: Path) -> None:
         self.problem = problem
         self.train, self.test = (self._read(folder, name) for name in (problem.train, problem.test))
-        self.source = MemorySource(self.train.rows, self.train.labels)
+        spool = Spool(MEMORY)
+        spool.add(self.train.rows, self.train.labels)
+        self.source = spool.finish()
 
     @staticmethod
     def _read(folder: Path, name: str) -> Dataset:
@@ -115,13 +116,14 @@ class Data:
 
 def to_the_end(run: BudgetRun) -> BudgetRun:
     while not run.ended:
-        run.advance(None)
+        run.advance()
     return run
 
 
 def iterate(run: BudgetRun) -> Model:
     """The present iterate as a model."""
-    return assemble(run, present(run))
+    found = (pair.machine.expansion() for pair in run.pairs)
+    return assemble(run, [Finished(one, one.coef > 0) for one in found])
 
 
 class Bench:
@@ -144,7 +146,7 @@ class Bench:
                     run = to_the_end(data.run(budget, self.passes, merge, seed=seed))
                     last = data.accuracy(iterate(run))
                     finished = finish(run)
-                    return last, data.accuracy(assemble(run, finished)), finished[0].refitted
+                    return last, data.accuracy(assemble(run, finished))
 
                 pairs = [(merge, seed) for merge in merges for seed in range(self.seeds)]
                 found = self.each(one, pairs)
@@ -156,7 +158,6 @@ class Bench:
                         "merge": merge,
                         "last": [f[0] for f in mine],
                         "returned": [f[1] for f in mine],
-                        "refitted": sum(f[2] for f in mine),
                     }
 
     def exact(self) -> Iterable[dict[str, Any]]:
@@ -167,58 +168,26 @@ class Bench:
 
         return self.each(one, [(data,) for data in self.sets])
 
-    def decisions(self) -> Iterable[dict[str, Any]]:
-        for data in self.sets:
-            run = data.run(data.problem.budgets[0], self.passes)
-            pair, working = run.pairs[0], run.rows.prepared(0, 0)
-            machine = BudgetedSgd(
-                len(run.source.columns),
-                StepOptions(data.problem.budgets[0], run.gamma, pair.machine.options.lambda_, audit=True),
-            )
-            for epoch in range(self.passes):
-                order = random_order(len(working.labels), 0, epoch)
-                machine.steps(*run.rows.of_pair(pair.first, pair.second, working, order))
-            found = machine.statistics()
-            events, measured, *audit = machine.merge_audit()
-            ways = ("gss", "lookup-h", "lookup-wd")
-
-            def shares(first: int, whole: float, audit=audit, ways=ways) -> dict[str, float]:
-                return {name: audit[first + i] / whole for i, name in enumerate(ways) if whole}
-
-            yield {
-                "data": data.problem.name,
-                "events": int(events),
-                "frequency": found.maintained / found.steps,
-                "agreement": shares(0, events),
-                "lookup_like_gss": audit[10] / events if events else 0.0,
-                "factor": shares(3, measured),
-                "total_factor": shares(6, audit[9]),
-            }
-
     def time(self) -> Iterable[dict[str, Any]]:
         for data in self.sets:
             for budget in data.problem.budgets:
                 seconds: dict[str, list[float]] = {merge: [] for merge in MERGES}
-                merging: dict[str, list[float]] = {merge: [] for merge in MERGES}
                 for seed in range(self.repeats):
                     for merge in MERGES:  # in turn, so that a slow phase of the machine affects all equally
                         run = data.run(budget, self.passes, merge, seed=seed)
                         begin = time.thread_time()
                         to_the_end(run)
                         seconds[merge].append(time.thread_time() - begin)
-                        steps, maintenance = run.spent()
-                        merging[merge].append(seconds[merge][-1] * maintenance / steps)
                 rows = data.source.n_rows
                 yield {
                     "data": data.problem.name,
                     "budget": budget,
                     "steps": rows * self.passes,
                     "seconds": seconds,
-                    "merging_seconds": merging,
                 }
 
     def keep(self) -> Iterable[dict[str, Any]]:
-        snapshots = 16
+        snapshots, segment = 16, training.SEGMENT
         for data in self.sets:
             for budget in data.problem.budgets:
                 scores: dict[str, list[float]] = {}
@@ -232,10 +201,12 @@ class Bench:
                     begin = time.thread_time()
                     run = data.run(budget, self.passes, seed=seed)
                     total = np.zeros((len(data.test.labels), 1))
-                    every, away = max(1, run.source.n_rows // snapshots), 0.0
+                    away = 0.0
                     while not run.ended:
-                        run.advance(every if run.epoch == self.passes - 1 else None)
-                        if run.epoch >= self.passes - 1 and run.visited > run.total - run.source.n_rows:
+                        last = run.epoch == self.passes - 1
+                        training.SEGMENT = run.source.n_rows // snapshots if last else segment
+                        run.advance()
+                        if last:
                             paused = time.thread_time()
                             total += iterate(run).decision_values(data.test.rows)
                             away += time.thread_time() - paused
@@ -248,10 +219,6 @@ class Bench:
                     begin = time.thread_time()
                     returned = assemble(run, finish(run))
                     add("refit", data.accuracy(returned), spent + time.thread_time() - begin)
-                    begin = time.thread_time()
-                    best = to_the_end(data.run(budget, self.passes, seed=seed, keep="best"))
-                    returned = assemble(best, finish(best))
-                    add("best", data.accuracy(returned), time.thread_time() - begin)
                     # The number of passes that take as long as the refit.
                     longer = max(1, round(self.passes * seconds["refit"][-1] / spent))
                     begin = time.thread_time()
@@ -270,7 +237,7 @@ class Bench:
 
                 def one(seed, data=data, budget=budget, gamma=gamma, x=x, cost=cost):  # type: ignore[no-untyped-def]
                     run = to_the_end(data.run(budget, passes, seed=seed, C=cost))
-                    pair, found = run.pairs[0], run.pairs[0].machine.statistics()
+                    pair, (steps, full) = run.pairs[0], run.pairs[0].machine.counts()
                     last = data.accuracy(iterate(run))
                     refitted = data.accuracy(assemble(run, finish(run)))
                     working = run.rows.prepared(0, 0)
@@ -285,8 +252,7 @@ class Bench:
                         data.accuracy(assemble(run, [Finished(e, e.coef > 0)]))
                         for e in (made, fit.expansion())
                     ]
-                    steps = found.steps
-                    return last, refitted, *scores, found.maintained / steps, merges / steps
+                    return last, refitted, *scores, full / steps, merges / steps
 
                 found = self.each(one, [(seed,) for seed in range(min(3, self.seeds))])
                 names = ("sgd_last", "sgd_refit", "dual_last", "dual_refit", "sgd_merges", "dual_merges")
@@ -328,7 +294,7 @@ class Bench:
                 }
 
 
-PARTS = ("accuracy", "exact", "decisions", "time", "keep", "dual", "nystroem")
+PARTS = ("accuracy", "exact", "time", "keep", "dual", "nystroem")
 
 
 def main() -> None:

@@ -30,12 +30,6 @@ PAPER_SAVED = {
     ("ADULT", 100): 18.452, ("ADULT", 500): 22.339, ("WEB", 100): 5.649, ("WEB", 500): 0.508,
     ("PHISHING", 100): 13.946, ("PHISHING", 500): 10.924,
 }  # fmt: skip
-#: Table 3: merging frequency, equal decisions of gss and lookup-wd (%), factors of gss and lookup-wd.
-PAPER_DECISIONS = {
-    "SKIN": (16, 74.31, 1.00047, 1.00005), "IJCNN": (17, 91.79, 1.02429, 1.00149),
-    "ADULT": (32, 92.54, 1.05064, 1.00402), "WEB": (6, 93.77, 1.00255, 1.00039),
-    "PHISHING": (21, 96.96, 1.00055, 1.00008),
-}  # fmt: skip
 PAPER_ORDER = ("gss-precise", "gss", "lookup-h", "lookup-wd")
 MERGES = ("lookup-wd", "lookup-h", "gss", "gss-precise", "project", "remove")
 
@@ -114,47 +108,19 @@ def _exact(records: list[Record], _passes: int) -> list[str]:
     return _table(*rows)
 
 
-def _decisions(records: list[Record], _passes: int) -> list[str]:
-    rows = [["data", "merges", "of all steps", "lookup-wd agrees", "gss agrees", "lookup-wd like gss",
-             "factor lookup-wd", "factor lookup-h", "factor gss", "total gss", "paper: of all steps",
-             "lookup-wd like gss", "factor lookup-wd", "factor gss"]]  # fmt: skip
-    for r in records:
-        row = [r["data"], f"{r['events']:,}", f"{100 * r['frequency']:.1f} %"]
-        row += [f"{100 * r['agreement'][m]:.2f} %" for m in ("lookup-wd", "gss")]
-        row += [f"{100 * r['lookup_like_gss']:.2f} %"]
-        row += [f"{r['factor'][m]:.5f}" for m in ("lookup-wd", "lookup-h", "gss")]
-        row += [f"{r['total_factor']['gss']:.5f}"]
-        theirs = PAPER_DECISIONS.get(r["data"])
-        if theirs:
-            row += [f"{theirs[0]} %", f"{theirs[1]:.2f} %", f"{theirs[3]:.5f}", f"{theirs[2]:.5f}"]
-        rows.append(row + ["-"] * (len(rows[0]) - len(row)))
-    return [
-        "Every merge of a run with the smaller budget, decided by all methods. *Agrees*: it chooses "
-        "gss-precise's partner, or one as good. *Factor*: mean of degradation over the optimum; *total*: the "
-        "sum of degradations over the sum of optima.",
-        "",
-        *_table(*rows),
-    ]
-
-
 def _saved(slow: list[float], fast: list[float]) -> float:
     return statistics.median(1 - f / s for s, f in zip(slow, fast, strict=True))
 
 
 def _time(records: list[Record], passes: int) -> list[str]:
-    rows = [["data", "B", "lookup-wd: steps/s, median (least)", "of it merging", "lookup-h", "gss",
-             "gss-precise", "time saved against gss", "merging time saved", "paper: time saved"]]  # fmt: skip
+    rows = [["data", "B", "lookup-wd: steps/s, median (least)", "lookup-h", "gss", "gss-precise",
+             "time saved against gss", "paper: time saved"]]  # fmt: skip
     for r in records:
         speed = {m: [r["steps"] / s for s in r["seconds"][m]] for m in r["seconds"]}
-        own = r["seconds"]["lookup-wd"]
-        share = statistics.median(m / s for m, s in zip(r["merging_seconds"]["lookup-wd"], own, strict=True))
         row = [r["data"], str(r["budget"])]
         row += [f"{statistics.median(speed['lookup-wd']):,.0f} ({min(speed['lookup-wd']):,.0f})"]
-        row += [f"{100 * share:.0f} %"]
         row += [f"{statistics.median(speed[m]):,.0f}" for m in ("lookup-h", "gss", "gss-precise")]
-        row += [
-            f"{100 * _saved(r[k]['gss'], r[k]['lookup-wd']):.0f} %" for k in ("seconds", "merging_seconds")
-        ]
+        row += [f"{100 * _saved(r['seconds']['gss'], r['seconds']['lookup-wd']):.0f} %"]
         theirs = PAPER_SAVED.get((r["data"], r["budget"]))
         rows.append([*row, f"{theirs:.0f} %" if theirs is not None else "-"])
     return [
@@ -165,9 +131,9 @@ def _time(records: list[Record], passes: int) -> list[str]:
 
 
 def _keep(records: list[Record], passes: int) -> list[str]:
-    names = ("last", "last, longer", "best", "average", "refit")
+    names = ("last", "last, longer", "average", "refit")
     rows = [["data", "B", "last iterate", "last iterate of more passes, in the refit's time",
-             "best end of a pass", "average of 16 iterates (16 B vectors)", "refit"]]  # fmt: skip
+             "average of 16 iterates (16 B vectors)", "refit"]]  # fmt: skip
     for r in records:
         row = [r["data"], str(r["budget"])]
         row += [f"{_spread(r['scores'][n])}, {_seconds(r['seconds'][n])}" for n in names]
@@ -209,7 +175,6 @@ def _nystroem(records: list[Record], passes: int) -> list[str]:
 TABLES: dict[str, tuple[str, Callable[[list[Record], int], list[str]]]] = {
     "accuracy": ("Accuracy", _accuracy),
     "exact": ("Without a budget", _exact),
-    "decisions": ("Merging decisions", _decisions),
     "time": ("Steps per second", _time),
     "keep": ("What to return", _keep),
     "dual": ("Coordinate ascent in the dual instead", _dual),

@@ -1,6 +1,6 @@
 """The target `containers` of scripts/fuzz/inputs: damaged files of other libraries' formats.
 
-Estimators of skops, tables (Parquet, Arrow, CSV) and checkpoints (npz), small, with changed bytes. Most
+Estimators of skops and tables (Parquet, Arrow, CSV), small, with changed bytes. Most
 changed archives have correct checksums, so that the change reaches the code that reads the member. Each is
 read, and its content is used: a model predicts, the kept columns of a table become Python objects. The first
 byte of an input is its kind. The input that is being read is in build/fuzz/containers-reading; a crash leaves
@@ -22,14 +22,13 @@ import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from svmfast.errors import SvmfastError
-from svmfast.formats.checkpoint import CheckpointFile
 from svmfast.formats.data import stream_data
 from svmfast.importers.files import model_of_file
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading
 from svmfast.rows import Rows
 
-SKOPS, TABLE, CHECKPOINT = b"s", b"t", b"c"
+SKOPS, TABLE = b"s", b"t"
 EDGES = (0, 1, -1, 2, 127, 2**31 - 1, -(2**31), 2**40, 2**63 - 1, -(2**63))
 NAMES = ("setosa", "versicolor", "virginica")
 SCALING = Scaling(np.zeros(4), np.ones(4), None, tuple("abcd"), NAMES, class_labels=(0, 1, 2))
@@ -69,9 +68,6 @@ def seeds() -> list[bytes]:
     parquet.write_table(table, out, compression="none")
     found.append(TABLE + out.getvalue())
     found.append(TABLE + b"label,a,b,c,d,word,coded,list\nsetosa,1,2,3,4,x,y,z\nversicolor,1,2,3,4,x,y,z\n")
-    out = io.BytesIO()
-    np.savez(out, svmfast_checkpoint=np.frombuffer(b'{"epoch": 1}', np.uint8), vectors=x)
-    found.append(CHECKPOINT + out.getvalue())
     return found
 
 
@@ -141,8 +137,6 @@ def _use(kind: bytes, text: bytes, place: Path) -> None:
     if kind == SKOPS:
         model, _ = model_of_file(place, memory=200_000_000)
         model.decision_values(ROWS)
-    elif kind == CHECKPOINT:
-        CheckpointFile(str(place)).read()
     else:
         with stream_data(text, Reading(scale=SCALING), keep=("word", "coded", "list")) as stream:
             for block in stream:

@@ -14,7 +14,7 @@ Seven targets, each until its number of inputs or its share of --seconds is reac
   scripts/fuzz/model_mutations.py), each loaded, described and asked to predict: one clear error, or finite
   values, in 200 MB.
 - data: whole data files against tests/support/svmlight_twin.py, in pieces and by several threads.
-- containers: estimators, tables and checkpoints in other libraries' formats (scripts/fuzz/containers.py).
+- containers: estimators and tables in other libraries' formats (scripts/fuzz/containers.py).
 
 Every process may take 4 GB. An input counts as a hang after 20 s of processor time (under libFuzzer, which
 knows no other clock, after 300 s). Prints the number of inputs of each target and ends with 1 at the first

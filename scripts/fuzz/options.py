@@ -130,12 +130,7 @@ def faults(made: OptionSet, folder: Path, status: int) -> list[str]:
         name = path.name
         if name.endswith(".tmp"):
             found.append(f"{name} left")
-        elif (
-            status == 2
-            and path.is_file()
-            and name.startswith("out")
-            and "checkpoint" not in _role(made, name)
-        ):
+        elif status == 2 and path.is_file() and name.startswith("out"):
             found.append(f"{path.relative_to(folder)} after status 2")
         elif status == 0 and path.is_file() and name.startswith("out") and path.parent == folder:
             found += _unreadable(made, path)
@@ -148,24 +143,14 @@ def faults(made: OptionSet, folder: Path, status: int) -> list[str]:
 
 
 def _to_stdout(made: OptionSet) -> bool:
-    return any(word in ("-", "-o=-", "--output=-", "--checkpoint=-") for word in made.words)
-
-
-def _role(made: OptionSet, name: str) -> str:
-    """Return the word before the name of an output, or that it is joined to."""
-    for i, word in enumerate(made.words):
-        if word == name:
-            return made.words[i - 1]
-        if word.endswith(f"={name}"):
-            return word
-    return ""
+    return any(word in ("-", "-o=-", "--output=-") for word in made.words)
 
 
 def _unreadable(made: OptionSet, path: Path) -> list[str]:
     """Return the faults of an existing output."""
     from svmfast.formats.detect import open_model
 
-    if made.words[0] in ("predict", "frontier", "scale", "export") or "checkpoint" in _role(made, path.name):
+    if made.words[0] in ("predict", "frontier", "scale", "export"):
         return [] if path.stat().st_size or made.words[0] == "predict" else [f"{path.name} is empty"]
     try:
         open_model(os.fspath(path))

@@ -266,18 +266,14 @@ void bind_polynomials(nb::module_ &m) {
 void bind_training(nb::module_ &m) {
     nb::class_<MergeLookup>(m, "MergeLookup").def(nb::init<In2<double>, In2<double>>(), "wd"_a, "h"_a);
     nb::class_<BudgetedSgd>(m, "BudgetedSgd")
-        .def(nb::init<std::size_t, std::size_t, double, double, int, int, double, double, double, bool, bool,
+        .def(nb::init<std::size_t, std::size_t, double, double, int, int, double, double, double, bool,
                       const MergeLookup &>(),
              "columns"_a, "budget"_a, "gamma"_a, "lambda_"_a, "maintenance"_a, "loss"_a, "epsilon"_a,
-             "weight_negative"_a, "weight_positive"_a, "bias"_a, "audit"_a, "lookup"_a, nb::keep_alive<1, 13>())
+             "weight_negative"_a, "weight_positive"_a, "bias"_a, "lookup"_a, nb::keep_alive<1, 12>())
         .def("steps", &BudgetedSgd::steps, "indptr"_a, "indices"_a, "values"_a, "norms"_a, "targets"_a, "order"_a,
              unlocked)
         .def("expansion", &BudgetedSgd::expansion)
-        .def("save", &BudgetedSgd::save)
-        .def("restore", &BudgetedSgd::restore, "vectors"_a, "slots"_a, "inverse"_a, "counters"_a)
-        .def("counters", &BudgetedSgd::counters)
-        .def("seconds", &BudgetedSgd::seconds)
-        .def("audit_numbers", &BudgetedSgd::audit_numbers);
+        .def("counts", &BudgetedSgd::counts);
     m.def("random_order", &random_order, "count"_a, "key"_a);
     m.def("merge_tables", &merge_tables, "n"_a, "eps"_a, unlocked);
     nb::class_<Refit>(m, "Refit")

@@ -1,29 +1,14 @@
-// Budgeted SGD: one state per decision function, advanced over blocks of rows; it can be saved and restored.
+// Budgeted SGD: one state per decision function, advanced over blocks of rows.
 #include "budget.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <stdexcept>
 #include <tuple>
 
 #include "loops.hpp"
-#include "ticks.hpp"
 
 namespace svmfast {
-namespace {
-
-constexpr std::size_t COUNTERS = 11;
-constexpr std::size_t AUDIT_NUMBERS = sizeof(MergeAudit) / sizeof(double);
-
-template <class Container>
-Out<double> copied(const Container &values, std::initializer_list<std::size_t> shape) {
-    std::unique_ptr<double[]> out(new double[std::max<std::size_t>(1, values.size())]);
-    std::copy(values.begin(), values.end(), out.get());
-    return give(std::move(out), shape);
-}
-
-}  // namespace
 
 MergeLookup::MergeLookup(In2<double> wd, In2<double> h) {
     const std::size_t rows = wd.shape(0), n = wd.shape(1), cells = n - 1;
@@ -85,7 +70,7 @@ TrainingRows training_rows(const In1<std::int64_t> &indptr, const In1<std::int32
 
 BudgetedSgd::BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, double lambda, int maintenance,
                          int loss, double epsilon, double weight_negative, double weight_positive, bool bias,
-                         bool audit, const MergeLookup &lookup) {
+                         const MergeLookup &lookup) {
     if (budget < 1) throw std::invalid_argument("a budget of at least 1 is needed");
     s.columns = columns;
     s.budget = budget;
@@ -96,7 +81,6 @@ BudgetedSgd::BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, 
     s.weight[0] = weight_negative;
     s.weight[1] = weight_positive;
     s.bias = bias;
-    s.audit = audit;
     s.maintenance = static_cast<Maintenance>(maintenance);
     s.loss = static_cast<Loss>(loss);
     s.table = lookup.table;
@@ -112,22 +96,14 @@ BudgetedSgd::BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, 
     s.bias_sum = 0;
     s.steps = 0;
     s.since_inverse = -1;
-    s.violations = s.maintained = s.merged = 0;
-    s.degradation = s.maintenance_ticks = 0;
-    s.tally = MergeAudit{};
+    s.maintained = 0;
 }
 
 void BudgetedSgd::steps(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, In1<double> norms,
                         In1<double> targets, In1<std::int64_t> order) {
     const std::size_t count = order.shape(0);
     const TrainingRows rows = training_rows(indptr, indices, values, norms, targets, order, s.columns);
-    const auto start = std::chrono::steady_clock::now();
-    const double first_tick = ticks(), maintenance = s.maintenance_ticks;
     SVMFAST_DISPATCH(budget_steps, s, rows, order.data(), count);
-    const double spent = ticks() - first_tick;
-    const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    seconds_ += elapsed;
-    if (spent > 0) maintenance_seconds_ += elapsed * (s.maintenance_ticks - maintenance) / spent;
 }
 
 std::tuple<Out<double>, Out<double>, double> BudgetedSgd::expansion() const {
@@ -143,79 +119,6 @@ std::tuple<Out<double>, Out<double>, double> BudgetedSgd::expansion() const {
         alpha[n++] = s.coef[j] * shrink;
     }
     return {give(std::move(vectors), {n, s.columns}), give(std::move(alpha), {n}), s.bias_sum * shrink};
-}
-
-std::tuple<Out<double>, Out<double>, Out<double>, Out<double>> BudgetedSgd::save() const {
-    std::vector<double> slots;
-    for (const auto *array : {&s.scale, &s.coef, &s.norm, &s.born})
-        slots.insert(slots.end(), array->begin(), array->end());
-    const std::size_t side = s.inverse.empty() ? 0 : s.stride;
-    return {copied(s.vectors, {s.columns, s.stride}), copied(slots, {4, s.stride}), copied(s.inverse, {side, side}),
-            counters()};
-}
-
-void BudgetedSgd::restore(In2<double> vectors, In2<double> slots, In2<double> inverse, In1<double> counters) {
-    if (vectors.shape(0) != s.columns || vectors.shape(1) != s.stride || slots.shape(0) != 4 ||
-        slots.shape(1) != s.stride || inverse.size() != s.inverse.size() || counters.shape(0) != COUNTERS)
-        throw std::invalid_argument("the saved state belongs to another problem");
-    const double *c = counters.data();
-    if (c[9] != s.lambda || c[10] != static_cast<double>(s.budget))
-        throw std::invalid_argument("the saved state belongs to another problem");
-    check(slots.data(), c);
-    std::copy_n(vectors.data(), vectors.size(), s.vectors.begin());
-    const double *from = slots.data();
-    for (auto *array : {&s.scale, &s.coef, &s.norm, &s.born}) {
-        std::copy_n(from, s.stride, array->begin());
-        from += s.stride;
-    }
-    for (std::size_t j = 0; j < s.stride; ++j) s.place(j, s.scale[j], s.norm[j]);
-    std::copy_n(inverse.data(), inverse.size(), s.inverse.begin());
-    s.occupied = static_cast<std::size_t>(c[0]);
-    s.free_slot = static_cast<std::size_t>(c[1]);
-    s.bias_sum = c[2];
-    s.steps = static_cast<std::int64_t>(c[3]);
-    s.since_inverse = static_cast<std::int64_t>(c[4]);
-    s.violations = static_cast<std::int64_t>(c[5]);
-    s.maintained = static_cast<std::int64_t>(c[6]);
-    s.merged = static_cast<std::int64_t>(c[7]);
-    s.degradation = c[8];
-    for (SlotEntries &entries : s.entries) entries.current = false;
-}
-
-void BudgetedSgd::check(const double *slots, const double *c) const {
-    const auto whole = [](double value, double lowest, double highest) {  // false for nan
-        return value >= lowest && value <= highest && value == std::floor(value);
-    };
-    const double budget = static_cast<double>(s.budget), most = 9007199254740992.0;
-    bool fine = whole(c[0], 0, budget) && whole(c[1], 0, budget) && whole(c[3], 0, most) && whole(c[4], -1, most);
-    for (std::size_t i = 5; i < 8; ++i) fine = fine && whole(c[i], 0, most);
-    const double *coef = slots + s.stride;
-    for (std::size_t j = 0; fine && j < s.stride; ++j) {
-        const double slot = static_cast<double>(j);
-        const bool empty = c[0] < budget ? slot >= c[0] : slot > budget || slot == c[1];
-        fine = !std::isnan(coef[j]) && !(empty && coef[j] != 0.0);
-    }
-    if (!fine) throw std::invalid_argument("the saved state is damaged");
-}
-
-Out<double> BudgetedSgd::counters() const {
-    const std::vector<double> values{static_cast<double>(s.occupied),
-                                     static_cast<double>(s.free_slot),
-                                     s.bias_sum,
-                                     static_cast<double>(s.steps),
-                                     static_cast<double>(s.since_inverse),
-                                     static_cast<double>(s.violations),
-                                     static_cast<double>(s.maintained),
-                                     static_cast<double>(s.merged),
-                                     s.degradation,
-                                     s.lambda,
-                                     static_cast<double>(s.budget)};
-    return copied(values, {values.size()});
-}
-
-Out<double> BudgetedSgd::audit_numbers() const {
-    const double *first = reinterpret_cast<const double *>(&s.tally);
-    return copied(std::vector<double>(first, first + AUDIT_NUMBERS), {AUDIT_NUMBERS});
 }
 
 std::tuple<Out<double>, Out<double>> merge_tables(std::size_t n, double eps) {

@@ -34,17 +34,6 @@ struct MergeTable {
     std::size_t n;
 };
 
-// The decisions of the maintenance methods, compared with those of gss-precise on the same candidates.
-struct MergeAudit {
-    static constexpr std::size_t METHODS = 3;  // gss, lookup-h, lookup-wd
-    double events, measured;      // merges, and those whose optimal weight degradation is above rounding error
-    double agree[METHODS];        // the same partner as gss-precise, or an equally good one
-    double factor[METHODS];       // sum over `measured` of (weight degradation / optimum)
-    double degradation[METHODS];  // sum of relative weight degradations
-    double optimum;
-    double same_as_gss;  // lookup-wd and gss chose the same partner
-};
-
 struct SlotEntries {
     std::vector<std::int32_t> columns;
     std::vector<double> values;
@@ -55,7 +44,7 @@ struct BudgetState {
     std::size_t columns, budget, stride;
     double gamma, lambda, epsilon;
     double weight[2];  // loss weight of negative and positive rows
-    bool bias, audit;
+    bool bias;
     Maintenance maintenance;
     Loss loss;
     MergeTable table;
@@ -73,10 +62,7 @@ struct BudgetState {
     double bias_sum;
     std::int64_t steps, since_inverse;  // since_inverse < 0: there is none yet
 
-    std::int64_t violations, maintained, merged;
-    double degradation;  // sum of ||weight change||^2
-    double maintenance_ticks;
-    MergeAudit tally;
+    std::int64_t maintained;  // steps that exceeded the budget
 
     // Scratch of one step.
     Aligned<double> raw, log_kernel, kernel, work;

@@ -109,26 +109,16 @@ class MergeLookup {
 class BudgetedSgd {
   public:
     BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, double lambda, int maintenance, int loss,
-                double epsilon, double weight_negative, double weight_positive, bool bias, bool audit,
-                const MergeLookup &lookup);
+                double epsilon, double weight_negative, double weight_positive, bool bias, const MergeLookup &lookup);
     void steps(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, In1<double> norms,
                In1<double> targets, In1<std::int64_t> order);
     // Vectors (n, columns) and coefficients alpha (n,) of the occupied slots in slot order, and the bias.
     std::tuple<Out<double>, Out<double>, double> expansion() const;
-    // The whole state: vectors, slots (4, stride), inverse, counters.
-    std::tuple<Out<double>, Out<double>, Out<double>, Out<double>> save() const;
-    void restore(In2<double> vectors, In2<double> slots, In2<double> inverse, In1<double> counters);
-    // occupied, free slot, bias sum, steps, changes of the inverse, violations, maintained, merged, degradation,
-    // lambda, budget
-    Out<double> counters() const;
-    std::tuple<double, double> seconds() const { return {seconds_, maintenance_seconds_}; }
-    Out<double> audit_numbers() const;
+    // The steps so far, and those of them that exceeded the budget.
+    std::tuple<std::int64_t, std::int64_t> counts() const { return {s.steps, s.maintained}; }
 
   private:
-    // A file may contain anything: counts must be valid, and only slots that the steps can have filled may be in use.
-    void check(const double *slots, const double *c) const;
     BudgetState s;
-    double seconds_ = 0, maintenance_seconds_ = 0;
 };
 
 std::tuple<Out<double>, Out<double>> merge_tables(std::size_t n, double eps);

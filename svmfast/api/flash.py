@@ -118,7 +118,7 @@ def _smaller(
     name: str, model: Model, limit: Limit, data: Rows, threads: int, listener: Listener
 ) -> tuple[Model, str]:
     """The model of a method that fits, and how it was made; the highest order of an expansion comes first."""
-    silent = Listener(listener.progress, should_stop=listener.should_stop)
+    silent = Listener(listener.progress)
     # The methods scale the rows and add the scaling to their models; its tables count.
     inputs = {"model": model, "data": data}
     for options in _options(name, model, limit):

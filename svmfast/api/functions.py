@@ -116,7 +116,6 @@ def function_of(method: Method) -> Callable[..., Result]:
             reading={name: value for name, value in given.items() if name in reading_names},
             threads=given.get("threads"),
             writes=False if given.get("scores_only") else None,
-            checkpoint=given.get("checkpoint"),
         )
         if result.refusal is not None:
             advice = "" if result.advice is None else f"; {result.advice}"
@@ -160,9 +159,6 @@ def _parameters(method: Method) -> Iterator[tuple[inspect.Parameter, list[str]]]
     if method.scores_alone:
         text = "Only report the scores, without making a model."
         yield taken("scores_only", "bool (default: False)", text, False, "bool")
-    if method.checkpoints:
-        hint = "str | os.PathLike[str] | None"
-        yield taken("checkpoint", "path, optional", method.checkpoints, hint=hint)
     yield taken("threads", *_USUAL["threads"], hint="int | None")
 
 

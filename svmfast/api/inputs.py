@@ -270,8 +270,7 @@ class _Reader:
         """A stream of rows that is parsed once, into memory or a temporary file."""
         from svmfast.formats.spool import Spool
 
-        digest = self.setting.checkpoint is not None
-        spool = self.stack.enter_context(Spool(self.options.memory, digest=digest))
+        spool = self.stack.enter_context(Spool(self.options.memory))
         if is_path(given):
             name = os.fspath(given)
             self._spool_file(name, spool)
@@ -284,9 +283,9 @@ class _Reader:
                 values = self.fit.reading.scale.apply_labels(values)
             spool.add(self._given(spec, rows, None, name).rows, values)
         if self._classes is not None:
-            spool.relabel(self._classes.final, self._classes.names)
+            spool.relabel(self._classes.final)
         spool.finish()
-        return GivenStream(spool, name, spool.in_memory, spool.digest if digest else "")
+        return GivenStream(spool, name)
 
     def _spool_file(self, path: str, spool: Spool) -> None:
         """Add all rows of a file, which are scaled while they are read."""

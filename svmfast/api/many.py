@@ -207,8 +207,6 @@ def predict_files(
                         done.add(job.name, job.made_from, job.counted)
                     total.merge(job.counted, earlier=job.skipped)
                 listener.progress(ended, len(jobs), "files")
-                if listener.on_status is not None:
-                    listener.on_status("files", count(total.rows, "row"))
     return FilesReport(total, [job.result(total) for job in jobs])
 
 

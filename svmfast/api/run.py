@@ -97,7 +97,6 @@ def run_method(
     output: str | os.PathLike[str] | None = None,
     writes: bool | None = None,
     raced: bool = True,
-    checkpoint: str | os.PathLike[str] | None = None,
     size: Callable[[Model], int] | None = None,
 ) -> Result:
     """Run a method on `inputs` (paths, models or arrays) with fields of its options and of Reading.
@@ -110,7 +109,6 @@ def run_method(
     from svmfast.api.inputs import opened_inputs
     from svmfast.api.training import with_weights_of_labels
     from svmfast.evaluation.timing import times_as_fast
-    from svmfast.formats.checkpoint import CheckpointFile
     from svmfast.formats.detect import model_bytes
     from svmfast.formats.target import stored_size
     from svmfast.models.scaled import with_scaling
@@ -126,7 +124,7 @@ def run_method(
             for name, one in inputs.items()
             if one is not None and not (isinstance(one, tuple) and not one)
         }
-        more = {"output": writes, "unlabelled": row_format.unlabelled, "checkpoint": checkpoint is not None}
+        more = {"output": writes, "unlabelled": row_format.unlabelled}
         chosen.check(given | {name for name, there in more.items() if there})
     listener, cores = listener or Listener(), thread_count(threads)
     #: The scaling that goes before the method's models, known once the rows are read.
@@ -143,9 +141,6 @@ def run_method(
         warn=listener.warn,
         stored_size=size_of,
         log=listener.log,
-        status=listener.on_status,
-        checkpoint=None if checkpoint is None else CheckpointFile(os.fspath(checkpoint)),
-        should_stop=listener.should_stop,
         writes=writes,
         race=times_as_fast if raced else None,
         names_of_labels=lambda: None if scaling is None else scaling.names_of_labels,

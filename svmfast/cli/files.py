@@ -70,7 +70,7 @@ def _check_outputs(inputs: list[_Named], outputs: list[tuple[_Named, OutputFile]
             if os.path.realpath(output.path) == os.path.realpath(other.path):
                 raise OptionError(f"{output.name} and {other.name} are one file, '{output.path}'")
         if not kind.folder:
-            check_writable(output.path, pack=kind.packed)
+            check_writable(output.path)
         elif is_stdout(output.path):
             raise OptionError(f"{output.name} is a folder of many files; give a name, not '{output.path}'")
 

@@ -20,7 +20,7 @@ from svmfast.values import InputFile, OutputFile
 #: Version of the schema: increased when a key changes its name or meaning, not when one is added.
 VERSION = 1
 #: Options that only change what is printed.
-_OF_PRINTING = {"as_json", "wide", "quiet", "verbose"}
+_OF_PRINTING = {"as_json", "wide", "quiet"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +46,8 @@ class ReportHead(Figures):
         "UTF-8 is a lone surrogate."
     )
     outputs: Mapping[str, Written | None] = figure(
-        "Files written, by what they are: `model`, `predictions`, `checkpoint`, `folder`, `scaled`, "
-        "`ranges`; null where nothing was written."
+        "Files written, by what they are: `model`, `predictions`, `folder`, `scaled`, `ranges`; null where "
+        "nothing was written."
     )
     options: Mapping[str, Any] = figure(
         "Every other option's value, by its longest name without the dashes and with `_` for `-`; null where "

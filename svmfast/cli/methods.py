@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from svmfast.cli.flags import with_flags
 from svmfast.cli.front import NEGATIVE, Front
 from svmfast.cli.messages import raw, remark, warning
-from svmfast.cli.signals import ending_softly
 from svmfast.errors import OptionError
 from svmfast.methods.method import LAST, NOTHING_WRITTEN, Method
 from svmfast.options import options_of
 
 if TYPE_CHECKING:
     from svmfast.api.run import Result
-    from svmfast.progress import Listener
 
 
 def run(front: Front, output: str | None, **given: Any) -> int:
@@ -29,18 +26,10 @@ def run(front: Front, output: str | None, **given: Any) -> int:
     if output is not None and last is not None:
         raise OptionError("the model has two names: `output` and the last argument; give one of them")
     output = output or last
-    logs, checkpoint = method.stands_in_for_svm_train, given.get("checkpoint")
-    with ExitStack() as stack:
-        listener = stack.enter_context(front.listening(silent=logs))
+    logs = method.stands_in_for_svm_train
+    with front.listening(silent=logs) as listener:
         if logs and not front.quiet:
             listener.log = lambda text: raw(text, err=front.as_json or output == "-")
-        _show_status(listener, given.get("verbose", False))
-        if checkpoint:
-
-            def interrupted() -> None:
-                remark(with_flags(f"interrupted; the state is in {checkpoint}, continue with `resume`"))
-
-            listener.should_stop = stack.enter_context(ending_softly(interrupted))
         result = run_method(
             method,
             {one.name: given[one.name] for one in method.inputs},
@@ -50,7 +39,6 @@ def run(front: Front, output: str | None, **given: Any) -> int:
             listener=listener,
             output=output,
             writes=output is not None,
-            checkpoint=checkpoint,
         )
     size = None
     if result.model is not None and output is not None:
@@ -64,19 +52,6 @@ def run(front: Front, output: str | None, **given: Any) -> int:
     if result.advice is not None:
         remark(with_flags(result.advice))
     return NEGATIVE
-
-
-def _show_status(listener: Listener, verbose: bool) -> None:
-    """Show the status of steps next to their bars and, if `verbose`, on lines."""
-    progress: Any = listener.progress
-
-    def status(step: str, text: str) -> None:
-        progress.note(step, text)
-        if verbose:
-            progress.line(text)
-
-    if verbose or progress.shown:
-        listener.on_status = status
 
 
 def _print(

@@ -30,11 +30,6 @@ class ProgressBar:
         self._tasks: dict[str, TaskID] = {}
         self._endless: str | None = None
 
-    @property
-    def shown(self) -> bool:
-        """Whether bars are shown."""
-        return self._bars is not None
-
     def __call__(self, done: float, total: float | None, what: str) -> None:
         """Show the progress of a step."""
         if self._bars is None:
@@ -44,13 +39,8 @@ class ProgressBar:
             self._bars.update(self._tasks[str(self._endless)], completed=1, total=1)
         self._endless = name if total is None else None
         if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(what, total=total, note="")
+            self._tasks[name] = self._bars.add_task(what, total=total)
         self._bars.update(self._tasks[name], description=what, completed=done, total=total)
-
-    def note(self, what: str, text: str) -> None:
-        """Show text next to the bar of a step."""
-        if self._bars is not None and what in self._tasks:
-            self._bars.update(self._tasks[what], note=text)
 
     def line(self, text: str) -> None:
         """Print a line on stderr, above the bars."""
@@ -77,10 +67,6 @@ class PlainProgress(ProgressBar):
         self._began = clock()
         self._next = self._began + (_FIRST if single else 0.0)
 
-    @property
-    def shown(self) -> bool:
-        return True
-
     def __call__(self, done: float, total: float | None, what: str) -> None:
         now = self._clock()
         step = "" if self._single else what
@@ -98,9 +84,6 @@ class PlainProgress(ProgressBar):
             left = duration(passed * (total - done) / done)
             text = f"{what}: {100 * done / total:.0f}% in {duration(passed)}, about {left} left"
         messages.line(f"svmfast: {text}", err=True)
-
-    def note(self, what: str, text: str) -> None:
-        """Print nothing: the periodic lines are enough."""
 
 
 def _mode() -> str:
@@ -132,7 +115,6 @@ def progress_bar(quiet: bool = False, *, single: bool = False) -> Iterator[Progr
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn() if single else TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         yield ProgressBar(bars, single=single)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
-from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 #: The exit status for a signal: 128 plus its number, as in a shell.
@@ -28,35 +26,6 @@ def install() -> None:
     for number in signals_to_end():
         signal.signal(number, _end)
     sys.unraisablehook = _end_all_the_same
-
-
-@contextlib.contextmanager
-def ending_softly(remark: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether a signal has arrived.
-
-    The work must call it regularly and stop by itself; a second signal ends the program at once. The exit
-    status is that of the first signal. `remark` is called if the work ended because of a signal.
-    """
-    asked: list[int] = []
-
-    def stop(number: int, _frame: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    before = {number: signal.signal(number, stop) for number in signals_to_end()}
-    try:
-        yield lambda: bool(asked)
-    except KeyboardInterrupt:
-        if asked:
-            remark()
-            usual = before[signal.Signals(asked[0])]
-            if callable(usual):
-                usual(asked[0], None)
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def status_asked_for() -> int | None:

@@ -210,7 +210,6 @@ def _predict_many(
 
     with front.listening() as listener:
         progress: Any = listener.progress
-        listener.on_status = progress.note
         report = predict_files(
             model,
             files,

@@ -7,9 +7,8 @@ together. A working set takes at most half of the memory allowed.
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -44,11 +43,10 @@ class Spool(Closing):
     """Training rows that are moved to a temporary file if they exceed half of `memory`. A context manager.
 
     Add the rows in order, then call :meth:`finish`; afterwards the spool is a
-    :class:`svmfast.solvers.training_data.TrainingSource`. Rows that fit in memory are one working set. With
-    `digest`, a hash of all rows and labels is kept.
+    :class:`svmfast.solvers.training_data.TrainingSource`. Rows that fit in memory are one working set.
     """
 
-    def __init__(self, memory: int, *, digest: bool = False) -> None:
+    def __init__(self, memory: int) -> None:
         if memory < 1 << 20:
             raise OptionError(
                 f"{memory:,} bytes of memory for training rows; at least {1 << 20:,} are needed"
@@ -57,7 +55,6 @@ class Spool(Closing):
         self.columns = np.zeros(0, np.int32)
         self.labels = LabelOrder()
         self._room = memory // 2
-        self._hash = hashlib.blake2b(digest_size=16) if digest else None
         # Parts depend only on the rows, not on the blocks in which a pipe happens to deliver them.
         self._part_bytes = self._room // PARTS_PER_SET
         self._kept: list[tuple[Rows, FloatArray]] = []
@@ -68,23 +65,8 @@ class Spool(Closing):
         self.n_sets = 1
         self._final: Callable[[FloatArray], FloatArray] = lambda labels: labels
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether all rows are in memory."""
-        return self._file is None
-
-    @property
-    def digest(self) -> str:
-        """Hash of the content (needs ``digest=True``)."""
-        if self._hash is None:
-            raise OptionError("no digest was computed; create the spool with digest=True")
-        return self._hash.hexdigest()
-
     def add(self, rows: Rows, labels: FloatArray) -> None:
         """Append rows."""
-        if self._hash is not None:
-            for array in (labels, np.diff(rows.indptr), rows.indices, rows.values):
-                self._hash.update(np.ascontiguousarray(array).data)
         self.labels.add(labels, self.n_rows)
         # The union of sorted columns, computed only if a block has new ones.
         new = np.setdiff1d(occurring(rows), self.columns, assume_unique=True)
@@ -98,16 +80,13 @@ class Spool(Closing):
         if self._file is not None and self._kept_bytes >= self._part_bytes:
             self._spill()
 
-    def relabel(self, final: Callable[[FloatArray], FloatArray], names: Sequence[str] | None) -> None:
+    def relabel(self, final: Callable[[FloatArray], FloatArray]) -> None:
         """Replace the labels of all rows added so far, when they are read back.
 
-        `final` returns new labels for labels; different ones stay different. The `names` for which they stand
-        become part of :attr:`digest`.
+        `final` returns new labels for labels; different ones stay different.
         """
         self._final = final
         self.labels.values = final(np.array(self.labels.values)).tolist()
-        if self._hash is not None and names is not None:
-            self._hash.update(repr(tuple(names)).encode())
 
     def finish(self) -> Spool:
         """End the input; afterwards working sets are available."""

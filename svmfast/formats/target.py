@@ -77,32 +77,32 @@ def reported(shown: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def write_atomic(path: str | os.PathLike[str], *, pack: bool = True) -> Iterator[Output]:
+def write_atomic(path: str | os.PathLike[str]) -> Iterator[Output]:
     """Open an output that appears complete or not at all.
 
     A regular file is written in the same folder under a hidden name, and renamed if the block ends without an
     exception; otherwise it is removed, and an existing file is not changed. A symbolic link is followed: the
     file it points to is replaced, and the link remains. The permissions of an existing file are kept. ``-``
     is standard output. Devices, named pipes and the process's own descriptors (``/dev/stdout``,
-    ``/dev/fd/3``) are written directly. With `pack`, a file whose name ends in ``.gz``, ``.bz2``, ``.xz`` or
-    ``.zst`` is compressed; the same content gives the same bytes.
+    ``/dev/fd/3``) are written directly. A file whose name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``
+    is compressed; the same content gives the same bytes.
 
     A WriteError: opening, writing, closing or renaming failed, for example because the disk is full. An
     OptionError: no module is installed that compresses the file. A BrokenPipeError: the reader of standard
     output has closed it; for other pipes this is a WriteError.
     """
     shown = os.fspath(path)
-    packer = _packer(shown, pack)
+    packer = _packer(shown)
     with _opened(shown) as file:
         output = Output(file, shown, packer)
         yield output
         output.finish()
 
 
-def check_writable(path: str | os.PathLike[str], *, pack: bool = True) -> None:
+def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise the errors that :func:`write_atomic` would raise after hours of work; change nothing."""
     shown = os.fspath(path)
-    _packer(shown, pack)
+    _packer(shown)
     if shown == "-" or _descriptor(shown) is not None:
         return
     place, mode = _checked_place(shown)
@@ -118,12 +118,12 @@ class _Unused(Exception):
 
 def stored_size(path: str | os.PathLike[str], content: bytes) -> int:
     """Size in bytes of a file of this name and content, compressed if the name says so."""
-    packer = _packer(os.fspath(path), True)
+    packer = _packer(os.fspath(path))
     return len(content) if packer is None else len(packer.pack(content)) + len(packer.finish())
 
 
-def _packer(shown: str, pack: bool) -> Packer | None:
-    packing = packing_of(shown) if pack else None
+def _packer(shown: str) -> Packer | None:
+    packing = packing_of(shown)
     return None if packing is None else Packer(packing)
 
 

@@ -15,11 +15,9 @@ from svmfast.command import QUIET, Command, common
 from svmfast.methods.grid import Candidate, Grid, Joiner, Joining, NotTried
 from svmfast.options import Option, command_words, options_of
 from svmfast.progress import Progress, silent
-from svmfast.values import InputFile, OutputFile, Switch, in_this_folder
+from svmfast.values import InputFile, OutputFile, in_this_folder
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from svmfast.models.base import Model
     from svmfast.models.scaling import Scaling
     from svmfast.rows import FloatArray, Rows
@@ -104,10 +102,6 @@ class GivenStream:
     source: TrainingSource
     #: In messages.
     name: str
-    #: Whether there is one working set, which holds all of them.
-    in_memory: bool
-    #: Hash of rows and labels; empty unless there is a checkpoint.
-    digest: str
 
 
 class Inputs(dict[str, Any]):
@@ -131,20 +125,6 @@ class Inputs(dict[str, Any]):
         given = self[name]
         assert isinstance(given, GivenModel), name
         return given
-
-
-class StateFile(Protocol):
-    """A file that holds the state of a run: numbers and arrays."""
-
-    @property
-    def path(self) -> str:
-        """Its name."""
-
-    def read(self) -> tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]] | None:
-        """The state; None if there is no file yet."""
-
-    def write(self, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Replace the whole state."""
 
 
 class Report(Protocol):
@@ -184,12 +164,6 @@ class Setting:
     stored_size: Callable[[Model], int] = lambda model: 0
     #: Called from another thread with pieces of the text that a solver prints; None if it is not wanted.
     log: Callable[[str], None] | None = None
-    #: Called with the name of a step and a line about its state; None if these are not wanted.
-    status: Callable[[str, str], None] | None = None
-    #: The file for the state of the run; None if the caller wants no checkpoints.
-    checkpoint: StateFile | None = None
-    #: Whether to save the state and raise KeyboardInterrupt.
-    should_stop: Callable[[], bool] = lambda: False
     #: Whether the caller will write a model.
     writes: bool = True
     #: None if nothing may be timed.
@@ -212,8 +186,8 @@ class Method(Command):
     #: Positional inputs in the order of the arguments.
     inputs: tuple[Input, ...]
     #: A dataclass of options (:mod:`svmfast.options`). Its method ``check(given)``, if it has one, is called
-    #: before anything is read, with the names of the given inputs and, where they apply, ``output``,
-    #: ``checkpoint`` and ``unlabelled``. Its `precomputed`, if any, is True if rows hold kernel values.
+    #: before anything is read, with the names of the given inputs and, where they apply, ``output`` and
+    #: ``unlabelled``. Its `precomputed`, if any, is True if rows hold kernel values.
     options: type
     #: The place of the function that takes ``(inputs, options, setting)`` and returns an Outcome.
     run: str
@@ -241,10 +215,6 @@ class Method(Command):
     #: The switch that keeps the exact model in the file, where it answers the rows that are not certified.
     #: The models can contain the exact one (`with_exact`).
     embeds: str | None = None
-    #: The help of `checkpoint`, a file with the state of a run, from which an interrupted run continues.
-    checkpoints: str | None = None
-    #: The help of ``--verbose``, which prints the lines that the run passes to `status`.
-    shows_status: str | None = None
 
     @property
     def params(self) -> tuple[Option, ...]:
@@ -252,11 +222,6 @@ class Method(Command):
         labelled = all(one.labels == "needed" for one in rows)
         without = None if not rows else ("unlabelled",) if labelled else ()
         found = [*(one.option for one in self.inputs), *self._outputs(), *options_of(self.options)]
-        if self.checkpoints:
-            kind = OutputFile(packed=False)
-            found.append(Option("checkpoint", kind, None, self.checkpoints, ("--checkpoint",)))
-        if self.shows_status:
-            found.append(Option("verbose", Switch(), False, self.shows_status, ("--verbose",)))
         quiet = "Do not print the solver's output." if self.stands_in_for_svm_train else QUIET
         return (*found, *common(quiet, without))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.errors import OptionError, TrainingRowError
@@ -113,30 +113,6 @@ def class_labels(found: LabelOrder) -> FloatArray:
             )
     values = found.values
     return np.array([1.0, -1.0] if values == [-1.0, 1.0] else values)
-
-
-class MemorySource:
-    """Training rows that are already in memory: a single working set."""
-
-    n_sets = 1
-
-    def __init__(self, rows: Rows, labels: ArrayLike) -> None:
-        values = np.ascontiguousarray(labels, dtype=np.float64)
-        if values.shape != (len(rows),):
-            raise OptionError(
-                f"{len(rows)} rows and labels of shape {values.shape}; expected one label per row"
-            )
-        self.n_rows = len(rows)
-        self.n_features = rows.n_columns
-        self.columns = occurring(rows)
-        self.labels = LabelOrder()
-        self.labels.add(values, 0)
-        compacted = compact(rows, self.columns)
-        self._set = WorkingSet(compacted, values, np.arange(len(rows), dtype=np.int64))
-
-    def working_set(self, seed: int, epoch: int, number: int) -> WorkingSet:
-        """Return all rows."""
-        return self._set
 
 
 def occurring(rows: Rows) -> NDArray[np.int32]:

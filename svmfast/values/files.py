@@ -74,7 +74,7 @@ class OutputFile(File):
     """A file that is written, or a `folder` of many; in a `shared` one other files are kept.
 
     `named` derives the default name from the value of the option `after`, unless the function `unless` of all
-    values is true. The file is `packed`, compressed, if its name ends in .gz, .bz2, .xz or .zst.
+    values is true. The file is compressed if its name ends in .gz, .bz2, .xz or .zst.
     """
 
     def __init__(
@@ -87,11 +87,10 @@ class OutputFile(File):
         unless: Callable[[Mapping[str, Any]], bool] = lambda given: False,
         folder: bool = False,
         shared: bool = False,
-        packed: bool = True,
     ) -> None:
         super().__init__(content, role=role)
         self.after, self.named, self.unless = after, named, unless
-        self.folder, self.shared, self.packed = folder, shared, packed
+        self.folder, self.shared = folder, shared
 
 
 def in_this_folder(ending: str) -> Callable[[str], str]:

@@ -37,7 +37,7 @@ def test_every_command_that_reads_data(name: str, tmp_path: Path) -> None:
     for form in ("text", "table"):
         folder = tmp_path / form
         folder.mkdir()
-        paths = {"OUT": folder / "out", "CHECKPOINT": folder / "checkpoint"}
+        paths = {"OUT": folder / "out", "SAVED": folder / "saved"}
         if form == "table":
             paths |= {"TRAIN": made(folder, "iris.train"), "TEST": made(folder, "iris.test")}
         done = svmfast(*words(name, paths))

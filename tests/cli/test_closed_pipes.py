@@ -20,8 +20,8 @@ def run(arguments: Sequence[str | Path], *, stderr: bool = False) -> subprocess.
 
 @pytest.mark.parametrize("name", [name for name in RUNS if outputs(name)])
 def test_files_are_written_if_nobody_reads_the_printed_text(name: str, tmp_path: Path) -> None:
-    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
-    arguments = words(name, {"OUT": out, "CHECKPOINT": checkpoint})
+    out, saved = tmp_path / "out", tmp_path / "saved"
+    arguments = words(name, {"OUT": out, "SAVED": saved})
     assert run(arguments, stderr=True).returncode == (1 if name == "frontier" else 0)
     if name == "frontier":
         assert (out / "report.json").stat().st_size
@@ -31,7 +31,7 @@ def test_files_are_written_if_nobody_reads_the_printed_text(name: str, tmp_path:
         assert out.read_bytes().endswith(b"#endif\n")
     else:
         load_model(out)
-    assert checkpoint.exists() == ("CHECKPOINT" in outputs(name))
+    assert saved.exists() == ("SAVED" in outputs(name))
 
 
 @pytest.mark.parametrize("more", [[], ["-b", "1"]])

@@ -32,7 +32,6 @@ ONE_CLASS = {
     0: [["train", "-q", "one", "out"]],
     2: [
         ["budget-train", "one", "out"],
-        ["budget-train", "one", "-v", "3"],
         ["linear", "one", "-o", "out"],
         ["dcpred", "one", "-o", "out", "--task", "svc"],
         ["meka", "one", "-o", "out", "--task", "svc"],

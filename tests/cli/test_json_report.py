@@ -28,7 +28,6 @@ IRIS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
 MORE: dict[str, list[str]] = {
     "train -v": ["train", "-v", "3", IRIS],
     "train -v, regression": ["train", "-v", "3", "-s", "3", str(data("diabetes.train"))],
-    "budget-train -v": ["budget-train", "-v", "3", IRIS],
     "meka -v": ["meka", "-v", "3", IRIS, "--task", "ridge", "--clusters", "3", "--rank", "2", "-g", "0.1,1"],
     "dcpred -v": [
         "dcpred",
@@ -68,7 +67,7 @@ def check(text: str | bytes, command: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_report_of_every_command(name: str, tmp_path: Path) -> None:
-    paths = {"OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint"}
+    paths = {"OUT": tmp_path / "out", "SAVED": tmp_path / "saved"}
     done = svmfast(*words(name, paths), "--json")
     assert done.returncode in (0, 1), done.stderr
     report = check(done.stdout, COMMAND_OF[name])

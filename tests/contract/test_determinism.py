@@ -18,7 +18,7 @@ from svmfast import _core
 from svmfast.cli import main
 
 #: The quick run of every command, and runs with other code or other output. Files are written to OUT and
-#: CHECKPOINT; printed text is compared as well.
+#: SAVED; printed text is compared as well.
 COMMANDS: dict[str, list[str]] = {
     **{name: RUNS[name] for name in main.commands()},
     "predict": ["predict", "-b", "1", "--decision-values", "TEST", "EXACT", "OUT"],
@@ -112,8 +112,8 @@ def run(
 
     It runs in a fork of `forks`, or if it has `variables` of its own, by the executable.
     """
-    out, checkpoint = folder / "out", folder / "checkpoint"
-    paths = {**INPUTS, "OUT": out, "CHECKPOINT": checkpoint, **({"TRAIN": "-"} if stdin else {})}
+    out, saved = folder / "out", folder / "saved"
+    paths = {**INPUTS, "OUT": out, "SAVED": saved, **({"TRAIN": "-"} if stdin else {})}
     words = [str(paths.get(word, word)) for word in COMMANDS[name]]
     if words[0] != "import":
         words += ["-j", str(threads)]
@@ -126,10 +126,7 @@ def run(
     else:
         done = svmfast(*words, stdin=stdin, shortened=True)
     assert done.returncode in (0, 1), done.stderr
-    written = contents(out)
-    saved = contents(checkpoint)
-    if name == "scale":  # the state of a training run holds its seconds
-        written += saved
+    written = contents(out) + contents(saved)
     if name == "frontier":  # its recommendation may depend on timing; its models do not
         return written
     return written + b"\0" + without_clock(done.stdout).replace(os.fsencode(out), b"OUT")

@@ -181,7 +181,7 @@ def quick_run(method: Method) -> dict[str, Any]:
         return {"inputs": {"data": data("iris.train")}, "options": {}}
     command = main.program.get_command(click.Context(main.program), method.name)
     assert command is not None
-    context = command.make_context(method.name, words(method.name, {"OUT": "o", "CHECKPOINT": "c"})[1:])
+    context = command.make_context(method.name, words(method.name, {"OUT": "o", "SAVED": "c"})[1:])
     given = {name: value for name, value in context.params.items() if value not in (None, ())}
     return {
         "inputs": {one.name: given[one.name] for one in method.inputs if one.name in given},

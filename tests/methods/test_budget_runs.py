@@ -1,99 +1,41 @@
-"""Budgeted training runs: threads, pieces of input, memory and continuation do not change the bytes."""
+"""Budgeted training runs: threads, pieces of input, and memory do not change the bytes."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-import threading
 import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from budget_problems import fixture, moons, spooled
+from budget_problems import fixture, source_of, spooled
 from program import ROOT, data
 from two_moons import two_moons
 
-from svmfast.errors import OptionError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget import finish as budget_finish
 from svmfast.methods.budget import rows as run_rows
-from svmfast.methods.budget import run as folds_run
 from svmfast.methods.budget import training as budget_run
-from svmfast.methods.budget.run import budget_train, cross_validate
-from svmfast.methods.budget.training import Checkpointing
+from svmfast.methods.budget.run import budget_train
 from svmfast.methods.method import Setting
 from svmfast.rows import Rows
-from svmfast.solvers.training_data import MemorySource
 
 
-@pytest.mark.parametrize("keep", ["refit", "best", "last"])
+@pytest.mark.parametrize("keep", ["refit", "last"])
 def test_threads_and_pieces_change_no_byte(keep):
     source, _ = fixture("digits")
     options = BudgetTrainOptions(C=10, gamma=0.02, budget=9, passes=2, keep=keep, probability=True)
     one = libsvm_model_bytes(budget_train(source, options)[0])
     two = Setting(threads=2)
     assert one == libsvm_model_bytes(budget_train(source, options, two)[0])
-    saved = Checkpointing(lambda meta, arrays: None)
-    often = replace(options, checkpoint_every=77)
-    assert one == libsvm_model_bytes(budget_train(source, often, two, checkpoints=saved)[0])
     whole = read_svmlight(data("digits.train"))
     assert one == libsvm_model_bytes(budget_train(spooled(whole.rows, whole.labels), options)[0])
     other = libsvm_model_bytes(budget_train(source, replace(options, seed=1))[0])
     assert one != other
-
-
-class Stop:
-    """Asks to stop after a number of calls; keeps the last saved state."""
-
-    def __init__(self, after):
-        self.left, self.saved = after, None
-
-    def save(self, meta, arrays):
-        self.saved = dict(meta), {name: array.copy() for name, array in arrays.items()}
-
-    def __call__(self):
-        self.left -= 1
-        return self.left < 0
-
-
-@pytest.mark.parametrize("keep", ["refit", "best"])
-@pytest.mark.parametrize("after", [0, 3, 9, 11])
-def test_a_resumed_run_ends_at_the_same_bytes(after, keep):
-    x, y = two_moons(500, 3)
-    y = y + 2 * (x[:, 1] > 1)  # three classes
-    source = MemorySource(Rows.from_dense(x), np.rint(y))
-    options = BudgetTrainOptions(
-        C=4, gamma=1, budget=10, passes=3, keep=keep, bias=True, checkpoint_every=123
-    )
-    whole = libsvm_model_bytes(budget_train(source, options)[0])
-    stop = Stop(after)
-    with pytest.raises(KeyboardInterrupt):
-        budget_train(source, options, Setting(1, should_stop=stop), checkpoints=Checkpointing(stop.save))
-    go_on = Checkpointing(lambda meta, arrays: None, resume=stop.saved)
-    model, report = budget_train(source, options, checkpoints=go_on)
-    assert libsvm_model_bytes(model) == whole
-    assert report.steps == 3 * 2 * 500  # every row is in two of the three pairs
-
-
-def test_more_passes_may_be_requested_on_resuming():
-    source, options = moons(), BudgetTrainOptions(gamma=1, budget=10, passes=2)
-    stop = Stop(10**9)
-    budget_train(source, options, checkpoints=Checkpointing(stop.save))
-    longer = replace(options, passes=5)
-    model, _ = budget_train(source, longer, checkpoints=Checkpointing(stop.save, stop.saved))
-    assert libsvm_model_bytes(model) == libsvm_model_bytes(budget_train(source, longer)[0])
-
-
-def test_a_state_of_another_run_is_refused():
-    stop = Stop(10**9)
-    budget_train(moons(), BudgetTrainOptions(budget=10, passes=1), checkpoints=Checkpointing(stop.save))
-    again = Checkpointing(stop.save, stop.saved)
-    with pytest.raises(OptionError, match="the saved state does not fit"):
-        budget_train(moons(), BudgetTrainOptions(budget=11, passes=1), checkpoints=again)
 
 
 def test_rows_in_pieces_train_as_well_and_in_bounded_sets():
@@ -102,7 +44,6 @@ def test_rows_in_pieces_train_as_well_and_in_bounded_sets():
     rows, labels = Rows.from_dense(x[order]), y[order]
     options = BudgetTrainOptions(C=4, gamma=1, budget=20, passes=2)
     with spooled(rows, labels, memory=1 << 20) as source:
-        assert not source.in_memory
         assert source.n_sets > 2
         seen = np.concatenate([source.working_set(0, 1, k).numbers for k in range(source.n_sets)])
         assert (np.sort(seen) == np.arange(30_000)).all()
@@ -117,7 +58,7 @@ def test_rows_in_pieces_train_as_well_and_in_bounded_sets():
     tx, ty = two_moons(3000, 6)
     test = Rows.from_dense(tx)
     wrong = np.mean(model.head.predict(model.decision_values(test)) != ty)
-    whole, _ = budget_train(MemorySource(rows, labels), options)
+    whole, _ = budget_train(source_of(rows, labels), options)
     assert wrong < np.mean(whole.head.predict(whole.decision_values(test)) != ty) + 0.01
 
 
@@ -175,41 +116,16 @@ def test_the_form_of_the_input_changes_nothing():
     made = []
     for pieces in (3, 211):
         with spooled(rows, y, pieces=pieces) as source:
-            digest = source.digest
-            made.append(
-                (digest, libsvm_model_bytes(budget_train(source, BudgetTrainOptions(budget=9, passes=1))[0]))
-            )
-    assert made[0][1] == made[1][1]
-
-
-@pytest.mark.parametrize("fitting", [1, 2])
-def test_as_many_folds_are_trained_at_a_time_as_fit_into_memory(fitting, monkeypatch):
-    dataset = read_svmlight(data("breast.train"))
-    options = BudgetTrainOptions(budget=5000, passes=1, memory=fitting << 21)  # a fold needs 1.3 MB
-    expected = cross_validate(dataset.rows, dataset.labels, 4, options)
-    together, most = threading.Barrier(2), []
-
-    def trained(*given):
-        try:
-            together.wait(timeout=0.5 if fitting == 1 else 20)
-            most.append(2)
-        except threading.BrokenBarrierError:
-            together.reset()
-            most.append(1)
-        return budget_train(*given)
-
-    monkeypatch.setattr(folds_run, "budget_train", trained)
-    found = cross_validate(dataset.rows, dataset.labels, 4, options, Setting(threads=2))
-    assert most == [fitting] * 4
-    assert found.tobytes() == expected.tobytes()
+            made.append(libsvm_model_bytes(budget_train(source, BudgetTrainOptions(budget=9, passes=1))[0]))
+    assert made[0] == made[1]
 
 
 def test_columns_far_apart_take_no_extra_memory():
     x, y = two_moons(300, 8)
     rows = Rows.from_dense(x)
     far = Rows(rows.indptr, rows.indices * 400_000_000, rows.values, 2_000_000_001)
-    near, _ = budget_train(MemorySource(rows, y), BudgetTrainOptions(gamma=1, budget=10))
-    wide, _ = budget_train(MemorySource(far, y), BudgetTrainOptions(gamma=1, budget=10))
+    near, _ = budget_train(source_of(rows, y), BudgetTrainOptions(gamma=1, budget=10))
+    wide, _ = budget_train(source_of(far, y), BudgetTrainOptions(gamma=1, budget=10))
     np.testing.assert_array_equal(near.sv_coef, wide.sv_coef)
     np.testing.assert_array_equal(near.sv.indices.astype(np.int64) * 400_000_000, wide.sv.indices)
 
@@ -224,6 +140,6 @@ def test_the_measuring_script_writes_every_table(tmp_path):
     assert text.endswith("after\n")
     assert "old" not in text
     made = json.loads(results.read_text())
-    assert text.count("\n### ") == len(made) == 7
+    assert text.count("\n### ") == len(made) == 6
     scores = [score for record in made["accuracy"]["records"] for score in record["returned"]]
     assert min(scores) > 90

@@ -6,24 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from budget_problems import fixture, moons
+from budget_problems import fixture, moons, source_of
 from libsvm import svmutil
 from program import data, model
 from two_moons import kernel, two_moons
 
 import svmfast
-from svmfast.errors import CheckpointError, MemoryLimitError, OptionError, SingleClassError, TrainingRowError
+from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget import BudgetTrainOptions
-from svmfast.methods.budget.run import budget_train, candidates, cross_validate
+from svmfast.methods.budget.run import budget_train, candidates
 from svmfast.methods.budget.sgd import MAINTENANCE
 from svmfast.methods.grid import Grid
-from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.options import options_of
 from svmfast.rows import Rows
-from svmfast.solvers.training_data import MemorySource, chosen
+from svmfast.solvers.training_data import chosen
 
 
 @pytest.mark.parametrize(
@@ -110,7 +109,7 @@ def test_rare_classes_are_never_held_out_entirely():
     x, y = two_moons(200, 4)
     y[:] = 1
     y[17] = 2
-    source = MemorySource(Rows.from_dense(x), y)
+    source = source_of(Rows.from_dense(x), y)
     for seed in range(8):
         made, report = budget_train(source, BudgetTrainOptions(probability=True, seed=seed, passes=1))
         assert report.classes == 2
@@ -122,7 +121,7 @@ def test_regression_learns_a_curve():
     x = rng.uniform(-3, 3, (2000, 1))
     y = np.sin(2 * x[:, 0]) + rng.normal(0, 0.1, 2000)
     options = BudgetTrainOptions(svm_type="epsilon_svr", C=10, gamma=2, p=0.1, budget=30, probability=True)
-    made, report = budget_train(MemorySource(Rows.from_dense(x), y), options)
+    made, report = budget_train(source_of(Rows.from_dense(x), y), options)
     grid = np.linspace(-2.9, 2.9, 200)[:, None]
     f = made.head.predict(made.decision_values(Rows.from_dense(grid)))
     assert np.sqrt(np.mean((f - np.sin(2 * grid[:, 0])) ** 2)) < 0.05
@@ -135,7 +134,7 @@ def test_regression_learns_a_curve():
 def test_class_weights_move_the_boundary():
     x, y = two_moons(800, 9)
     x[:, 1] += np.random.default_rng(1).normal(0, 0.6, 800)
-    source, rows = MemorySource(Rows.from_dense(x), y), Rows.from_dense(x)
+    source, rows = source_of(Rows.from_dense(x), y), Rows.from_dense(x)
     shares = []
     for weights in [((1, 0.1),), (), ((1, 10.0),)]:
         made, _ = budget_train(source, BudgetTrainOptions(gamma=1, budget=25, weights=weights))
@@ -163,49 +162,19 @@ def test_a_refit_that_is_worse_is_not_returned():
     # The labels are the iterate's own predictions, so nothing can be better.
     own = iterate.head.predict(iterate.decision_values(validate[0]))
     made, report = budget_train(source, options, validate=(validate[0], own))
-    assert report.refitted == 0
-    assert report.loss_returned == 0.0
     assert report.validation.accuracy == 100.0
     np.testing.assert_array_equal(made.sv_coef, iterate.sv_coef)
 
 
-def test_keep_best_returns_the_most_accurate_iterate():
-    source = moons()
-    test = two_moons(500, 22)
-    seen = []
-    options = BudgetTrainOptions(gamma=1, C=100, budget=8, passes=12, keep="best")
-    telling = Setting(1, status=lambda step, line: seen.append(line))
-    _, report = budget_train(source, options, telling, validate=(Rows.from_dense(test[0]), test[1]))
-    accuracies = [float(line.partition(" accuracy ")[2].partition("%")[0]) for line in seen]
-    assert [line.partition(",")[0] for line in seen] == [f"pass {one}/12" for one in range(1, 13)]
-    assert report.validation.accuracy == pytest.approx(max(accuracies), rel=1e-5)
-    assert max(accuracies) > min(accuracies)
-    assert all(", budget 8/8, " in line for line in seen[3:])
-
-
 def test_rows_of_a_single_class_are_refused():
     with pytest.raises(SingleClassError, match="all rows have label 7; expected rows of two"):
-        budget_train(MemorySource(Rows.from_dense([[1.0], [2.0]]), [7.0, 7.0]), BudgetTrainOptions())
+        budget_train(source_of(Rows.from_dense([[1.0], [2.0]]), [7.0, 7.0]), BudgetTrainOptions())
 
 
 def test_minus_one_first_is_swapped_as_libsvm_does():
     source, _ = fixture("minus_first")
     assert source.working_set(0, 0, 0).labels[0] == -1
     assert budget_train(source, BudgetTrainOptions())[0].head.labels.tolist() == [1, -1]
-
-
-def test_cross_validation_is_stratified_and_predicts_every_row():
-    source, _ = fixture("iris")
-    whole = source.working_set(0, 0, 0)
-    options = BudgetTrainOptions(C=10, gamma=0.5, budget=10)
-    answers = cross_validate(whole.rows, whole.labels, 5, options)
-    assert np.mean(answers == whole.labels) > 0.9
-    threads = Setting(threads=3)
-    np.testing.assert_array_equal(answers, cross_validate(whole.rows, whole.labels, 5, options, threads))
-    # Two rows of a class in two folds: each is predicted by a model trained without the other.
-    labels = np.array([1.0, 2.0, 1.0, 2.0])
-    rows = Rows.from_dense([[0.0], [5.0], [0.1], [5.1]])
-    assert cross_validate(rows, labels, 2, BudgetTrainOptions(gamma=1)).tolist() == labels.tolist()
 
 
 @pytest.mark.parametrize(
@@ -220,19 +189,15 @@ def test_cross_validation_is_stratified_and_predicts_every_row():
         ({"passes": 0}, "`passes` is 0; expected a whole number from 1 to 2147483647"),
         ({"seed": -1}, "`seed` is -1; expected a whole number from 0 to 9223372036854775807"),
         ({"p": -0.1}, "`p` is -0.1; expected a finite decimal number of at least 0"),
-        ({"checkpoint_every": 0}, "`checkpoint_every` is 0; expected a whole number from 1 to "),
         (
             {"weights": ((3, 0.0),)},
             "`weights` is ((3, 0.0),); expected weights by label, such as {1: 5, -1: 2.5}, or "
             "'balanced': a finite decimal "
             "number above 0",
         ),
-        ({"keep": "all"}, "`keep` is 'all'; expected refit, best or last"),
+        ({"keep": "best"}, "`keep` is 'best'; expected refit or last"),
         ({"svm_type": "epsilon_svr", "weights": {1: 2.0}}, "`weights` have no effect on regression"),
         ({"C": 1, "lambda_": 1}, "`C` and `lambda_` both set the regularization; give one of them"),
-        ({"resume": True}, "`resume` needs `checkpoint`, the file to continue from"),
-        ({"checkpoint": "-"}, "`checkpoint` needs a file: every checkpoint replaces the whole file"),
-        ({"folds": 3, "checkpoint": "c"}, "cross validation (`folds`) only prints a score; leave out"),
         ({"memory": 1000}, "1,000 bytes of memory for training rows; at least 1,048,576 are needed"),
     ],
 )
@@ -245,19 +210,6 @@ def test_options_are_checked(change, message):
 def test_every_way_to_keep_the_budget_can_be_chosen():
     (known,) = (one.value.words for one in options_of(BudgetTrainOptions) if one.name == "maintenance")
     assert set(known) == set(MAINTENANCE)
-
-
-def test_a_run_in_python_continues_from_its_checkpoint(tmp_path):
-    place, rows = tmp_path / "state", data("breast.train")
-    options = {"gamma": 0.05, "budget": 9, "keep": "last"}
-    whole = svmfast.budget_train(rows, passes=3, **options).model
-    first = svmfast.budget_train(rows, passes=2, checkpoint=place, checkpoint_every=500, **options)
-    assert libsvm_model_bytes(first.model) != libsvm_model_bytes(whole)
-    again = svmfast.budget_train(rows, passes=3, checkpoint=place, resume=True, **options)
-    assert libsvm_model_bytes(again.model) == libsvm_model_bytes(whole)
-    assert again.notes == (f"{place}: continuing after 760 rows",)
-    with pytest.raises(CheckpointError, match="written with `budget` 9, this run has `budget` 10; "):
-        svmfast.budget_train(rows, checkpoint=place, resume=True, **{**options, "budget": 10})
 
 
 def test_candidates_of_frontier_follow_the_exact_model():
@@ -273,21 +225,19 @@ def test_candidates_of_frontier_follow_the_exact_model():
 
 def test_data_are_checked():
     rows = Rows.from_dense([[1.0], [2.0], [3.0]])
-    with pytest.raises(OptionError, match=r"3 rows and labels of shape \(2,\)"):
-        MemorySource(rows, [1, 2])
     with pytest.raises(OptionError, match="no rows to train on"):
-        budget_train(MemorySource(Rows.empty(), []), BudgetTrainOptions())
+        budget_train(source_of(Rows.empty(), []), BudgetTrainOptions())
     with pytest.raises(TrainingRowError) as error:
-        budget_train(MemorySource(rows, [1, 2, 1.5]), BudgetTrainOptions())
+        budget_train(source_of(rows, [1, 2, 1.5]), BudgetTrainOptions())
     assert str(error.value) == (
         "row 3: class label is not an integer ('1.5'); expected integers for classes, "
         "or regression for real targets"
     )
     with pytest.raises(TrainingRowError, match="row 2: class label out of range"):
-        budget_train(MemorySource(rows, [1, 3e9, 1]), BudgetTrainOptions())
+        budget_train(source_of(rows, [1, 3e9, 1]), BudgetTrainOptions())
     many = Rows.from_dense(np.ones((10_001, 1)))
     with pytest.raises(OptionError, match="more than 10,000 distinct labels; are they values"):
-        budget_train(MemorySource(many, np.arange(10_001)), BudgetTrainOptions())
+        budget_train(source_of(many, np.arange(10_001)), BudgetTrainOptions())
     with pytest.raises(MemoryLimitError, match="1,000,000 vectors with 3 features needs 24,000,192"):
         budget_train(moons(), BudgetTrainOptions(budget=1_000_000, memory=1 << 20))
 
@@ -306,14 +256,3 @@ def test_the_public_name_takes_arrays_and_datasets():
         svmfast.budget_train(np.ones((3, 2)))
     with pytest.raises(OptionError, match=r"3 rows need as many labels, got an array of shape \(2,\)"):
         svmfast.budget_train(np.ones((3, 2)), [1, 2])
-
-
-def test_cross_validation_leaves_out_the_only_row_of_a_class() -> None:
-    """The other folds then contain a single class, whose label is predicted."""
-    rows = Rows.from_dense(np.arange(6.0)[:, None])
-    labels = np.array([1.0, 1, 1, -1, 1, 1])
-    predicted = cross_validate(rows, labels, 6, BudgetTrainOptions(gamma=1.0, budget=3))
-    assert predicted[3] == 1
-    assert set(predicted) <= {1.0, -1.0}
-    with pytest.raises(SingleClassError, match="all rows have label 4; expected rows of two"):
-        cross_validate(rows, np.full(6, 4.0), 2, BudgetTrainOptions())

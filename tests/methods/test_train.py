@@ -426,9 +426,7 @@ first._api.libsvm.svm_train(first._problem, first._parameter)  # as in a thread 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-@pytest.mark.parametrize(
-    "words", [("train",), ("train", "-v", "3"), ("budget-train",), ("budget-train", "-v", "3")]
-)
+@pytest.mark.parametrize("words", [("train",), ("train", "-v", "3"), ("budget-train",)])
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
 def test_a_weight_for_a_label_without_rows_is_a_warning(
     words: tuple[str, ...], quiet: tuple[str, ...], tmp_path: Path, capfd: pytest.CaptureFixture[str]

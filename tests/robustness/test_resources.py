@@ -198,7 +198,7 @@ def filling(name: str, folder: Path, memory: int, count: int) -> tuple[Completed
 
     Returns what the command did within `memory` MB, and its peak in MB.
     """
-    paths = {word: folder / word for word in ("TRAIN", "TEST", "NAMES", "RANGES", "OUT", "CHECKPOINT")}
+    paths = {word: folder / word for word in ("TRAIN", "TEST", "NAMES", "RANGES", "OUT", "SAVED")}
     for word, more in (("TRAIN", 0), ("TEST", 0.5)):
         paths[word].write_text("".join(f"{1 + i % 3} 1:{i + more:g}\n" for i in range(count)))
     paths["NAMES"].write_text("".join(f"{column}\n" for column in range(784)))

@@ -11,23 +11,27 @@ from two_moons import two_moons
 from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.rows import Rows
-from svmfast.solvers.training_data import MemorySource
+
+
+def source_of(rows, labels):
+    """Rows that are in memory."""
+    return spooled(rows, np.asarray(labels, float), memory=1 << 40, pieces=1)
 
 
 def fixture(name):
     dataset = read_svmlight(data(f"{name}.train"))
     test = read_svmlight(data(f"{name}.test"))
-    return MemorySource(dataset.rows, dataset.labels), test
+    return source_of(dataset.rows, dataset.labels), test
 
 
 def moons(n=600, seed=21):
     x, y = two_moons(n, seed)
-    return MemorySource(Rows.from_dense(x), y)
+    return source_of(Rows.from_dense(x), y)
 
 
 def spooled(rows, labels, memory=1 << 20, pieces=7):
     """The same rows through a spool, in blocks of uneven size."""
-    spool = Spool(memory, digest=True)
+    spool = Spool(memory)
     cuts = np.linspace(0, len(rows), pieces + 1).astype(int)
     for first, last in pairwise(cuts):
         spool.add(rows[first:last], labels[first:last])

@@ -39,7 +39,7 @@ class Twin:
         self.budget, self.gamma, self.lam, self.maintenance = budget, gamma, lam, maintenance
         self.loss, self.epsilon, self.weights, self.bias = loss, epsilon, weights, bias
         self.x, self.alpha, self.born = np.zeros((0, columns)), np.zeros(0), np.zeros(0)
-        self.b, self.t, self.degradation, self.violations = 0.0, 0, 0.0, 0
+        self.b, self.t, self.violations = 0.0, 0, 0
 
     def kernel(self, a, b):
         return np.exp(-self.gamma * ((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
@@ -73,9 +73,7 @@ class Twin:
             gram = self.kernel(self.x[others], self.x[others]) + 1e-6 * np.eye(len(others))
             beta = np.linalg.solve(gram, self.kernel(self.x[others], self.x[i : i + 1])[:, 0])
             self.alpha[others] += self.alpha[i] * beta
-        elif self.maintenance == "remove" or not (self.alpha[others] * self.alpha[i] > 0).any():
-            self.degradation += self.alpha[i] ** 2
-        else:
+        elif self.maintenance != "remove" and (self.alpha[others] * self.alpha[i] > 0).any():
             best = None
             for j in others[self.alpha[others] * self.alpha[i] > 0]:
                 kappa = self.kernel(self.x[i : i + 1], self.x[j : j + 1])[0, 0]
@@ -83,10 +81,9 @@ class Twin:
                 wd, h, s = best_merge(size[i] / both, kappa)
                 if best is None or both**2 * wd < best[0]:
                     best = both**2 * wd, j, h, np.sign(self.alpha[j]) * both * s
-            wd, j, h, alpha = best
+            _, j, h, alpha = best
             self.x[j] = h * self.x[i] + (1 - h) * self.x[j]
             self.alpha[j], self.born[j] = alpha, self.t
-            self.degradation += wd
         self.x, self.alpha, self.born = self.x[others], self.alpha[others], self.born[others]
 
     def decisions(self, x):

@@ -23,7 +23,7 @@ INPUTS: dict[str, Path] = {
     "CERTIFIED": FROZEN / "1.0/polynomial_three_classes.model",
     "COARSE": FROZEN / "1.0/routed_two_levels.model",
 }
-OUTPUTS = {"OUT", "CHECKPOINT"}
+OUTPUTS = {"OUT", "SAVED"}
 
 _SMALL = ["--clusters", "3", "--landmarks", "4"]
 
@@ -41,11 +41,9 @@ RUNS: dict[str, list[str]] = {
     ],
     "budget-train": [
         *("budget-train", "TRAIN", "OUT", "-g", "0.5", "-B", "5", "--passes", "1", "--validate", "TEST"),
-        *("--checkpoint", "CHECKPOINT"),
     ],
     "budget-train, named": [
-        *("budget-train", "TRAIN", "-o", "OUT", "-B", "5", "--passes", "1", "--checkpoint", "CHECKPOINT"),
-        *("--scale", "RANGES"),
+        *("budget-train", "TRAIN", "-o", "OUT", "-B", "5", "--passes", "1", "--scale", "RANGES"),
     ],
     "bound-check": ["bound-check", "TRAIN", "--model", "EXACT", "--scale", "RANGES"],
     "meka": ["meka", "TRAIN", "-o", "OUT", "--task", "ridge", *_SMALL, "--rank", "2"],
@@ -82,7 +80,7 @@ RUNS: dict[str, list[str]] = {
     "compare": ["compare", "EXACT", "FAST", "--data", "TEST", "--repeats", "1", "--scale", "RANGES"],
     "info": ["info", "EXACT"],
     "info of data": ["info", "TRAIN", "--scale", "RANGES"],
-    "scale": ["scale", "TRAIN", "-o", "OUT", "--save", "CHECKPOINT"],
+    "scale": ["scale", "TRAIN", "-o", "OUT", "--save", "SAVED"],
     "scale, restored": ["scale", "TEST", "-o", "OUT", "--restore", "RANGES"],
     "export within a limit": [
         *("export", "EXACT", "--max-flash", "9k", "--data", "TRAIN", "--scale", "RANGES", "-o", "OUT"),
@@ -90,7 +88,7 @@ RUNS: dict[str, list[str]] = {
     "export": ["export", "EXACT", "--test", "TEST", "-o", "OUT"],
     "export of LIBSVM's text": [
         *("export", "EXACT", "--to", "libsvm", "--test", "TEST", "--scale", "RANGES"),
-        *("--ranges", "CHECKPOINT", "-o", "OUT"),
+        *("--ranges", "SAVED", "-o", "OUT"),
     ],
     "train": ["train", "TRAIN", "OUT"],
     "train, named": ["train", "TRAIN", "-o", "OUT", "--scale", "RANGES"],

@@ -33,15 +33,13 @@ def test_steps_agree_with_the_twin(maintenance, budget):
     machine.steps(block_of(x, y), order)
     for i in order:
         twin.step(x[i], y[i])
-    found = machine.statistics()
-    assert (found.steps, found.violations, found.support_vectors) == (300, twin.violations, len(twin.alpha))
+    assert machine.counts() == (300, max(0, twin.violations - budget))
+    assert len(machine.expansion().coef) == len(twin.alpha)
     # Projection solves ill-conditioned systems; NumPy 1.24 solves the twin's to 2e-4 of
     # the scale. Everything else is a few hundred rounded steps.
     scale = np.abs(twin.alpha).sum()
     tolerance = 1e-3 if maintenance == "project" else 1e-7
     np.testing.assert_allclose(decisions(machine, x), twin.decisions(x), atol=tolerance * scale)
-    if maintenance != "project":
-        np.testing.assert_allclose(found.degradation, twin.degradation, rtol=1e-5)
 
 
 def test_class_weights_bias_and_regression_agree_with_the_twin():
@@ -77,24 +75,27 @@ def test_without_a_partner_of_the_same_sign_a_vector_is_removed():
     x = np.array([[0.0, 1.0], [0.0, 1.1], [5.0, 5.0]])
     machine = BudgetedSgd(2, StepOptions(1, 1.0, 1.0, "lookup-wd"))
     machine.steps(block_of(x, [1.0, -1.0, 1.0]), np.array([0, 1], dtype=np.int64))
-    found = machine.statistics()
-    assert (found.maintained, found.merged, found.support_vectors) == (1, 0, 1)
+    assert machine.counts() == (2, 1)
     np.testing.assert_array_equal(machine.expansion().vectors, x[1:2])
 
 
 @pytest.mark.parametrize("maintenance", ["lookup-wd", "lookup-h"])
-def test_table_lookups_choose_the_same_partner_as_precise_search(maintenance):
-    x, y = two_moons(8000, 3)
-    options = StepOptions(40, 0.5, 1 / (8000 * 4.0), maintenance, audit=True)
-    machine = BudgetedSgd(x.shape[1], options)
-    machine.steps(block_of(x, y), random_order(8000, 1))
-    events, _, *audit = machine.merge_audit()
-    gss, mine = 0, {"lookup-h": 1, "lookup-wd": 2}[maintenance]
-    same, factors, sums, optimum = audit[:3], audit[3:6], audit[6:9], audit[9]
-    assert events > 300
-    assert same[mine] / events > 0.99
-    assert 1 - 1e-9 <= sums[mine] / optimum < 1.0001
-    assert factors[gss] > factors[mine]
+def test_table_lookups_merge_as_precise_search_does(maintenance):
+    same = dict.fromkeys((maintenance, "gss"), 0)
+    for seed in range(50):
+        x, y = two_moons(60, seed)
+        found = {}
+        for way in (*same, "gss-precise"):
+            machine = BudgetedSgd(
+                x.shape[1], StepOptions(12, 0.5, 10.0, way)
+            )  # every row violates the margin
+            machine.steps(block_of(x, y), random_order(60, 1))
+            assert machine.counts() == (60, 48)
+            found[way] = decisions(machine, x)
+        for way in same:
+            same[way] += np.allclose(found[way], found["gss-precise"], rtol=0, atol=1e-6)
+    assert same[maintenance] >= 48
+    assert same["gss"] < same[maintenance]
 
 
 def test_merge_tables_hold_the_optimum_of_both_halves():
@@ -112,29 +113,19 @@ def test_merge_tables_hold_the_optimum_of_both_halves():
     np.testing.assert_allclose(h[:, 399], np.arange(201) / 400)  # the limit; s itself is constant at kappa 1
 
 
-def test_interrupting_and_restoring_changes_no_bit():
+def test_the_division_into_calls_changes_no_bit():
     x, y = two_moons(600, 6)
     block, order = block_of(x, y), random_order(600, 2)
     for maintenance in ("lookup-wd", "gss", "project", "remove"):
         options = StepOptions(25, 0.7, 1e-3, maintenance, weights=(1.0, 2.0), bias=True)
-        whole = BudgetedSgd(x.shape[1], options)
+        whole, parts = BudgetedSgd(x.shape[1], options), BudgetedSgd(x.shape[1], options)
         whole.steps(block, order)
-        first = BudgetedSgd(x.shape[1], options)
-        first.steps(block, order[:331])
-        second = BudgetedSgd(x.shape[1], options)
-        second.restore(first.save())
-        second.steps(block, order[331:])
-        for name, array in whole.save().items():
-            np.testing.assert_array_equal(array, second.save()[name], err_msg=maintenance)
-
-
-def test_restoring_another_problem_is_refused():
-    saved = BudgetedSgd(4, StepOptions(10, 1.0, 0.1)).save()
-    for columns, options in [(5, StepOptions(10, 1.0, 0.1)), (4, StepOptions(20, 1.0, 0.1))]:
-        with pytest.raises(OptionError, match="the saved state does not fit"):
-            BudgetedSgd(columns, options).restore(saved)
-    with pytest.raises(OptionError, match="the saved state does not fit"):
-        BudgetedSgd(4, StepOptions(10, 1.0, 0.2)).restore(saved)
+        parts.steps(block, order[:331])
+        parts.steps(block, order[331:])
+        one, other = whole.expansion(), parts.expansion()
+        assert one.bias == other.bias, maintenance
+        np.testing.assert_array_equal(one.coef, other.coef, err_msg=maintenance)
+        np.testing.assert_array_equal(one.vectors, other.vectors, err_msg=maintenance)
 
 
 PROGRAM = """
@@ -145,8 +136,8 @@ h = hashlib.sha256()
 for maintenance in ("lookup-wd", "lookup-h", "gss", "project"):
     machine = BudgetedSgd(x.shape[1], StepOptions(33, 0.7, 1e-3, maintenance))
     machine.steps(block_of(x, y), random_order(800, 3))
-    for array in machine.save().values():
-        h.update(array.tobytes())
+    e = machine.expansion()
+    h.update(e.vectors.tobytes() + e.coef.tobytes())
 print(h.hexdigest())
 """
 

@@ -53,7 +53,7 @@ def test_no_output_is_an_input(
     before = {path: path.read_bytes() for path in given.values()}
     for output in outputs(name):
         for word, path in given.items():
-            paths = {"OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint", **given}
+            paths = {"OUT": tmp_path / "out", "SAVED": tmp_path / "saved", **given}
             paths[output] = NAMES[kind](path)
             assert run(words(name, paths)) == 2, (output, word)
             out, err = capfd.readouterr()
@@ -63,7 +63,7 @@ def test_no_output_is_an_input(
             assert err.count("\n") == 1
     assert {path: path.read_bytes() for path in given.values()} == before
     assert not (tmp_path / "out").exists()
-    assert not (tmp_path / "checkpoint").exists()
+    assert not (tmp_path / "saved").exists()
 
 
 def test_meka_does_not_overwrite_the_exact_model(tmp_path: Path) -> None:
@@ -78,17 +78,16 @@ def test_meka_does_not_overwrite_the_exact_model(tmp_path: Path) -> None:
 def test_no_two_outputs_are_one_file(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out, link = tmp_path / "out", tmp_path / "link"
     os.symlink(out, link)
-    model_called = "--output" if "-o" in RUNS[name] else "MODEL"
-    other_called = next(one for one in ("--save", "--ranges", "--checkpoint") if one in RUNS[name])
+    other_called = next(one for one in ("--save", "--ranges") if one in RUNS[name])
     for other in (out, link):
-        assert run(words(name, {"OUT": out, "CHECKPOINT": other})) == 2
-        line = f"svmfast: {other_called} and {model_called} are one file, '{other}'\n"
+        assert run(words(name, {"OUT": out, "SAVED": other})) == 2
+        line = f"svmfast: {other_called} and --output are one file, '{other}'\n"
         assert line in capfd.readouterr().err
         assert not out.exists()
     out.write_bytes(b"old")
     for other in (out, link):
-        assert run(words(name, {"OUT": out, "CHECKPOINT": other})) == 2
-        line = f"svmfast: {other_called} is {model_called} itself, '{other}'; it would be lost\n"
+        assert run(words(name, {"OUT": out, "SAVED": other})) == 2
+        line = f"svmfast: {other_called} is --output itself, '{other}'; it would be lost\n"
         assert line in capfd.readouterr().err
         assert out.read_bytes() == b"old"
 
@@ -139,7 +138,7 @@ def test_redirections_are_checked_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name in RUNS if len(inputs(name)) > 1])
 def test_standard_input_is_read_once(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(words(name, {**dict.fromkeys(inputs(name), "-"), "OUT": "x", "CHECKPOINT": "y"})) == 2
+    assert run(words(name, {**dict.fromkeys(inputs(name), "-"), "OUT": "x", "SAVED": "y"})) == 2
     message = capfd.readouterr().err
     first = (
         "is read more than once; give a file, not '-'\n",
@@ -174,7 +173,7 @@ def test_a_model_in_the_place_of_data_is_noticed(
     given: dict[str, Path] = copies(name, tmp_path)
     shutil.copy(INPUTS["EXACT"], tmp_path / "model")
     first_data = next(word for word in RUNS[name] if word in ("TRAIN", "TEST"))
-    paths = {"OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint", **given}
+    paths = {"OUT": tmp_path / "out", "SAVED": tmp_path / "saved", **given}
     paths[first_data] = tmp_path / "model"
     if name != "frontier":  # whose training data are read only by the commands that it starts
         assert run(words(name, paths)) == 2

@@ -32,7 +32,7 @@ def test_a_message_names_only_options_of_its_command(
     others.write_text(text + text.splitlines()[-1] + "\n")
     refused = 0
     for one in READ:
-        places = {"TRAIN": rows, "TEST": others, "OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "state"}
+        places = {"TRAIN": rows, "TEST": others, "OUT": tmp_path / "out", "SAVED": tmp_path / "saved"}
         refused += main.run(words(one, places)) == 2
         # Other commands' options follow their names: "(svmfast predict --unlabelled)".
         said = re.sub(r"svmfast [a-z-]+ [^;)]*", "", capfd.readouterr().err.removeprefix("svmfast"))

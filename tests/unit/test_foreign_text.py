@@ -62,7 +62,7 @@ def test_names_of_missing_files_cannot_control_the_terminal(
     name: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     for word in inputs(name):
-        paths = {word: f"missing{HOSTILE}", "OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint"}
+        paths = {word: f"missing{HOSTILE}", "OUT": tmp_path / "out", "SAVED": tmp_path / "saved"}
         assert run(words(name, paths)) == 2
         captured = check(capfdbinary.readouterr().err, word)
         # The last line; a warning may come before.
@@ -89,7 +89,7 @@ def test_words_in_files_cannot_control_the_terminal(
         ):
             broken.write_bytes(damaged)
             out = tmp_path / f"{word}{number}"
-            status = run(words(name, {word: broken, "OUT": out, "CHECKPOINT": tmp_path / "checkpoint"}))
+            status = run(words(name, {word: broken, "OUT": out, "SAVED": tmp_path / "saved"}))
             captured = capfdbinary.readouterr()
             told = [*check(captured.out, word), *check(captured.err, word)]
             assert status == 2

@@ -15,7 +15,6 @@ from svmfast.values.files import File
 
 #: Options that take words or paths.
 WORDS = {
-    "--checkpoint",
     "--dask",
     "--data",
     "--exact",

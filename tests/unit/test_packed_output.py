@@ -102,14 +102,6 @@ def test_gzip_headers_have_neither_time_nor_name(tmp_path: Path) -> None:
     assert header[3:8] == bytes(5)  # no flags: no name; then the time
 
 
-def test_standard_output_and_checkpoints_stay_plain(tmp_path: Path) -> None:
-    checkpoint = tmp_path / "state.gz"
-    words = ("budget-train", "-q", data("iris.train"), tmp_path / "m", "--checkpoint", checkpoint)
-    assert svmfast(*words).returncode == 0
-    assert checkpoint.read_bytes()[:2] == b"PK"
-    assert svmfast(*words, "--resume", "--passes", "11").returncode == 0
-
-
 def test_a_limit_on_the_file_size_is_that_of_the_packed_file(tmp_path: Path) -> None:
     words = ("compress", model("breast_c_rbf"), "--max-bytes", "1k", "--data", data("breast.train"))
     sizes = {}

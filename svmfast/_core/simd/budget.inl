@@ -10,7 +10,6 @@
 #include "interrupt.hpp"
 #include "simd/kernel_row.hpp"
 #include "simd/merge_partner.hpp"
-#include "ticks.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
@@ -147,8 +146,8 @@ void make_inverse(BudgetState &s) {
 }
 
 // Removes `first` and projects it onto the others (Wang, Crammer and Vucetic 2012): with Q the inverse kernel matrix
-// the coefficients of the projection are -Q_ji / Q_ii and the degradation is alpha_i^2 / Q_ii.
-double project(BudgetState &s, std::size_t first, std::size_t fresh, bool empty_inverse) {
+// the coefficients of the projection are -Q_ji / Q_ii.
+void project(BudgetState &s, std::size_t first, std::size_t fresh, bool empty_inverse) {
     const std::size_t n = s.stride;
     double *q = s.inverse.data();
     if (empty_inverse || s.since_inverse >= INVERSE_REFRESH) {
@@ -186,16 +185,15 @@ double project(BudgetState &s, std::size_t first, std::size_t fresh, bool empty_
         for (std::size_t l = 0; l < n; ++l) q[j * n + l] -= factor * s.work[l];
     }
     for (std::size_t j = 0; j < n; ++j) q[first * n + j] = q[j * n + first] = 0.0;
-    return own * own / diagonal;
 }
 
-// budget + 1 slots are in use: reduces them to the budget. Returns the weight degradation in units of coefficients.
-double maintain(BudgetState &s, std::size_t fresh) {
+// budget + 1 slots are in use: reduces them to the budget.
+void maintain(BudgetState &s, std::size_t fresh) {
     const std::size_t first = smallest_slot(s);
     if (s.maintenance == Maintenance::project) {
-        const double degradation = project(s, first, fresh, s.since_inverse < 0);
+        project(s, first, fresh, s.since_inverse < 0);
         clear(s, first, find_entries(s, first));
-        return degradation;
+        return;
     }
     const SlotEntries &entries = find_entries(s, first);
     std::size_t partner = NONE;
@@ -203,18 +201,10 @@ double maintain(BudgetState &s, std::size_t fresh) {
         // The new point's kernel row is still available from the step; an older point's is computed again from its
         // entries, which are few if it was never merged.
         if (first != fresh) kernel_row(s, entries, s.norm[first]);
-        partner = find_partner(s, first, s.maintenance);
+        partner = find_partner(s, first);
     }
-    double degradation = s.coef[first] * s.coef[first];
-    if (partner != NONE) {
-        if (s.audit) audit(s, first);
-        const Merge merge = solve_merge(s, first, partner, s.maintenance);
-        degradation = merge.degradation;
-        merge_into(s, first, entries, partner, merge);
-        ++s.merged;
-    }
+    if (partner != NONE) merge_into(s, first, entries, partner, solve_merge(s, first, partner));
     clear(s, first, entries);
-    return degradation;
 }
 
 }  // namespace
@@ -241,7 +231,6 @@ void budget_steps(BudgetState &s, const TrainingRows &rows, const std::int64_t *
         const double f = shrink * (sum + s.bias_sum);
         const double coef = step_coefficient(s, rows.targets[row], f);
         if (coef == 0.0) continue;
-        ++s.violations;
         if (s.bias) s.bias_sum += coef;
         const std::size_t slot = s.occupied < s.budget ? s.occupied : s.free_slot;
         put(s, slot, rows, row, coef);
@@ -249,10 +238,8 @@ void budget_steps(BudgetState &s, const TrainingRows &rows, const std::int64_t *
             s.free_slot = s.occupied;
             continue;
         }
-        const double start = ticks();
-        s.degradation += shrink * shrink * maintain(s, slot);
+        maintain(s, slot);
         ++s.maintained;
-        s.maintenance_ticks += ticks() - start;
     }
 }
 

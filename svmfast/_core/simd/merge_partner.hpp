@@ -113,16 +113,16 @@ inline vd degradation_at(vd m, vd log_kappa, vd both, vd h) {
     return both * both * relative_degradation(m, exp2(log_kappa), merged_length(m, log_kappa, h));
 }
 
-inline std::size_t find_partner(BudgetState &s, std::size_t first, Maintenance method) {
+inline std::size_t find_partner(BudgetState &s, std::size_t first) {
     const MergeTable &table = s.table;
-    switch (method) {
+    switch (s.maintenance) {
         case Maintenance::lookup_h:
             return best_partner(s, first, nullptr, [&](vd m, vd log_kappa, vd kappa, vd both) {
                 return degradation_at(m, log_kappa, both, lookup_h(table, m, kappa));
             });
         case Maintenance::gss:
         case Maintenance::gss_precise: {
-            const int iterations = search_iterations(method);
+            const int iterations = search_iterations(s.maintenance);
             return best_partner(s, first, nullptr, [=](vd m, vd log_kappa, vd, vd both) {
                 return degradation_at(m, log_kappa, both, search_h(m, log_kappa, iterations));
             });
@@ -133,47 +133,24 @@ inline std::size_t find_partner(BudgetState &s, std::size_t first, Maintenance m
     }
 }
 
-inline double find_h(const BudgetState &s, double m, double kappa, double log_kappa, Maintenance method) {
+inline double find_h(const BudgetState &s, double m, double kappa, double log_kappa) {
     const vd vm = broadcast(m), vk = broadcast(kappa), vl = broadcast(log_kappa);
-    if (method == Maintenance::gss || method == Maintenance::gss_precise)
-        return search_h(vm, vl, search_iterations(method))[0];
+    if (s.maintenance == Maintenance::gss || s.maintenance == Maintenance::gss_precise)
+        return search_h(vm, vl, search_iterations(s.maintenance))[0];
     return improve_h(m, log_kappa, lookup_h(s.table, vm, vk)[0]);
 }
 
 struct Merge {
-    double h, coef, degradation;
+    double h, coef;
 };
 
-inline Merge solve_merge(const BudgetState &s, std::size_t first, std::size_t second, Maintenance method) {
+inline Merge solve_merge(const BudgetState &s, std::size_t first, std::size_t second) {
     const double a = std::fabs(s.coef[first]), b = std::fabs(s.coef[second]), both = a + b;
     const double m = std::min(a / both, 0.5), log_kappa = s.log_kernel[second];
     const double kappa = exp2(broadcast(log_kappa))[0];
-    const double h = find_h(s, m, kappa, log_kappa, method);
+    const double h = find_h(s, m, kappa, log_kappa);
     const double length = merged_length(broadcast(m), broadcast(log_kappa), broadcast(h))[0];
-    const double wd = relative_degradation(broadcast(m), broadcast(kappa), broadcast(length))[0];
-    return {h, std::copysign(both * length, s.coef[second]), both * both * wd};
-}
-
-inline void audit(BudgetState &s, std::size_t first) {
-    const std::size_t best = find_partner(s, first, Maintenance::gss_precise);
-    MergeAudit &tally = s.tally;
-    const double optimum = solve_merge(s, first, best, Maintenance::gss_precise).degradation;
-    const double own = s.coef[first] * s.coef[first];
-    const bool measured = optimum > 1e-9 * own;  // below it the difference of squares is rounding
-    const Maintenance methods[] = {Maintenance::gss, Maintenance::lookup_h, Maintenance::lookup_wd};
-    std::size_t chosen[MergeAudit::METHODS];
-    tally.events += 1;
-    tally.measured += measured;
-    tally.optimum += optimum / own;
-    for (std::size_t k = 0; k < MergeAudit::METHODS; ++k) {
-        chosen[k] = find_partner(s, first, methods[k]);
-        const double achieved = solve_merge(s, first, chosen[k], methods[k]).degradation;
-        tally.agree[k] += chosen[k] == best ||
-                          solve_merge(s, first, chosen[k], Maintenance::gss_precise).degradation <= optimum * TIE;
-        tally.degradation[k] += achieved / own;
-        if (measured) tally.factor[k] += achieved / optimum;
-    }
-    tally.same_as_gss += chosen[2] == chosen[0];
+    return {h, std::copysign(both * length, s.coef[second])};
 }
 
 }  // namespace svmfast::SVMFAST_ISA

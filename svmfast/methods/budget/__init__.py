@@ -9,7 +9,7 @@ from svmfast.errors import OptionError
 from svmfast.libsvm_names import SVM_TYPES
 from svmfast.methods.method import Input, Method
 from svmfast.options import MEMORY, Seeded, class_weights, option
-from svmfast.values import MOST_64, Bytes, Choice, Numbered, OnOff, Real, Switch, Whole
+from svmfast.values import Bytes, Choice, Numbered, OnOff, Real, Switch, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +51,9 @@ class BudgetTrainOptions(Seeded):
     )
     keep: str = option(
         "refit",
-        Choice("refit", "best", "last"),
-        "What to return: the last iterate with refitted coefficients (or unchanged, if that is better), the "
-        "best iterate at the end of a pass, or the last iterate.",
+        Choice("refit", "last"),
+        "What to return: the last iterate with refitted coefficients (or unchanged, if that is better), or "
+        "the last iterate.",
     )
     bias: bool | None = option(
         None,
@@ -69,11 +69,6 @@ class BudgetTrainOptions(Seeded):
         "Hold out every fifth row (20,000 at most) and fit the probability estimates on these rows.",
         "-b",
     )
-    folds: int | None = option(
-        None, Whole(2), "Cross-validate with N folds: print the score and write no model.", "-v"
-    )
-    checkpoint_every: int = option(1_000_000, Whole(1, MOST_64), "Rows visited between checkpoints.")
-    resume: bool = option(False, Switch(), "Continue from the checkpoint, if it exists.")
     memory: int = option(
         MEMORY,
         Bytes(),
@@ -91,14 +86,6 @@ class BudgetTrainOptions(Seeded):
         return 1.0 if self.C is None else self.C
 
     def check(self, given: Collection[str]) -> None:
-        if self.folds is not None and "output" in given:
-            raise OptionError("cross validation (`folds`) writes no model; name no output")
-        if self.folds is not None and ("validate" in given or "checkpoint" in given):
-            raise OptionError(
-                "cross validation (`folds`) only prints a score; leave out `validate` and `checkpoint`"
-            )
-        if self.resume and "checkpoint" not in given:
-            raise OptionError("`resume` needs `checkpoint`, the file to continue from")
         if self.C is not None and self.lambda_ is not None:
             raise OptionError("`C` and `lambda_` both set the regularization; give one of them")
         if self.weights and not self.is_classifier:
@@ -125,19 +112,13 @@ METHOD = Method(
             flag="--validate",
             required=False,
             copies=5,  # twice what they take: half of the memory is for the rows to train on
-            help="Held-out rows that select the iterate to return; their score is printed after every pass.",
+            help="Held-out rows that decide between the refit and the last iterate; the score is reported.",
         ),
     ),
     options=BudgetTrainOptions,
     run="svmfast.methods.budget.run:run",
     candidates="svmfast.methods.budget.run:candidates",
-    reports=(
-        "svmfast.methods.budget.run:BudgetTrainReport",
-        "svmfast.methods.common.problem:FoldScore",
-    ),
+    reports=("svmfast.methods.budget.run:BudgetTrainReport",),
     color="#009E73",
-    scores_instead="folds",
     svm_train_output=True,
-    checkpoints="Save the state of the run to this file, regularly and when the run is interrupted.",
-    shows_status="Print a line on stderr for every pass.",
 )

@@ -13,8 +13,7 @@ Keerthi, Chapelle and DeCoste, "Building Support Vector Machines with Reduced Cl
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,24 +70,21 @@ class Refit:
         self._step, self._length = np.zeros(self._size), 0.0
         #: The objective of the smooth problem above, at the start and at the end.
         self.objective_before = self.objective = 0.0
-        #: Newton steps, and the time spent.
-        self.iterations, self.seconds = 0, 0.0
+        #: Newton steps.
+        self.iterations = 0
         self.done = False
         self._restart()
 
     def add(self, block: TrainingBlock, order: NDArray[np.int64], threads: int = 1) -> None:
         """Add the rows of a block with the numbers ``order``."""
-        begin = time.perf_counter()
         trial = self._theta + self._length * self._step
         loss, _, gradient, hessian = self._native.sums(*block.arrays(), order, trial, True, threads)
         self._loss += loss
         self._gradient += gradient
         self._hessian += hessian
-        self.seconds += time.perf_counter() - begin
 
     def advance(self) -> None:
         """After all rows were added, accept the trial or shorten the step, and choose the next trial."""
-        begin = time.perf_counter()
         trial = self._theta + self._length * self._step
         # Not "@", because the order in which BLAS sums may depend on the number of cores.
         pull = np.sum(self._penalty * trial, axis=1)
@@ -109,7 +105,6 @@ class Refit:
         else:
             self.done = True  # what remains is rounding error
         self._restart()
-        self.seconds += time.perf_counter() - begin
 
     def _go_from(self, point: _Point) -> None:
         self._point, self.objective = point, point.value
@@ -147,26 +142,13 @@ class Finished:
     #: (m,) which vectors come from rows of the pair's first class; the sign of a refitted coefficient does
     #: not tell.
     first_class: NDArray[np.bool_]
-    #: Losses of the last iterate and of the returned expansion on the selection rows.
-    loss_iterate: float = 0.0
-    loss: float = 0.0
-    refit: Refit | None = None
-    #: Whether the refit was returned.
-    refitted: bool = False
 
 
-def present(run: BudgetRun) -> list[Finished]:
-    """The current iterate of each pair."""
-    found = (pair.machine.expansion() for pair in run.pairs)
-    return [Finished(one, one.coef > 0) for one in found]
-
-
-def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> list[Finished]:
-    """Choose an expansion for each pair; KeyboardInterrupt if `should_stop` is true between two passes."""
-    keep = run.options.keep
+def finish(run: BudgetRun) -> list[Finished]:
+    """Choose an expansion for each pair."""
 
     def rounded(pair: Pair) -> BudgetExpansion:
-        taken = pair.best if keep == "best" and pair.best is not None else pair.machine.expansion()
+        taken = pair.machine.expansion()
         for what, values in (
             ("coefficients", taken.coef),
             ("a bias", np.array(taken.bias)),
@@ -181,24 +163,19 @@ def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> l
 
     def chosen(of_pair: tuple[Pair, BudgetExpansion, Refit | None]) -> Finished:
         pair, iterate, fit = of_pair
-        loss = run.loss(pair, iterate) if keep != "last" else 0.0
-        positive = iterate.coef > 0
-        if fit is None:
-            return Finished(iterate, positive, loss, loss)
-        fitted = fit.expansion()
-        refit_loss = run.loss(pair, fitted)
-        if refit_loss <= loss:
-            return Finished(fitted, positive, loss, refit_loss, fit, True)
-        return Finished(iterate, positive, loss, loss, fit)
+        found = iterate
+        if fit is not None:
+            fitted = fit.expansion()
+            if run.loss(pair, fitted) <= run.loss(pair, iterate):
+                found = fitted
+        return Finished(found, iterate.coef > 0)
 
     iterates = run.for_pairs(rounded)
-    fits = _refits(run, iterates, should_stop) if keep == "refit" else [None] * len(iterates)
+    fits = _refits(run, iterates) if run.options.keep == "refit" else [None] * len(iterates)
     return map_in_threads(chosen, list(zip(run.pairs, iterates, fits, strict=True)), run.threads)
 
 
-def _refits(
-    run: BudgetRun, iterates: list[BudgetExpansion], should_stop: Callable[[], bool]
-) -> list[Refit | None]:
+def _refits(run: BudgetRun, iterates: list[BudgetExpansion]) -> list[Refit | None]:
     """Refit all pairs. As many as fit into memory are refitted together and share each pass over the rows."""
     found: list[Refit | None] = []
     at_once = run.options.memory // 4 // (REFIT_MATRICES * 8 * (run.options.budget + 1) ** 2)
@@ -209,18 +186,14 @@ def _refits(
             Refit(iterate, pair.count, pair.machine.options, bias=run.options.bias is not False)
             for pair, iterate in zip(pairs, iterates[first : first + at_once], strict=True)
         ]
-        _refit_in_step(run, pairs, fits, should_stop)
+        _refit_in_step(run, pairs, fits)
         found += fits
     return found
 
 
-def _refit_in_step(
-    run: BudgetRun, pairs: Sequence[Pair], fits: Sequence[Refit], should_stop: Callable[[], bool]
-) -> None:
+def _refit_in_step(run: BudgetRun, pairs: Sequence[Pair], fits: Sequence[Refit]) -> None:
     inner = run.threads if len(pairs) == 1 else 1
     while going := [both for both in zip(pairs, fits, strict=True) if not both[1].done]:
-        if should_stop():
-            raise KeyboardInterrupt
         for number in range(run.source.n_sets):
             working = run.rows.prepared(0, number)
             everything = np.arange(len(working.labels), dtype=np.int64)

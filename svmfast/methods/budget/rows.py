@@ -46,7 +46,6 @@ class Selection:
     rows: Rows
     labels: FloatArray
     codes: NDArray[np.int32]
-    origin: str
 
     def of_pair(self, first: int, second: int) -> tuple[Rows, NDArray[np.bool_]]:
         """Take the rows of two classes; mark those of the first."""
@@ -139,18 +138,18 @@ class RunRows:
                 pick = chosen(working.numbers, options.seed + _PICK, self._share(SAMPLE))
                 sample.append((working.rows.take(pick), working.labels[pick]))
             del working  # memory holds one working set
-        self.held_out = self.selection = self._select(held, "held-out rows")
+        self.held_out = self.selection = self._select(held)
         if validate is not None:
             rows, labels = validate
-            self.selection = Selection(rows, labels, self.codes(labels), "validation rows")
+            self.selection = Selection(rows, labels, self.codes(labels))
         elif not options.probability:
-            self.selection = self._select(sample, "training rows")
+            self.selection = self._select(sample)
 
-    def _select(self, parts: list[tuple[Rows, FloatArray]], origin: str) -> Selection:
+    def _select(self, parts: list[tuple[Rows, FloatArray]]) -> Selection:
         rows = Rows.concatenate([rows for rows, _ in parts])
         labels = np.concatenate([np.zeros(0), *(labels for _, labels in parts)])
         own = expand(rows, self.source.columns, self.source.n_features)
-        return Selection(own, labels, self.codes(labels), origin)
+        return Selection(own, labels, self.codes(labels))
 
     def of_pair(
         self, first: int, second: int, working: Prepared, order: IntArray

@@ -17,7 +17,6 @@ and the weight degradation is (alpha_i + alpha_j)^2 wd.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,7 +26,6 @@ from numpy.typing import NDArray
 from svmfast import _core
 from svmfast.errors import OptionError
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.arithmetic import instruction_set
 
 #: Ways to keep the budget, with their numbers in the native core. Lookups use the precomputed table; gss is
 #: golden section search to 0.01, gss-precise to 1e-10; remove and project are baselines without merging.
@@ -36,8 +34,6 @@ LOSSES = {"hinge": 0, "epsilon-insensitive": 1}
 #: Grid points per side and precision of h in the tables, as in the paper.
 GRID = 400
 PRECISION = 1e-10
-#: The arrays of a machine's state.
-STATE = ("vectors", "slots", "inverse", "counters")
 
 
 @dataclass(frozen=True)
@@ -57,8 +53,6 @@ class StepOptions:
     weights: tuple[float, float] = (1.0, 1.0)
     #: Give every row a constant feature 1, whose weight is the bias.
     bias: bool = False
-    #: Evaluate every merge with all methods, and count how often they agree (slow).
-    audit: bool = False
 
     def __post_init__(self) -> None:
         if self.maintenance not in MAINTENANCE:
@@ -99,24 +93,6 @@ class BudgetExpansion:
     bias: float
 
 
-@dataclass(frozen=True)
-class StepStatistics:
-    """Counts of the steps so far."""
-
-    support_vectors: int
-    steps: int
-    #: Steps that added a support vector.
-    violations: int
-    #: Steps that exceeded the budget, and those of them that merged rather than removed or projected.
-    maintained: int
-    merged: int
-    #: Sum of ||w' - w||^2 over all maintained steps.
-    degradation: float
-    #: Time of the steps in this process, and the part of it spent on maintenance.
-    seconds: float
-    maintenance_seconds: float
-
-
 class BudgetedSgd:
     """One decision function in training; its memory is about ``8 * columns * (budget + 1)`` bytes."""
 
@@ -133,7 +109,6 @@ class BudgetedSgd:
             options.epsilon,
             *options.weights,
             options.bias,
-            options.audit,
             _merge_lookup(),
         )
 
@@ -144,37 +119,9 @@ class BudgetedSgd:
     def expansion(self) -> BudgetExpansion:
         return BudgetExpansion(*self._native.expansion())
 
-    def statistics(self) -> StepStatistics:
-        c = self._native.counters()
-        vectors, steps, violations, maintained, merged = (int(c[place]) for place in (0, 3, 5, 6, 7))
-        counts = (vectors, steps, violations, maintained, merged)
-        return StepStatistics(*counts, float(c[8]), *self._native.seconds())
-
-    def merge_audit(self) -> list[float]:
-        """Of an audited run, compare merges with golden section search to 1e-10.
-
-        Merges; those whose optimal degradation is above rounding error; then for gss, lookup-h and lookup-wd
-        the merges with the same or as good a partner, the sum of degradation over the optimum, and the sum of
-        degradations; their optimum; the merges in which lookup-wd and gss agree.
-        """
-        found: list[float] = self._native.audit_numbers().tolist()
-        return found
-
-    def save(self) -> dict[str, FloatArray]:
-        """Copy the state, from which a machine continues bit for bit."""
-        return dict(zip(STATE, self._native.save(), strict=True))
-
-    def restore(self, state: Mapping[str, FloatArray]) -> None:
-        """Restore a saved state; OptionError if no machine with these options saved it."""
-        try:
-            self._native.restore(*(np.ascontiguousarray(state[name]) for name in STATE))
-        except (KeyError, TypeError, ValueError) as error:
-            raise OptionError("the saved state does not fit these options and data") from error
-
-
-def step_rounding() -> str:
-    """``fused`` (AVX2 and AVX-512, the same bits) or ``plain`` arithmetic of the steps."""
-    return "plain" if instruction_set() == "baseline" else "fused"
+    def counts(self) -> tuple[int, int]:
+        """Count the steps so far, and those of them that exceeded the budget."""
+        return self._native.counts()
 
 
 def merge_tables(n: int = GRID, precision: float = PRECISION) -> tuple[FloatArray, FloatArray]:

@@ -78,8 +78,6 @@ class FoldScore(Figures):
     rows: int = figure("Rows that were trained and measured on.")
     folds: int = figure("Folds of the cross-validation.")
     quality: Quality = figure("", spread=True)
-    #: Whether :meth:`lines` has the balanced accuracy and the recall of each class too.
-    by_class: bool = False
     #: The name of each label.
     names: Mapping[float, str] | None = None
 
@@ -88,11 +86,10 @@ class FoldScore(Figures):
         return cls(len(labels), folds, quality(predicted, labels, regression=regression))
 
     def lines(self) -> list[str]:
-        """svm-train's last lines; with `by_class`, one more follows."""
+        """svm-train's last lines."""
         found = self.quality
         if found.accuracy is not None:
-            more = [self.classes()] if self.by_class else []
-            return [f"Cross Validation Accuracy = {found.accuracy:g}%", *more]
+            return [f"Cross Validation Accuracy = {found.accuracy:g}%"]
         return [
             f"Cross Validation Mean squared error = {found.mse:g}",
             f"Cross Validation Squared correlation coefficient = {found.scc:g}",
