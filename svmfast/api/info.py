@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,10 @@ from svmfast.options import MemoryOfModels, Reading, made
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 
-#: Figures that list a model's names, and how many names the text shows; JSON has all.
-_NAMES, LISTED_NAMES = ("class_names", "feature_names"), 20
+#: How many names of classes or features the text shows; JSON has all.
+LISTED = 20
 #: The labels that a one-class model predicts; its file has none.
 ONE_CLASS = "1 (inlier), -1 (outlier)"
-#: Figures that are those of a model inside another one.
-_INSIDE = ("model", "fast")
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,10 +39,10 @@ class Description:
         return self.figures
 
     def lines(self) -> list[str]:
-        """The figures as text: a line for each; those of a model inside another one are indented."""
+        """The figures as text."""
         # Of data, these are called labels too.
         named = {"labels" if key == "label_rows" else key: value for key, value in self.figures.items()}
-        return _lines(named, {})
+        return _lines(named)
 
 
 @takes(MemoryOfModels)
@@ -98,52 +96,32 @@ def instruction_set() -> str:
     return arithmetic.instruction_set()
 
 
-def _lines(figures: dict[str, Any], outside: dict[str, Any]) -> list[str]:
-    """Figures as text; those that a model around this one has too are left out, except the kind."""
-    known = {**outside, **figures}
-    inside = {name: figures[name] for name in _INSIDE if isinstance(figures.get(name), dict)}
-    shown: dict[str, Any] = {}
+def _lines(figures: Mapping[str, Any]) -> list[str]:
+    """Figures as text, a line for each; those of a part are indented."""
+    width, found = max(map(len, figures), default=0) + 2, []
     for name, value in figures.items():
-        if name in ("scalars", *inside) or (name != "kind" and outside.get(name, ...) == value):
-            continue
-        shown[name] = value
-        if name == "scaling":
-            # Names of classes and features may hold spaces, so they are apart.
-            shown[name] = {key: item for key, item in value.items() if key not in _NAMES}
-            for key in _NAMES:
-                if value[key] is not None:
-                    more = len(value[key]) - LISTED_NAMES
-                    tail = f" and {more:,} more" if more > 0 else ""
-                    shown[key] = ", ".join(value[key][:LISTED_NAMES]) + tail
-    for name, value in figures.get("scalars", {}).items():
-        if (name, value) != ("n_features", known["features"]):
-            shown[name] = value
-    if "labels" in shown and known.get("svm_type") == "one_class":
-        shown["labels"] = ONE_CLASS
-    width = max(map(len, shown)) + 2
-    found = [f"{name.replace('_', ' '):<{width}}{_value(value)}" for name, value in shown.items()]
-    for name, model in inside.items():
-        found += [name, *(f"  {line}" for line in _lines(model, known))]
+        head = name.replace("_", " ")
+        if name == "labels" and figures.get("svm_type") == "one_class":
+            value = ONE_CLASS
+        if isinstance(value, Mapping) and value:
+            found += [head, *(f"  {line}" for line in _lines(value))]
+        else:
+            found.append(f"{head:<{width}}{_words(value)}")
     return found
 
 
-def _value(value: Any) -> str:
-    if value is None:
-        return "-"
+def _words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.6g}" if math.isfinite(value) else str(value)
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_value(item)}" for name, item in value.items()) or "-"
-    if isinstance(value, list):
-        return " ".join(_item(item) for item in value) or "-"
-    return str(value)
-
-
-def _item(item: Any) -> str:
-    if isinstance(item, dict):
-        return f"{item['label']:g} ({item['rows']:,} rows)"
-    return f"{item:.6g}" if isinstance(item, float) else str(item)
+        return f"{value:.6g}"
+    if isinstance(value, list) and value:
+        texts = [f"{one:.6g}" if isinstance(one, float) else str(one) for one in value]
+        if isinstance(value[0], dict):
+            texts = [f"{one['label']:g} ({one['rows']:,} rows)" for one in value]
+        more = len(texts) - LISTED if isinstance(value[0], str) else 0
+        text = (", " if isinstance(value[0], str) else " ").join(texts[:LISTED] if more > 0 else texts)
+        return text + (f" and {more:,} more" if more > 0 else "")
+    return str(value or "-")

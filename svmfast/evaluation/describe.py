@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.figures import Figures, computed, figure
-from svmfast.models.base import KINDS, Model, Record
+from svmfast.models.base import KINDS, Model
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 
@@ -74,9 +74,9 @@ class ModelDescription(Figures):
     )
     scaling: ScalingDescription | None = _some("The scaling in front of a model.")
     model: Mapping[str, Any] | None = _some("The model that takes the scaled rows.")
+    landmarks: int | None = _some("Landmarks that the rows are compared with.")
     scalars: Mapping[str, Any] | None = _some("Other figures that the kind of model stores, by name.")
     fast: Mapping[str, Any] | None = _some("The fast model of a cascade.")
-    arrays: Mapping[str, list[int]] | None = _some("Shapes of the arrays, by name.")
     bytes: int | None = _some("Size of the file.")
     sha256: str | None = _some("Hash of the unpacked file.")
 
@@ -103,13 +103,12 @@ def describe_model(model: Model) -> dict[str, Any]:
             "max_squared_norm": _largest_squared_norm(model.sv),
         }
     elif model.kind in KINDS:
-        found |= _of_record(model, found)
+        found |= _of_ours(model)
     return ModelDescription(**found).to_dict()
 
 
-def _of_record(model: Model, known: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of a model of ours besides those that are `known`."""
-    record: Record = model.to_record()
+def _of_ours(model: Model) -> dict[str, Any]:
+    """The figures that only models of ours have."""
     embedded = model.embedded_exact if model.has_error_bound else None
     found: dict[str, Any] = {
         "provenance": dict(model.provenance),
@@ -120,11 +119,13 @@ def _of_record(model: Model, known: Mapping[str, Any]) -> dict[str, Any]:
     }
     if model.scaling is not None:
         return {**found, "scaling": describe_scaling(model.scaling), "model": describe_model(model.unscaled)}
-    shown = known.keys() | found.keys()
-    found["scalars"] = {name: value for name, value in record.scalars.items() if name not in shown}
+    known = {"svm_type", "n_features"}
+    found["scalars"] = {name: one for name, one in model.to_record().scalars.items() if name not in known}
     if model.fast_part is not model:
         found["fast"] = describe_model(model.fast_part)
-    return {**found, "arrays": {name: list(array.shape) for name, array in record.arrays.items()}}
+    elif model.vectors is not None:
+        found["landmarks"] = len(model.vectors)
+    return found
 
 
 def describe_scaling(scaling: Scaling) -> ScalingDescription:

@@ -277,8 +277,8 @@ def test_names_of_another_model_belong_to_its_labels(flowers: tuple[Path, Path])
 
 def test_info_lists_class_names(flowers: tuple[Path, Path]) -> None:
     text = svmfast("info", flowers[1]).stdout.decode()
-    assert "\nclass names     setosa, versicolor, virginica\n" in text
-    assert "\nfeature names   sepal length (cm), sepal width (cm), " in text
+    assert "  setosa, versicolor, virginica\n" in text
+    assert "  sepal length (cm), sepal width (cm), " in text
 
 
 @pytest.fixture(scope="module")

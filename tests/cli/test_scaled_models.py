@@ -137,7 +137,7 @@ def test_bound_check_and_info_see_scaled_rows(fast: Path, tmp_path: Path) -> Non
     )
     assert ours["value_range"] == theirs["value_range"]
     shown = svmfast("info", fast).stdout.decode()
-    assert "\nscaling         columns 4, lower -1, upper 1, dropped_columns 0," in shown
+    assert "\nscaling\n  columns                   4\n  lower                     -1\n" in shown
 
 
 def test_rows_from_a_pipe_are_answered_as_they_arrive(fast: Path) -> None:

@@ -87,7 +87,7 @@ RUNS: dict[str, list[str]] = {
     ],
     "export": ["export", "EXACT", "--test", "TEST", "-o", "OUT"],
     "export of LIBSVM's text": [
-        *("export", "EXACT", "--to", "libsvm", "--test", "TEST", "--scale", "RANGES"),
+        *("export", "EXACT", "--to", "libsvm", "--scale", "RANGES"),
         *("--ranges", "SAVED", "-o", "OUT"),
     ],
     "train": ["train", "TRAIN", "OUT"],
