@@ -110,8 +110,8 @@ void expansions() {
                 pack(e, vectors);
                 const RowBlock rows{z.csr(), 0, z.rows};
                 std::vector<double> out(z.rows * e.functions), errors(out.size()), exact(out.size());
-                core::decision_block(e, rows, false, nullptr, out.data(), errors.data());
-                core::decision_block(e, rows, true, nullptr, exact.data(), nullptr);
+                core::decision_block(e, rows, false, out.data(), errors.data());
+                core::decision_block(e, rows, true, exact.data(), nullptr);
                 const std::string name = " kernel " + std::to_string(kind) + " density " + std::to_string(density);
                 for (std::size_t i = 0; i < out.size(); ++i) {
                     print("decision" + name, out[i], 2 * errors[i] + 1e-14);

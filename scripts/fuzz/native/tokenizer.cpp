@@ -104,8 +104,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *input, std::size_t siz
     svmfast::svmlight::Block block;
     const char *const begin = buffer.get(), *const end = begin + length;
     const auto cut = flags & 64 ? static_cast<const char *>(std::memchr(begin, '\n', length)) + 1 : end;
-    svmfast::svmlight::parse(begin, cut, options, block, static_cast<std::size_t>(end - cut));
-    if (cut != end && !block.fault.rule) svmfast::svmlight::parse(cut, end, options, block, 0);
+    svmfast::svmlight::parse(begin, cut, options, block);
+    if (cut != end && !block.fault.rule) svmfast::svmlight::parse(cut, end, options, block);
 
     slow::Data rest;
     rest.width = plain.data.width, rest.lines = plain.data.lines, rest.row_width = plain.data.row_width;
