@@ -29,11 +29,10 @@ from meka_ridge import FILES, THREADS, read, ridge_part
 from meka_tables import draw, markdown
 from pages import put_into
 
-from svmfast.formats.detect import load_model
 from svmfast.kernels import Kernel
 from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.error import kernel_error
-from svmfast.methods.meka.fit import fit, fit_exact
+from svmfast.methods.meka.fit import fit
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
@@ -89,18 +88,11 @@ def sweep_part(folder: Path) -> list[dict[str, Any]]:
         rows = read(folder, FILES[name])[0]
         few = rows.take(np.sort(np.random.default_rng(0).choice(len(rows), 3000, replace=False)))
         for how in ("[0,1]", "[-1,1]", "standard"):
-            x, finer = scaled(few, how), 0
-            # From large to small gamma: for a large gamma the method tries exact blocks of the same memory.
+            x = scaled(few, how)
             for power in range(6, -7, -1):
                 settings = MekaOptions(gamma=(2.0**power,), clusters=5, rank=64, psd="none")
                 report = kernel_error(x, settings, WORK)
                 whole = kernel_error(x, replace(settings, block_only=True), WORK)
-                tried = report.exact_blocks
-                if tried is None:
-                    same = replace(settings, block_only=True, clusters=finer)
-                    tried_error = kernel_error(x, same, WORK).relative_error
-                else:
-                    finer, tried_error = tried.clusters, tried.relative_error
                 rank, kernel = equal_memory_rank(report.bytes, x), Kernel("rbf", 2.0**power)
                 low = {
                     b: kernel_error_of(b, kernel, x, rank, threads=THREADS)["relative_error"]
@@ -112,14 +104,8 @@ def sweep_part(folder: Path) -> list[dict[str, Any]]:
                         "scaling": how,
                         "log2_gamma": power,
                         "meka": report.relative_error,
-                        "form": report.form,
-                        "low_rank": report.low_rank_error,
                         "block_diagonal": report.block_diagonal_error,
-                        "bytes": report.bytes,
-                        "exact_blocks_equal_memory": tried_error,
-                        "exact_blocks_equal_memory_clusters": finer,
                         "exact_blocks": whole.relative_error,
-                        "exact_blocks_bytes": whole.bytes,
                         **low,
                     }
                 )
@@ -215,39 +201,6 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
     return out
 
 
-def exact_part(folder: Path) -> list[dict[str, Any]]:
-    """--from: decision values of an exact model, fitted on its training rows, measured on the test rows."""
-    rows = read(folder, ("ijcnn1",))[0]
-    test, truth = read(folder, ("ijcnn1.t",))
-    exact = load_model(folder / "ijcnn1_c32_g2.model")
-    wanted = exact.decision_values(test, threads=THREADS)
-    labels = exact.head.predict(wanted)
-    out = []
-    for clusters, rank, landmarks in ((10, 128, 256), (10, 128, 128), (10, 256, 256), (20, 128, 128)):
-        settings = MekaOptions(gamma=(2.0,), clusters=clusters, rank=rank, landmarks=landmarks)
-        begin = time.perf_counter()
-        model, report = fit_exact(rows, exact, settings, WORK)
-        seconds = time.perf_counter() - begin
-        values = model.decision_values(test, threads=THREADS)
-        out.append(
-            {
-                "clusters": clusters,
-                "rank": rank,
-                "landmarks": landmarks,
-                "lambda": report.regularization,
-                "seconds": seconds,
-                "differing": float(np.mean(model.head.predict(values) != labels) * 100),
-                "mean_error": float(np.abs(values - wanted).mean()),
-                "accuracy": percent(model, test, truth),
-                "exact_accuracy": float(np.mean(labels == truth) * 100),
-                "counted_cost": report.multiply_adds / report.linear_multiply_adds,
-                "exact_cost": float(len(exact.sv)),  # type: ignore[attr-defined]
-            }
-        )
-        print(out[-1], file=sys.stderr, flush=True)
-    return out
-
-
 def speed_part(folder: Path) -> list[dict[str, Any]]:
     """Seconds and peak memory of a separate process; skin at growing sizes."""
     out = []
@@ -278,8 +231,7 @@ def speed_part(folder: Path) -> list[dict[str, Any]]:
             line = {"data": name, "rows": report["rows"], "seconds": report["build_seconds"]}
             line |= {"process_seconds": seconds, "peak_bytes": used.ru_maxrss * 1024}
             line |= {"processor_seconds": used.ru_utime + used.ru_stime, "error": report["relative_error"]}
-            line |= {"bytes": report["kernel_bytes"], "planned_bytes": report["planned_bytes"]}
-            out.append({**line, "stages": report["phase_seconds"]})
+            out.append({**line, "bytes": report["kernel_bytes"]})
             print(out[-1], file=sys.stderr, flush=True)
     return out
 
@@ -299,7 +251,6 @@ PARTS: dict[str, Callable[[Path], Any]] = {
     "ridge": ridge_part,
     "bka": bka_part,
     "svc": svc_part,
-    "exact": exact_part,
     "speed": speed_part,
 }
 

@@ -46,9 +46,6 @@ def _error(found: Record) -> list[str]:
         rows.append([title, "", "", "", "", ""])
         paper = entry["paper"]
         rows.append(_error_line("MEKA", max(meka["ranks"]), meka, paper["meka"]))
-        if meka.get("exact_blocks"):
-            small = meka["exact_blocks"]
-            rows.append(_error_line(f"exact blocks, {small['clusters']} clusters", 0, small, None))
         rows += [_error_line(NAMES[b["name"]], b["rank"], b, None) for b in meka["baselines"]]
         rows += [_error_line(NAMES[b["name"]], b["rank"], b, paper[b["name"]]) for b in entry["same_rank"]]
     return [
@@ -75,14 +72,11 @@ def _error_line(name: str, rank: int, entry: Record, paper: float | None) -> lis
 
 def _sweep(points: list[Record]) -> list[str]:
     worse = [p for p in points if p["meka"] > 1.01 * p["block_diagonal"]]
-    equal = [p for p in points if p["meka"] > 1.01 * p["exact_blocks_equal_memory"]]
-    switched = [p for p in points if p["form"] == "exact-blocks"]
     whole = [p for p in points if p["meka"] > 1.01 * p["exact_blocks"]]
     nystrom = [p for p in points if p["meka"] > 1.01 * min(p["nystrom"], p["kmeans-nystrom"])]
     total = len(points)
     small = max((p["meka"] for p in nystrom), default=0.0)
     middle = float(np.median([p["meka"] for p in nystrom])) if nystrom else 0.0
-    more = np.median([p["exact_blocks_bytes"] / p["bytes"] for p in whole]) if whole else 0
     return [
         "![error against gamma](figures/meka_sweep.svg)",
         "",
@@ -95,15 +89,14 @@ def _sweep(points: list[Record]) -> list[str]:
         *_table(
             ["worse by more than 1 % than", "points"],
             ["low-rank blocks without links, same rank", f"{len(worse)} of {total}"],
-            ["exact blocks of smaller clusters, same memory", f"{len(equal)} of {total}"],
             ["Nystrom and k-means Nystrom, same memory", f"{len(nystrom)} of {total}"],
-            [f"exact blocks of the same clusters, {more:.1f} times the memory", f"{len(whole)} of {total}"],
+            ["exact blocks of the same clusters, more memory", f"{len(whole)} of {total}"],
         ),
         "",
         *_text(
-            f"At {len(switched)} points, all of large gamma, exact blocks of smaller clusters were closer",
-            "than low-rank blocks with links, and were taken. Exact blocks of the *same* clusters are closer",
-            "still there, at the memory that MEKA exists to avoid: `--block-only`. Where Nystrom is closer,",
+            "For a large gamma the kernel decays so fast that exact blocks (`--block-only`, perhaps of more",
+            "clusters) are closer. The figure was drawn when the error of such blocks with the same memory",
+            "was taken for MEKA's where it was smaller. Where Nystrom is closer,",
             f"gamma is small, the whole matrix is of low rank, and MEKA's error is at most {small:.4f}",
             f"(median {middle:.4f}).",
         ),
@@ -197,76 +190,34 @@ def _svc(found: list[Record]) -> list[str]:
     ]
 
 
-def _exact(found: list[Record]) -> list[str]:
-    rows = [
-        ["clusters", "rank", "landmarks", "labels differing, %", "mean error", "accuracy, %", "cost", "time"]
-    ]
-    rows += [
-        [
-            str(e["clusters"]),
-            str(e["rank"]),
-            str(e["landmarks"]),
-            f"{e['differing']:.3f}",
-            f"{e['mean_error']:.3f}",
-            f"{e['accuracy']:.3f}",
-            f"{e['counted_cost']:.0f}",
-            f"{e['seconds']:.0f} s",
-        ]
-        for e in found
-    ]
-    first = found[0]
-    return [
-        *_text(
-            f"ijcnn1_c32_g2 ({first['exact_cost']:.0f} support vectors, {first['exact_accuracy']:.3f} %",
-            "right),",
-            "fitted on its training rows, measured on the 91,701 test rows. Cost: multiply-adds relative to",
-            "a linear model's.",
-        ),
-        "",
-        *_table(*rows),
-        "",
-        *_text(
-            "Landmarks set the time of a prediction, not the rank: for the same landmarks full rank is the",
-            "better",
-            "model, and is the default of `--from`.",
-        ),
-    ]
-
-
 def _speed(found: list[Record]) -> list[str]:
-    rows = [["", "rows", "build", "k-means", "blocks", "links", "process", "peak", "estimated", "error"]]
+    rows = [["", "rows", "build", "process", "peak", "error"]]
     for s in found:
-        stages = s["stages"]
         rows.append(
             [
                 s["data"].split()[0],
                 f"{s['rows']:,}",
                 f"{s['seconds']:.2f} s",
-                *(f"{stages[name]:.2f} s" for name in ("clusters", "blocks", "links")),
                 f"{s['process_seconds']:.1f} s",
                 f"{s['peak_bytes'] / MIB:.0f} MiB",
-                f"{s['planned_bytes'] / MIB:.0f} MiB",
                 f"{s['error']:.4f}",
             ]
         )
     skin = [s for s in found if s["data"].startswith("skin")]
     n = np.log([s["rows"] for s in skin])
-    slope = np.polyfit(n, np.log([s["stages"]["blocks"] for s in skin]), 1)[0]
     total = np.polyfit(n, np.log([s["seconds"] for s in skin]), 1)[0]
     return [
         *_text(
             "`svmfast meka DATA --task error --sample 2000`, each in its own process. ijcnn1:",
             "rank 128, 10",
-            "clusters; covtype: 256, 15; skin: 64, 10. `estimated`: the memory estimated before the work.",
+            "clusters; covtype: 256, 15; skin: 64, 10.",
         ),
         "",
         *_table(*rows),
         "",
         *_text(
             f"From {skin[0]['rows']:,} to {skin[-1]['rows']:,} rows of skin the build grows as",
-            f"n^{total:.2f}: the",
-            f"blocks, which meet every row, as n^{slope:.2f}; links and k-means see a sample and stay",
-            "as they are.",
+            f"n^{total:.2f}.",
         ),
     ]
 
@@ -277,7 +228,6 @@ TABLES = {
     "ridge": ("Ridge regression", _ridge),
     "bka": ("One LIBSVM model per cluster (BKA-SVM)", _bka),
     "svc": ("Classification on the approximation", _svc),
-    "exact": ("From an exact model", _exact),
     "speed": ("Time and memory", _speed),
 }
 
@@ -287,9 +237,7 @@ def draw(sweep: list[Record], path: Path) -> None:
     pyplot = svg_pyplot("meka")
     lines = {
         "meka": "MEKA",
-        "low_rank": "  of low rank always",
         "block_diagonal": "  without links",
-        "exact_blocks_equal_memory": "exact blocks, same memory",
         "nystrom": "Nystrom, same memory",
         "kmeans-nystrom": "k-means Nystrom, same memory",
     }
@@ -306,7 +254,7 @@ def draw(sweep: list[Record], path: Path) -> None:
                     [p["log2_gamma"] for p in points],
                     [p[method] for p in points],
                     marker="o" if method == "meka" else "",
-                    linestyle=":" if method in ("low_rank", "block_diagonal") else "-",
+                    linestyle=":" if method == "block_diagonal" else "-",
                     linewidth=2 if method == "meka" else 1,
                     label=label,
                 )

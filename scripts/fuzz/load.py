@@ -429,14 +429,9 @@ def one_large(tally: Tally, folder: Path, name: str, model: Large, quick: bool) 
         meet("predict -q rows small", 1000)
     if quick and len(model.vectors) < 1000:
         return  # their imports take longer than their work
-    meka, tree = (
-        "meka -q --from model --clusters 4 --rank",
-        "dcpred -q --from model --clusters 4 --iterations 5",
-    )
-    meet(f"{meka} 16 rows -o meka", 2500, "meka")
+    tree = "dcpred -q --from model --clusters 4 --iterations 5"
     meet(f"{tree} --landmarks 16 rows -o tree", 2500, "tree")
     if wide:  # dense work on 2,000 rows with this many features: refused by default, done with more memory
-        meet(f"{meka} 4 -j 1 --memory 3G rows -o meka", 3500, "meka")
         meet(f"{tree} --landmarks 4 -j 1 --memory 12G rows -o tree", 12500, "tree")
 
 

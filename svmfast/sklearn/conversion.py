@@ -17,7 +17,7 @@ from svmfast.rows import Rows
 from svmfast.values import Share
 
 #: Values of `method`.
-METHODS = ("auto", "exact", "approximate", "compress", "dcpred", "meka", "cascade")
+METHODS = ("auto", "exact", "approximate", "compress", "dcpred", "cascade")
 _REFUSED = (NegativeAnswerError, UnsupportedError, MemoryLimitError)
 
 

@@ -87,7 +87,7 @@ class FastSVC(_Fast, ModelClassifier):
     ----------
     C, kernel, degree, gamma, coef0, shrinking, tol, cache_size, class_weight, max_iter
         As in :class:`sklearn.svm.SVC`.
-    method : {"auto", "exact", "approximate", "compress", "dcpred", "meka", "cascade"}, default="auto"
+    method : {"auto", "exact", "approximate", "compress", "dcpred", "cascade"}, default="auto"
         How the exact machine is converted; svmfast's functions have the same names. auto takes the first of
         approximate and compress that meets the limits, or else the exact machine in svmfast's engine.
     max_diff : float, default=0.005
@@ -143,7 +143,7 @@ class FastSVR(_Fast, ModelRegressor):
     ----------
     C, epsilon, kernel, degree, gamma, coef0, shrinking, tol, cache_size, max_iter
         As in :class:`sklearn.svm.SVR`.
-    method : {"auto", "exact", "approximate", "compress", "dcpred", "meka"}, default="auto"
+    method : {"auto", "exact", "approximate", "compress", "dcpred"}, default="auto"
         As in :class:`FastSVC`.
     max_diff : float, default=0.005
         Limit on the root mean square difference from the exact machine's values, divided by their standard

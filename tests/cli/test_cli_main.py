@@ -36,7 +36,7 @@ def test_help_lists_every_command_with_its_summary() -> None:
 def test_textual_defaults_have_brackets_and_no_parentheses(name: str) -> None:
     printed = " ".join(svmfast(name, "--help").stdout.decode().split())
     assert "[default: (" not in printed
-    if name in ("meka", "dcpred"):
+    if name == "dcpred":
         assert "[default: 1/number of features; in a conversion that of the model]" in printed
     if name == "approximate":
         assert "(default: NAME.approximate.model in the current folder, NAME from MODEL)." in printed

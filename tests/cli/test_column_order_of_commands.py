@@ -66,7 +66,6 @@ ONE_TABLE = (
     "approximate {m} --data {a} --order 2 -o {o}",
     "compress {m} --data {a} --sv 20 -o {o}",
     "cascade {f} {m} --max-diff 20% --data {a} -o {o}",
-    "meka {a} --from {m} -o {o}",
     "dcpred {a} --from {m} -o {o}",
     "export {m} --test {a} -o {o}.h",
     "export {m} --data {a} --max-flash 100k -o {o}.h",

@@ -24,7 +24,7 @@ TOO_LARGE = [
 OUT_OF_MEMORY = [
     ["approximate", EXACT, "-o", "out", "--memory", "1k"],
     ["compress", EXACT, "-o", "out", "--sv", "5", "--memory", "1k"],
-    ["meka", ROWS, "-o", "out", "--from", EXACT, "--memory", "1k"],
+    ["meka", ROWS, "-o", "out", "--task", "svc", "--memory", "1k"],
     ["dcpred", ROWS, "-o", "out", "--from", EXACT, "--memory", "1k"],
     ["predict", ROWS, EXACT, "out", "--memory", "1k"],
 ]

@@ -53,7 +53,6 @@ COMMANDS: dict[str, list[str]] = {
             "OUT",
         ),
     ],
-    "meka from a model": RUNS["meka from a model"],
     "dcpred from a model": RUNS["dcpred from a model"],
     "cascade, unscaled": [
         "cascade",

@@ -19,9 +19,9 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.meka import MekaOptions
-from svmfast.methods.meka.approximation import PROGRAM_BYTES, approximate_kernel
+from svmfast.methods.meka.approximation import approximate_kernel
 from svmfast.methods.meka.error import kernel_error
-from svmfast.methods.meka.fit import fit, fit_exact
+from svmfast.methods.meka.fit import fit
 from svmfast.methods.meka.solve import meka_svc
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
@@ -196,32 +196,6 @@ def test_every_cost_of_a_path_is_solved() -> None:
         assert np.linalg.norm(found - alone) < 0.02 * np.linalg.norm(alone)
 
 
-@pytest.mark.parametrize(
-    ("name", "rows_of"),
-    [
-        ("breast_c_rbf_prob", "breast"),
-        ("wine_c_rbf_prob", "wine"),
-        ("diabetes_eps_rbf_prob", "diabetes"),
-        ("normal_one_rbf_prob", "normal"),
-    ],
-)
-def test_from_exact_fits_decision_values_of_any_type(name: str, rows_of: str) -> None:
-    exact = load_model(FIXTURES / "models" / f"{name}.model")
-    rows = Rows.concatenate([data(f"{rows_of}.train")[0], data(f"{rows_of}.test")[0]])
-    gamma = exact.kernel.gamma  # type: ignore[attr-defined]
-    model, report = fit_exact(rows, exact, settings(gamma=(gamma,), landmarks=80, clusters=2))
-    wanted = exact.decision_values(rows)
-    miss = np.abs(model.decision_values(rows) - wanted)
-    assert np.median(miss) < 0.05 * wanted.std()
-    assert model.head is exact.head
-    assert report.held_out is not None
-    errors = [report.held_out[f"{name}"] for name in ("median_abs_error", "abs_error_90", "abs_error_99")]
-    assert sorted(errors) == errors
-    assert errors[-1] <= report.held_out["max_abs_error"]
-    assert errors[0] < 0.1 * wanted.std()
-    assert ("labels_differing" in report.held_out) == (not exact.head.is_regression)
-
-
 def test_refusals() -> None:
     rows, y = data("breast.train")
     with pytest.raises(OptionError, match="several values of `gamma`, `C` or `lambda_` need `folds`"):
@@ -232,12 +206,12 @@ def test_refusals() -> None:
         fit_svc(rows, np.full(len(rows), 3.0), settings())
     with pytest.raises(TrainingRowError, match="class label is not an integer"):
         fit_svc(rows, y + 0.5, settings())
-    with pytest.raises(MemoryLimitError, match=r"the work needs [\d,]+ bytes, the limit is 1,000,000; raise"):
-        fit_ridge(rows, y, settings(memory=1_000_000))
+    with pytest.raises(MemoryLimitError, match=r"the work needs [\d,]+ bytes, the limit is 500,000; raise"):
+        fit_ridge(rows, y, settings(memory=500_000))
     # Three clusters of equal size would fit; these differ in size.
     lopsided = np.r_[np.random.default_rng(0).normal(size=(900, 2)), [[90, 0], [0, 90]]]
-    tight = settings(block_only=True, memory=PROGRAM_BYTES + 4_000_000)
-    with pytest.raises(MemoryLimitError, match=r"the exact block of [\d,]+ rows needs"):
+    tight = settings(block_only=True, memory=4_000_000)
+    with pytest.raises(MemoryLimitError, match=r"the work needs 1\d,\d{3},\d{3} bytes.*use more `clusters`"):
         fit_ridge(Rows.from_dense(lopsided), np.zeros(902), tight)
     with pytest.raises(OptionError, match="`folds` is 999; there are 380 rows"):
         fit_ridge(rows, y, settings(folds=999))

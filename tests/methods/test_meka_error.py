@@ -1,4 +1,4 @@
-"""`svmfast meka --task error`: the forms of the approximation and their errors, against dense matrices."""
+"""`svmfast meka --task error`: the error of the approximation, against dense matrices."""
 
 from __future__ import annotations
 
@@ -9,16 +9,8 @@ import pytest
 from meka_problems import data, settings
 
 from svmfast.kernels import Kernel
-from svmfast.methods.common.landmarks import Stopwatch
 from svmfast.methods.meka.approximation import approximate_kernel, triangle_bytes
-from svmfast.methods.meka.error import (
-    equal_memory_blocks,
-    exact_blocks,
-    kernel_error,
-    low_rank,
-    positive_repair,
-)
-from svmfast.methods.method import ALONE
+from svmfast.methods.meka.error import kernel_error, positive_repair
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 
 
@@ -27,7 +19,7 @@ def test_kernel_error_report() -> None:
     found = kernel_error(rows, settings(gamma=(0.02,)))
     alone = kernel_error(rows, settings(gamma=(0.02,), link_threshold=1.0))
     assert found.relative_error < 0.5 * found.block_diagonal_error
-    assert alone.low_rank_error == found.block_diagonal_error == alone.block_diagonal_error
+    assert alone.relative_error == found.block_diagonal_error == alone.block_diagonal_error
 
 
 def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
@@ -35,56 +27,21 @@ def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
     found = kernel_error(rows, settings(block_only=True, gamma=(0.02,)))
     near = kernel_error(rows, settings(gamma=(0.02,), rank=300))
     assert found.relative_error == pytest.approx(near.block_diagonal_error, rel=1e-6)
-    assert found.links == 0
-
-
-@pytest.mark.parametrize("gamma", [2.0**e for e in range(-6, 7, 2)])
-def test_never_worse_than_blocks_of_the_same_memory(gamma: float) -> None:
-    """If no low-rank form is accurate, exact blocks of smaller clusters replace it."""
-    rows, _ = data("digits.train")
-    wanted = settings(gamma=(gamma,), rank=20, psd="none")
-    found = kernel_error(rows, wanted)
-    assert found.relative_error <= found.block_diagonal_error * 1.01
-    small = found.exact_blocks
-    if small is None:
-        assert found.relative_error == found.low_rank_error
-        assert found.relative_error <= 0.01
-        return
-    alone = kernel_error(rows, replace(wanted, block_only=True, clusters=small.clusters))
-    assert alone.relative_error == pytest.approx(small.relative_error, rel=1e-9)
-    assert (found.form == "exact-blocks") == (small.relative_error < (found.low_rank_error or 0))
-    assert found.relative_error == min(small.relative_error, found.low_rank_error or 0)
-    assert small.bytes <= 8 * (20 * len(rows) + 3 * 20 + 3 * 20 * 20)
-    if found.form == "exact-blocks":
-        assert (found.clusters, found.links, found.bytes) == (small.clusters, 0, small.bytes)
-        assert gamma >= 1
-    else:
-        assert gamma < 4
-
-
-def test_blocks_of_one_row_still_do_not_fit() -> None:
-    """Rank 1 takes less memory than the diagonal and the links; blocks that cannot fit are not tried."""
-    rows, _ = data("iris.train")
-    assert equal_memory_blocks(rows, 8 * len(rows) - 8, 0) is None
-    apart = equal_memory_blocks(rows, 8 * 20 * len(rows), 0)
-    assert apart is not None
-    assert triangle_bytes(apart.sizes) <= 8 * 20 * len(rows)
+    assert (found.links, found.block_diagonal_error) == (0, None)
 
 
 @pytest.mark.parametrize("psd", ["clip", "shift", "none"])
 def test_repairs_in_the_kernel_error(psd: str) -> None:
     rows, _ = data("digits.train")
     rough = settings(gamma=(0.02,), clusters=8, rank=6, oversampling=0.0, psd=psd)
-    bare = kernel_error(rows, replace(rough, psd="none")).low_rank_error
+    bare = kernel_error(rows, replace(rough, psd="none")).relative_error
     found = kernel_error(rows, rough)
     if psd == "none":
         assert found.smallest_eigenvalue is None
     else:
         assert found.smallest_eigenvalue is not None
         assert found.smallest_eigenvalue < 0
-        assert found.low_rank_error is not None
-        assert bare is not None
-        assert found.low_rank_error < bare if psd == "clip" else found.low_rank_error > bare * 0.9
+        assert found.relative_error < bare if psd == "clip" else found.relative_error > bare * 0.9
 
 
 def test_a_repair_leaves_no_negative_eigenvalue() -> None:
@@ -114,10 +71,11 @@ def test_the_two_forms_of_one_partition_against_dense_matrices() -> None:
     exact = kernel.matrix(np.vstack(groups), np.vstack(groups))
     cluster = np.repeat(np.arange(3), [len(g) for g in groups])
     missing = np.where(cluster[:, None] == cluster, 0.0, exact)
-    blocks = exact_blocks(kernel, parted, options)
+    blocks = kernel_error(rows, replace(options, block_only=True))
     assert blocks.relative_error == pytest.approx(np.linalg.norm(missing) / np.linalg.norm(exact))
-    assert (blocks.form, blocks.links, sum(blocks.ranks)) == ("exact-blocks", 0, len(rows))
-    found = low_rank(kernel, parted, options, ALONE, Stopwatch())
+    assert (blocks.links, sum(blocks.ranks)) == (0, len(rows))
+    assert blocks.bytes == triangle_bytes(parted.sizes)
+    found = kernel_error(rows, options)
     made = approximate_kernel(kernel, parted, options)
     basis = np.zeros((len(rows), int(made.ranks.sum())))
     for own, columns, part in zip(np.unique(cluster), made.slices(), made.bases, strict=True):

@@ -213,7 +213,6 @@ READERS = {
     "train": ["train", "ODD", "OUT"],
     "linear": ["linear", "ODD", "-o", "OUT"],
     "meka": ["meka", "ODD", "-o", "OUT", "--task", "ridge"],
-    "meka from a model": ["meka", "--from", "ODD", "ROWS", "-o", "OUT"],
     "dcpred": ["dcpred", "ODD", "-o", "OUT", "--task", "svc"],
     "dcpred from a model": ["dcpred", "--from", "ODD", "ROWS", "-o", "OUT"],
     "approximate": ["approximate", "ODD", "-o", "OUT"],

@@ -57,7 +57,7 @@ def test_every_command_refuses_empty_data(edge: Edge) -> None:
     "words",
     [
         ("compress", "-q", "model", "-o", "out", "--sv", "3"),
-        ("meka", "-q", "--from", "model", "data", "-o", "out"),
+        ("dcpred", "-q", "--from", "model", "data", "-o", "out"),
         ("bound-check", "data", "--model", "model"),
     ],
 )

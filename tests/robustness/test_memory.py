@@ -44,7 +44,6 @@ COMMANDS = [
     ("approximate", PROBABLE, "-o", "out"),
     ("compress", PROBABLE, "--sv", "6", "-o", "out"),
     ("cascade", PROBABLE, PROBABLE, "--data", IRIS, "-o", "out"),
-    ("meka", IRIS, "-o", "out", "--from", PROBABLE),
     ("dcpred", IRIS, "-o", "out", "--from", PROBABLE),
     ("frontier", PROBABLE, "--data", IRIS, "-o", "out"),
 ]

@@ -305,11 +305,10 @@ def convert(edge: Edge, name: str) -> dict[str, Outcome]:
         found[how] = judged(edge(*words, *more), small)
         if small.exists():
             found[f"predict, {how}"] = check_values(edge, "small", names[0])
-    for how in ("meka", "dcpred"):
-        made = edge.folder / how
-        found[f"{how} --from"] = judged(edge(how, "-q", "--from", "model", "data", "-o", how), made)
-        if made.exists():
-            found[f"predict, {how} --from"] = check_values(edge, how, names[0])
+    made = edge.folder / "dcpred"
+    found["dcpred --from"] = judged(edge("dcpred", "-q", "--from", "model", "data", "-o", "dcpred"), made)
+    if made.exists():
+        found["predict, dcpred --from"] = check_values(edge, "dcpred", names[0])
     return found
 
 

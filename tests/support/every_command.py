@@ -47,7 +47,6 @@ RUNS: dict[str, list[str]] = {
     ],
     "bound-check": ["bound-check", "TRAIN", "--model", "EXACT", "--scale", "RANGES"],
     "meka": ["meka", "TRAIN", "-o", "OUT", "--task", "ridge", *_SMALL, "--rank", "2"],
-    "meka from a model": ["meka", "TRAIN", "-o", "OUT", "--from", "EXACT", *_SMALL, "--rank", "2"],
     "meka's error": ["meka", "TRAIN", "--task", "error", *_SMALL, "--rank", "2", "--scale", "RANGES"],
     "dcpred": [
         *("dcpred", "TRAIN", "-o", "OUT", "--task", "svc", *_SMALL, "--iterations", "2", "--scale", "RANGES"),

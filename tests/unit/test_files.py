@@ -66,9 +66,9 @@ def test_no_output_is_an_input(
     assert not (tmp_path / "saved").exists()
 
 
-def test_meka_does_not_overwrite_the_exact_model(tmp_path: Path) -> None:
-    given = copies("meka from a model", tmp_path)
-    done = svmfast("meka", given["TRAIN"], "-o", given["EXACT"], "--from", given["EXACT"])
+def test_dcpred_does_not_overwrite_the_exact_model(tmp_path: Path) -> None:
+    given = copies("dcpred from a model", tmp_path)
+    done = svmfast("dcpred", given["TRAIN"], "-o", given["EXACT"], "--from", given["EXACT"])
     line = f"svmfast: --output is --from itself, '{given['EXACT']}'; it would be lost\n"
     assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", line)
     assert given["EXACT"].read_bytes() == INPUTS["EXACT"].read_bytes()

@@ -34,7 +34,6 @@ def probabilities(path: str | Path, test: Path = TEST) -> np.ndarray:
         (("approximate", IRIS, "-o", "OUT", "--order", "2", "--cells", "4"), "kept"),
         (("compress", IRIS, "-o", "OUT", "--sv", "12", "--iterations", "50"), "kept"),
         (("compress", IRIS, "-o", "OUT", "--sv", "12", "--iterations", "50", "--data", TRAIN), "refitted"),
-        (("meka", TRAIN, "-o", "OUT", "--from", IRIS, "--clusters", "2"), "kept"),
         (("dcpred", TRAIN, "-o", "OUT", "--from", IRIS, "--clusters", "2", "--fit", "values"), "kept"),
     ],
 )

@@ -146,7 +146,7 @@ def test_fast_svc_is_svc_where_nothing_is_converted() -> None:
     )
 
 
-@pytest.mark.parametrize("method", ["auto", "approximate", "compress", "dcpred", "meka"])
+@pytest.mark.parametrize("method", ["auto", "approximate", "compress", "dcpred"])
 def test_every_method_makes_a_fast_machine(method: str) -> None:
     X, y = make_classification(2000, 10, n_informative=6, flip_y=0.2, random_state=1)
     options: dict[str, Any] = {"compress": {"sv": 20}}.get(method) or {}

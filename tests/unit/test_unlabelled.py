@@ -19,13 +19,12 @@ FREE = [
         "approximate",
         "compress",
         "bound-check",
-        "meka from a model",
         "meka's error",
     ),
     *("dcpred from a model", "cascade", "predict", "info of data"),
 ]
 NEEDED = {
-    "meka": "labels are needed to train; rows without them (--unlabelled) need --from or --task error",
+    "meka": "labels are needed to train; only --task error takes rows without (--unlabelled)",
     "dcpred": "labels are needed for --task; rows without them (--unlabelled) need --from",
     "train": "labels are needed: --unlabelled is for one-class training (--svm-type)",
 }
@@ -167,7 +166,6 @@ def test_a_table_of_another_width_is_noticed(
                 "rows",
             ],
             "dcpred": ["dcpred", "rows", "-o", "out", "--from", exact],
-            "meka": ["meka", "rows", "-o", "out", "--from", exact],
         }
     for name, words_ in runs.items():
         got = run([*words_, "--dense", *options])

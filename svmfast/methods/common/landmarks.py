@@ -1,16 +1,13 @@
-"""What dcpred and meka, which train landmarks, share: the kernel's width, times of phases, the report."""
+"""What dcpred and meka, which train landmarks, share: above all the report."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from svmfast.errors import OptionError
 from svmfast.figures import Figures, figure
 from svmfast.methods.common.cross_validation import CrossValidation, score_lines
-from svmfast.methods.common.error_statement import probability_lines
 from svmfast.methods.common.problem import CLASSES, remark_on_classes
 from svmfast.methods.method import Outcome, Setting
 from svmfast.models.base import Model
@@ -39,27 +36,18 @@ class LandmarkReport(Figures):
         default=(),
     )
     folds: int | None = figure("Folds of the cross-validation.")
-    held_out: Mapping[str, float] | None = figure(
-        "Of a conversion: differences from the exact model on held-out rows; null if there are none.",
-        default=None,
-    )
-    seconds: Mapping[str, float] = figure("Seconds of each phase.", key="phase_seconds", default_factory=dict)
-    probabilities: str = figure(
-        "What became of the exact model's probabilities: none (it had none), kept, or dropped.",
-        default="none",
-    )
 
     def text(
         self,
         *,
         data: str,
         kernel: str,
-        held: str,
         own: Sequence[str] = (),
         fitted: str = "",
+        held: Sequence[str] = (),
         pseudo: str = "",
     ) -> list[str]:
-        """Put the lines together; the arguments are their ends, and `own` follow the line of the kernel."""
+        """Put the lines together; the arguments are their ends, but `own` and `held` are lines."""
         classes = self.task in CLASSES
         kernel += f", {'C' if classes else 'lambda'} {self.regularization:.6g}"
         lines = [
@@ -68,14 +56,11 @@ class LandmarkReport(Figures):
             f"kernel       {kernel}",
             *own,
             f"training     {self.training.line()} on the training rows{fitted}",
-            *([f"held out     {held}"] if held else []),
-            *probability_lines(self.probabilities, self.held_out),
+            *held,
         ]
         times = self.multiply_adds / max(1.0, self.linear_multiply_adds)
         lines.append(f"prediction   {times:.3g} times a linear model's multiply-adds")
-        lines.append(f"model        {self.landmarks:,} landmarks{pseudo}")
-        spent = (f"{what} {seconds:.2f} s" for what, seconds in self.seconds.items())
-        return [*lines, "time         " + ", ".join(spent)]
+        return [*lines, f"model        {self.landmarks:,} landmarks{pseudo}"]
 
 
 def outcome(made: tuple[Model | None, Any], setting: Setting, *, converted: bool) -> Outcome:
@@ -88,33 +73,8 @@ def outcome(made: tuple[Model | None, Any], setting: Setting, *, converted: bool
     return Outcome(model, report)
 
 
-def kernel_width(columns: int, exact: Model | None, kind: str) -> float:
-    """Gamma of a kernel: that of the model to convert, or LIBSVM's default 1/(number of features)."""
-    exact = None if exact is None else exact.expansion
-    if exact is None:
-        return 1.0 / max(1, columns)
-    if exact.kernel.kind != kind:
-        raise OptionError(
-            f"the exact model's kernel is {exact.kernel.kind}; give the new kernel's width, `gamma`"
-        )
-    return exact.kernel.gamma
-
-
 def widths_to_try(exact: KernelExpansion) -> dict[str, tuple[float, ...]]:
     """The option `gamma` of a candidate for ``frontier``; empty if the exact model's gamma is used."""
     if exact.kernel.kind == "rbf":
         return {}
     return {"gamma": (float(f"{1.0 / max(1, exact.n_features):.6g}"),)}
-
-
-class Stopwatch:
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self.restart()
-
-    def restart(self) -> None:
-        self._since = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.laps[name], self._since = now - self._since, now

@@ -128,10 +128,8 @@ class DcpredOptions(Seeded, Bounded, Tasked):
 
     def resolved(self, rows: Rows, exact: Model | None = None) -> DcpredOptions:
         """Fill in all defaults, for the rows to train on and the model to convert."""
-        from svmfast.methods.common.landmarks import kernel_width
-
         usual: dict[str, Any] = {
-            "gamma": None if self.gamma is not None else (kernel_width(rows.n_columns, exact, "rbf"),),
+            "gamma": self.gamma or (_usual_gamma(rows.n_columns, exact),),
             "C": (10.0,),
             "lambda_": (0.1 if exact is None else 0.001,),
             "clusters": max(1, min(16, len(rows) // LEAF_ROWS)),
@@ -166,6 +164,16 @@ class DcpredOptions(Seeded, Bounded, Tasked):
             parts.append(f"pseudo {self.pseudo} {self.pseudo_count}")
         parts += [f"kmeans {self.kmeans}", f"iterations {self.iterations}"]
         return ", ".join(parts)
+
+
+def _usual_gamma(columns: int, exact: Model | None) -> float:
+    expansion = None if exact is None else exact.expansion
+    if expansion is None:
+        return 1.0 / max(1, columns)
+    kernel = expansion.kernel
+    if kernel.kind != "rbf":
+        raise OptionError(f"the exact model's kernel is {kernel.kind}; give the new kernel's width, `gamma`")
+    return kernel.gamma
 
 
 METHOD = Method(

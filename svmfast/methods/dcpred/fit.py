@@ -25,7 +25,7 @@ from svmfast.methods.common.cross_validation import (
 )
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.methods.common.error_statement import probabilities_after
-from svmfast.methods.common.landmarks import Stopwatch, outcome, widths_to_try
+from svmfast.methods.common.landmarks import outcome, widths_to_try
 from svmfast.methods.common.problem import MOST_SCORED, Problem
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.report import DcpredReport, held_out
@@ -91,18 +91,16 @@ def fit_exact(
     setting.progress(0, None, "exact model on the rows")
     keys = row_keys(rows)
     aside = rows_aside(keys, None, (options.seed, 13), copies_agree=True)
-    inside, vectors, trained_on = rows.take(aside.fitted), None, False
+    inside, vectors = rows.take(aside.fitted), None
     expansion = exact.expansion
     if expansion is not None and expansion.kernel.kind == "rbf":
         held = {keys[i] for i in aside.held}
-        inside, vectors, trained_on = _with_vectors(inside, expansion, keys, held)
+        inside, vectors = _with_vectors(inside, expansion, held)
     values = exact.decision_values(inside, threads=threads)
     problem = Problem(inside, values, head, task) if task == "values" else _labelled(inside, head, values)
     model, report = _fit_model(replace(problem, vectors=vectors), options, setting, source)
     setting.progress(0, None, "error on held-out rows")
     found = held_out(exact, model, rows, aside, values_fitted=task == "values", threads=threads)
-    if found is not None and trained_on:
-        found["trained_on"] = 1.0
     return model, replace(report, held_out=found, probabilities=probabilities_after(head, model.head))
 
 
@@ -131,7 +129,6 @@ def _fit_model(
         raise OptionError("no rows to train on")
     _check_width(problem.rows, options)
     load_kmeans()
-    seconds = Stopwatch()
     scores: tuple[CrossValidation, ...] = ()
     gamma, regularization = options.gamma[0], options.regularizations(problem.hinge)[0]
     with one_blas_thread():
@@ -141,14 +138,11 @@ def _fit_model(
             landmarks = affordable_landmarks(problem, tree, options.max_operations)
             options = replace(options, landmarks=landmarks)
             _check_width(problem.rows, options)
-        seconds.lap("clusters")
         if options.folds:
             scores = _scores(problem, options, setting)
             best = best_of(scores, classes=problem.hinge)
             gamma, regularization = best.gamma, best.regularization
-            seconds.lap("cross validation")
         made = train_tree(problem, tree, options, gamma, regularization, setting)
-        seconds.lap("leaves")
     rows, task, sizes = problem.rows, problem.task, np.bincount(tree.leaf)
     parameters = options.parameters(problem.hinge, task, gamma, regularization)
     origin = provenance("dcpred", parameters, options.seed, source)
@@ -171,7 +165,6 @@ def _fit_model(
         training=problem.quality(model.head, decisions),
         cross_validation=scores,
         folds=options.folds,
-        seconds=seconds.laps,
     )
 
 
@@ -185,21 +178,19 @@ def _check_width(rows: Rows, options: DcpredOptions) -> None:
 
 
 def _with_vectors(
-    inside: Rows, exact: KernelExpansion, keys: list[bytes], aside: set[bytes]
-) -> tuple[Rows, tuple[Rows, FloatArray], bool]:
+    inside: Rows, exact: KernelExpansion, aside: set[bytes]
+) -> tuple[Rows, tuple[Rows, FloatArray]]:
     """Add the support vectors to the rows to fit, except those equal to rows `aside`.
 
-    With them come their squared coefficients, and whether most of them are among the rows (`keys`).
+    With them come their squared coefficients.
     """
     width = max(inside.n_columns, exact.sv.n_columns)
     sv = exact.sv.renumbered(exact.sv.indices, width)
-    vectors = row_keys(sv)
-    trained_on = 2 * len(set(vectors) & set(keys)) > len(vectors)
     # Support vectors are often rows of the data; those that equal held-out rows are not added.
-    new = np.array([i for i, key in enumerate(vectors) if key not in aside], dtype=np.int64)
+    new = np.array([i for i, key in enumerate(row_keys(sv)) if key not in aside], dtype=np.int64)
     sv = sv.take(new)
     squares = (exact.sv_coef[:, new] ** 2).sum(axis=0)
-    return Rows.concatenate([inside.renumbered(inside.indices, width), sv]), (sv, squares), trained_on
+    return Rows.concatenate([inside.renumbered(inside.indices, width), sv]), (sv, squares)
 
 
 def _labelled(rows: Rows, exact: Head, values: FloatArray) -> Problem:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from svmfast.figures import figure
 from svmfast.methods.common.equal_rows import FREQUENT, Aside, quantiles
-from svmfast.methods.common.error_statement import labels_differing, labels_line, probability_error
+from svmfast.methods.common.error_statement import (
+    labels_differing,
+    labels_line,
+    probability_error,
+    probability_lines,
+)
 from svmfast.methods.common.landmarks import LandmarkReport
 from svmfast.models.base import Model
 from svmfast.rows import Rows
@@ -29,6 +35,14 @@ class DcpredReport(LandmarkReport):
     pseudo_landmarks: int = figure("Pseudo landmarks of the model, in all leaves together.")
     pseudo: str = figure("Their kind.")
     leaf_gammas: tuple[float, float] = figure("Smallest and largest gamma of a leaf, after the optimization.")
+    held_out: Mapping[str, float] | None = figure(
+        "Of a conversion: differences from the exact model on held-out rows; null if there are none.",
+        default=None,
+    )
+    probabilities: str = figure(
+        "What became of the exact model's probabilities: none (it had none), kept, or dropped.",
+        default="none",
+    )
 
     def lines(self) -> list[str]:
         low, high = self.leaf_rows
@@ -37,14 +51,14 @@ class DcpredReport(LandmarkReport):
             data=f"; {self.clusters} clusters of {low:,} to {high:,} rows",
             kernel=f"rbf, gamma {self.gamma:.6g} (leaves {narrow:.4g} to {wide:.4g})",
             fitted=_FITTED.get(self.task, ""),
-            held=self._held(),
+            held=[*self._held(), *probability_lines(self.probabilities, self.held_out)],
             pseudo=f", {self.pseudo_landmarks:,} {self.pseudo} pseudo" if self.pseudo_landmarks else "",
         )
 
-    def _held(self) -> str:
+    def _held(self) -> list[str]:
         held = self.held_out
         if not held:
-            return ""
+            return []
         parts = []
         if "labels_differing_percent" in held:
             parts.append(labels_line(held))
@@ -55,12 +69,10 @@ class DcpredReport(LandmarkReport):
                 f"|difference| median {held['median_abs_error']:.3g}, 99% below {held['abs_error_99']:.3g}, "
                 f"99.9% below {held['abs_error_999']:.3g}"
             )
-        if held.get("trained_on"):
-            parts.append("the exact model was trained on these rows; more labels differ on others")
         frequent = ""
         if held["frequent_rows"]:
             frequent = f" and {held['frequent_rows']:,.0f} that occur {FREQUENT} times or more"
-        return f"{held['rows']:,.0f} rows{frequent}: {'; '.join(parts)}"
+        return [f"held out     {held['rows']:,.0f} rows{frequent}: {'; '.join(parts)}"]
 
 
 def held_out(

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
 from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
 from svmfast.values import Choice, Grid, Real, Switch, Whole
 
-if TYPE_CHECKING:
-    from svmfast.models.base import Model
-
-#: Default ranks. Decision values have no noise, so a higher rank gives a closer fit.
-RANK, EXACT_RANK = 128, 256
-#: Default lambda of ridge, and values to try for decision values, which need less regularization than labels.
-LAMBDAS, EXACT_LAMBDAS = (0.1,), (1e-6, 1e-4, 1e-2, 1.0)
+#: Default rank.
+RANK = 128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,14 +23,14 @@ class MekaOptions(Seeded, Bounded, Tasked):
         None,
         Choice("ridge", "svc", "error"),
         "ridge: kernel ridge regression; svc: support vector classification; error: only measure the error "
-        "of the approximated kernel matrix. Needed unless `exact` is given.",
+        "of the approximated kernel matrix.",
     )
     gamma: tuple[float, ...] = option(
         None,
         Grid(),
         "Width of the kernel exp(-gamma |u-v|^2).",
         "-g",
-        shown="1/number of features; in a conversion that of the model",
+        shown="1/number of features",
     )
     laplacian: bool = option(
         False, Switch(), "Use the Laplacian kernel exp(-gamma |u-v|_1) instead of the Gaussian one."
@@ -45,9 +40,9 @@ class MekaOptions(Seeded, Bounded, Tasked):
     lambda_: tuple[float, ...] = option(
         None,
         Grid(),
-        "Regularization of ridge, and of fitting decision values.",
+        "Regularization of ridge.",
         metavar="L[,L...]",
-        shown="0.1; for decision values chosen on held-out rows",
+        shown="0.1",
     )
     folds: int | None = option(
         None,
@@ -61,7 +56,7 @@ class MekaOptions(Seeded, Bounded, Tasked):
         Whole(1),
         "Rank of each cluster's block (the mean over the clusters unless `strategy` is equal).",
         metavar="K",
-        shown="128; in a conversion 256",
+        shown=str(RANK),
     )
     landmarks: int = option(
         None,
@@ -69,7 +64,7 @@ class MekaOptions(Seeded, Bounded, Tasked):
         "Sampled columns of each cluster's block, at least `rank`; a prediction computes this many "
         "kernel values.",
         metavar="M",
-        shown="twice the rank; in a conversion with equal ranks the rank",
+        shown="twice the rank",
     )
     oversampling: float = option(
         4.0,
@@ -105,19 +100,12 @@ class MekaOptions(Seeded, Bounded, Tasked):
         return self.task == "error"
 
     def check(self, given: Collection[str]) -> None:
-        converts = "exact" in given
-        if "unlabelled" in given and not converts and self.task != "error":
+        if "unlabelled" in given and self.task != "error":
             raise OptionError(
-                "labels are needed to train; rows without them (`unlabelled`) need `exact` or `task` error"
+                "labels are needed to train; only `task` error takes rows without (`unlabelled`)"
             )
-        if not converts and self.task is None:
-            raise OptionError("give `task` (ridge, svc or error) or `exact`")
-        if converts and self.task not in (None, "ridge"):
-            raise OptionError(
-                f"`exact` fits decision values by ridge regression; leave out `task` {self.task}"
-            )
-        if converts and self.folds:
-            raise OptionError("`exact` chooses its lambda on held-out rows; leave out `folds`")
+        if self.task is None:
+            raise OptionError("give `task` (ridge, svc or error)")
         if self.task == "error":
             if "output" in given:
                 raise OptionError("`task` error makes no model; leave out `output`")
@@ -131,23 +119,18 @@ class MekaOptions(Seeded, Bounded, Tasked):
             raise OptionError("`weights` is for classification, `task` svc")
         if self.lambda_ is not None and self.task in ("svc", "error"):
             raise OptionError(f"`lambda_` is for ridge; `task` {self.task} does not use it")
-        rank = self.rank or (EXACT_RANK if converts else RANK)
+        rank = self.rank or RANK
         if self.landmarks is not None and self.landmarks < rank:
             raise OptionError(f"`landmarks` is {self.landmarks}; expected at least `rank`, {rank}")
 
-    def resolved(self, columns: int, exact: Model | None = None) -> MekaOptions:
-        """Fill in all defaults, for rows of `columns` and the model to convert."""
-        from svmfast.methods.common.landmarks import kernel_width
-
-        rank = self.rank or (RANK if exact is None else EXACT_RANK)
-        gamma = None if self.gamma is not None else (kernel_width(columns, exact, self.kernel_kind),)
+    def resolved(self, columns: int) -> MekaOptions:
+        """Fill in all defaults, for rows of `columns`."""
         usual: dict[str, Any] = {
-            "gamma": gamma,
+            "gamma": (1.0 / max(1, columns),),
             "C": (1.0,),
-            "lambda_": LAMBDAS if exact is None else EXACT_LAMBDAS,
-            "rank": rank,
-            # The cost of a prediction depends on the landmarks, not on the rank.
-            "landmarks": rank if exact is not None and self.strategy == "equal" else 0,
+            "lambda_": (0.1,),
+            "rank": RANK,
+            "landmarks": 0,
         }
         return with_defaults(self, usual)
 
@@ -197,14 +180,7 @@ METHOD = Method(
             content="rows",
             labels="used",
             copies=4.5,
-            help="Rows for training or conversion, or whose kernel matrix is approximated.",
-        ),
-        Input(
-            name="exact",
-            content="model",
-            flag="--from",
-            required=False,
-            help="Fit the decision values of this model (any svm_type) on DATA, whose labels are ignored.",
+            help="Rows for training, or whose kernel matrix is approximated.",
         ),
     ),
     options=MekaOptions,

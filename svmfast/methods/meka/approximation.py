@@ -14,18 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import MemoryLimitError
 from svmfast.kernels import Kernel
-from svmfast.methods.common.landmarks import Stopwatch
 from svmfast.methods.meka import MekaOptions
+from svmfast.methods.method import Setting
 from svmfast.progress import Progress, counting, silent
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.kernel_clusters import KMEANS_ROWS, Partition
+from svmfast.solvers.kernel_clusters import KMEANS_ROWS, Partition, kmeans_centers, partition
 from svmfast.solvers.nystrom import CHUNK_ROWS, eigen_descending, inverse_root, kernel_features
 from svmfast.threads import map_in_threads
 
@@ -91,13 +90,12 @@ def approximate_kernel(
     *,
     threads: int = 1,
     progress: Progress = silent,
-    seconds: Stopwatch | None = None,
 ) -> Meka:
     """Build the approximation of the kernel matrix of the partition's rows (paper, algorithm 1).
 
     The kernel is rbf or laplacian. Blocks are built in parallel; the result does not depend on `threads`.
     """
-    seconds, c = seconds or Stopwatch(), len(partition.sizes)
+    c = len(partition.sizes)
     samples = map_in_threads(
         counting(lambda s: _sample_block(kernel, partition, options, s), progress, c, "landmarks"),
         range(c),
@@ -109,7 +107,6 @@ def approximate_kernel(
         range(c),
         threads,
     )
-    seconds.lap("blocks")
     pairs = list(_linked_pairs(kernel, partition.centers, options.link_threshold))
     linked = range(c if pairs else 0)
     ends = map_in_threads(lambda s: _LinkEnd.sample(partition, built[s], options, s), linked, threads)
@@ -124,7 +121,6 @@ def approximate_kernel(
             # Convert from the Nystrom basis to the orthonormal one: W = Q R, R = diag(root) V^T.
             r_s, r_t = (built[i].root[:, None] * built[i].rotation.T for i in (s, t))
             links[s, t] = r_s @ block @ r_t.T
-    seconds.lap("links")
     return Meka(
         kernel,
         partition,
@@ -248,76 +244,63 @@ def _link(kernel: Kernel, a: _LinkEnd, b: _LinkEnd) -> FloatArray | None:
 BLOCK = 1024
 #: LIBSVM's kernel cache for a local model.
 BLOCK_CACHE_MEGABYTES = 100
-#: Memory of interpreter and libraries, the largest for Python 3.10 to 3.13 with oldest and newest versions.
-#: scikit-learn imports pandas if it is installed, and pandas imports pyarrow.
-PROGRAM_BYTES = (160 if find_spec("pandas") is None else 230) * 2**20
 
 
-def checked_bytes(
-    rows: Rows, options: MekaOptions, task: str, functions: int, *, threads: int, largest: int = 0
-) -> int:
-    planned = plan_bytes(rows, options, task, functions, threads=threads, largest=largest)
-    if planned > options.memory:
-        raise MemoryLimitError(
-            "the work", planned, options.memory, "raise `memory`, or lower `rank`, `clusters` or `threads`"
-        )
-    return planned
+def clustered(rows: Rows, options: MekaOptions, task: str, functions: int, setting: Setting) -> Partition:
+    """Cluster the rows; the memory is checked for equal clusters, and then for those that were found."""
+    check_memory(rows, options, task, functions, setting.threads, -(-len(rows) // options.clusters))
+    setting.progress(0, None, "clusters")
+    centers = kmeans_centers(rows, options.clusters, seed=options.seed)
+    parted = partition(rows, centers, threads=setting.threads)
+    check_memory(rows, options, task, functions, setting.threads, int(parted.sizes.max()))
+    return parted
 
 
-def plan_bytes(
-    rows: Rows, options: MekaOptions, task: str, functions: int, *, threads: int = 1, largest: int = 0
-) -> int:
-    """An upper bound on the memory of a run; `largest` is the rows of the largest cluster, if known."""
+def check_memory(
+    rows: Rows, options: MekaOptions, task: str, functions: int, threads: int, largest: int
+) -> None:
+    """Raise MemoryLimitError if the work needs too much; the largest cluster has `largest` rows."""
     n, d, c = len(rows), rows.n_columns, min(options.clusters, len(rows))
+    # The rows with a copy ordered by cluster, in cross-validation also those of a fold; and for k-means.
     data = 12 * rows.nnz + 8 * n
-    # The rows, a copy ordered by cluster, and for cross-validation a fold's share of both.
-    total = PROGRAM_BYTES + data * (4 if options.folds or task == "exact" else 2)
-    total += 16 * min(n, KMEANS_ROWS) * d + 8 * n * functions * 4
-    largest = largest or -(-n // c)
-    if options.block_only:
-        return total + block_bytes(largest, options, task, threads=threads)
-    rank, columns, inner = min(options.rank, n), min(options.columns, n), min(c * options.rank, n)
-    most = rank
+    needed = data * (4 if options.folds else 2) + 16 * min(n, KMEANS_ROWS) * d + 32 * n * functions
+    if options.block_only and task == "svc" and not options.laplacian:
+        needed += threads * BLOCK_CACHE_MEGABYTES * 2**20
+    elif options.block_only and task != "error":
+        # LIBSVM stores a precomputed value in a node of 16 bytes, in addition to the matrix itself.
+        needed += threads * largest**2 * (48 if task == "svc" else 24)
+    elif not options.block_only:
+        needed += low_rank_bytes(n, d, c, largest, options, threads)
+    if task == "svc":
+        needed += 48 * n * functions
+    if task == "error":
+        needed += data + 8 * min(options.sample, n) * (options.rank + d) + 32 * threads * BLOCK**2
+    if needed > options.memory:
+        advice = "raise `memory`, or lower `rank`, `clusters` or `threads`"
+        if options.block_only:
+            advice = "raise `memory`, or use more `clusters`"
+        raise MemoryLimitError("the work", needed, options.memory, advice)
+
+
+def low_rank_bytes(n: int, d: int, c: int, largest: int, options: MekaOptions, threads: int) -> int:
+    """Bound the bytes of bases, landmarks and links, and of what makes them."""
+    rank, columns = min(options.rank, n), min(options.columns, n)
+    most, bases = rank, n * rank
     if options.strategy == "size":
         most = -(-rank * c * largest // n)
-        columns = options.landmarks or 2 * most
+        columns, bases = options.landmarks or 2 * most, n * most
     elif options.strategy == "eigen":
         most = min(columns, c * rank)
-    total += 8 * (largest * most + (n - largest) * (most if options.strategy == "size" else rank))
+        bases += largest * most
     # A cluster's W is held together with its orthonormal form, and a chunk with its kernel values.
-    total += 8 * largest * most * threads + 8 * CHUNK_ROWS * (2 * columns + d) * threads
-    total += c * 8 * (2 * columns**2 + columns * d)
-    if c > 1:
-        # Sampled rows of a cluster.
-        side = int(min((1 + options.oversampling) * rank * (1 + HELD_OUT_SHARE), n))
-        total += c * 8 * side * (d + rank) + threads * 16 * side**2
-        total += 8 * c * (c - 1) // 2 * rank**2 * 2
-    total += 4 * 8 * inner**2
-    if task == "svc":
-        total += 8 * 6 * n * functions
-    if task == "error":
-        q = min(options.sample, n)
-        total += data  # another copy of the rows, ordered by smaller clusters
-        total += 8 * q * rank + threads * 8 * 4 * BLOCK**2
-    return int(total)
-
-
-def block_bytes(largest: int, options: MekaOptions, task: str, *, threads: int = 1) -> int:
-    if task == "error":
-        return threads * 8 * 4 * BLOCK**2
-    if task == "svc" and options.kernel_kind == "rbf":
-        return threads * (BLOCK_CACHE_MEGABYTES * 2**20)
-    # LIBSVM stores a precomputed value in a node of 16 bytes, in addition to the matrix itself.
-    return threads * largest**2 * (48 if task == "svc" else 24)
+    needed = bases + threads * (largest * most + CHUNK_ROWS * (2 * columns + d))
+    needed += c * (2 * columns**2 + columns * d) + 4 * min(c * rank, n) ** 2
+    # The sampled rows of each cluster, and its links.
+    side = int(min((1 + options.oversampling) * rank * (1 + HELD_OUT_SHARE), n))
+    needed += c * side * (d + rank) + threads * 2 * side**2 + c**2 * rank**2
+    return 8 * needed
 
 
 def triangle_bytes(sizes: NDArray[np.int64]) -> int:
     """Compute the bytes of the exact blocks within clusters, one triangle of each."""
     return int((sizes * (sizes + 1)).sum()) * 4
-
-
-def check_blocks(sizes: NDArray[np.int64], options: MekaOptions, task: str, *, threads: int = 1) -> None:
-    needed = PROGRAM_BYTES + block_bytes(int(sizes.max()), options, task, threads=threads)
-    if needed > options.memory:
-        what = f"the exact block of {sizes.max():,} rows"
-        raise MemoryLimitError(what, needed, options.memory, "raise `memory`, or use more `clusters`")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,46 +12,18 @@ from numpy.typing import NDArray
 from svmfast.errors import OptionError
 from svmfast.figures import Figures, computed, figure
 from svmfast.kernels import Kernel
-from svmfast.methods.common.landmarks import Stopwatch
 from svmfast.methods.meka import MekaOptions
-from svmfast.methods.meka.approximation import BLOCK, Meka, approximate_kernel, checked_bytes, triangle_bytes
+from svmfast.methods.meka.approximation import BLOCK, Meka, approximate_kernel, clustered, triangle_bytes
 from svmfast.methods.meka.solve import positive_spectrum
 from svmfast.methods.method import ALONE, Setting
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, load_kmeans, partition
+from svmfast.solvers.kernel_clusters import Partition, load_kmeans
 from svmfast.threads import map_in_threads, one_blas_thread
 
 IntArray = NDArray[np.int64]
 
-#: Exact blocks of smaller clusters are tried only if the error of the low-rank blocks is above this.
-SMALL_ERROR = 0.01
-#: The most attempts to find a number of clusters whose exact blocks fit.
-_FIT_TRIES = 8
-
 #: Returns the block of an approximation for given rows of groups g and h: block_of(g, rows, h, rows), g <= h.
 BlockOf = Callable[[int, slice, int, slice], FloatArray]
-
-
-class Form(NamedTuple):
-    """The figures of a form of the approximation, under the names of :class:`ErrorReport`."""
-
-    form: str
-    ranks: tuple[int, ...]
-    links: int
-    bytes: int
-    relative_error: float
-    block_diagonal_error: float | None = None
-    smallest_eigenvalue: float | None = None
-
-
-@dataclass(frozen=True)
-class ExactBlocks(Figures):
-    """Exact blocks of small clusters that take no more memory than low-rank blocks; zero elsewhere."""
-
-    clusters: int = figure("Clusters.")
-    relative_error: float = figure("Frobenius norm of the error over that of the matrix.")
-    seconds: float = figure("Time to build them.", key="build_seconds")
-    bytes: int = figure("Their memory.", key="kernel_bytes")
 
 
 @dataclass(frozen=True)
@@ -69,30 +41,19 @@ class ErrorReport(Figures):
     smallest_eigenvalue: float | None = figure(
         "Smallest eigenvalue of the approximation; null if it was not computed."
     )
-    form: str = figure(
-        "low-rank: low-rank blocks and links. exact-blocks: the kernel decays so fast that exact blocks of "
-        "smaller clusters are more accurate with the same memory; `relative_error`, `clusters`, `ranks`, "
-        "`links` and `kernel_bytes` are then theirs. Always exact-blocks with `block_only`."
-    )
     relative_error: float = figure("Frobenius norm of the error over that of the matrix.")
-    low_rank_error: float | None = figure(
-        "The same of low-rank blocks with links, even if they were not chosen."
-    )
-    block_diagonal_error: float | None = figure("The same of low-rank blocks without links.")
-    exact_blocks: ExactBlocks | None = figure(
-        "Exact blocks of smaller clusters at the same memory; null if they were not tried."
+    block_diagonal_error: float | None = figure(
+        "The same of low-rank blocks without links; null for exact blocks (`block_only`)."
     )
     seconds: float = figure("Time to build it, without measuring its error.", key="build_seconds")
-    stages: Mapping[str, float] = figure("Seconds of each phase.", key="phase_seconds")
     bytes: int = figure("Memory of the approximated kernel matrix.", key="kernel_bytes")
-    planned_bytes: int = figure("Memory announced for the whole work.")
 
     @computed.figure("What was trained or measured.")
     def task(self) -> str:
         return "error"
 
     def lines(self) -> list[str]:
-        name = "meka" if self.form == "low-rank" else f"exact blocks ({self.clusters})"
+        name = "exact blocks" if self.block_diagonal_error is None else "meka"
         rank = str(max(self.ranks)) if len(set(self.ranks)) == 1 else f"<={max(self.ranks)}"
         lines = [
             f"{self.kernel} kernel, gamma {self.gamma:.6g}; {self.rows:,} rows, compared on "
@@ -101,97 +62,53 @@ class ErrorReport(Figures):
             f"{name:<20} {rank:>6} {self.relative_error:>15.6f} {self.seconds:>9.2f} "
             f"{self.bytes / 2**20:>9.1f}",
         ]
-        if self.low_rank_error is None:
-            return lines
-        lines.append(f"low-rank blocks without links: {self.block_diagonal_error:.6f}")
-        small = self.exact_blocks
-        if small is not None and self.form == "low-rank":
-            error = f"{small.relative_error:.6f}"
-            lines.append(f"exact blocks of {small.clusters} clusters, same memory: {error}")
-        elif small is not None:
-            lines.append(
-                f"low-rank blocks with links: {self.low_rank_error:.6f}; exact blocks of smaller clusters "
-                f"are closer at the same memory (to train with them: `block_only` "
-                f"`clusters` {small.clusters})"
-            )
+        if self.block_diagonal_error is not None:
+            lines.append(f"low-rank blocks without links: {self.block_diagonal_error:.6f}")
         return lines
 
 
 def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> ErrorReport:
-    """Measure the error of the approximation with one `gamma` on `sample` rows.
-
-    If low-rank blocks and links are off by more than SMALL_ERROR, as with a large gamma, exact blocks of
-    smaller clusters that take no more memory are tried, and the better of the two is the result.
-    """
+    """Measure the error of the approximation with one `gamma` on `sample` rows."""
     options, threads = options.resolved(rows.n_columns), setting.threads
     if len(options.gamma) != 1:
         raise OptionError("the kernel error needs exactly one `gamma`")
-    planned = checked_bytes(rows, options, "error", 1, threads=threads)
     kernel = Kernel(options.kernel_kind, options.gamma[0])
-    setting.progress(0, None, "clusters")
     load_kmeans()
-    low: Form | None = None
-    finer: ExactBlocks | None = None
     with one_blas_thread():
-        seconds = Stopwatch()
-        centers = kmeans_centers(rows, options.clusters, seed=options.seed)
-        parted = partition(rows, centers, threads=threads)
-        seconds.lap("clusters")
+        begin = time.perf_counter()
+        parted = clustered(rows, options, "error", 1, setting)
+        chosen = _sample(parted, options)
+        smallest = apart = None
         if options.block_only:
-            seconds.laps["blocks"] = 0.0
+            seconds = time.perf_counter() - begin
+            ranks, links, size = parted.sizes, 0, triangle_bytes(parted.sizes)
             setting.progress(0, None, "error")
-            form = exact_blocks(kernel, parted, options, threads=threads)
+            error = relative_error(kernel, chosen, _exact_blocks(kernel, chosen), threads=threads)
         else:
-            form = low = low_rank(kernel, parted, options, setting, seconds)
-        if low is not None and form.relative_error > SMALL_ERROR:
-            seconds.restart()
-            smaller = equal_memory_blocks(rows, form.bytes, options.seed, threads=threads)
-            seconds.lap("exact blocks")
-            if smaller is not None:
-                tried = exact_blocks(kernel, smaller, options, threads=threads)
-                time = seconds.laps["exact blocks"]
-                finer = ExactBlocks(len(tried.ranks), tried.relative_error, time, tried.bytes)
-                form = min(form, tried, key=lambda one: one.relative_error)
-    if low is not None:
-        form = form._replace(**{name: getattr(low, name) for name in Form._fields[-2:]})
-    else:
-        form = form._replace(block_diagonal_error=form.relative_error)
+            meka = approximate_kernel(kernel, parted, options, threads=threads, progress=setting.progress)
+            smallest, middle, diagonal = positive_repair(meka, options.psd)
+            seconds = time.perf_counter() - begin
+            ranks, links, size = meka.ranks, len(meka.links), meka.bytes
+            setting.progress(0, None, "error")
+            whole = _meka_blocks(meka, chosen, middle, links=True)
+            error = relative_error(kernel, chosen, whole, diagonal=diagonal, threads=threads)
+            alone = _meka_blocks(meka, chosen, None, links=False)
+            apart = relative_error(kernel, chosen, alone, threads=threads)
     return ErrorReport(
         rows=len(rows),
         features=rows.n_columns,
         sampled_rows=min(options.sample, len(rows)),
         kernel=kernel.kind,
         gamma=kernel.gamma,
-        clusters=len(form.ranks),
-        low_rank_error=None if low is None else low.relative_error,
-        exact_blocks=finer,
-        seconds=sum(seconds.laps.values()),
-        stages=seconds.laps,
-        planned_bytes=planned,
-        **form._asdict(),
+        clusters=len(ranks),
+        ranks=tuple(ranks.tolist()),
+        links=links,
+        smallest_eigenvalue=smallest,
+        relative_error=error,
+        block_diagonal_error=apart,
+        seconds=seconds,
+        bytes=size,
     )
-
-
-def low_rank(
-    kernel: Kernel, parted: Partition, options: MekaOptions, setting: Setting, seconds: Stopwatch
-) -> Form:
-    """Build low-rank blocks and links, make them positive semidefinite by `options.psd`, and measure them."""
-    threads, largest = setting.threads, int(parted.sizes.max())
-    # Checked again, now that the sizes of the clusters are known.
-    checked_bytes(parted.rows, options, "error", 1, threads=threads, largest=largest)
-    meka = approximate_kernel(
-        kernel, parted, options, threads=threads, progress=setting.progress, seconds=seconds
-    )
-    setting.progress(0, None, "error")
-    seconds.restart()
-    smallest, middle, diagonal = positive_repair(meka, options.psd)
-    seconds.lap("positive")
-    chosen = _sample(parted, options)
-    whole = _meka_blocks(meka, chosen, middle, links=True)
-    error = relative_error(kernel, chosen, whole, diagonal=diagonal, threads=threads)
-    apart = relative_error(kernel, chosen, _meka_blocks(meka, chosen, None, links=False), threads=threads)
-    size = (tuple(meka.ranks.tolist()), len(meka.links), meka.bytes)
-    return Form("low-rank", *size, error, apart, smallest)
 
 
 def positive_repair(meka: Meka, psd: str) -> tuple[float | None, FloatArray | None, float]:
@@ -206,9 +123,8 @@ def positive_repair(meka: Meka, psd: str) -> tuple[float | None, FloatArray | No
     return spectrum.smallest, (spectrum.vectors * spectrum.values) @ spectrum.vectors.T, 0.0
 
 
-def exact_blocks(kernel: Kernel, parted: Partition, options: MekaOptions, *, threads: int = 1) -> Form:
-    """Approximate by exact blocks within the clusters and zero between them, and measure the error."""
-    chosen = _sample(parted, options)
+def _exact_blocks(kernel: Kernel, chosen: Sample) -> BlockOf:
+    """Exact blocks within the clusters and zero between them."""
     width = max(rows.n_columns for rows in chosen.rows)
 
     def block(g: int, a: slice, h: int, b: slice) -> FloatArray:
@@ -217,28 +133,13 @@ def exact_blocks(kernel: Kernel, parted: Partition, options: MekaOptions, *, thr
             return np.zeros((len(left), len(right)))
         return kernel.matrix(left.to_dense(width), right.to_dense(width))
 
-    error = relative_error(kernel, chosen, block, threads=threads)
-    return Form("exact-blocks", tuple(parted.sizes.tolist()), 0, triangle_bytes(parted.sizes), error)
+    return block
 
 
 def _sample(parted: Partition, options: MekaOptions) -> Sample:
     """Sample rows, cluster by cluster, on which the matrices are compared."""
     groups = [parted.cluster(s) for s in range(len(parted.sizes))]
     return sample_rows(groups, options.sample, options.seed)
-
-
-def equal_memory_blocks(rows: Rows, size: int, seed: int, *, threads: int = 1) -> Partition | None:
-    """Cluster so finely that the exact blocks take at most `size` bytes; None if that fails."""
-    n = len(rows)
-    clusters = max(1, int(np.ceil(4 * n * n / size)))
-    for _ in range(_FIT_TRIES):
-        if clusters > n:
-            break
-        parted = partition(rows, kmeans_centers(rows, clusters, seed=seed), threads=threads)
-        if triangle_bytes(parted.sizes) <= size:
-            return parted
-        clusters = int(np.ceil(1.2 * clusters))
-    return None
 
 
 def _meka_blocks(meka: Meka, chosen: Sample, whole: FloatArray | None, *, links: bool) -> BlockOf:
