@@ -19,12 +19,10 @@ _PACKAGES = {
     "cascade": "cascade",
     "train": "train",
 }
-#: Methods that are registered at run time, after those.
-_ADDED: dict[str, Method] = {}
 
 
 def methods() -> tuple[Method, ...]:
-    return tuple(method(name) for name in (*_PACKAGES, *_ADDED))
+    return tuple(method(name) for name in _PACKAGES)
 
 
 def method(name: str) -> Method:
@@ -32,19 +30,6 @@ def method(name: str) -> Method:
 
     Only its own package is imported: those of all methods would be a quarter of a short command's start-up.
     """
-    command = name.replace("_", "-")
-    if command in _ADDED:
-        return _ADDED[command]
-    found: Method = import_module(f"svmfast.methods.{_PACKAGES[command]}").METHOD
+    package = _PACKAGES[name.replace("_", "-")]
+    found: Method = import_module(f"svmfast.methods.{package}").METHOD
     return found
-
-
-def register(one: Method) -> None:
-    """Add a method (ValueError if the name is taken)."""
-    if one.name in _PACKAGES or one.name in _ADDED:
-        raise ValueError(f"there is already a method '{one.name}'")
-    _ADDED[one.name] = one
-
-
-def unregister(name: str) -> None:
-    del _ADDED[name]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -27,7 +28,7 @@ from svmfast.methods import registry
 from svmfast.methods.common.problem import numbered_classes
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Input, Inputs, Method, Outcome, Setting
-from svmfast.methods.registry import methods, register, unregister
+from svmfast.methods.registry import methods
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.options import Reading, option, options_of
 from svmfast.values import Real
@@ -101,10 +102,10 @@ TOY = Method(
 
 
 @pytest.fixture
-def toy() -> Iterator[Method]:
-    register(TOY)
-    yield TOY
-    unregister("toy")
+def toy(monkeypatch: pytest.MonkeyPatch) -> Method:
+    monkeypatch.setitem(registry._PACKAGES, "toy", "toy")
+    monkeypatch.setitem(sys.modules, "svmfast.methods.toy", SimpleNamespace(METHOD=TOY))
+    return TOY
 
 
 def test_a_registered_method_is_a_command(

@@ -41,7 +41,7 @@ def test_held_out_error() -> None:
     model, _ = fit_exact(rows, exact, mine)
     n = len(test)
     once = Counted(np.ones(n), np.zeros(n, dtype=np.bool_), np.ones(n))
-    aside = Aside(np.zeros(n, dtype=np.bool_), np.arange(n), np.arange(n), once, np.arange(n))
+    aside = Aside(np.zeros(n, dtype=np.bool_), np.arange(n), np.arange(n), once)
     found = held_out(exact, model, test, aside, values_fitted=True, threads=1)
     assert found is not None
     ours, theirs = model.decision_values(test)[:, 0], exact.decision_values(test)[:, 0]

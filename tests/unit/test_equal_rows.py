@@ -93,7 +93,7 @@ def test_a_stored_zero_makes_no_other_row() -> None:
     assert not held & (fitted | chose)
     assert not chose & fitted
     assert split.state.times.min() >= 2
-    aside = rows_aside(row_keys(both), None, (0, 0), copies_agree=True)
+    aside = rows_aside(row_keys(both), (0, 0))
     np.testing.assert_array_equal(aside.fitted[: len(rows)], aside.fitted[len(rows) :])
     folds = fold_numbers(both, 5, 0)
     np.testing.assert_array_equal(folds[: len(rows)], folds[len(rows) :])

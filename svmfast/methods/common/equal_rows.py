@@ -175,32 +175,25 @@ class Aside:
     rows: NDArray[np.int64]
     #: How often these rows occur.
     counted: Counted
-    #: (h,) for each row of `held`, the place of its group in `rows`.
-    place: NDArray[np.int64]
 
 
-def rows_aside(keys: list[bytes], count: int | None, seed: tuple[int, int], *, copies_agree: bool) -> Aside:
-    """Hold out some of the distinct rows, with all rows equal to them.
+def rows_aside(keys: list[bytes], seed: tuple[int, int]) -> Aside:
+    """Hold out :data:`HELD_OUT` of the distinct rows, with all rows equal to them.
 
-    `keys` are hashes by :func:`svmfast.methods.common.equal_rows.row_keys`, `count` is the number of distinct
-    rows to hold out, by default :data:`HELD_OUT` of them, and `seed` the run's seed with a number that
-    identifies the purpose. `copies_agree`: what is measured is the same for equal rows, as the labels of two
-    models are. Frequent rows are then not held out, but counted by themselves.
+    `keys` are hashes by :func:`row_keys`, and `seed` is the run's seed with a number that identifies the
+    purpose. What is measured must be the same for equal rows, as the labels of two models are: frequent rows
+    are not held out, but counted by themselves.
     """
     group, first = groups_of(keys)
-    frequent = frequent_groups(group) if copies_agree else np.zeros(len(first), dtype=np.bool_)
+    frequent = frequent_groups(group)
     rare = np.flatnonzero(~frequent)
-    if count is None:
-        count = min(MOST_HELD_OUT, int(HELD_OUT * len(rare))) if len(rare) >= LEAST_ROWS else 0
-    count = min(count, len(rare))
+    count = min(MOST_HELD_OUT, int(HELD_OUT * len(rare))) if len(rare) >= LEAST_ROWS else 0
     held = np.zeros(len(first), dtype=np.bool_)
     held[np.random.default_rng(seed).choice(rare, count, replace=False)] = True
     times = np.bincount(group, minlength=len(first)).astype(np.float64)
-    aside = np.flatnonzero(held[group])
     return Aside(
         ~held[group],
-        aside,
+        np.flatnonzero(held[group]),
         np.concatenate([first[held], first[frequent]]),
         Counted.of(times, held, frequent),
-        (np.cumsum(held) - 1)[group[aside]],
     )

@@ -90,7 +90,7 @@ def fit_exact(
         raise OptionError(f"`fit` labels is for classifiers; this is a {head.svm_type} model")
     setting.progress(0, None, "exact model on the rows")
     keys = row_keys(rows)
-    aside = rows_aside(keys, None, (options.seed, 13), copies_agree=True)
+    aside = rows_aside(keys, (options.seed, 13))
     inside, vectors = rows.take(aside.fitted), None
     expansion = exact.expansion
     if expansion is not None and expansion.kernel.kind == "rbf":

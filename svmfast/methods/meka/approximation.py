@@ -6,7 +6,6 @@ two ways:
 - The basis of a cluster is made orthonormal. The eigenvalues of L are then those of the approximation, and
   clipping negative ones projects onto the positive semidefinite matrices, which cannot increase the error.
 - Links are fitted with Tikhonov regularization in the Nystrom basis, where they are correlations (|L| <= 1).
-Its strength is chosen block by block on held-out rows; leaving the block out is one of the choices.
   The paper's plain least squares blows up where a sampled basis is ill conditioned.
 """
 
@@ -30,10 +29,8 @@ from svmfast.threads import map_in_threads
 
 IntArray = NDArray[np.int64]
 
-#: Candidates for the regularization of a link, in units of K(x, x) = 1.
-LINK_RIDGES = (1e-3, 1e-2, 5e-2, 0.2, 1.0)
-#: Held-out rows of a link's fit, as a share of the fitted rows.
-HELD_OUT_SHARE = 0.25
+#: Regularization of a link, in units of K(x, x) = 1.
+LINK_RIDGE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +114,9 @@ def approximate_kernel(
     )
     links = {}
     for (s, t), block in zip(pairs, fit, strict=True):
-        if block is not None:
-            # Convert from the Nystrom basis to the orthonormal one: W = Q R, R = diag(root) V^T.
-            r_s, r_t = (built[i].root[:, None] * built[i].rotation.T for i in (s, t))
-            links[s, t] = r_s @ block @ r_t.T
+        # Convert from the Nystrom basis to the orthonormal one: W = Q R, R = diag(root) V^T.
+        r_s, r_t = (built[i].root[:, None] * built[i].rotation.T for i in (s, t))
+        links[s, t] = r_s @ block @ r_t.T
     return Meka(
         kernel,
         partition,
@@ -194,28 +190,22 @@ def _basis(
 
 @dataclass(frozen=True, eq=False)
 class _LinkEnd:
-    """A cluster's sampled rows and their Nystrom features W, in the eigenbasis of the fitted rows' W^T W."""
+    """A cluster's sampled rows and their Nystrom features W, in the eigenbasis of W^T W."""
 
     rows: FloatArray
-    held: FloatArray
     features: FloatArray
-    held_features: FloatArray
     eigenvalues: FloatArray
     vectors: FloatArray
 
     @classmethod
     def sample(cls, partition: Partition, block: _Block, options: MekaOptions, s: int) -> _LinkEnd:
         rows, n, k = partition.cluster(s), len(block.basis), block.rotation.shape[0]
-        fitted = max(1, int(min((1 + options.oversampling) * k, 0.8 * n)))
-        held = max(1, min(int(HELD_OUT_SHARE * fitted), n - fitted))
+        fitted = int(min((1 + options.oversampling) * k, n))
         rng = np.random.default_rng([options.seed, 2, s])
-        chosen = rng.choice(n, min(n, fitted + held), replace=False)
-        a, b = np.sort(chosen[:fitted]), np.sort(chosen[-held:])
-        back = block.root[:, None] * block.rotation.T
-        w, w_held = block.basis[a] @ back, block.basis[b] @ back
+        chosen = np.sort(rng.choice(n, fitted, replace=False))
+        w = block.basis[chosen] @ (block.root[:, None] * block.rotation.T)
         values, vectors = eigen_descending(w.T @ w)
-        x, x_held = rows.take(a).to_dense(), rows.take(b).to_dense()
-        return cls(x, x_held, w @ vectors, w_held @ vectors, np.maximum(values, 0), vectors)
+        return cls(rows.take(chosen).to_dense(), w @ vectors, np.maximum(values, 0), vectors)
 
 
 def _linked_pairs(kernel: Kernel, centers: FloatArray, eps: float) -> Iterator[tuple[int, int]]:
@@ -226,18 +216,11 @@ def _linked_pairs(kernel: Kernel, centers: FloatArray, eps: float) -> Iterator[t
                 yield s, t
 
 
-def _link(kernel: Kernel, a: _LinkEnd, b: _LinkEnd) -> FloatArray | None:
-    """Fit a link in the Nystrom basis; None if leaving it out is better on the held-out rows."""
+def _link(kernel: Kernel, a: _LinkEnd, b: _LinkEnd) -> FloatArray:
+    """Fit a link in the Nystrom basis."""
     right = a.features.T @ kernel.matrix(a.rows, b.rows) @ b.features
-    truth = kernel.matrix(a.held, b.held)
-    best, least = None, float(np.einsum("ij,ij->", truth, truth))
-    for ridge in LINK_RIDGES:
-        candidate = right / np.multiply.outer(a.eigenvalues + ridge, b.eigenvalues + ridge)
-        miss = truth - a.held_features @ candidate @ b.held_features.T
-        error = float(np.einsum("ij,ij->", miss, miss))
-        if error < least:
-            best, least = candidate, error
-    return None if best is None else a.vectors @ best @ b.vectors.T
+    fitted = right / np.multiply.outer(a.eigenvalues + LINK_RIDGE, b.eigenvalues + LINK_RIDGE)
+    return a.vectors @ fitted @ b.vectors.T
 
 
 #: Side of the blocks in which matrices are compared.
@@ -296,7 +279,7 @@ def low_rank_bytes(n: int, d: int, c: int, largest: int, options: MekaOptions, t
     needed = bases + threads * (largest * most + CHUNK_ROWS * (2 * columns + d))
     needed += c * (2 * columns**2 + columns * d) + 4 * min(c * rank, n) ** 2
     # The sampled rows of each cluster, and its links.
-    side = int(min((1 + options.oversampling) * rank * (1 + HELD_OUT_SHARE), n))
+    side = int(min((1 + options.oversampling) * rank, n))
     needed += c * side * (d + rank) + threads * 2 * side**2 + c**2 * rank**2
     return 8 * needed
 
