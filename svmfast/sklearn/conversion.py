@@ -70,7 +70,7 @@ class Conversion:
                 limits = {"max_diff": self.max_diff}
         elif method == "dcpred":
             limits["fit"] = "values"
-        elif method != "meka":
+        else:
             limits["max_diff"] = self.max_diff
         if method == "cascade":
             inputs["fast"] = self._run("compress", {"model": self.exact, "data": self.rows}, {"ratio": 0.05})[
