@@ -220,7 +220,8 @@ def _link(kernel: Kernel, a: _LinkEnd, b: _LinkEnd) -> FloatArray:
     """Fit a link in the Nystrom basis."""
     right = a.features.T @ kernel.matrix(a.rows, b.rows) @ b.features
     fitted = right / np.multiply.outer(a.eigenvalues + LINK_RIDGE, b.eigenvalues + LINK_RIDGE)
-    return a.vectors @ fitted @ b.vectors.T
+    link: FloatArray = a.vectors @ fitted @ b.vectors.T
+    return link
 
 
 #: Side of the blocks in which matrices are compared.
