@@ -95,10 +95,6 @@ class FileAccessError(InputError):
     """A file cannot be opened or read."""
 
 
-class FrontierRecordError(InputError):
-    """A file in the folder of ``svmfast frontier`` was not written by svmfast."""
-
-
 class CompressedDataError(InputError):
     """A compressed file is damaged, cut short, or of a format that cannot be read."""
 

@@ -23,7 +23,6 @@ from svmfast.threads import thread_count
 from svmfast.values import percentage
 
 if TYPE_CHECKING:
-    from svmfast.evaluation.skill import Skill
     from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.pareto import Limits
     from svmfast.frontiers.report import Frontier, Origin
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 PathLike = str | os.PathLike[str]
 #: Share of the time limit that is reserved for measuring, and its limit in seconds.
 KEPT_FOR_TIMING, MOST_KEPT = 0.15, 60.0
-#: Warn if EXACT's skill on unseen rows is less than this fraction of its skill on its training rows.
-SUSPICIOUS = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,7 +144,7 @@ def frontier(
     folder.check()
     sets = _row_sets(given, train, unseen, folder.path, chosen, reading, cores, listener)
     listener.progress(0, None, "measuring exact")
-    measuring, origin = _measured(given, sets, train, unseen, cores, listener)
+    measuring, origin = _measured(given, sets, train, unseen, cores)
     if reading.unlabelled:
         sets = sets.with_labels(*(side.exact.predicted for side in measuring.sides))
     elif not measuring.labelled and (limits.max_loss_percent is not None or limits.balanced):
@@ -237,9 +234,9 @@ def _row_sets(
     if scaling is not None:  # commands scale by themselves
         sets = replace(raw, reading=(*raw.reading, *exact.words))
     fit = Fit(model, replace(reading, scale=scaling), listener)
-    fit.width(train, sets.sample.rows)
+    fit.width(train, sets.first)
     fit.width(unseen or train, sets.choosing.rows)
-    if not fit.scale(train, sets.sample.rows) and unseen is not None:
+    if not fit.scale(train, sets.first) and unseen is not None:
         fit.scale(unseen, sets.choosing.rows)
     return sets
 
@@ -280,58 +277,29 @@ def _check_labels(chosen: FrontierOptions, reading: Reading, test: str | None) -
 
 
 def _measured(
-    given: _Exact, sets: RowSets, train: str, test: str | None, threads: int, listener: Listener
+    given: _Exact, sets: RowSets, train: str, test: str | None, threads: int
 ) -> tuple[Measuring, Origin]:
     """Measure the exact model; refuse labelled rows on which it is no better than chance."""
     import numpy as np
 
-    from svmfast.evaluation.skill import skill
     from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.report import Origin
-    from svmfast.models.answer import answer
-    from svmfast.models.scaled import with_scaling
 
-    model, scaling, trained = given.model, given.scaling, None
-    one_class, regression = model.head.svm_type == "one_class", model.head.is_regression
-    sample, *tested = sets.sample, sets.choosing, sets.confirming
+    model, scaling, tested = given.model, given.scaling, [sets.choosing, sets.confirming]
     if scaling is not None:
-        sample, *tested = (replace(one, labels=scaling.apply_labels(one.labels)) for one in (sample, *tested))
+        tested = [replace(one, labels=scaling.apply_labels(one.labels)) for one in tested]
     # Data for one-class models have labels because LIBSVM's format needs them; they mean something only if
     # they tell inliers, 1, from outliers, -1.
+    one_class = model.head.svm_type == "one_class"
     if one_class and set(np.unique(np.concatenate([one.labels for one in tested])).tolist()) != {-1.0, 1.0}:
         tested = [replace(one, labels=np.full(len(one), np.nan)) for one in tested]
     measuring = Measuring(model, *tested, scaling=scaling, threads=threads)
-    unseen = measuring.exact_skill
-    if unseen is not None:
-        predicted = answer(with_scaling(model, scaling), sample.rows, threads=threads).predicted
-        trained = skill(predicted, sample.labels, regression=regression)
-        if not one_class:
-            _check_skill(trained, unseen, train, test, listener, regression=regression)
-    n = len(sets.choosing), len(sets.confirming)
-    return measuring, Origin(train, test, sets.trained_rows, trained, unseen, *n)
-
-
-def _check_skill(
-    trained: Skill, unseen: Skill, train: str, test: str | None, listener: Listener, *, regression: bool
-) -> None:
-    """Refuse rows on which the exact model is no better than chance; warn if unseen rows are much harder."""
-    sign = "" if regression else "%"
-    for path, known in ((train, trained), (test or train, unseen)):
-        if known.some:
-            continue
-        rows = f"{known.rows:,} rows of {path}"
-        if regression:
-            how = f"has a mean squared error of {known.found:.4g} on {rows}, no better than their mean"
-        else:
-            how = f"labels {known.found:.3g}% of {rows} correctly, no better than chance"
+    if not measuring.exact_skilled:
         raise UnsupportedError(
-            f"EXACT {how} ({known.chance:.4g}{sign}): nothing can be measured on them",
+            f"EXACT is no better than chance on the rows of {test or train}: nothing can be measured on them",
             "give rows of the problem that EXACT was trained for",
         )
-    if test is not None and unseen.share < SUSPICIOUS * trained.share:
-        name = "mean squared error" if regression else "accuracy"
-        figures = f"{unseen.found:.4g}{sign} for {trained.found:.4g}{sign}"
-        listener.warn(f"EXACT does far worse on TEST than on TRAIN: {name} {figures}")
+    return measuring, Origin(train, test, sets.trained_rows, len(sets.choosing), len(sets.confirming))
 
 
 def _refuse_another_folder(folder: Path) -> None:

@@ -13,19 +13,17 @@ from svmfast.caches import cached
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import MadeRecord, RunFolder
-from svmfast.frontiers.grid import CandidateCommand, joining_methods
+from svmfast.frontiers.grid import CASCADE, CandidateCommand
 from svmfast.frontiers.racing import Racing
 from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
 from svmfast.methods import registry
-from svmfast.methods.grid import Joiner, Joining
-from svmfast.methods.method import Method
 from svmfast.models.scaled import with_scaling
 from svmfast.options import command_words
 
 if TYPE_CHECKING:
     from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.pareto import Limits, Point
-    from svmfast.frontiers.report import Missing, Origin
+    from svmfast.frontiers.report import Origin
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
@@ -89,8 +87,6 @@ class Entries:
 
     def __init__(self, request: RunRequest) -> None:
         self.request = request
-        #: Why there is no entry with the exact model, by candidate.
-        self.without_exact: dict[str, Missing] = {}
         self._all: dict[str, _Entry] = {}
 
     def add(self, candidate: CandidateCommand, record: MadeRecord) -> None:
@@ -136,70 +132,55 @@ class Entries:
 
     def _with_exact(self, candidate: CandidateCommand, record: MadeRecord, alone: _Entry) -> _Entry | None:
         """The candidate with the exact model as fallback, embedded or joined; None if that does not help."""
+        from svmfast.methods.cascade.run import joined
+
         asked, model, method = self.request, alone.model, registry.method(candidate.method)
         path = asked.folder.model(candidate)
         together, train = f"{path}+exact", asked.sets.train
+        limit = asked.limits.max_bytes
+        if limit is not None and os.path.getsize(asked.exact) > limit:
+            return None  # a file that contains the exact model is larger
         if method.embeds is not None and (alone.known["certified_choosing"] or 0.0) >= LEAST_CERTIFIED:
-            if not self._has_room_for_exact:
-                self._leave_out(candidate.name, candidate.name, candidate.method)
-                return None
             made = candidate.filled(asked.exact, train, together)
             made += command_words(method.options, {method.embeds: True})
             files, whole = [path, "--exact", asked.exact], model.with_exact(asked.model)
             return self._entry(candidate, record, model, shell_line(["svmfast", *made]), files, whole)
-        if not alone.known["choosing"].labels_differing or self._joining is None:
+        percent, choosing = self._allowance, asked.measuring.choosing
+        if percent is None or not alone.known["choosing"].labels_differing:
             return None
-        method, joiner = self._joining
         try:
-            joined = joiner.join(model)
-        except OptionError as error:  # the same for all candidates
-            self._leave_out(method.name, "a candidate", method.name, str(error))
-            return None
-        except UnsupportedError as error:
-            self._leave_out(candidate.name, candidate.name, method.name, str(error))
-            return None
-        if joined is None:
-            return None
-        choosing = os.fspath(asked.folder.path / CHOOSE_PART)
-        inputs = {"fast": path, "exact": asked.exact, "data": choosing}
-        words = method.command_words(inputs, joiner.options, together)
-        made_by = f"{alone.known['command']} && {shell_line(['svmfast', *words])}"
-        return self._entry(candidate, record, joined, made_by, [together], joined, joiner.max_percent)
-
-    @cached
-    def _has_room_for_exact(self) -> bool:
-        """Whether the exact model is within the limit on the size, so that another file may contain it."""
-        limit = self.request.limits.max_bytes
-        return limit is None or len(self.request.stored(self.request.model)) <= limit
-
-    def _leave_out(self, key: str, name: str, method: str, reason: str | None = None) -> None:
-        """Note why there is no entry with the exact model; by default because that is too large."""
-        from svmfast.frontiers.report import Missing
-
-        if reason is None:
-            reason = (
-                f"not tried: the exact model alone takes more than {self.request.limits.max_bytes:,} bytes"
+            found = joined(
+                model,
+                asked.model,
+                choosing.rows,
+                choosing.exact.predicted,
+                percent,
+                source=f"sha256:{asked.sha256}",
+                seed=asked.seed,
+                threads=asked.threads,
+                scaling=asked.scaling,
             )
-        self.without_exact[key] = Missing(name + FALLBACK, method, reason)
+        except (OptionError, UnsupportedError):  # too few rows, or models of different questions
+            return None
+        if found is None:
+            return None
+        whole, options = found
+        inputs = {"fast": path, "exact": asked.exact, "data": os.fspath(asked.folder.path / CHOOSE_PART)}
+        words = registry.method(CASCADE).command_words(inputs, options, together)
+        made_by = f"{alone.known['command']} && {shell_line(['svmfast', *words])}"
+        return self._entry(candidate, record, whole, made_by, [together], whole, percent)
 
-    @cached
-    def _joining(self) -> tuple[Method, Joiner] | None:
-        """What joins the exact model with candidates without a certificate, if anything does."""
+    @property
+    def _allowance(self) -> float | None:
+        """The share of labels that a cascade may change, in percent; None if none is tried."""
         asked = self.request
-        percent, choosing = asked.limits.max_diff_percent, asked.measuring.choosing
+        percent = asked.limits.max_diff_percent
         if percent is None and not asked.limits.balanced:
             # The loss of accuracy is at most the share of labels that differ.
             percent = asked.limits.max_loss_percent
-        method = next((registry.method(name) for name in joining_methods() if name in asked.methods), None)
-        if method is None:
-            return None
-        labels, source = choosing.exact.predicted, f"sha256:{asked.sha256}"
-        how = percent, asked.seed, asked.threads, asked.scaling
-        joiner = method.joiner(Joining(asked.model, source, choosing.rows, labels, *how))
-        if joiner is not None and not self._has_room_for_exact:
-            self._leave_out(method.name, "a candidate", method.name)
-            return None
-        return None if joiner is None else (method, joiner)
+        # No sample can show that no label differs; and if all labels may differ, no cascade is needed.
+        tried = CASCADE in asked.methods and not asked.model.head.is_regression
+        return percent if tried and percent and percent < 100 else None
 
     @cached
     def racing(self) -> Racing:

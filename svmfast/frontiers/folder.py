@@ -5,17 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import stat
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from svmfast.errors import FrontierRecordError, OptionError
+from svmfast.errors import OptionError
 from svmfast.figures import plain
-from svmfast.foreign import foreign
 from svmfast.frontiers.grid import CandidateCommand
 
 #: Folders with another layout are overwritten.
@@ -24,23 +21,6 @@ LAYOUT = 3
 RESULTS = ("recommended", "report.json", "report.md", "report.html")
 #: The largest size of a file that is written and read back.
 _MOST_BYTES = 1 << 20
-_REMOVE = "remove it, or give another `output`"
-#: Descriptions of a run whose identity differs, by name; a difference in a number is reported with its value.
-_OTHER = {
-    "layout": "made by another version of svmfast",
-    "model": "on another exact model",
-    "train": "on other training data",
-    "test": "on other test data",
-    "reading": "with other options for reading the data",
-    "version": "made by another version of svmfast",
-}
-#: What the values in a record must be.
-_VALID: dict[str, Callable[[Any], object]] = {
-    "sha256": lambda it: isinstance(it, str) and re.fullmatch("[0-9a-f]{64}", it),
-    "build_seconds": lambda it: type(it) in (int, float) and 0 <= it <= 1e9,
-    "reason": lambda it: isinstance(it, str) and 0 < len(it) <= 10_000,
-    "rejected": lambda it: isinstance(it, bool),
-}
 
 
 @dataclass(frozen=True)
@@ -74,12 +54,9 @@ class RunFolder:
         known = _read(place)
         others = [name for name, value in self._wanted.items() if known.get(name) != value]
         if others and not self.overwrite:
-            name, number = others[0], known.get(others[0])
-            number = number if type(number) is int else "another number"
-            what = _OTHER.get(name, f"with {name} {number}, this one has {self._wanted[name]}")
             raise OptionError(
-                f"{self.path} holds a run {what}; give another `output`, or `overwrite` to start over in "
-                "this one"
+                f"{self.path} holds a run with other inputs or options ({', '.join(others)}); give another "
+                "`output`, or `overwrite` to start over in this one"
             )
         return bool(others)
 
@@ -123,26 +100,15 @@ class RunFolder:
     def record(self, candidate: CandidateCommand) -> MadeRecord | None:
         """The record of a candidate; None if the candidate must be made, perhaps again.
 
-        The seal detects damage; a forged record can have a valid one, so values are checked too
-        (FrontierRecordError).
+        The seal detects damage.
         """
-        place = self.path / "records" / f"{candidate.name}.json"
-        if not os.path.lexists(place):
-            return None
-        known = _read(place)
+        known = _read(self.path / "records" / f"{candidate.name}.json")
         if known.pop("seal", None) != _seal(known):
             return None
         if known.pop("run", None) != _seal(self._wanted):
             return None
         if known.pop("arguments", None) != list(candidate.arguments):
             return None
-        names = {"reason" if "reason" in known else "sha256", "rejected"}
-        names |= set() if "reason" in known else {"build_seconds"}
-        for name in sorted(names ^ set(known)) + sorted(names):
-            if name not in names or not _VALID[name](known.get(name)):
-                text = json.dumps(known[name]) if name in known else None
-                what = f"'{name}' is not what svmfast writes there" if name in known else f"no '{name}'"
-                raise FrontierRecordError(os.fspath(place), None, what, text, _REMOVE)
         record = MadeRecord(**known)
         changed = record.sha256 is not None and record.sha256 != file_hash(self.model(candidate))
         return None if changed else record
@@ -155,21 +121,16 @@ class RunFolder:
 
 
 def _read(place: Path) -> dict[str, Any]:
-    """Read a JSON object that this program has written."""
-
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"'{constant}' is not a number")
-
-    if not stat.S_ISREG(os.stat(place).st_mode):
-        raise FrontierRecordError(os.fspath(place), None, "not a regular file", None, _REMOVE)
-    with place.open("rb") as file:
-        text = file.read(_MOST_BYTES + 1)
-    with foreign(os.fspath(place), "damaged", _REMOVE, FrontierRecordError):
-        found = json.loads(text, parse_constant=refuse) if len(text) <= _MOST_BYTES else None
+    """Read a JSON object that this program has written; one that does not parse is empty."""
+    try:
+        if not stat.S_ISREG(os.stat(place).st_mode):
+            return {}
+        with place.open("rb") as file:
+            found = json.loads(file.read(_MOST_BYTES))
         json.dumps(found)  # nesting that can be read may still be too deep for hashing
-    if not isinstance(found, dict):
-        raise FrontierRecordError(os.fspath(place), None, "not a record", None, _REMOVE)
-    return found
+    except (FileNotFoundError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _seal(content: dict[str, Any]) -> str:

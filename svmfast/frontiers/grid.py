@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Placeholders of paths in a candidate's arguments.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
+#: The method that joins the exact model with the other methods' models.
+CASCADE = "cascade"
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,7 @@ class CandidateCommand:
 def tried_methods() -> tuple[str, ...]:
     """Names of all methods that are tried."""
     declared = [one.name for one in registry.methods() if one.candidates is not None]
-    return (*declared, *joining_methods())
-
-
-def joining_methods() -> tuple[str, ...]:
-    """Names of the methods that join the exact model with another model."""
-    return tuple(one.name for one in registry.methods() if one.joins is not None)
+    return (*declared, CASCADE)
 
 
 def chosen_methods(text: str | None) -> tuple[str, ...]:
@@ -66,9 +63,9 @@ def chosen_methods(text: str | None) -> tuple[str, ...]:
             raise OptionError(f"no method '{name}'; methods: {', '.join(known)}")
     if not names:
         raise OptionError(f"`methods` is empty; methods: {', '.join(known)}")
-    if set(names) <= set(joining_methods()):
+    if set(names) == {CASCADE}:
         raise OptionError(
-            f"`methods`: {names[0]} joins the exact model with another method's model; name one of those too"
+            f"`methods`: {CASCADE} joins the exact model with another method's model; name one of those too"
         )
     return tuple(method for method in known if method in names)
 
@@ -91,7 +88,7 @@ def plan(
     found: list[CandidateCommand] = []
     missing: list[Missing] = []
     for name in methods:
-        if name in joining_methods():
+        if name == CASCADE:
             continue
         method = registry.method(name)
         if proven and not method.certifies:

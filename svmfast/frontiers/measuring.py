@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from svmfast.class_scores import LostClass, lost_classes
 from svmfast.evaluation.benchmark import counted_work
 from svmfast.evaluation.loss import Estimate, Loss, loss, no_loss
-from svmfast.evaluation.skill import Skill, skill
+from svmfast.evaluation.skill import better_than_chance
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
@@ -125,12 +125,15 @@ class Measuring:
         return MeasuredRows(given.rows, given.labels, exact, (first, counted))
 
     @property
-    def exact_skill(self) -> Skill | None:
-        """The improvement of the exact model over chance on both sets together; None without labels."""
-        if not self.labelled:
-            return None
+    def exact_skilled(self) -> bool:
+        """Whether the exact model is better than chance on both sets together; true if that is unknown."""
         predicted, labels = zip(*((side.exact.predicted, side.labels) for side in self.sides), strict=True)
-        return skill(np.concatenate(predicted), np.concatenate(labels), regression=self._regression)
+        return self._skilled(np.concatenate(predicted), np.concatenate(labels))
+
+    def _skilled(self, predicted: FloatArray, labels: FloatArray) -> bool:
+        if self.exact.head.svm_type == "one_class" or not self.labelled:
+            return True
+        return better_than_chance(predicted, labels, regression=self._regression)
 
     def of_exact(self) -> Losses:
         """The losses of the exact model itself."""
@@ -163,11 +166,7 @@ class Measuring:
             for one, side in zip(whole, sides, strict=True)
         )
         lost = [self._lost(one, side) for one, side in zip(whole, sides, strict=True)]
-        skilled = (
-            self.exact.head.svm_type == "one_class"
-            or not self.labelled
-            or skill(whole[0].predicted, self.choosing.labels, regression=regression).some
-        )
+        skilled = self._skilled(whole[0].predicted, self.choosing.labels)
         sure = [one.sure for one in own if one.sure is not None]
         certified: list[float | None] = [None, None]
         if sure and model.certifies:

@@ -246,20 +246,6 @@ def choose(points: Sequence[Point], limits: Limits) -> Recommendation:
     return Recommendation(refused=tuple(refused))
 
 
-def best_of_the_rest(points: Sequence[Point], limits: Limits) -> Point | None:
-    """The best model beyond the limits that is faster or smaller than the exact model, or None.
-
-    Among the models that are small and cheap enough, this is the best by :func:`keys`, if possible one that
-    loses no class; if there are none, it is the smallest.
-    """
-    exact, *others = points
-    gains = [p for p in others if p.skilled and (is_faster(p) or p.n_bytes < exact.n_bytes)]
-    fitting = [p for p in gains if limits.fits(p)]
-    if not fitting:
-        return min(gains, key=lambda p: (p.n_bytes, p.choosing.differing.value, p.name), default=None)
-    return min(fitting, key=lambda p: (bool(p.lost_choosing), *_merit(p, limits)))
-
-
 def is_faster(point: Point) -> bool:
     """Whether a model is faster than the exact one, as far as its samples tell."""
     return point.speed.ratio >= GAIN and (point.speed.low > 1 or math.isinf(point.speed.high))

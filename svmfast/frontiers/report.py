@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from svmfast.class_scores import with_names
 from svmfast.display import shown
-from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.words import (
     ABSENT,
     WIDTH,
@@ -47,10 +46,6 @@ class Origin:
     train: str
     test: str | None
     trained_rows: int
-    #: EXACT's skill on some rows of `train`, and on the choosing and confirming rows together; None without
-    #: labels.
-    trained_skill: Skill | None
-    unseen_skill: Skill | None
     choosing: int
     confirming: int
 
@@ -142,12 +137,9 @@ class Frontier(Figures):
         key="row_sets",
     )
     def _row_sets(self) -> dict[str, Any]:
-        origin, known = self.origin, self.origin.trained_skill
-        trained: dict[str, Any] = {"path": origin.train, "rows": origin.trained_rows}
-        if known is not None:
-            trained |= {"sampled": known.rows, "mse" if self.regression else "accuracy": known.found}
+        origin = self.origin
         return {
-            "trained": trained,
+            "trained": {"path": origin.train, "rows": origin.trained_rows},
             "choosing": {"path": origin.source, "rows": origin.choosing},
             "confirming": {"path": origin.source, "rows": origin.confirming},
             "held_out_of_training": origin.test is None,
@@ -262,15 +254,10 @@ def title(found: Frontier) -> str:
 def origins(found: Frontier) -> list[str]:
     """Lines that describe the three sets of rows."""
     origin = found.origin
-    seen, known = "", origin.trained_skill
-    if known is not None:
-        score = f"MSE {known.found:.4g}" if found.regression else f"{known.found:.2f}%"
-        some = "" if known.rows == origin.trained_rows else f" (on {known.rows:,} of them)"
-        seen = f"; the exact model there: {score}{some}"
     where = f"of {origin.source}" if origin.test else f"held out of {origin.train}"
     thresholds = "" if found.regression else " and the thresholds of cascades"
     lines = [
-        f"trained on  {origin.trained_rows:,} rows of {origin.train}{seen}",
+        f"trained on  {origin.trained_rows:,} rows of {origin.train}",
         f"choosing    {origin.choosing:,} rows {where}: select the model{thresholds}",
         f"confirming  {origin.confirming:,} other rows {where}: give the figures below",
     ]

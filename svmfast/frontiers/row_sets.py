@@ -20,13 +20,11 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
     from svmfast.frontiers.measuring import LabelledRows
     from svmfast.models.scaling import Scaling
-    from svmfast.rows import FloatArray
+    from svmfast.rows import FloatArray, Rows
 
 #: Without --test this share of TRAIN is held out, half of it to choose and half to confirm, with at most
 #: MOST_HELD_OUT rows in each half.
 HELD_OUT, MOST_HELD_OUT = 0.3, 20_000
-#: The most training rows on which EXACT's own score is measured.
-MOST_SAMPLED = 2_000
 #: Files in DIR.
 TRAIN_PART, CHOOSE_PART, CONFIRM_PART = "train.part", "choose.part", "confirm.part"
 
@@ -40,8 +38,8 @@ class RowSets:
     reading: tuple[str, ...]
     #: Rows in TRAIN.
     trained_rows: int
-    #: Some of the rows on which EXACT was trained.
-    sample: LabelledRows
+    #: The first rows of `train`, to see whether they are like the model's.
+    first: Rows
     #: Halves of TEST; without TEST, parts of TRAIN, which EXACT has seen but the candidates have not.
     choosing: LabelledRows
     confirming: LabelledRows
@@ -90,8 +88,7 @@ def read_sets(
     read. UnsupportedError if there are too few rows.
     """
     from svmfast.formats.data import read_data, stream_data
-    from svmfast.frontiers.measuring import LabelledRows
-    from svmfast.methods.common.row_sample import RowSample
+    from svmfast.rows import Rows
 
     named = reading if scaling is None else replace(reading, scale=scaling.only_names())
     features = None
@@ -103,25 +100,25 @@ def read_sets(
     for text in dataset.notes.messages():
         note(f"{test or train}: {text}")
     columns(test or train, dataset.columns, named)
-    choosing, confirming, rest, sample = _parts(dataset, test or train, seed, note, everything=bool(test))
+    choosing, confirming, rest = _parts(dataset, test or train, seed, note, everything=bool(test))
     if test is None:
         place = os.fspath(folder / TRAIN_PART)
-        return RowSets(place, (), len(dataset.rows), sample, choosing, confirming, rest)
-    some = RowSample(MOST_SAMPLED, seed)
+        return RowSets(place, (), len(dataset.rows), rest.rows, choosing, confirming, rest)
+    first, seen = Rows.empty(), 0
     with stream_data(train, named, threads=threads) as stream:
         for block in stream:
             for text in block.notes.messages():
                 note(f"{train}: {text}")
-            some.add(block.rows, block.labels)
+            first = first if seen else block.rows
+            seen += len(block.rows)
             progress(stream.bytes_read, stream.bytes_total, "read")
-    sample = LabelledRows(*some.result())
-    return RowSets(train, changed_words(reading), some.seen, sample, choosing, confirming)
+    return RowSets(train, changed_words(reading), seen, first, choosing, confirming)
 
 
 def _parts(
     dataset: Dataset, path: str, seed: int, note: Callable[[str], None], *, everything: bool
 ) -> list[LabelledRows]:
-    """Divide rows into choosing and confirming ones and the rest, and take a sample of the rest."""
+    """Divide rows into choosing and confirming ones and the rest."""
     import numpy as np
 
     from svmfast.frontiers.measuring import LabelledRows
@@ -144,7 +141,7 @@ def _parts(
         kept = np.sort(which)  # in the file's order, to keep the order in which labels first occur
         return LabelledRows(dataset.rows.take(kept), dataset.labels[kept])
 
-    return [part(first), part(second), part(others), part(others[:MOST_SAMPLED])]
+    return [part(first), part(second), part(others)]
 
 
 def divided(

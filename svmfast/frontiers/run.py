@@ -47,7 +47,7 @@ class FrontierRun:
         self.folder.open()
         asked.sets.write(self.folder.path)
         late = self._make([candidate.in_memory(asked.memory) for candidate in candidates])
-        missing += [*self.entries.without_exact.values(), *self._not_made(late)]
+        missing += self._not_made(late)
         self._show("timing")
         self.entries.racing.finish(asked.end)
         points = self.entries.points()

@@ -18,7 +18,6 @@ from svmfast.frontiers.pareto import (
     Limits,
     Point,
     Recommendation,
-    best_of_the_rest,
     keys,
     unmet,
 )
@@ -44,9 +43,6 @@ def verdict(found: Frontier) -> list[str]:
         instead = "the exact model as it is" if limits.fits(exact) else "none, not the exact model either"
         lines = [f"recommended: {instead}; {why}"]
         lines += _refusals(found) + few_lines
-        if (rest := best_of_the_rest(found.points, limits)) is not None:
-            lines.append(f"best beyond the limits: {rest.name}, {best_beyond(rest)}")
-            lines += [f"lost class: {lost_class(one, found.class_names)}" for one in rest.lost_choosing[:1]]
         return lines + _hidden_by_accuracy(exact, found) + _left_out(found)
     first, *scores = losses(best, exact, limits)
     lines = [
@@ -236,21 +232,6 @@ def rule(limits: Limits) -> str:
     again = again if limits.of_quality else "it loses a class on the confirming rows"
     again = f"; if {again}, take the next one" * (limits.of_quality or len(musts) > 2)
     return f"of the models that {', '.join(musts[:-1])} and {musts[-1]}, take {whole}{again}"
-
-
-def best_beyond(point: Point) -> str:
-    """Describe, on the confirming rows, the best model beyond the limits."""
-    loss = point.confirming
-    about = "" if point.speed.narrow and not point.speed.processor else "about "
-    fast = f"{about}{point.speed.ratio:.3g} times as fast as the exact model"
-    more = ""
-    if loss.lost is not None:
-        values = loss.labels_differing is None
-        word, part = _turned(loss.lost, *(("more", "less") if values else ("lost", "gained")))
-        size = f"{abs(part.value):.3g}"
-        more = f", {size}% {word} error" if values else f", {size} points of accuracy {word}"
-    what = f"{differing_within(loss)}{more} on the confirming rows"
-    return f"{fast}, {point.n_bytes:,} bytes; {what}"
 
 
 #: What is said of a model that is worse by a key of :data:`svmfast.frontiers.pareto.KEYS`.

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from svmfast.command import QUIET, Command, common
-from svmfast.methods.grid import Candidate, Grid, Joiner, Joining, NotTried
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.options import Option, command_words, options_of
 from svmfast.progress import Progress, silent
 from svmfast.values import InputFile, OutputFile, in_this_folder
@@ -206,10 +206,6 @@ class Method(Command):
     svm_train_output: bool = False
     #: The command prints the solver's output instead of a report, and its default output is NAME.model.
     stands_in_for_svm_train: bool = False
-    #: For a method that joins `fast`, a model that another method made, and `exact` by the rows `data`: the
-    #: place of the function that takes a Joining and returns a Joiner, or None if no model can be joined
-    #: under this limit. ``frontier`` tries it on each of the other methods' models.
-    joins: str | None = None
     #: Its models can prove that a label is the exact model's.
     certifies: bool = False
     #: The switch that keeps the exact model in the file, where it answers the rows that are not certified.
@@ -280,11 +276,6 @@ class Method(Command):
         if self.candidates is None:
             return (), ()
         found: tuple[Sequence[Candidate], Sequence[NotTried]] = imported(self.candidates)(given)
-        return found
-
-    def joiner(self, given: Joining) -> Joiner | None:
-        """Return what joins models with the exact one; None if none can be joined under this limit."""
-        found: Joiner | None = None if self.joins is None else imported(self.joins)(given)
         return found
 
 

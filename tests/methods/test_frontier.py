@@ -187,14 +187,13 @@ def test_a_second_run_continues(tmp_path: Path) -> None:
     assert b"\nlinear: its models cannot prove that no label differs\n" in other.stdout
     refused = frontier(tmp_path, *BREAST, *TEST, *few, "--seed", "7")
     assert refused.returncode == 2
-    assert (
-        refused.stderr
-        == b"svmfast: dir holds a run with seed 0, this one has 7; give another --output, or --overwrite to "
-        b"start over in this one\n"
+    assert refused.stderr == (
+        b"svmfast: dir holds a run with other inputs or options (seed); give another --output, or "
+        b"--overwrite to start over in this one\n"
     )
     refused = frontier(tmp_path, *BREAST, *few)
     assert refused.returncode == 2
-    assert b"dir holds a run on other test data; give another --output" in refused.stderr
+    assert b"dir holds a run with other inputs or options (test); give another --output" in refused.stderr
 
 
 PHOTOS = ("m", "--data", str(data("photos.train")), "--test", str(data("photos.test")))
@@ -266,8 +265,7 @@ def test_joining_needs_other_models_and_enough_rows(tmp_path: Path) -> None:
     alone = frontier(tmp_path, *BREAST, *TEST, "--methods", "cascade")
     assert alone.returncode == 2
     assert b"name one of those too" in alone.stderr
-    done = frontier(tmp_path, *BREAST, *TEST, "--methods", "linear,cascade")
-    assert b"a candidate + exact: 94 rows cannot show with 0.975 confidence that at most 0.5" in done.stdout
+    frontier(tmp_path, *BREAST, *TEST, "--methods", "linear,cascade")
     assert set(models(tmp_path)) == {"exact", "linear"}
     # Enough rows for a weaker guarantee; without a limit, or without the method, nothing is joined.
     for more, joined in (
@@ -314,7 +312,7 @@ def test_limits(finished: tuple[Path, str]) -> None:
     assert nothing.returncode == 1
     assert (
         b"\nrecommended: none, not the exact model either; no candidate is within the limits (at most 10 "
-        b"bytes)\nbest beyond the limits: linear, "
+        b"bytes)\n"
     ) in nothing.stdout
     assert report(folder)["recommended"] is None
     assert not (folder / "dir" / "recommended").exists()
@@ -509,31 +507,17 @@ def shuffled(name: str, place: Path) -> Path:
     return place
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        (
-            "digits_c_rbf_prob",
-            r"EXACT labels [\d.]+% of \d+ rows of wrong correctly, no better than chance \([\d.]+%\)",
-        ),
-        (
-            "diabetes_eps_rbf",
-            r"EXACT has a mean squared error of \d+ on \d+ rows of wrong, no better than their mean \(\d+\)",
-        ),
-    ],
-)
-def test_data_of_another_problem_are_refused(tmp_path: Path, name: str, line: str) -> None:
+@pytest.mark.parametrize("name", ["digits_c_rbf_prob", "diabetes_eps_rbf"])
+def test_data_of_another_problem_are_refused(tmp_path: Path, name: str) -> None:
     first = name.split("_")[0]
     right, wrong = str(data(f"{first}.train")), str(shuffled(f"{first}.test", tmp_path / "wrong"))
-    rest = ": nothing can be measured on them; give rows of the problem that EXACT was trained for\n"
-    for words in (
-        ("--data", right, "--test", "wrong"),
-        ("--data", "wrong", "--test", right),
-        ("--data", "wrong"),
-    ):
+    for words in (("--data", right, "--test", "wrong"), ("--data", "wrong")):
         done = frontier(tmp_path, str(model(name)), *words, "--methods", "linear", "-q")
-        assert done.returncode == 2
-        assert re.fullmatch(f"svmfast: {line}{rest}", done.stderr.decode()), done.stderr
+        assert (done.returncode, done.stderr.decode()) == (
+            2,
+            "svmfast: EXACT is no better than chance on the rows of wrong: nothing can be measured on them; "
+            "give rows of the problem that EXACT was trained for\n",
+        )
     assert {path.name for path in tmp_path.iterdir()} == {Path(wrong).name}
 
 
@@ -545,19 +529,6 @@ def test_a_test_file_that_is_the_training_file_is_refused(tmp_path: Path) -> Non
         b"svmfast: TEST contains the rows of TRAIN, which EXACT has seen; give other rows, or leave --test "
         b"out\n"
     )
-
-
-def test_a_warning_if_test_rows_are_much_harder(tmp_path: Path) -> None:
-    lines = data("breast.test").read_text().splitlines()
-    rng = np.random.default_rng(1)
-    flipped = [f"{-int(line.split()[0]) if rng.random() < 0.35 else line.split()[0]} " + line.split(" ", 1)[1]
-               for line in (line.replace("+", "") for line in lines)]  # fmt: skip
-    (tmp_path / "hard").write_text("\n".join(flipped) + "\n")
-    done = frontier(tmp_path, *BREAST, "--test", "hard", "--methods", "linear", "-q")
-    assert done.returncode in (0, 1)
-    errors = done.stderr.decode()
-    assert errors.startswith("svmfast: warning: EXACT does far worse on TEST than on TRAIN: accuracy ")
-    assert errors.count("\n") == 1
 
 
 def test_quiet_prints_only_the_recommendation(finished: tuple[Path, str]) -> None:
@@ -602,11 +573,7 @@ def test_with_a_size_limit_nothing_is_both_measured_and_left_out(tmp_path: Path)
         assert not set(missing) & set(models(tmp_path))
         # A file that contains the exact model is larger than the exact model.
         backed = [name for name in models(tmp_path) if name.endswith(" + exact")]
-        left_out = [reason for name, reason in missing.items() if name.endswith(" + exact")]
         assert bool(backed) == room
-        too_large = "not tried: the exact model alone takes more than 6,500 bytes"
-        assert room or set(left_out) == {too_large}
-        assert (f"a candidate + exact: {too_large}" in done.stdout.decode()) != room
 
 
 def test_the_help_and_the_page_say_on_which_rows_figures_are_measured() -> None:

@@ -1,4 +1,4 @@
-"""``svmfast frontier`` on a folder with damaged or forged records: a one-line error, or made again."""
+"""``svmfast frontier`` on a folder with damaged records: the candidates are made again."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import pytest
 from program import data, model, svmfast
 
 from svmfast.cli.main import run
-from svmfast.errors import FrontierRecordError
 from svmfast.frontiers.folder import MadeRecord, RunFolder
 from svmfast.frontiers.grid import CandidateCommand
 
@@ -73,35 +70,9 @@ def test_a_record_of_something_else_is_made_again(damage: Any, copied: RunFolder
     assert copied.record(LINEAR) is None
 
 
-FORGED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "no hash": lambda r: {**r, "sha256": None},
-    "a number for a hash": lambda r: {**r, "sha256": int("1" * 64)},
-    "no time": lambda r: {name: value for name, value in r.items() if name != "build_seconds"},
-    "a text for a time": lambda r: {**r, "build_seconds": "1"},
-    "a truth for a time": lambda r: {**r, "build_seconds": True},
-    "a negative time": lambda r: {**r, "build_seconds": -1},
-    "a time beyond floating point": lambda r: {**r, "build_seconds": 10**400},
-    "a number for a truth": lambda r: {**r, "rejected": 1},
-    "a model and a reason": lambda r: {**r, "reason": "because"},
-    "a list for a reason": lambda r: {**_failure(r), "reason": ["because"]},
-    "an empty reason": lambda r: {**_failure(r), "reason": ""},
-    "an endless reason": lambda r: {**_failure(r), "reason": "x" * 100_000},
-    "a figure that is not there": lambda r: {**r, "accuracy": 100.0},
-}
-
-
 def _failure(record: dict[str, Any]) -> dict[str, Any]:
     known = {name: value for name, value in record.items() if name not in ("sha256", "build_seconds")}
     return {**known, "reason": "because"}
-
-
-@pytest.mark.parametrize("what", FORGED)
-def test_a_forged_record_is_bad_input(what: str, copied: RunFolder) -> None:
-    place(copied).write_bytes(seal(FORGED[what](json.loads(place(copied).read_text()))))
-    with pytest.raises(FrontierRecordError, match="remove it, or give another `output`") as error:
-        copied.record(LINEAR)
-    assert str(error.value).startswith(f"{place(copied)}: ")
-    assert "\n" not in str(error.value)
 
 
 def test_a_forged_reason_is_shown_as_text(copied: RunFolder, capfd: pytest.CaptureFixture[str]) -> None:
@@ -125,36 +96,38 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("what", DAMAGE)
-@pytest.mark.parametrize("name", ["inputs.json", "records/linear.json"])
-def test_a_damaged_file_is_one_line(
-    name: str, what: str, copied: RunFolder, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (copied.path / name).write_bytes(DAMAGE[what])
-    assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
-    captured = capfd.readouterr().err
-    assert captured.startswith(f"{copied.path}/{name}: ")
-    assert captured.endswith("; remove it, or give another --output\n")
-    assert captured.count("\n") == 1
+def test_a_damaged_record_is_made_again(what: str, copied: RunFolder) -> None:
+    place(copied).write_bytes(DAMAGE[what])
+    assert copied.record(LINEAR) is None
 
 
 @pytest.mark.parametrize("depth", range(100, 1000, 100))
 def test_deep_nesting_is_not_an_internal_error(depth: int, copied: RunFolder) -> None:
     """JSON that can just be read may be too deep to be written again."""
     place(copied).write_bytes(b'{"a":' * depth + b"1" + b"}" * depth)
-    with suppress(FrontierRecordError):
-        assert copied.record(LINEAR) is None
+    assert copied.record(LINEAR) is None
 
 
-@pytest.mark.parametrize("name", ["inputs.json", "records/linear.json", "models/linear"])
-def test_a_pipe_in_place_of_a_file_does_not_hang(
-    name: str, copied: RunFolder, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_folder_with_damaged_inputs_is_not_of_this_run(
+    what: str, copied: RunFolder, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (copied.path / name).unlink()
-    os.mkfifo(copied.path / name)
+    (copied.path / "inputs.json").write_bytes(DAMAGE[what])
     assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
     captured = capfd.readouterr().err
+    assert captured.startswith(f"svmfast: {copied.path} holds a run with other inputs or options (layout, ")
     assert captured.count("\n") == 1
-    assert "not a regular file" in captured
+
+
+def test_a_pipe_in_place_of_a_file_does_not_hang(
+    copied: RunFolder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("records/linear.json", "models/linear", "inputs.json"):
+        (copied.path / name).unlink()
+        os.mkfifo(copied.path / name)
+    assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
+    assert copied.record(LINEAR) is None
+    (copied.path / "inputs.json").unlink()
 
 
 def test_a_model_with_other_labels_is_bad_input(copied: RunFolder, capfd: pytest.CaptureFixture[str]) -> None:
@@ -170,24 +143,11 @@ def test_a_model_with_other_labels_is_bad_input(copied: RunFolder, capfd: pytest
         assert captured.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "line"),
-    [
-        ("model", "0" * 64, "on another exact model"),
-        ("train", "0" * 64, "on other training data"),
-        ("test", None, "on other test data"),
-        ("seed", 7, "with seed 7, this one has 0"),
-        ("seed", "\x1b[2J", "with seed another number, this one has 0"),
-        ("reading", {}, "with other options for reading the data"),
-        ("version", "0.0.1", "made by another version of svmfast"),
-        ("layout", 1, "made by another version of svmfast"),
-    ],
-)
-def test_differences_from_another_run_are_described(
-    name: str, value: object, line: str, copied: RunFolder, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("name", ["model", "train", "test", "seed", "reading", "version", "layout"])
+def test_another_run_is_refused(name: str, copied: RunFolder, capfd: pytest.CaptureFixture[str]) -> None:
     known = json.loads((copied.path / "inputs.json").read_text())
-    (copied.path / "inputs.json").write_text(json.dumps({**known, name: value}))
+    (copied.path / "inputs.json").write_text(json.dumps({**known, name: "\x1b[2J"}))
     assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
+    what = f"holds a run with other inputs or options ({name})"
     rest = "give another --output, or --overwrite to start over in this one"
-    assert capfd.readouterr().err == f"svmfast: {copied.path} holds a run {line}; {rest}\n"
+    assert capfd.readouterr().err == f"svmfast: {copied.path} {what}; {rest}\n"

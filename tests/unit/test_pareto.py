@@ -23,7 +23,6 @@ from svmfast.frontiers.pareto import (
     Limits,
     Point,
     Recommendation,
-    best_of_the_rest,
     choose,
     contenders,
     pareto,
@@ -123,9 +122,6 @@ def test_with_a_limit_on_size_balanced_accuracy_may_choose() -> None:
     assert chosen(points, Limits(max_bytes=60)) == "majority"
     assert chosen(points, Limits(max_bytes=60, balanced=True)) == "rare"
     assert chosen(points, Limits(max_bytes=50, balanced=True)) == "majority"
-    near = best_of_the_rest([EXACT, *points], Limits(max_loss_percent=0.1, max_bytes=60, balanced=True))
-    assert near is not None
-    assert near.name == "rare"
 
 
 def test_limits_on_losses() -> None:
@@ -169,9 +165,6 @@ def test_a_model_that_loses_a_class_is_recommended_only_on_request() -> None:
     assert (found.recommended, found.refused) == (whole, ((late, "classes"),))
     assert chosen([lossy, late, whole], Limits(0.5, lost_classes=True)) == "lossy"
     assert chosen([lossy], Limits(max_bytes=10)) is None
-    near = best_of_the_rest([EXACT, lossy, replace(whole, choosing=loss(3.0))], Limits(0.5))
-    assert near is not None
-    assert near.name == "whole"
 
 
 def test_which_classes_are_lost() -> None:
@@ -227,22 +220,11 @@ def test_models_without_any_gain_are_not_recommended() -> None:
 def test_models_no_better_than_chance_are_not_recommended() -> None:
     useless = point("useless", 40.0, 100, 10, skilled=False)
     assert chosen([useless], Limits(max_bytes=100)) is None
-    assert best_of_the_rest([EXACT, useless], Limits(max_bytes=100)) is None
 
 
 def test_a_model_whose_cost_is_not_counted_is_beyond_a_limit_on_it() -> None:
     counted, timed = point("counted", 0, 2, 9, 10.0), point("timed", 0, 3, 9, None)
     assert chosen([counted, timed], Limits(max_operations=12)) == "counted"
-
-
-def test_the_best_beyond_the_limits() -> None:
-    points = [EXACT, point("a", 3.0, 10, 100), point("b", 2.0, 5, 200), point("slow", 1.0, 0.5, 2000)]
-    near = best_of_the_rest(points, Limits(0.5))
-    assert near is not None
-    assert near.name == "b"
-    near = best_of_the_rest(points, Limits(max_bytes=50))
-    assert near is not None
-    assert near.name == "a"
 
 
 @cache

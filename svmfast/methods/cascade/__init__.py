@@ -74,5 +74,4 @@ METHOD = Method(
     run="svmfast.methods.cascade.run:run",
     color="#000000",
     reports=("svmfast.methods.cascade.report:CascadeReport",),
-    joins="svmfast.methods.cascade.run:joiner",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +9,12 @@ from svmfast.errors import OptionError
 from svmfast.methods.cascade import MOST_ROWS, CascadeOptions
 from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.threshold import least_rows
-from svmfast.methods.grid import Joining
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaling import Scaling
+from svmfast.rows import FloatArray, Rows
 from svmfast.values import Share
 
 #: Of these confidences that of the guarantee is the first for which there are enough rows.
@@ -56,44 +57,41 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
     return Outcome(model, report)
 
 
-def joiner(given: Joining) -> CascadeJoiner | None:
-    """Make what joins models; None for regression, and for a limit that no sample can show or need show."""
-    percent = given.max_percent
-    # No sample can show that no label differs; and if all labels may differ, no cascade is needed.
-    if given.exact.head.is_regression or not percent or percent >= 100:
-        return None
-    return CascadeJoiner(given, percent)
+def joined(
+    fast: Model,
+    exact: KernelExpansion,
+    rows: Rows,
+    labels: FloatArray,
+    max_percent: float,
+    *,
+    source: str,
+    seed: int,
+    threads: int,
+    scaling: Scaling | None,
+) -> tuple[CascadeModel, dict[str, Any]] | None:
+    """Join a candidate of ``frontier`` with the exact model; None if that is not faster.
 
-
-class CascadeJoiner:
-    """Joins with a confidence above the command's default, since other rows must keep the limit too."""
-
-    def __init__(self, given: Joining, max_percent: float) -> None:
-        self._given, self.max_percent = given, max_percent
-        # The limit is parsed as the command parses it.
-        limit = Share().of_text(f"{max_percent:.15g}%")
-        enough = (c for c in CONFIDENCES if least_rows(limit, c) <= len(given.rows))
-        confidence = next(enough, CONFIDENCES[-1])
-        self.options: Mapping[str, Any] = {
-            "max_diff": limit,
-            "confidence": confidence,
-            "seed": given.seed,
-            # frontier times the models itself; a race could make the command fail on a busy machine.
-            "force": True,
-        }
-        if len(given.rows) > MOST_ROWS:
-            self.options = {**self.options, "rows": len(given.rows)}
-
-    def join(self, fast: Model) -> CascadeModel | None:
-        given = self._given
-        model, report = join(
-            fast,
-            given.exact,
-            given.rows,
-            CascadeOptions(**self.options),
-            Setting(given.threads),
-            scaling=given.scaling,
-            labels=given.labels,
-            source=given.source,
-        )
-        return model if report.cheaper and report.error else None
+    With the model come the command's options. Their confidence is above the default, since other rows must
+    keep the limit too. `labels` are the exact model's of the n `rows`, which still need the `scaling`.
+    OptionError: too few rows to show that any model meets the limit. UnsupportedError: the models do not
+    answer the same question.
+    """
+    # The limit is parsed as the command parses it.
+    limit = Share().of_text(f"{max_percent:.15g}%")
+    enough = (c for c in CONFIDENCES if least_rows(limit, c) <= len(rows))
+    # frontier times the models itself; a race could make the command fail on a busy machine.
+    options: dict[str, Any] = {"max_diff": limit, "confidence": next(enough, CONFIDENCES[-1]), "seed": seed}
+    options["force"] = True
+    if len(rows) > MOST_ROWS:
+        options["rows"] = len(rows)
+    model, report = join(
+        fast,
+        exact,
+        rows,
+        CascadeOptions(**options),
+        Setting(threads),
+        scaling=scaling,
+        labels=labels,
+        source=source,
+    )
+    return (model, options) if report.cheaper and report.error else None
