@@ -43,7 +43,7 @@ def in_cells(model: KernelExpansion, centers: FloatArray, orders: np.ndarray, ab
             rounding = gaussian_rounding(
                 points, beta, gamma, center, packed[-1], moved, rho, order=order, about_zero=zero
             )
-            tail = residual_tail(points, beta, gamma, center, -1, top=top)
+            tail = residual_tail(points, beta, gamma, center, order, top=top)
             degrees[cell, p], rest[cell, p] = certificate(rounding, order, tail)
     squares = [((terms.points - center) ** 2).sum(axis=1).max() for center in centers]
     return PolynomialModel(
