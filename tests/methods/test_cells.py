@@ -19,8 +19,7 @@ from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate import ladder
-from svmfast.methods.approximate.certificate import dual_expansion
-from svmfast.methods.approximate.sample import OF_VECTORS, divided, near_vectors
+from svmfast.methods.approximate.sample import OF_VECTORS, divided
 from svmfast.methods.common.equal_rows import row_keys
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
@@ -178,51 +177,28 @@ def test_tails_agree_however_they_are_computed(seed: int, gamma: float, negligib
 
 def test_without_data_the_support_vectors_are_the_sample() -> None:
     exact, _ = clustered()
-    terms = dual_expansion(exact, memory_limit=1 << 30)
-    who = divided(exact, terms, None, plans=True)
+    who = divided(exact, None, plans=True)
     assert who.planning is not None
     assert who.planning.source == who.held_out.source == OF_VECTORS
-    x = {row.tobytes() for row in exact.sv.to_dense(3)}
-    parts = []
-    for judge in (who.planning, who.held_out):
-        vectors = [row.tobytes() for row in judge.rows.to_dense(3) if row.tobytes() in x]
-        assert len(judge) == 2 * len(vectors)
-        np.testing.assert_allclose(judge.values, exact.decision_values(judge.rows), atol=1e-12)
-        parts.append(set(vectors))
+    parts = [{row.tobytes() for row in judge.rows.to_dense(3)} for judge in (who.planning, who.held_out)]
     assert not parts[0] & parts[1]
-    assert parts[0] | parts[1] == x
-    assert len(parts[1]) == pytest.approx(len(x) / 4, abs=1)
-
-
-def test_intermediate_points_lie_between_near_vectors() -> None:
-    exact, _ = clustered()
-    terms = dual_expansion(exact, memory_limit=1 << 30)
-    which = np.arange(0, len(exact.sv), 2)
-    x, points = terms.points, near_vectors(exact, terms, which, 100, np.random.default_rng(0)).to_dense(3)
-    assert len(points) == 100
-    assert {row.tobytes() for row in points[:50]} <= {row.tobytes() for row in x[which]}
-    for point, begin in zip(points[50:], points[:50], strict=True):
-        way, ways = point - begin, x[which] - begin
-        along = np.array([other @ way / max(other @ other, 1e-300) for other in ways])
-        apart = np.abs(ways * along[:, None] - way).max(axis=1)
-        assert apart.min() < 1e-12
-        assert -1e-12 <= along[apart.argmin()] <= 0.5
+    assert parts[0] | parts[1] == {row.tobytes() for row in exact.sv.to_dense(3)}
+    assert len(parts[1]) == pytest.approx(len(exact.sv) / 4, abs=1)
 
 
 def test_no_row_both_chooses_and_measures() -> None:
     exact, rows = clustered()
     few = rows[:90]
     twice = Rows.concatenate([few, few.take(np.arange(89, -1, -1))])
-    terms = dual_expansion(exact, memory_limit=1 << 30)
-    who = divided(exact, terms, twice, plans=True, seed=3)
+    who = divided(exact, twice, plans=True, seed=3)
     assert who.planning is not None
     keys = [set(row_keys(judge.rows)) for judge in (who.planning, who.held_out)]
     assert not keys[0] & keys[1]
     assert [len(part) for part in keys] == [68, 22]
     assert len(who.planning) + len(who.held_out) == 180
     # Without a choice all rows measure.
-    assert len(divided(exact, terms, twice, plans=False).held_out) == 180
-    tiny = divided(exact, terms, few[:5], plans=True)
+    assert len(divided(exact, twice, plans=False).held_out) == 180
+    tiny = divided(exact, few[:5], plans=True)
     assert tiny.planning is not None
     assert (len(tiny.planning), tiny.held_out.source) == (5, OF_VECTORS)
 

@@ -125,10 +125,9 @@ METHOD = Method(
 
         The report begins with the number of labels that differ from those of `model` (regression: how much
         the values differ, root mean square, in percent of their standard deviation). It is measured on rows
-        of `data` that were not used to choose anything, or without `data` on support vectors and points
-        between them. Above 1% there is a warning.
-        Above 10% nothing is written and the exit status is 1, unless `force` is given. The same applies with
-        auto if the exact model is the better choice.
+        of `data` that were not used to choose anything, or without `data` on support vectors.
+        Above 1% there is a warning. Above 10% nothing is written and the exit status is 1, unless `force` is
+        given. The same applies where order or cells are chosen and the exact model is the better choice.
         """,
     group="convert",
     inputs=(

@@ -64,7 +64,7 @@ class Measured(Figures):
         "Rows on which the fast model alone differs; null unless an exact model is embedded.", default=None
     )
     measured_rows: int = figure("Rows on which the difference from the exact model was measured.")
-    measured_on: str = figure("Their source: `data`, or support vectors and points between them.")
+    measured_on: str = figure("Their source: `data`, or support vectors.")
     certified_percent: float | None = figure(
         "Percent of rows whose label (regression: value, within `tolerance`) is proven; null without a "
         "certificate, and for regression without rows."

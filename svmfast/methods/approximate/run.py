@@ -45,7 +45,7 @@ def approximate(
     """Make truncated expansions of `model`, and a report.
 
     If the options leave a choice, some rows of `data` decide it; the others measure the result. By default
-    the rows are support vectors and points between them. A chosen result is raced against the exact model if
+    the rows are support vectors. A chosen result is raced against the exact model if
     `setting` has a `race`.
 
     UnsupportedError: sigmoid and precomputed kernels. NegativeAnswerError: no expansion is within the limits.
@@ -61,7 +61,7 @@ def approximate(
     terms = dual_expansion(model, memory_limit=options.memory)
     expander = Expander(model, terms, threads=setting.threads, progress=setting.progress)
     plans = len(rungs) > 1 or rungs[0].cells > 1
-    planning, held_out = divided(model, terms, data, plans=plans, seed=options.seed, threads=setting.threads)
+    planning, held_out = divided(model, data, plans=plans, seed=options.seed, threads=setting.threads)
     ladder = Ladder(expander, options, rungs, planning, setting, provenance or {})
     made, center = ladder.taken() if degree is None else (ladder.collapsed(degree), "origin")
     setting.progress(0, None, "measure")
