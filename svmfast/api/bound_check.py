@@ -102,15 +102,15 @@ def _check_data(
     if not is_path(data):
         rows = rows_of(data, reading=reading)
         return checks.check_data(lambda: _parts(rows, reading), gamma, order=order)
-    from svmfast.formats.data import ReplayableInput, read_through
+    from svmfast.formats.data import check_replayable, read_through
 
-    with ReplayableInput(os.fspath(data)) as replayable:
+    path = os.fspath(data)
+    check_replayable(path)
 
-        def blocks() -> Iterable[Rows]:
-            source = replayable.source()
-            return (block.rows for block in read_through(source, reading, threads, listener.progress))
+    def blocks() -> Iterable[Rows]:
+        return (block.rows for block in read_through(path, reading, threads, listener.progress))
 
-        return checks.check_data(blocks, gamma, order=order)
+    return checks.check_data(blocks, gamma, order=order)
 
 
 def _parts(rows: Rows, reading: Reading) -> Iterable[Rows]:

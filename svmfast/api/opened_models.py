@@ -34,28 +34,25 @@ def opened_models(
     identities: list[str] = []
     carriers: list[tuple[str, Model]] = []
 
-    def opened(name: str, given: Any) -> tuple[Model, str | None, Callable[[str], bool]]:
-        """A model for scaled rows, the hash of its source, and a function that recognizes its own hash."""
+    def opened(name: str, given: Any) -> Model:
+        """A model for scaled rows."""
         model, file = model_of(given, "the model", note, options.memory)
         if identify:
             identities.append(identity_of(model) if file is None else f"sha256:{file.sha256}")
         if model.scaling is not None:
             carriers.append((name, model))
-        elif file is not None:
-            return model, file.provenance.get("source"), file.is_source
-        inner = model.unscaled
-        return inner, inner.provenance.get("source"), lambda source: source == identity_of(inner)
+        return model.unscaled
 
-    model, made_from, _ = opened("`model`", given)
+    model = opened("`model`", given)
     exact = embedded = model.embedded_exact if model.has_error_bound else None
     if options.exact is not None:
         if options.fallback is False:
             raise OptionError("`exact` and `no_fallback` exclude each other")
-        loaded, _, is_source = opened("`exact`", options.exact)
+        loaded = opened("`exact`", options.exact)
         exact = check_exact(model, loaded)
         # A certificate refers to one exact model.
         if exact is not embedded:
-            check_source(model, made_from, is_source)
+            check_source(model, model.provenance.get("source"), identity_of(loaded))
     elif options.fallback is False:
         exact = None
     elif options.fallback and embedded is None:

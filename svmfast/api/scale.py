@@ -18,7 +18,7 @@ from svmfast.evaluation.describe import describe_scaling
 from svmfast.figures import Figures, figure
 from svmfast.formats.answers import check_text
 from svmfast.formats.classes import TrainingClasses
-from svmfast.formats.data import ReplayableInput, read_through
+from svmfast.formats.data import check_replayable, read_through
 from svmfast.formats.ranges import ranges_bytes, read_ranges
 from svmfast.formats.svmlight import Dataset
 from svmfast.formats.target import write_atomic
@@ -81,8 +81,8 @@ def scale(
     Parameters
     ----------
     data, output : path
-        ``-`` stands for standard input and standard output. Without `restore` the data are read twice; data
-        from a pipe are kept in a temporary file.
+        ``-`` stands for standard input and standard output. Without `restore` the data are read twice, so
+        that they cannot come from a pipe.
     {options}
 
     Returns
@@ -110,28 +110,28 @@ def scale(
     # Names of classes become labels when all of them are known: not in one pass, and not to be scaled.
     classes = TrainingClasses() if labels is None and given is None else None
     twice = given is None or (labels is not None and given.target is None)
-    with ReplayableInput(path) as replayable:
-        if given is None and reading.missing == "mean":
-            from svmfast.api.training import with_means
+    if twice:
+        check_replayable(path)
+    if given is None and reading.missing == "mean":
+        from svmfast.api.training import with_means
 
-            reading = with_means(reading, replayable.source(), cores)
-        source = replayable.source() if twice else path
-        blocks = read_through(source, reading, cores, listener.progress, classes=classes)
-        blocks = _in_order(blocks, given, reading, listener)
-        if twice:
-            given = _scaling_of(blocks, given, seen, (lower, upper), labels)
-            blocks = read_through(replayable.source(), reading, cores, classes=classes)
-            if classes is not None and classes.names is not None:
-                meaning = named_labels({float(label): name for label, name in enumerate(classes.names)})
-                listener.note(f"{path}: labels stand for classes: {meaning}")
-                blocks = (replace(block, labels=classes.final(block.labels)) for block in blocks)
-        assert given is not None
-        assert given.ranges is not None
-        if save is not None:
-            with write_atomic(save) as file:
-                file.write(ranges_bytes(given.ranges, given.target))
-        texts = _texts(prefetch(blocks), given, cores, None if twice else seen, listener)
-        written = _write(texts, output)
+        reading = with_means(reading, path, cores)
+    blocks = read_through(path, reading, cores, listener.progress, classes=classes)
+    blocks = _in_order(blocks, given, reading, listener)
+    if twice:
+        given = _scaling_of(blocks, given, seen, (lower, upper), labels)
+        blocks = read_through(path, reading, cores, classes=classes)
+        if classes is not None and classes.names is not None:
+            meaning = named_labels({float(label): name for label, name in enumerate(classes.names)})
+            listener.note(f"{path}: labels stand for classes: {meaning}")
+            blocks = (replace(block, labels=classes.final(block.labels)) for block in blocks)
+    assert given is not None
+    assert given.ranges is not None
+    if save is not None:
+        with write_atomic(save) as file:
+            file.write(ranges_bytes(given.ranges, given.target))
+    texts = _texts(prefetch(blocks), given, cores, None if twice else seen, listener)
+    written = _write(texts, output)
     return ScaleReport(
         rows=seen.rows,
         features=max(seen.width, len(given)),

@@ -47,8 +47,8 @@ COMMAND = Verb(
         Scale the features of DATA to [LOWER, UPPER], as svm-scale does: same options, same bytes.
 
         The smallest value of a feature becomes LOWER, the largest UPPER; a feature with a single value is
-        left out. Values are printed with six digits. DATA is read twice, in bounded memory; with `restore`
-        once, so that rows from a pipe are scaled as they arrive.
+        left out. Values are printed with six digits. DATA is a file, read twice, in bounded memory; with
+        `restore` once, so that rows from a pipe are scaled as they arrive.
 
         A model needs the same scaling when it predicts: `scale` RANGES stores the ranges in the model
         (approximate, compress, train and the others), so that prediction needs no second file.

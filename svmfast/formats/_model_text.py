@@ -44,24 +44,9 @@ class ModelText:
         """An error about this file."""
         return ModelFormatError(self.path, line, what, token, f"expected {expected}")
 
-    def not_a_number(
-        self, line: int, token: str, of: str, dtype: str = "float64", *, finite: str = "a finite number"
-    ) -> ModelFormatError:
-        """Why `token` is not a number of a type; `of` names the value, `finite` what is expected."""
-        if not token:
-            what, expected = "is missing", "a number"
-        elif re.match(r"[+-]?(nan|inf)", token, re.IGNORECASE):
-            what, expected = "is not finite", finite
-        elif re.fullmatch(r"[+-]?[0-9]+,[0-9]*([eE][+-]?[0-9]+)?", token):
-            what, expected = "has a decimal comma", "a decimal point"
-        elif re.match(r"[+-]?0[xX]", token):
-            what, expected = "is hexadecimal", "a decimal number"
-        elif dtype != "float64" and re.fullmatch(r"[+-]?[0-9]+", token):
-            what, expected = "is out of range", f"a {dtype[3:]}-bit integer"
-        elif dtype != "float64":
-            what, expected = "is not an integer", "an integer"
-        elif re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", token):
-            what, expected = "is too large", "at most 1.8e308"
-        else:
-            what, expected = "is not a number", "a decimal number"
-        return self.fault(line, f"{of} {what}", expected, token or None)
+    def not_a_number(self, line: int, token: str, of: str, dtype: str = "float64") -> ModelFormatError:
+        """An error about a token that is not a number of a type; `of` names the value."""
+        expected = "a finite decimal number" if dtype == "float64" else f"a {dtype[3:]}-bit integer"
+        if re.fullmatch(r"[+-]?[0-9]+,[0-9]*([eE][+-]?[0-9]+)?", token):
+            expected += " with a point, not a comma"
+        return self.fault(line, f"{of} is {'not valid' if token else 'missing'}", expected, token or None)

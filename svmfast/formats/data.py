@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal
 
-from svmfast.errors import DataFormatError, OptionError
+from svmfast.errors import OptionError
 from svmfast.formats.dataset import Dataset, RowStream
-from svmfast.formats.packing import ENDINGS, is_packed
-from svmfast.formats.source import KILOBYTE, Closing, Source, SourceLike, open_source
+from svmfast.formats.packing import ENDINGS
+from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.formats.svmlight import CHUNK_BYTES, DataStream
 from svmfast.options import Reading
 from svmfast.progress import Progress, silent
@@ -152,42 +152,6 @@ def _names_a_column(field: bytes) -> bool:
     return bool(word) and b":" not in word and not word[:1].isdigit() and word[:1] not in b"+-."
 
 
-class ReplayableInput(Closing):
-    """An input that can be read from its start several times.
-
-    A file is opened again each time; a pipe is copied to a temporary file, so that memory stays bounded.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._spool: IO[bytes] | None = None
-
-    def source(self) -> SourceLike:
-        """A source for the readers of ``formats``, positioned at the start of the input."""
-        if is_replayable(self.path):
-            return self.path
-        if self._spool is None:
-            from tempfile import TemporaryFile  # imported on use, to save start-up time
-
-            self._spool = TemporaryFile()  # noqa: SIM115 (closed by close())
-            with open_source(self.path).plain() as pipe:
-                start = pipe.peek(KILOBYTE)
-                if b"\0" in start and not is_packed(start):  # an endless device would fill the disk
-                    what, expected = "not text: it begins with NUL bytes", "expected LIBSVM data"
-                    raise DataFormatError(self.path, None, what, None, expected)
-                buffer = memoryview(bytearray(1 << 20))
-                while count := pipe.readinto(buffer):
-                    self._spool.write(buffer[:count])
-        self._spool.seek(0)
-        # Messages about the content name the input, not the temporary file.
-        return Source(self._spool, self.path, owned=False)
-
-    def close(self) -> None:
-        """Delete the copy of a pipe."""
-        if self._spool is not None:
-            self._spool.close()
-
-
 def is_replayable(path: str | os.PathLike[str]) -> bool:
     """Whether an input can be opened again: a file, or a path whose opening reports an error."""
     if os.fspath(path) == "-":
@@ -196,3 +160,9 @@ def is_replayable(path: str | os.PathLike[str]) -> bool:
         return stat.S_ISREG(os.stat(path).st_mode)
     except OSError:
         return True  # opening it reports the error
+
+
+def check_replayable(path: str) -> None:
+    """Refuse an input that cannot be read twice."""
+    if not is_replayable(path):
+        raise OptionError(f"'{path}' is read twice and cannot be a pipe; give a file")

@@ -46,10 +46,6 @@ class LoadedModel(Cacheless):
         """The identifier that a conversion of this model records as its source; see :func:`identity_of`."""
         return identity_of(self.model)
 
-    def is_source(self, source: str | None) -> bool:
-        """Whether `source` is this model's identity or, as in older files, the hash of its text."""
-        return source in (f"sha256:{self.sha256}", self.identity)
-
 
 def identity_of(model: Model) -> str:
     """The hash of the text of a model, as ``sha256:...``.
@@ -74,15 +70,11 @@ def file_kind(start: bytes) -> FileKind:
 
 
 def detect(source: SourceLike) -> FileKind:
-    """The kind of a file, by its content; a file object keeps its position."""
+    """The kind of a file, by its content."""
     if isinstance(source, Source):
         return file_kind(source.first_words())
-    start = source.tell() if hasattr(source, "tell") and hasattr(source, "seek") else None
     with open_source(source) as opened:
-        kind = file_kind(opened.first_words())
-    if start is not None:
-        source.seek(start)
-    return kind
+        return file_kind(opened.first_words())
 
 
 def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:

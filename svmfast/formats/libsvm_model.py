@@ -38,11 +38,6 @@ _INTEGER_LISTS = ("label", "nr_sv")
 _LISTS = (*_INTEGER_LISTS, "rho", "probA", "probB", "prob_density_marks")
 _KEYS = (*_NAMES, *_INTEGERS, "gamma", "coef0", *_LISTS, "SV")
 _MIN = {"nr_class": 1, "total_sv": 0, "degree": 0, "gamma": 0}
-# svm-train writes 'rho -nan' if its own sums overflow, and svm-predict accepts it.
-_FINITE_RHO = (
-    "a finite number: svm-predict accepts this one, but gives the same decision value for every row; "
-    "train the model again"
-)
 #: What is wrong, and what is expected, for some of the native reader's faults.
 _SV_FAULTS = {
     "too_many_lines": (
@@ -156,8 +151,7 @@ class _Header(ModelText):
             raise self.fault(line, f"the file ends after {n} values of '{key}'", expected)
         if at != line and token in _KEYS:
             raise self.fault(line, f"'{key}' has {n} values", expected)
-        finite = _FINITE_RHO if key == "rho" else "a finite number"
-        raise self.not_a_number(at, token, f"value {n + 1} of {key}", dtype, finite=finite)
+        raise self.not_a_number(at, token, f"value {n + 1} of {key}", dtype)
 
     def _check_rest_of_line(self, key: str) -> None:
         """Refuse text that is not a key; LIBSVM allows another key on the same line."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Any
 
 import numpy as np
 
@@ -11,12 +11,16 @@ from svmfast.errors import DataFormatError, UnsupportedError
 from svmfast.formats.source import SourceLike, open_source
 from svmfast.models.memory import MEMORY, Allowance
 from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
-from svmfast.values import MOST, Real, Whole
+from svmfast.values import MOST
 
 #: Bytes per column: both ends of its range, offset and factor, its scaled zero as computed and as read back.
 _COLUMN_BYTES = 64
 #: Bytes per line while a file is read: its text, and an index and two numbers as Python's objects.
 _LINE_BYTES = 300
+_NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+_LETTER, _X = re.compile("([xy])"), re.compile("x")
+_PAIR = re.compile(rf"{_NUMBER}[ \t]+{_NUMBER}")
+_COLUMN = re.compile(rf"\+?([0-9]{{1,10}})[ \t]+{_NUMBER}[ \t]+{_NUMBER}")
 
 
 def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
@@ -46,29 +50,26 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
         allowance.take(_LINE_BYTES * text.count(b"\n"))
         lines = _Lines(text, opened.name)
     target = None
-    if lines.word("'x' or 'y'") == "y":
-        limits = lines.limits("the limits of the labels")
-        target = TargetRange(*limits, *lines.numbers())
-        if lines.word("'x'") != "x":
-            raise lines.fault("no limits of the columns", "y", "'x'")
-    lower, upper = lines.limits("the limits")
+    if lines.next(_LETTER, "'x' or 'y'")[1] == "y":
+        target = TargetRange(*lines.limits(), *lines.numbers(_PAIR, "two numbers"))
+        lines.next(_X, "'x'")
+    lower, upper = lines.limits()
     columns: list[int] = []
-    ends: list[tuple[float, float]] = []
-    while (found := lines.column()) is not None:
-        index, least, most = found
-        if columns and index <= columns[-1] + 1:
-            expected = f"one above {columns[-1] + 1}"
-            raise lines.fault("indices are not in ascending order", str(index), expected)
-        if most < least:
-            raise lines.fault("the maximum is below the minimum", f"{most:g}", f"at least {least:g}")
-        columns.append(index - 1)
-        ends.append((least, most))
+    ends: list[list[float]] = []
+    while not lines.ended:
+        above = columns[-1] + 1 if columns else 0
+        expected = f"an index from {above + 1} to {MOST}, a minimum and a maximum"
+        index, *both = lines.numbers(_COLUMN, expected)
+        if not (above < index <= MOST and both[0] <= both[1]):
+            raise lines.fault(expected)
+        columns.append(int(index) - 1)
+        ends.append(both)
     width = columns[-1] + 1 if columns else 0
     allowance.take(width * _COLUMN_BYTES)
-    both = np.zeros((2, width))
+    extremes = np.zeros((2, width))
     if columns:
-        both[:, columns] = np.array(ends).T
-    return Scaling.from_ranges(both[0], both[1], lower, upper, target=target)
+        extremes[:, columns] = np.array(ends).T
+    return Scaling.from_ranges(extremes[0], extremes[1], lower, upper, target=target)
 
 
 def read_scaling(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
@@ -105,53 +106,35 @@ class _Lines:
             self._lines.pop()
         self._at, self._name = 0, name
 
-    def fault(self, what: str, token: str | None, expected: str) -> DataFormatError:
+    @property
+    def ended(self) -> bool:
+        return self._at == len(self._lines)
+
+    def fault(self, expected: str) -> DataFormatError:
         """An error about the line that was read last."""
-        return DataFormatError(self._name, self._at or None, what, token, f"expected {expected}")
+        line = self._lines[self._at - 1] if self._at <= len(self._lines) else None
+        token = None if line is None else line.strip(" \t")[:60]
+        what = "not a line of svm-scale's range file" if token else "a line is missing"
+        return DataFormatError(self._name, self._at, what, token or None, f"expected {expected}")
 
-    def word(self, expected: str) -> str:
-        """Read a line with one letter, x or y."""
-        words = self._next(expected)
-        if words not in (["x"], ["y"]):
-            raise self.fault("not a range file of svm-scale", " ".join(words)[:60], expected)
-        return words[0]
-
-    def numbers(self) -> tuple[float, float]:
-        """Read a line with two numbers."""
-        one, other = self._words("two numbers", 2)
-        return self._number(one), self._number(other)
-
-    def limits(self, what: str) -> tuple[float, float]:
-        """Read a line with two ascending numbers."""
-        lower, upper = self.numbers()
-        if not lower < upper:
-            raise self.fault(f"{what} are not in order", f"{upper:g}", "lower, then upper")
-        return lower, upper
-
-    def column(self) -> tuple[int, float, float] | None:
-        """Read a line with an index and two numbers; return None at the end."""
-        if self._at == len(self._lines):
-            return None
-        word, least, most = self._words("an index, a minimum and a maximum", 3)
-        index: Any = Whole(1, MOST).of_text(word)
-        if index is None:
-            raise self.fault("not an index", word, f"a whole number from 1 to {MOST}")
-        return index, self._number(least), self._number(most)
-
-    def _words(self, expected: str, count: int) -> list[str]:
-        words = self._next(expected)
-        if len(words) != count:
-            raise self.fault(f"{len(words)} values", " ".join(words)[:60], expected)
-        return words
-
-    def _next(self, expected: str) -> list[str]:
+    def next(self, form: re.Pattern[str], expected: str) -> re.Match[str]:
+        """Read a line that has this form."""
         self._at += 1
-        if self._at > len(self._lines):
-            raise self.fault("the file ends early", None, expected)
-        return re.split(r"[ \t]+", self._lines[self._at - 1].strip(" \t"))
+        if self._at <= len(self._lines) and (found := form.fullmatch(self._lines[self._at - 1].strip(" \t"))):
+            return found
+        raise self.fault(expected)
 
-    def _number(self, word: str) -> float:
-        found: Any = Real().of_text(word)
-        if found is None:
-            raise self.fault("not a number", word, "a finite decimal number")
-        return float(found)
+    def numbers(self, form: re.Pattern[str], expected: str) -> list[float]:
+        """Read a line of finite numbers."""
+        found = [float(word) for word in self.next(form, expected).groups()]
+        if not all(map(math.isfinite, found)):
+            raise self.fault(expected)
+        return found
+
+    def limits(self) -> tuple[float, float]:
+        """Read a line with two ascending numbers."""
+        expected = "a lower limit and an upper one above it"
+        lower, upper = self.numbers(_PAIR, expected)
+        if not lower < upper:
+            raise self.fault(expected)
+        return lower, upper

@@ -6,7 +6,7 @@ module derives statements about labels from these intervals: docs/certificate.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -167,13 +167,13 @@ def _expansion(exact: Model, same: bool) -> KernelExpansion:
     return exact.expansion
 
 
-def check_source(model: Model, source: str | None, is_source: Callable[[str], bool]) -> None:
-    """Check that the exact model, whose hash `is_source` knows, is the `source` that `model` records."""
+def check_source(model: Model, source: str | None, identity: str) -> None:
+    """Check that the exact model, whose hash is `identity`, is the `source` that `model` records."""
     if source is None:
         raise UnsupportedError(
             f"this {model.kind} model does not name the model it was made from", "convert that model again"
         )
-    if not is_source(source):
+    if source != identity:
         raise UnsupportedError(
             "the exact model is not the one that the model was converted from: their hashes differ",
             "the certificate holds only for that model; give it, or convert the one given",

@@ -53,11 +53,6 @@ def require(
         raise missing
     if columns.bound and not model.has_validity_bound:
         raise UnsupportedError("the model has no validity bound", "only models made by approximate have one")
-    if columns.certify and model.has_error_bound and not model.is_rigorous:
-        raise UnsupportedError(
-            "the model's errors are assumed, not proven: it has no certificate",
-            "predict without a certificate",
-        )
     if columns.certify and exact is None and model.expansion is not None:
         if model.head.is_regression and tolerance is None:
             raise UnsupportedError(
@@ -76,29 +71,16 @@ def missing_probability(model: Model) -> UnsupportedError | None:
     Every conversion keeps the exact model's probabilities, except those that fit the exact model's labels
     instead of its decision values.
     """
-    model = model.unscaled
-    inner = model.fast_part
-    head, subject = inner.head, "the model" if inner is model else "the fast model of the two"
-    if not head.has_probability:
-        if head.one_vs_rest:
-            return UnsupportedError(
-                f"{subject} has one decision value for each class, but LIBSVM's probabilities are defined "
-                "for pairs of classes",
-                "predict without `probability`, or convert with dcpred, fitting values or pairs",
-            )
-        if inner.fits_labels:
-            return UnsupportedError(
-                f"{subject} was fitted to labels, not to decision values: probabilities of the exact model "
-                "do not apply to it",
-                "predict without `probability`, or convert with dcpred, fitting values",
-            )
-        if "source" in inner.provenance:
-            return UnsupportedError(
-                f"{subject} was converted from one without probabilities",
-                "train that one with `probability`, or predict without",
-            )
+    inner = model.unscaled.fast_part
+    if inner.head.has_probability:
+        return None
+    if inner.fits_labels:
         return UnsupportedError(
-            f"{subject} does not support probability estimates",
-            "train with `probability`, or predict without",
+            "the model was fitted to labels, not to decision values: probabilities of the exact model do not "
+            "apply to it",
+            "predict without `probability`, or convert with dcpred, fitting values",
         )
-    return None
+    return UnsupportedError(
+        "the model does not support probability estimates",
+        "train the exact model with `probability`, or predict without",
+    )

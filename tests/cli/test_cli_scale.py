@@ -82,8 +82,13 @@ def test_random_rows_are_scaled_to_svm_scales_bytes(seed: int, tmp_path: Path) -
 def test_pipes_packed_files_and_named_outputs(tmp_path: Path) -> None:
     expected = (ROOT / "golden/iris_train.scaled").read_bytes()
     rows = data("iris.train").read_bytes()
-    assert svmfast("scale", "-", stdin=rows).stdout == expected
-    assert svmfast("scale", "-", stdin=gzip.compress(rows)).stdout == expected
+    for name, text in (("rows", rows), ("rows.gz", gzip.compress(rows))):
+        (tmp_path / name).write_bytes(text)
+        assert svmfast("scale", tmp_path / name).stdout == expected
+    for name in ("-", "/dev/stdin"):
+        done = subprocess.run([PROGRAM, "scale", name], input=rows, capture_output=True)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert done.stderr.decode() == f"svmfast: '{name}' is read twice and cannot be a pipe; give a file\n"
     assert svmfast("scale", data("iris.train"), "-o", tmp_path / "out.gz").stdout == b""
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == expected
     done = svmfast("scale", "-r", data("iris.ranges"), "-", stdin=data("iris.test").read_bytes())
@@ -111,27 +116,29 @@ def test_limits_of_labels_with_a_range_file_that_has_none(tmp_path: Path) -> Non
         assert done.stdout == subprocess.run(words, capture_output=True, check=True).stdout
 
 
-def test_tables_are_written_as_libsvm_rows() -> None:
-    done = svmfast("scale", "--dense", "-", stdin=b"1 0 5 2\n2 1 5 0\n3 4 5 1\n")
+def test_tables_are_written_as_libsvm_rows(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(b"1 0 5 2\n2 1 5 0\n3 4 5 1\n")
+    done = svmfast("scale", "--dense", tmp_path / "rows")
     assert done.stdout == b"1 1:-1 3:1 \n2 1:-0.5 3:-1 \n3 1:1 \n"
 
 
+NOT_A_LINE = "not a line of svm-scale's range file"
+LIMITS = "expected a lower limit and an upper one above it"
+COLUMN = "expected an index from {} to 2147483647, a minimum and a maximum"
 BAD_RANGES = {
-    "": "1: the file ends early; expected 'x' or 'y'",
-    "z\n": "1: not a range file of svm-scale ('z'); expected 'x' or 'y'",
-    "x\n": "2: the file ends early; expected two numbers",
-    "x\n-1\n": "2: 1 values ('-1'); expected two numbers",
-    "x\n1 -1\n": "2: the limits are not in order ('-1'); expected lower, then upper",
-    "x\n-1 one\n": "2: not a number ('one'); expected a finite decimal number",
-    "x\n-1 inf\n": "2: not a number ('inf'); expected a finite decimal number",
-    "y\n1 0\n0 1\nx\n-1 1\n": (
-        "2: the limits of the labels are not in order ('0'); expected lower, then upper"
-    ),
-    "y\n0 1\n0 1\ny\n": "4: no limits of the columns ('y'); expected 'x'",
-    "x\n-1 1\n1 2\n": "3: 2 values ('1 2'); expected an index, a minimum and a maximum",
-    "x\n-1 1\n0 1 2\n": "3: not an index ('0'); expected a whole number from 1 to 2147483647",
-    "x\n-1 1\n1 2 1\n": "3: the maximum is below the minimum ('1'); expected at least 2",
-    "x\n-1 1\n2 1 2\n2 1 2\n": "4: indices are not in ascending order ('2'); expected one above 2",
+    "": "1: a line is missing; expected 'x' or 'y'",
+    "z\n": f"1: {NOT_A_LINE} ('z'); expected 'x' or 'y'",
+    "x\n": f"2: a line is missing; {LIMITS}",
+    "x\n-1\n": f"2: {NOT_A_LINE} ('-1'); {LIMITS}",
+    "x\n1 -1\n": f"2: {NOT_A_LINE} ('1 -1'); {LIMITS}",
+    "x\n-1 one\n": f"2: {NOT_A_LINE} ('-1 one'); {LIMITS}",
+    "x\n-1 1e999\n": f"2: {NOT_A_LINE} ('-1 1e999'); {LIMITS}",
+    "y\n1 0\n0 1\nx\n-1 1\n": f"2: {NOT_A_LINE} ('1 0'); {LIMITS}",
+    "y\n0 1\n0 1\ny\n": f"4: {NOT_A_LINE} ('y'); expected 'x'",
+    "x\n-1 1\n1 2\n": f"3: {NOT_A_LINE} ('1 2'); {COLUMN.format(1)}",
+    "x\n-1 1\n0 1 2\n": f"3: {NOT_A_LINE} ('0 1 2'); {COLUMN.format(1)}",
+    "x\n-1 1\n1 2 1\n": f"3: {NOT_A_LINE} ('1 2 1'); {COLUMN.format(1)}",
+    "x\n-1 1\n2 1 2\n2 1 2\n": f"4: {NOT_A_LINE} ('2 1 2'); {COLUMN.format(3)}",
 }
 
 
@@ -158,8 +165,9 @@ def test_options_that_contradict_each_other(words: tuple[str, ...], message: str
     assert not list(tmp_path.iterdir())
 
 
-def test_columns_beyond_memory_are_refused() -> None:
-    done = svmfast("scale", "-", stdin=b"1 2147483647:1\n")
+def test_columns_beyond_memory_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(b"1 2147483647:1\n")
+    done = svmfast("scale", tmp_path / "rows")
     assert done.returncode == 2
     assert done.stderr.startswith(b"svmfast: the range of 2,147,483,647 columns needs 240,518,168,464 bytes")
     done = svmfast("scale", "-", "-r", "/dev/stdin", stdin=b"x\n-1 1\n2000000000 0 1\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import os
 from pathlib import Path
 
@@ -43,13 +42,6 @@ def test_every_fixture_is_what_its_folder_says() -> None:
         assert detect(path) == "libsvm-model"
     for path in (FIXTURES / "data").glob("*"):
         assert detect(path) == "data"
-
-
-def test_a_file_object_keeps_its_position() -> None:
-    file = io.BytesIO(b"....svm_type c_svc\n")
-    file.seek(4)
-    assert detect(file) == "libsvm-model"
-    assert file.tell() == 4
 
 
 def test_a_model_from_a_pipe() -> None:

@@ -13,11 +13,9 @@ from program import data, model, svmfast
 
 from svmfast import dcpred, predict, read_svmlight
 from svmfast.errors import UnsupportedError
-from svmfast.formats.detect import load_model, save_model
-from svmfast.models.cascade import CascadeModel
+from svmfast.formats.detect import load_model
 
 IRIS, TRAIN, TEST = model("iris_c_rbf_prob"), data("iris.train"), data("iris.test")
-CANNOT = b"has one decision value for each class, but LIBSVM's probabilities are defined for pairs of classes"
 
 
 def probabilities(path: str | Path, test: Path = TEST) -> np.ndarray:
@@ -75,8 +73,7 @@ def test_dcpred_warns_before_it_starts_that_labels_have_none(tmp_path: Path) -> 
     assert b"probability  dropped: predict with -b 1 will refuse the model" in done.stderr
     refused = svmfast("predict", "-b", "1", TEST, out)
     assert (refused.returncode, refused.stdout) == (2, b"")
-    assert b"the model " + CANNOT in refused.stderr
-    assert b"train with -b 1" not in refused.stderr
+    assert b"the model was fitted to labels, not to decision values" in refused.stderr
     without = svmfast(
         "dcpred", TRAIN, "-o", out, "--from", model("iris_c_sigmoid"), "-g", "0.5", "-q", "--iterations", "0"
     )
@@ -88,7 +85,7 @@ def test_predict_names_the_cause(tmp_path: Path) -> None:
     assert svmfast("approximate", model("breast_c_rbf"), "-o", out, "-q").returncode == 0
     done = svmfast("predict", "-b", "1", rows, out)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"the model was converted from one without probabilities; train that one with -b 1" in done.stderr
+    assert b"the model does not support probability estimates; train the exact model with -b 1" in done.stderr
     train = read_svmlight(data("breast.train"))
     exact = load_model(model("breast_c_rbf_prob"))
     small: dict[str, Any] = {"gamma": 0.1, "clusters": 2, "landmarks": 4, "iterations": 0}
@@ -100,37 +97,3 @@ def test_predict_names_the_cause(tmp_path: Path) -> None:
     assert report.probabilities == "none"
     with pytest.raises(UnsupportedError, match="the model does not support probability estimates"):
         predict(trained, train, probability=True)
-
-
-def test_a_cascade_says_whose_probabilities_are_missing(tmp_path: Path) -> None:
-    fast, both = tmp_path / "fast", tmp_path / "both"
-    words = (
-        "dcpred",
-        TRAIN,
-        "-o",
-        fast,
-        "--from",
-        IRIS,
-        "--clusters",
-        "1",
-        "--landmarks",
-        "5",
-        "--iterations",
-        "5",
-        "-q",
-    )
-    assert svmfast(*words).returncode == 0
-    done = svmfast("cascade", fast, IRIS, "--data", TEST, "--max-diff", "20%", "-o", both, "-q", "--force")
-    assert done.returncode == 0, done.stderr
-    errors = done.stderr.decode().splitlines()[0]
-    assert errors.startswith(f"svmfast: warning: the result will have no probabilities, though {IRIS} has")
-    save_model(CascadeModel(load_model(fast), load_model(IRIS), 0.05), both)
-    refused = svmfast("predict", "-b", "1", TEST, both)
-    assert refused.returncode == 2
-    assert b"the fast model of the two " + CANNOT in refused.stderr
-    # If the fast model kept them there is no remark.
-    words = ("compress", IRIS, "--sv", "10", "--iterations", "5", "-o", fast, "-q")
-    assert svmfast(*words).returncode == 0
-    done = svmfast("cascade", fast, IRIS, "--data", TEST, "--max-diff", "20%", "-o", both, "-q", "--force")
-    assert (done.returncode, b"probabilities" in done.stderr) == (0, False)
-    assert probabilities(both).shape == (50, 3)
