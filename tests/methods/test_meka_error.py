@@ -33,7 +33,7 @@ def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
 @pytest.mark.parametrize("psd", ["clip", "shift", "none"])
 def test_repairs_in_the_kernel_error(psd: str) -> None:
     rows, _ = data("digits.train")
-    rough = settings(gamma=(0.02,), clusters=8, rank=6, oversampling=0.0, psd=psd)
+    rough = settings(gamma=(0.1,), clusters=8, rank=6, oversampling=0.0, psd=psd)
     bare = kernel_error(rows, replace(rough, psd="none")).relative_error
     found = kernel_error(rows, rough)
     if psd == "none":
@@ -47,9 +47,9 @@ def test_repairs_in_the_kernel_error(psd: str) -> None:
 def test_a_repair_leaves_no_negative_eigenvalue() -> None:
     """``clip`` gives the nearest such matrix, ``shift`` moves every eigenvalue, ``none`` does nothing."""
     rows, _ = data("digits.train")
-    rough = settings(gamma=(0.02,), clusters=8, rank=6, oversampling=0.0)
+    rough = settings(gamma=(0.1,), clusters=8, rank=6, oversampling=0.0)
     parted = partition(rows, kmeans_centers(rows, 8, seed=0))
-    made = approximate_kernel(Kernel("rbf", 0.02), parted, rough)
+    made = approximate_kernel(Kernel("rbf", 0.1), parted, rough)
     values, vectors = np.linalg.eigh(made.link_matrix())
     assert values[0] < 0
     clip, shift, none = (positive_repair(made, psd) for psd in ("clip", "shift", "none"))
