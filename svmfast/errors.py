@@ -69,10 +69,6 @@ class ModelFormatError(InputError):
     """A model file breaks a rule of its format, or ends before or after the model."""
 
 
-class NotAModelError(ModelFormatError):
-    """The file does not start like a model."""
-
-
 class ModelChecksumError(ModelFormatError):
     """The content does not match the file's checksum: it was changed after it was written."""
 
@@ -93,10 +89,6 @@ class ModelContentError(SvmfastError):
 
 class FileAccessError(InputError):
     """A file cannot be opened or read."""
-
-
-class CompressedDataError(InputError):
-    """A compressed file is damaged, cut short, or of a format that cannot be read."""
 
 
 class WriteError(SvmfastError):
@@ -126,10 +118,6 @@ class MissingPackageError(UnsupportedError):
         self.package, self.extra = package, extra
         instead = instead or f"pip install 'svmfast[{extra}]'"
         super().__init__(f"{what} by {package}, which is not installed", instead)
-
-
-class ClusterError(SvmfastError):
-    """A cluster cannot be reached, or the connection was lost; the message says what to do."""
 
 
 class OptionError(SvmfastError):
@@ -216,10 +204,6 @@ def _quoted(token: str | None) -> str:
 
 class EmptyDataError(DataFormatError):
     """There are no rows."""
-
-
-class ModelAsDataError(DataFormatError):
-    """The first word of the file is that of a model."""
 
 
 class TableError(InputError):

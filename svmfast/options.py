@@ -166,7 +166,7 @@ def class_weights(where: str) -> Any:
         (),
         Weights(),
         f"Multiply C by NUMBER for {where}. "
-        "I may be the name of a class; balanced: weights in inverse proportion to the rows of each class.",
+        "balanced: weights in inverse proportion to the rows of each class.",
         "-w",
     )
 
@@ -247,16 +247,16 @@ class Reading:
     )
     features: tuple[str, ...] | None = option(
         None,
-        Names(or_file=True),
-        "The columns of a table that hold the features, in this order; @FILE: one name per line.",
-        metavar="A,B,...|@FILE",
+        Names(),
+        "The columns of a table that hold the features, in this order.",
+        metavar="A,B,...",
         shown="those named in the model, else all others",
     )
     exclude: tuple[str, ...] | None = option(
         None,
-        Names(or_file=True),
-        "Columns of a table that are not features, such as an identifier; @FILE: one name per line.",
-        metavar="A,B,...|@FILE",
+        Names(),
+        "Columns of a table that are not features, such as an identifier.",
+        metavar="A,B,...",
     )
     missing: str | None = option(
         None,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.class_scores import ClassCounts, ClassScore, balanced_accuracy, neglected_lines
-from svmfast.figures import Figures, figure, figures_of
+from svmfast.figures import Figures, figure
 from svmfast.rows import FloatArray
 
 
@@ -128,10 +128,6 @@ def ends(low: float, high: float, digits: int) -> str:
 def interval_text(low: float, high: float) -> str:
     """The interval of a percentage at 95 % as all reports give it."""
     return f"95% confidence: {ends(low, high, 3)}"
-
-
-#: The figures of classification, as reports name them.
-OF_CLASSES = tuple(one.key for one in figures_of(Quality) if one.optional is of_labels)
 
 
 class Score:

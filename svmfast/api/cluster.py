@@ -18,7 +18,7 @@ from typing import Any
 from svmfast.api.fit import Fit
 from svmfast.api.many import Job
 from svmfast.api.predictor import Predictor
-from svmfast.errors import ClusterError, MissingPackageError, OptionError, SvmfastError, WriteError
+from svmfast.errors import MissingPackageError, OptionError, SvmfastError, WriteError
 from svmfast.options import Reading
 from svmfast.progress import Listener
 
@@ -38,7 +38,7 @@ def _absolute(path: str) -> str:
 def _connected(package: Any, address: str) -> Iterator[Any]:
     """Yield a client of the scheduler at ``HOST:PORT``, or of N workers started here (``local:N``).
 
-    Wherever Dask finds the connection closed, a ClusterError is raised.
+    Wherever Dask finds the connection closed, an SvmfastError is raised.
     """
     with contextlib.ExitStack() as stack:
         if address.startswith(_LOCAL):
@@ -57,7 +57,7 @@ def _connected(package: Any, address: str) -> Iterator[Any]:
                 client = stack.enter_context(package.Client(address, timeout=PATIENCE))
                 client.wait_for_workers(1, timeout=PATIENCE)
             except (OSError, ValueError) as error:
-                raise ClusterError(f"no scheduler with workers at '{address}': {error}") from error
+                raise SvmfastError(f"no scheduler with workers at '{address}': {error}") from error
         yield client
 
 
@@ -71,7 +71,7 @@ def made_by_cluster(
 ) -> Generator[Job, None, None]:
     """Yield the jobs as they end, each with its counts or an error.
 
-    ClusterError: the connection to the scheduler was lost; finished outputs are complete and recorded.
+    SvmfastError: the connection to the scheduler was lost; finished outputs are complete and recorded.
     """
     try:
         import distributed
@@ -166,5 +166,5 @@ def _result(future: Any, address: str) -> dict[str, Any] | str:
     return found
 
 
-def _gone(address: str) -> ClusterError:
-    return ClusterError(f"the scheduler '{address}' was lost; run again to continue where this run stopped")
+def _gone(address: str) -> SvmfastError:
+    return SvmfastError(f"the scheduler '{address}' was lost; run again to continue where this run stopped")

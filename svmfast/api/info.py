@@ -89,13 +89,6 @@ def info(
     )
 
 
-def instruction_set() -> str:
-    """The instruction set that the native core uses here: ``baseline``, ``avx2`` or ``avx512``."""
-    from svmfast.solvers import arithmetic
-
-    return arithmetic.instruction_set()
-
-
 def _lines(figures: Mapping[str, Any]) -> list[str]:
     """Figures as text, a line for each; those of a part are indented."""
     width, found = max(map(len, figures), default=0) + 2, []

@@ -163,7 +163,7 @@ def predict_files(
         Two inputs would have one output, an output is an input, or another run writes into the folder.
     WriteError
         An output cannot be written; those before it are complete.
-    ClusterError
+    SvmfastError
         The cluster cannot be reached, or the connection was lost.
     """
     how, predicting = divided(options, ManyOptions, PredictionOptions)

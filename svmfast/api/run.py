@@ -107,7 +107,7 @@ def run_method(
     slower than the exact model. `size` is what `max_bytes` limits, by default the size of the model's file.
     """
     from svmfast.api.inputs import opened_inputs
-    from svmfast.api.training import with_weights_of_labels
+    from svmfast.api.training import with_balanced_weights
     from svmfast.evaluation.timing import times_as_fast
     from svmfast.formats.detect import model_bytes
     from svmfast.formats.target import stored_size
@@ -147,7 +147,7 @@ def run_method(
     )
     with opened_inputs(method, inputs, labels, chosen, row_format, setting) as opened:
         scaling = opened.scaling
-        chosen = with_weights_of_labels(chosen, method, opened, setting.names_of_labels())
+        chosen = with_balanced_weights(chosen, method, opened)
         outcome = method.runner()(opened, chosen, setting)
     model = None if outcome.model is None else with_scaling(outcome.model, scaling)
     libsvms = output is not None and outcome.model is not None and outcome.model.expansion is not None

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.api.given import is_path, is_table
-from svmfast.display import listed, shown
 from svmfast.errors import OptionError
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.table_columns import LABEL
@@ -104,34 +103,17 @@ class TrainingNames:
         return scaling
 
 
-def with_weights_of_labels(
-    options: Any, method: Method, inputs: Mapping[str, Any], names: Mapping[float, str] | None
-) -> Any:
-    """The options of a method with its class weights given by labels.
+def with_balanced_weights(options: Any, method: Method, inputs: Mapping[str, Any]) -> Any:
+    """The options of a method with the class weights ``balanced`` as numbers.
 
-    ``weights`` may have names of classes in place of labels, or be ``balanced``: the weight of a class with m
-    of n rows is then n / (k m), for k classes, as in scikit-learn. `names` has the name of each label, if the
-    labels of the training rows are names.
+    The weight of a class with m of n rows is n / (k m), for k classes, as in scikit-learn.
     """
-    weights = getattr(options, "weights", ())
-    if weights != BALANCED and all(isinstance(label, int) for label, _ in weights):
+    if getattr(options, "weights", ()) != BALANCED:
         return options
-    data: GivenRows | GivenStream = inputs[next(one.name for one in method.inputs if one.content == "rows")]
-    if weights == BALANCED:
-        counts = _counts(data)
-        n, k = sum(counts.values()), len(counts)
-        balanced = tuple((label, n / (k * count)) for label, count in sorted(counts.items()))
-        return replace(options, weights=balanced)
-    labels = {name: int(label) for label, name in (names or {}).items()}
-    for word, _ in weights:
-        if isinstance(word, str) and word not in labels:
-            known = listed(list(labels)) if labels else ", ".join(map(str, sorted(_counts(data))[:10]))
-            have = "the classes are" if labels else "the classes have no names; their labels are"
-            raise OptionError(
-                f"`weights`: no class of {data.name} is called '{shown(word, 60)}'; {have} {known}"
-            )
-    found = tuple((labels[label] if isinstance(label, str) else label, weight) for label, weight in weights)
-    return replace(options, weights=found)
+    counts = _counts(inputs[next(one.name for one in method.inputs if one.content == "rows")])
+    n, k = sum(counts.values()), len(counts)
+    balanced = tuple((label, n / (k * count)) for label, count in sorted(counts.items()))
+    return replace(options, weights=balanced)
 
 
 def _counts(data: GivenRows | GivenStream) -> dict[int, int]:

@@ -10,17 +10,15 @@ import click
 
 from svmfast.cli.flags import with_flags
 from svmfast.cli.front import Front
-from svmfast.cli.parsing import Strict, program_options
+from svmfast.cli.parsing import debug_option
 from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand, WeightsCommand, joined
 from svmfast.command import Command, Verb
 from svmfast.display import shown
 from svmfast.options import Option
-from svmfast.values import BALANCED, Choice, Names, OnOff, Pair, Real, Switch, Text, Value, Weights
+from svmfast.values import BALANCED, Choice, OnOff, Pair, Real, Switch, Text, Value, Weights
 from svmfast.values.files import File
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     _ParamType = click.ParamType[Any]
 else:
     _ParamType = click.ParamType  # not generic in older click
@@ -33,28 +31,21 @@ class Typed(_ParamType):
         self.value, self.name = value, value.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str) or isinstance(self.value, File):
-            return value  # a default, or a path as it is
-        if isinstance(self.value, Names) and self.value.or_file and value.startswith("@"):
-            if value in ("@", "@-"):
-                self.fail(f"'{value}' names no file; expected @FILE, a file with a name per line", param, ctx)
-            from svmfast.api.given import read_names
-
-            return read_names(value[1:])
+        if not isinstance(value, str):
+            return value  # a default
         found = self.value.of_text(value)
         if found is None:
             text = self.value.hint(value) or f"'{shown(value, 60)}' is not {self.value.expected()}"
             self.fail(text, param, ctx)
         return found
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        if not isinstance(self.value, File):
-            return super().shell_complete(ctx, param, incomplete)
-        from click.shell_completion import CompletionItem
 
-        return [CompletionItem(incomplete, type="file")]
+class Place(click.Path):
+    """A file, whose name the shell completes."""
+
+    def __init__(self, value: File) -> None:
+        super().__init__(readable=False)  # that is found on reading
+        self.value = value
 
 
 class WeightOfClass(Typed):
@@ -65,7 +56,7 @@ class WeightOfClass(Typed):
         if not isinstance(value, str) or value == BALANCED:
             return value
         word, _, weight = value.rpartition(":")
-        label = self.value.read_label(word)
+        label = self.value.label.read(word)
         if label is None:
             self.fail(f"'{shown(word, 60)}' is not a label of LIBSVM, a 32-bit integer", param, ctx)
         return label, Typed(self.value.weight).convert(weight, param, ctx)
@@ -76,6 +67,8 @@ def _kind(value: Value) -> Any:
         return click.Choice(value.words)
     if isinstance(value, Text):
         return str
+    if isinstance(value, File):
+        return Place(value)
     return (Typed(Real()), Typed(Real())) if isinstance(value, Pair) else Typed(value)
 
 
@@ -118,7 +111,7 @@ def _param(one: Option, options: tuple[Option, ...]) -> click.Parameter:
     )
 
 
-class _Predict(Strict):
+class _Predict(click.Command):
     """The two forms of predict: for one file, or for many with ``--out-dir``."""
 
     forms: tuple[click.Command, ...] = ()
@@ -161,7 +154,7 @@ def _run_of(command: Command) -> Callable[..., int | None]:
     return found
 
 
-def _made(command: Command, kind: type[click.Command] = Strict) -> click.Command:
+def _made(command: Command, kind: type[click.Command] = click.Command) -> click.Command:
     options = command.params
     params = [_param(one, options) for one in options]
     if any(isinstance(param, ClassWeight) for param in params):
@@ -172,7 +165,7 @@ def _made(command: Command, kind: type[click.Command] = Strict) -> click.Command
 
     return kind(
         command.name,
-        params=[*params, *program_options()],
+        params=[*params, debug_option()],
         callback=callback,
         short_help=command.summary,
         help=with_flags(command.description, options),

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -20,7 +20,7 @@ import click
 
 from svmfast import __version__
 from svmfast.cli import messages, signals
-from svmfast.cli.parsing import Strict, message_of, program_options
+from svmfast.cli.parsing import debug_option, message_of
 from svmfast.command import SECTIONS
 from svmfast.commands import command, commands
 from svmfast.display import shown
@@ -33,11 +33,6 @@ EXIT_INTERRUPTED = 130
 _OUT_OF_RANGE = "(overflow|invalid value) encountered"
 #: Distributions that only some commands need, by the name of the imported module.
 _DISTRIBUTIONS = {"sklearn": "scikit-learn", "scipy": "scipy"}
-#: Distributions that svmfast depends on, then those of its extras.
-_VERSIONS = (
-    *("click", "numpy", "scipy", "libsvm-official", "rich", "scikit-learn", "threadpoolctl"),
-    *("pyarrow", "dask", "distributed", "zstandard", "onnx", "onnxruntime", "skops"),
-)
 _TRY_DEBUG = "; run again with --debug for the trace"
 
 
@@ -46,25 +41,15 @@ class Settings:
     """Settings of the whole program; the root context's ``obj``."""
 
     debug: bool = False
-    progress: str | None = None
-    verbose: bool = False
-
-
-def _set_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    ctx.ensure_object(Settings).verbose = value
 
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if not value:
-        return
-    if ctx.ensure_object(Settings).verbose:
-        messages.lines(_versions())
-    else:
+    if value:
         messages.line(f"svmfast {__version__}")
-    ctx.exit()
+        ctx.exit()
 
 
-class LazyGroup(Strict, click.Group):
+class LazyGroup(click.Group):
     """A group that imports a command's module only when that command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -110,15 +95,6 @@ class LazyGroup(Strict, click.Group):
 @click.option(
     "--version", is_flag=True, expose_value=False, callback=_print_version, help="Show the version and exit."
 )
-@click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_set_verbose,
-    help="With --version: also show the core's instruction set and the versions of the dependencies.",
-)
 @click.pass_context
 def program(ctx: click.Context) -> None:
     """Make slow LIBSVM models fast and small, and prove how much was lost.
@@ -126,14 +102,12 @@ def program(ctx: click.Context) -> None:
     Wherever a FILE is read, '-' is standard input; gzip, bzip2, xz and zstd files are recognized by content.
     An output whose name ends in .gz, .bz2, .xz or .zst is compressed.
     """
-    if ctx.ensure_object(Settings).verbose:
-        raise click.UsageError("-v needs --version", ctx)
     if ctx.invoked_subcommand is None:
         messages.raw(ctx.get_help() + "\n", err=True)
         ctx.exit(EXIT_BAD_INPUT)
 
 
-program.params += program_options()
+program.params.append(debug_option())
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -166,25 +140,6 @@ def run(args: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
             return _closed_pipe()
         return _report(error, settings.debug)
-
-
-def _versions() -> Iterator[str]:
-    """The versions of svmfast and its dependencies, for bug reports."""
-    import platform
-    from importlib import metadata
-
-    from svmfast.api.info import instruction_set
-
-    yield f"svmfast {__version__}"
-    yield f"core {instruction_set()}"
-    yield f"{platform.python_implementation()} {platform.python_version()}"
-    here = platform.uname()
-    yield f"{here.system} {here.release} {here.machine}"
-    for name in _VERSIONS:
-        try:
-            yield f"{name} {metadata.version(name)}"
-        except metadata.PackageNotFoundError:
-            yield f"{name} not installed"
 
 
 def console() -> NoReturn:

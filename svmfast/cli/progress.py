@@ -1,18 +1,14 @@
-"""Progress on stderr: bars on a terminal, lines of text on request."""
+"""Progress on stderr: bars on a terminal."""
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
 from svmfast.cli import messages
 from svmfast.display import shown
-from svmfast.progress import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -50,60 +46,14 @@ class ProgressBar:
             self._bars.console.print(shown(text), markup=False, highlight=False)
 
 
-#: Seconds before a step's first line of text, and between two lines.
-_FIRST, _BETWEEN = 2.0, 10.0
-
-
-class PlainProgress(ProgressBar):
-    """Lines on stderr, for logs: the first two seconds into a step, then one every ten seconds.
-
-    With `single` all steps are parts of one, which tells the remaining time in its `what`.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic, *, single: bool = False) -> None:
-        super().__init__(single=single)
-        self._clock = clock
-        self._step = ""
-        self._began = clock()
-        self._next = self._began + (_FIRST if single else 0.0)
-
-    def __call__(self, done: float, total: float | None, what: str) -> None:
-        now = self._clock()
-        step = "" if self._single else what
-        if step != self._step:
-            self._step, self._began, self._next = what, now, now + _FIRST
-        if now < self._next:
-            return
-        self._next = now + _BETWEEN
-        passed = now - self._began
-        text = f"{what}: {duration(passed)}"
-        if self._single:
-            share = f" ({100 * done / total:.0f}%)" if total else ""
-            text = f"{duration(passed)}{share}: {what}"
-        elif total and done > 0:
-            left = duration(passed * (total - done) / done)
-            text = f"{what}: {100 * done / total:.0f}% in {duration(passed)}, about {left} left"
-        messages.line(f"svmfast: {text}", err=True)
-
-
-def _mode() -> str:
-    context = click.get_current_context(silent=True)
-    mode: str | None = None if context is None else getattr(context.find_root().obj, "progress", None)
-    return mode or "auto"
-
-
 @contextmanager
 def progress_bar(quiet: bool = False, *, single: bool = False) -> Iterator[ProgressBar]:
-    """Yield a progress callback: bars on a terminal, lines with ``--progress plain``, else nothing.
+    """Yield a progress callback: bars on a terminal, else nothing.
 
     Each distinct `what` has its own bar; with `single` there is one bar, for the latest `what`, with the
     elapsed time. The bars disappear at the end.
     """
-    mode = _mode()
-    if mode == "plain" and not quiet:
-        yield PlainProgress(single=single)
-        return
-    if quiet or mode == "none" or not sys.stderr.isatty():
+    if quiet or not sys.stderr.isatty():
         yield ProgressBar()
         return
     from rich.console import Console

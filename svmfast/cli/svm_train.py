@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from svmfast.cli.parsing import Strict
 from svmfast.values import BALANCED
 
 EXAMPLES = f"-w1 5 -w-1 2, -w {BALANCED}"
@@ -29,8 +28,8 @@ def joined(ctx: click.Context, _param: click.Parameter, given: tuple[Any, ...]) 
     return BALANCED
 
 
-class WeightsCommand(Strict):
-    """A command with class weights: ``-w-1 2`` is for the class labelled -1, ``-wrare 2`` for a named one."""
+class WeightsCommand(click.Command):
+    """A command with class weights: ``-w-1 2`` is for the class labelled -1."""
 
     #: Whether the command line is svm-train's.
     strict = False
@@ -74,8 +73,6 @@ class WeightsCommand(Strict):
         if word == "-w" and rest[:1] == [BALANCED]:
             return rest.pop(0)
         label = word[2:]
-        if not label and not self.strict and len(rest) > 1:
-            label = rest.pop(0)
         if not label:
             raise click.UsageError(
                 f"'{word}': the label belongs to the name, as in -w1 5 -w-1 2; or -w {BALANCED}", ctx

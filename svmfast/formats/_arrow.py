@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import CompressedDataError, MissingPackageError
+from svmfast.errors import InputError, MissingPackageError
 
 #: A batch that is compressed may take this much memory, and beyond it at most this many times its size.
 _UNPACKED_BYTES, _UNPACKED_RATIO = 64 << 20, 100
@@ -61,7 +61,7 @@ def numbers(array: Any) -> NDArray[Any]:
 
 
 def check_blocks(file: Any, path: str) -> None:
-    """Raise a CompressedDataError if a batch of an Arrow file unpacks to far more than its size.
+    """Raise an InputError if a batch of an Arrow file unpacks to far more than its size.
 
     pyarrow unpacks a whole batch; the file's footer lists the batches, and each states its sizes.
     """
@@ -124,7 +124,7 @@ def _check_unpacked(message: bytes, size: int, read: Callable[[int], bytes], pat
             unpacked += length if stated < 0 else stated  # -1: stored as it is
     if unpacked > max(_UNPACKED_BYTES, _UNPACKED_RATIO * size):
         what = f"a batch unpacks to more than {_UNPACKED_RATIO} times its size"
-        raise CompressedDataError(path, None, what, None, "write smaller batches, or none compressed")
+        raise InputError(path, None, what, None, "write smaller batches, or none compressed")
 
 
 # A table of a flatbuffer: its place, and that of the list of its fields.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from svmfast.display import named_labels, shown
-from svmfast.errors import DataFormatError, ModelAsDataError
+from svmfast.errors import DataFormatError
 from svmfast.options import Reading
 
 #: rule, status of the number, line, text of the line, token, found, wanted (``_core/svmlight.hpp``: Fault)
@@ -56,7 +56,7 @@ def explain(path: str, fault: Fault, reading: Reading) -> DataFormatError:
     _, _, line, text, token, _, _ = fault
     if line == 1 and _is_a_model(text):
         word = shown(text.split(None, 1)[0])
-        return ModelAsDataError(path, line, "a model, not data", word, f"expected {_row_form(reading)}")
+        return DataFormatError(path, line, "a model, not data", word, f"expected {_row_form(reading)}")
     what, expected = _broken_rule(fault, reading)
     shown_token = None if token is None else token.decode("utf-8", "surrogateescape")
     return DataFormatError(path, line, what, shown_token, expected)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from svmfast.caches import Cacheless, cached
-from svmfast.errors import ModelFormatError, NotAModelError, WrongTypeError
+from svmfast.errors import ModelFormatError, WrongTypeError
 from svmfast.formats.container import MAGIC, container_bytes, parse_model
 from svmfast.formats.libsvm_model import is_model_key, libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.source import KILOBYTE, Source, SourceLike, open_source
@@ -109,7 +109,7 @@ def _kind_of_model(opened: Source) -> FileKind:
         words = start.split(None, 1)
         token = words[0].decode("utf-8", "backslashreplace") if words else None
         expected = f"expected it to begin with 'svm_type' or '{MAGIC}'"
-        raise NotAModelError(opened.name, 1, "not a model", token, expected)
+        raise ModelFormatError(opened.name, 1, "not a model", token, expected)
     return kind
 
 

@@ -42,7 +42,7 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     ------
     DataFormatError
         The file is not a valid range file; the message has line and token.
-    FileAccessError, CompressedDataError, MemoryLimitError
+    FileAccessError, InputError, MemoryLimitError
     """
     with open_source(source) as opened:
         allowance = Allowance(memory, opened.name, "range file")

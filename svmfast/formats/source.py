@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from svmfast.errors import CompressedDataError, FileAccessError, OptionError, WrongTypeError
+from svmfast.errors import FileAccessError, InputError, OptionError, WrongTypeError
 from svmfast.formats.packing import FOREIGN_MAGIC, MAGIC, XZ_MEMORY, new_decoder
 from svmfast.models.memory import Allowance
 
@@ -164,8 +164,8 @@ class Source(Closing):
         self._head = head
         return head
 
-    def _damaged(self, what: str, expected: str = "expected a whole file") -> CompressedDataError:
-        return CompressedDataError(self.name, None, what, None, expected)
+    def _damaged(self, what: str, expected: str = "expected a whole file") -> InputError:
+        return InputError(self.name, None, what, None, expected)
 
     def _new_decoder(self) -> Any:
         decoder = new_decoder(str(self._packing))
@@ -281,7 +281,7 @@ class Source(Closing):
         return rest
 
     def verify(self) -> None:
-        """Read a compressed file to its end and so check its checksum; raise CompressedDataError if damaged.
+        """Read a compressed file to its end and so check its checksum; raise InputError if damaged.
 
         Does nothing for plain files, and for pipes, which may never end.
         """
@@ -291,7 +291,7 @@ class Source(Closing):
                 pass
 
     def check_unpacked(self, size: int, least: int = _UNPACKED_BYTES) -> None:
-        """Raise CompressedDataError if compressed data take `size` bytes of memory, far more than stored."""
+        """Raise InputError if compressed data take `size` bytes of memory, far more than stored."""
         if self.packing and size > max(least, _UNPACKED_RATIO * self.consumed):
             what = f"the {self.packing} data unpacks to more than {_UNPACKED_RATIO} times its size"
             raise self._damaged(what, "unpack the file first")

@@ -270,7 +270,7 @@ def stream_svmlight(
     ------
     DataFormatError
         The message has the line, the token and what was expected.
-    FileAccessError, CompressedDataError
+    FileAccessError, InputError
         The input cannot be read.
     """
     reading = Reading(

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from svmfast.errors import (
-    CompressedDataError,
     FileAccessError,
+    InputError,
     ModelContentError,
     ModelFormatError,
     OptionError,
@@ -119,7 +119,7 @@ def _from_skops(name: str, memory: int) -> Any:
             Allowance(memory, name, "estimator").check(needed)
             if needed > max(_UNPACKED_BYTES, _UNPACKED_RATIO * os.path.getsize(name)):
                 what = f"it unpacks to more than {_UNPACKED_RATIO} times its size in memory"
-                raise CompressedDataError(name, None, what, None, _EXPECTED)
+                raise InputError(name, None, what, None, _EXPECTED)
         types = skops.io.get_untrusted_types(file=name)
         if odd := ", ".join(sorted(one for one in types if not _is_harmless(one))):
             raise ModelFormatError(

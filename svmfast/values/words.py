@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from svmfast.values.numbers import Real, Whole
 
 #: The word for class weights that are inversely proportional to the number of rows of a class.
 BALANCED = "balanced"
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 class Switch(Value):
@@ -109,10 +107,7 @@ class Numbered(Listed):
 
 
 class Weights(Value):
-    """Weights of classes, a tuple of (label, weight), or ``balanced``; on the command line ``-w-1 2.5``.
-
-    A class may be named instead of its label, if it has a name.
-    """
+    """Weights of classes, a tuple of (label, weight), or ``balanced``; on the command line ``-w-1 2.5``."""
 
     name = "NUMBER"
     type_expected = "a mapping of labels to weights, pairs of them, or 'balanced'"
@@ -127,11 +122,7 @@ class Weights(Value):
         if text == BALANCED:
             return BALANCED
         pairs = [word.rpartition(":") for word in text.split(",")]
-        return self.accept([(self.read_label(label), self.weight.read(weight)) for label, _, weight in pairs])
-
-    def read_label(self, text: str) -> int | str | None:
-        """The label that `text` spells, or `text` itself: the name of a class."""
-        return self.label.read(text) if _INTEGER.fullmatch(text) else text or None
+        return self.accept([(self.label.read(label), self.weight.read(weight)) for label, _, weight in pairs])
 
     def expected(self) -> str:
         return f"weights by label, such as {{1: 5, -1: 2.5}}, or 'balanced': {self.weight.expected()}"
@@ -142,10 +133,7 @@ class Weights(Value):
         pairs = list(value.items() if isinstance(value, Mapping) else value)
         if not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
             return None
-        found = tuple(
-            (label if isinstance(label, str) else self.label.accept(label), self.weight.accept(weight))
-            for label, weight in pairs
-        )
+        found = tuple((self.label.accept(label), self.weight.accept(weight)) for label, weight in pairs)
         return None if any(None in pair for pair in found) else found
 
     def text(self, value: Any) -> str:
@@ -174,13 +162,10 @@ class Text(Worded):
 
 
 class Names(Value):
-    """A tuple of one or more names, separated by commas; `or_file`: or ``@FILE``, with a name per line."""
+    """A tuple of one or more names, separated by commas."""
 
     name = "NAME[,NAME...]"
     type_expected = "a sequence of names"
-
-    def __init__(self, *, or_file: bool = False) -> None:
-        self.or_file = or_file
 
     def has_type(self, value: Any) -> bool:
         return isinstance(value, Sequence)

@@ -127,29 +127,6 @@ def test_selected_columns(tmp_path: Path) -> None:
     assert parquet.read_table(out).schema.types == [pa.float64()]
 
 
-def test_features_named_in_a_file(rows: Path, tmp_path: Path) -> None:
-    width = package.load_model(EXACT).n_features
-    names = [f"x{j}" for j in range(1, width + 1)]
-    listed = tmp_path / "columns.txt"
-    listed.write_text("\ufeff" + "\r\n".join(names))
-    wanted = svmfast("predict", "-q", "--features", ",".join(names), rows, EXACT, "-").stdout
-    assert svmfast("predict", "-q", "--features", f"@{listed}", rows, EXACT, "-").stdout == wanted
-    compared = svmfast("compare", EXACT, EXACT, "--data", rows, "--features", f"@{listed}")
-    assert compared.returncode == 0, compared.stderr
-    for text, line in (
-        ("", f"{listed}: there are no names; expected one name per line"),
-        ("x1\n\nx2\n", f"{listed}:2: no name; expected the name of a feature"),
-        ("x1\nx2\nx1\n", f"{listed}:3: repeats the name in line 1 ('x1'); expected distinct names"),
-        (None, f"{listed}: cannot be read: No such file or directory"),
-    ):
-        listed.unlink() if text is None else listed.write_text(text)
-        done = svmfast("predict", "--features", f"@{listed}", rows, EXACT, "-")
-        assert (done.returncode, done.stderr.decode()) == (2, f"{line}\n")
-    done = svmfast("predict", "--features", "@-", rows, EXACT, "-")
-    assert done.returncode == 2
-    assert b"'@-' names no file; expected @FILE" in done.stderr
-
-
 def test_many_names_on_the_command_line(tmp_path: Path) -> None:
     """Longer than the limit for a number."""
     names = [f"a column with a long name {j}" for j in range(100)]

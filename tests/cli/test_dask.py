@@ -22,7 +22,7 @@ from pyarrow import parquet
 
 import svmfast as package
 from svmfast.dask import predict as predict_collection
-from svmfast.errors import ClusterError, MissingPackageError, OptionError, WrongTypeError
+from svmfast.errors import MissingPackageError, OptionError, SvmfastError, WrongTypeError
 
 EXACT = model("photos_c_rbf")
 # Of Dask's own threads and sockets, at their end.
@@ -104,7 +104,7 @@ def test_a_connection_that_closes(
         raise distributed.comm.CommClosedError("in <TCP>")
 
     monkeypatch.setattr(distributed, "as_completed", closed)
-    with pytest.raises(ClusterError, match=r"^the scheduler 'local:1' was lost; run again"):
+    with pytest.raises(SvmfastError, match=r"^the scheduler 'local:1' was lost; run again"):
         package.predict_files(EXACT, inputs, tmp_path / "out", dask="local:1")
 
 
@@ -112,7 +112,7 @@ def test_addresses(inputs: list[Path], tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(OptionError, match="`dask` is 'local:x'; expected a scheduler's address, or local:N"):
         package.predict_files(EXACT, inputs, tmp_path / "out", dask="local:x")
     monkeypatch.setattr("svmfast.api.cluster.PATIENCE", 1)
-    with pytest.raises(ClusterError, match="no scheduler with workers at '127"):
+    with pytest.raises(SvmfastError, match="no scheduler with workers at '127"):
         package.predict_files(EXACT, inputs, tmp_path / "out", dask="127.0.0.1:9")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'svmfast\[dask\]'"):

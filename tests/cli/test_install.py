@@ -8,27 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import PROGRAM, ROOT, data, model, svmfast
+from manual import pages
+from program import PROGRAM, ROOT, data
 
 from svmfast.cli.main import commands
-from svmfast.cli.manual import pages
 
 TRAIN = str(data("iris.train"))
-
-
-def test_version_in_full() -> None:
-    done = svmfast("--version", "-v")
-    lines = done.stdout.decode().splitlines()
-    assert done.returncode == 0
-    assert lines[0] == svmfast("--version").stdout.decode().strip()
-    assert lines[1] in ("core baseline", "core avx2", "core avx512")
-    assert any(line.startswith("numpy ") and line != "numpy not installed" for line in lines)
-    assert svmfast("-v", "--version").stdout == done.stdout
-    alone = svmfast("-v", "info", model("iris_c_linear"))
-    assert (alone.returncode, alone.stderr) == (
-        2,
-        b"svmfast: -v needs --version; see 'svmfast --help'\n",
-    )
 
 
 def test_every_command_has_a_manual_page() -> None:

@@ -22,9 +22,9 @@ DENSE, PRECOMPUTED = {"dense": True}, {"precomputed": True}
 
 # Errors of a class of its own; all others are DataFormatErrors.
 KINDS: dict[str, type[e.InputError]] = {
-    **dict.fromkeys(("gzip_damaged", "gzip_short", "gzip_trailing", "zip", "zstd"), e.CompressedDataError),
+    **dict.fromkeys(("gzip_damaged", "gzip_short", "gzip_trailing", "zip", "zstd"), e.InputError),
     **dict.fromkeys(("empty", "only_comments"), e.EmptyDataError),
-    "model": e.ModelAsDataError,
+    "model": e.DataFormatError,
 }
 
 # file, options, message after the path

@@ -21,7 +21,7 @@ from model_examples import EXAMPLES, NAMES
 from program import FIXTURES, PROGRAM, data, metered, model, started, svmfast
 
 import svmfast as package
-from svmfast.errors import CompressedDataError, MemoryLimitError, NotAModelError
+from svmfast.errors import InputError, MemoryLimitError, ModelFormatError
 from svmfast.exports import reference
 from svmfast.exports.computation import computation_of
 from svmfast.formats.detect import load_model, model_bytes, open_model
@@ -278,7 +278,7 @@ def test_a_packed_model_cannot_fill_the_memory(tmp_path: Path) -> None:
         f"{path}: the gzip data unpacks to more than 100 times its size; unpack the file first\n"
     )
     assert peak < 250
-    with pytest.raises(CompressedDataError):
+    with pytest.raises(InputError):
         load_model(path)
 
 
@@ -287,7 +287,7 @@ def test_the_first_word_decides_wherever_it_is_cut() -> None:
     text = PROBABLE.read_bytes()
     for piece in (1, 7, 1000):
         assert open_model(Trickle(text, piece)).text == text
-        with pytest.raises(NotAModelError):
+        with pytest.raises(ModelFormatError):
             open_model(Trickle(b"words that are no model\n", piece))
 
 

@@ -25,7 +25,7 @@ from svmfast.api.many import planned
 from svmfast.api.predictor import Predictor
 from svmfast.api.scale import scale
 from svmfast.commands import command
-from svmfast.errors import CompressedDataError, MemoryLimitError, SvmfastError
+from svmfast.errors import InputError, MemoryLimitError, SvmfastError
 from svmfast.formats.answers import OutputColumns
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import read_data, stream_data
@@ -275,7 +275,7 @@ def test_a_list_states_the_memory_of_its_names(tmp_path: Path) -> None:
     with pytest.raises(MemoryLimitError, match=f"^the list {place} needs"):
         many.listed(place, memory=100_000)
     place.write_bytes(gzip.compress(b"a\n" * (600_000)))
-    with pytest.raises(CompressedDataError, match="unpacks to more than 100 times its size"):
+    with pytest.raises(InputError, match="unpacks to more than 100 times its size"):
         many.listed(place)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from svmfast.errors import FileAccessError, ModelFormatError, NotAModelError
+from svmfast.errors import FileAccessError, ModelFormatError
 from svmfast.formats.detect import detect, file_kind, load_model, open_model, save_model
 from svmfast.models.expansion import KernelExpansion
 
@@ -72,7 +72,7 @@ def test_saving_replaces_the_file_at_once(tmp_path: Path) -> None:
 
 def test_files_that_are_not_models_are_refused(tmp_path: Path) -> None:
     data = FIXTURES / "data" / "iris.test"
-    with pytest.raises(NotAModelError) as caught:
+    with pytest.raises(ModelFormatError) as caught:
         load_model(data)
     word = data.read_bytes().split()[0].decode()
     assert (

@@ -16,7 +16,7 @@ import zstandard
 from program import data, model, svmfast
 
 from svmfast.cli import main
-from svmfast.errors import CompressedDataError
+from svmfast.errors import InputError
 from svmfast.formats import packing
 from svmfast.formats.packing import ENDINGS, Packer
 from svmfast.formats.source import open_source
@@ -126,10 +126,10 @@ def test_zstd_by_either_kind_of_module(name: str, tmp_path: Path, monkeypatch: p
     path.write_bytes(path.read_bytes() * 2)  # members one after another
     assert content(path) == text * 2
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(CompressedDataError, match="the zstd data ends early"):
+    with pytest.raises(InputError, match="the zstd data ends early"):
         content(path)
     path.write_bytes(b"\x28\xb5\x2f\xfd" + b"x" * 100)
-    with pytest.raises(CompressedDataError, match="the zstd data is damaged"):
+    with pytest.raises(InputError, match="the zstd data is damaged"):
         content(path)
 
 

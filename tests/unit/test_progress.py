@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import pty
 import re
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from program import PROGRAM, data, model
 
-from svmfast.cli.progress import PlainProgress
 from svmfast.progress import counting, duration
 
 TREE = ("--clusters", "3", "--landmarks", "4", "--rank", "4")
@@ -101,69 +98,6 @@ def test_work_divided_among_threads_is_counted() -> None:
     assert seen == [(0, 2, "doubling"), (1, 2, "doubling"), (2, 2, "doubling")]
 
 
-class Clock:
-    """A clock that the test sets."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_plain_lines_are_late_and_rare(capsys: pytest.CaptureFixture[str]) -> None:
-    clock = Clock()
-    plain = PlainProgress(clock)
-    for second in range(1, 26):
-        clock.now = second
-        plain(second, 100, "read")
-    plain(1, None, "search")
-    clock.now = 90
-    plain(2, None, "search")
-    assert capsys.readouterr().err.splitlines() == [
-        "svmfast: read: 3% in 2 s, about 1 min 5 s left",
-        "svmfast: read: 13% in 12 s, about 1 min 20 s left",
-        "svmfast: read: 23% in 22 s, about 1 min 14 s left",
-        "svmfast: search: 1 min 5 s",
-    ]
-
-
-def test_the_parts_of_one_step_share_its_clock(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is being done tells the remaining time; a share of the whole says nothing about a part's time."""
-    clock = Clock()
-    plain = PlainProgress(clock, single=True)
-    for second in range(1, 26):
-        clock.now = second
-        plain(second, 100, f"making a-{second}, about {99 - second} s left")
-    clock.now = 90
-    plain(2, None, "measuring exact")
-    assert capsys.readouterr().err.splitlines() == [
-        "svmfast: 2 s (2%): making a-2, about 97 s left",
-        "svmfast: 12 s (12%): making a-12, about 87 s left",
-        "svmfast: 22 s (22%): making a-22, about 77 s left",
-        "svmfast: 1 min 30 s: measuring exact",
-    ]
-
-
 @pytest.mark.parametrize(("seconds", "text"), [(3.4, "3 s"), (59.6, "1 min 0 s"), (3725, "1 h 2 min")])
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
-
-
-@pytest.mark.parametrize(("mode", "lines"), [("plain", 1), ("auto", 0), ("none", 0)])
-def test_a_log_gets_lines_on_request(mode: str, lines: int, tmp_path: Path) -> None:
-    rows = data("photos.test").read_bytes() * 20
-    words = [PROGRAM, "predict", "-", model("photos_c_rbf"), tmp_path / "out", "--progress", mode]
-    with subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    ) as run:
-        assert run.stdin is not None
-        assert run.stderr is not None
-        run.stdin.write(rows)
-        run.stdin.flush()
-        time.sleep(2.6)
-        run.stdin.write(rows)
-        run.stdin.close()
-        found = re.findall(rb"^svmfast: predict: \d+ s$", run.stderr.read(), re.M)
-    assert run.returncode == 0
-    assert len(found) == lines

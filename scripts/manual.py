@@ -1,8 +1,10 @@
-"""Manual pages of the commands, generated from their click declarations."""
+"""Writes the manual pages of all commands, from their click declarations: scripts/man FOLDER."""
 
 from __future__ import annotations
 
 import inspect
+import sys
+from pathlib import Path
 
 import click
 
@@ -55,3 +57,8 @@ def _roff(text: str) -> str:
     """Escape what roff would interpret: backslashes, dashes, and a dot or quote that begins a line."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        Path(sys.argv[1], name).write_text(text)
