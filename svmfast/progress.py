@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Progress(Protocol):
-    """Called in long loops; must be cheap and must not raise."""
-
-    def __call__(self, done: float, total: float | None, what: str) -> None:
-        """Report that `done` of `total` (None: unknown) units of `what` are finished."""
+#: Called in long loops with the units done, their total (None: unknown) and their name; must be cheap and
+#: must not raise.
+Progress = Callable[[float, float | None, str], None]
 
 
 def silent(done: float, total: float | None, what: str) -> None:

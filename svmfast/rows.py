@@ -50,8 +50,8 @@ class Rows:
 
     Notes
     -----
-    The arrays are checked once and read-only, since native code relies on them without checks. Arrays that
-    the caller could still change are copied.
+    The arrays are checked once and read-only, since native code relies on them without checks. They
+    are copies.
     """
 
     indptr: NDArray[np.int64]
@@ -231,7 +231,7 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _owned(given: ArrayLike, kinds: str, name: str) -> NDArray[Any]:
-    """A one-dimensional array that cannot be changed elsewhere, copied if necessary."""
+    """A copy, which cannot be changed elsewhere, of a one-dimensional array."""
     array = np.asarray(given)
     if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
         what = "numbers" if "f" in kinds else "integers"
@@ -239,21 +239,7 @@ def _owned(given: ArrayLike, kinds: str, name: str) -> NDArray[Any]:
             f"Rows: {name} is a {array.ndim}-dimensional array of {array.dtype}; "
             f"expected 1 dimension of {what}"
         )
-    if array.flags.c_contiguous and array.dtype.isnative and _unchangeable(array):
-        return array
     return _frozen(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))
-
-
-def _unchangeable(array: NDArray[Any]) -> bool:
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        if owner.flags.writeable:
-            return False
-        if owner.base is None:
-            return bool(owner.flags.owndata)
-        owner = owner.base
-    # Memory of which the native core has given up ownership.
-    return isinstance(owner, memoryview) and type(owner.obj).__name__ == "nb_ndarray"
 
 
 def _too_wide(n_columns: int) -> str:
