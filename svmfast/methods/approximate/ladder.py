@@ -85,6 +85,9 @@ class Ladder:
         compares = len(self.rungs) > 1 and not (options.embed_exact or options.force)
         best, most, failed = None, -1.0, []
         for rung in self.rungs:
+            # Certifying an expansion that is larger than the exact model takes long and gains little.
+            if best is not None and self._stored(rung) > self._exact_numbers:
+                continue
             if reason := self._obstacle(rung):
                 failed.append(f"{rung}: {reason}")
                 continue
@@ -98,8 +101,7 @@ class Ladder:
                 failed.append(f"{rung}: {reason}")
                 continue
             share = self._certified(made) if options.auto and len(self.rungs) > 1 else TARGET
-            small = made.coefficients.size <= self._exact_numbers
-            if best is None or share >= TARGET or (share > most and small):
+            if share > most:
                 best, most = (made, center), share
             if share >= TARGET:
                 break
@@ -125,8 +127,7 @@ class Ladder:
 
     def _obstacle(self, rung: Rung) -> str | None:
         """Why `rung` is not worth building."""
-        options, terms = self.options, self.expander.terms
-        stored = rung.cells * terms.n_functions * coefficient_count(len(terms.features), rung.order)
+        options, stored = self.options, self._stored(rung)
         if options.max_bytes is not None and 2 * stored > options.max_bytes:  # a digit and a blank
             return f"{stored:,} numbers do not fit into {options.max_bytes:,} bytes"
         if rung == self.rungs[0]:
@@ -139,6 +140,10 @@ class Ladder:
         if rung.cells not in (1, options.cells) and len(self.planning) < ROWS_A_CELL * rung.cells:
             return f"{len(self.planning):,} rows are too few"
         return None
+
+    def _stored(self, rung: Rung) -> int:
+        terms = self.expander.terms
+        return rung.cells * terms.n_functions * coefficient_count(len(terms.features), rung.order)
 
     def _inaccurate(self, made: PolynomialModel) -> str | None:
         assert self.planning is not None, "a choice is made by rows"
