@@ -78,8 +78,8 @@ class Ladder:
     def taken(self) -> tuple[PolynomialModel, str]:
         """The first expansion that is good enough, and its center: ``mean``, ``origin`` or ``cells``.
 
-        With auto, if none certifies the target, the one of those within the limits that certifies most and is
-        not larger than the exact model. NegativeAnswerError: none is within the limits.
+        With auto, if none certifies the target, the one of those within the limits that certifies most.
+        NegativeAnswerError: none is within the limits.
         """
         options, certify = self.options, self.options.certificate != "none"
         compares = len(self.rungs) > 1 and not (options.embed_exact or options.force)
