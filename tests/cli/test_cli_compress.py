@@ -134,7 +134,6 @@ def test_zero_iterations_leave_the_vectors_unchanged(start: str) -> None:
         (("--max-bytes", "32q"), "'32q' is not a size"),
         (("--sv", "3", "--json", "-o", "-"), "cannot both go to standard output"),
         (("--sv", "3", "--data", "-", "--data", "-"), "standard input can be read only once"),
-        (("--sv", "3", "--select-only", "--sparse-tolerance", "0.1"), "and --select-only moves none"),
     ],
 )
 def test_bad_options(args: tuple[str, ...], message: str, tmp_path: Path) -> None:

@@ -207,17 +207,6 @@ def test_the_report_shows_by_what_the_start_was_chosen() -> None:
         assert line.endswith(f"{later} on the rows for choices")
 
 
-def test_sparse_tolerance_shrinks_the_file() -> None:
-    before = exact("onehot_c_rbf")
-    z, labels = rows("onehot.train")
-    dense, _ = Compressor(before, z, labels, QUICK).compress(8)
-    thin, _ = Compressor(before, z, labels, replace(QUICK, sparse_tolerance=0.1)).compress(8)
-    assert thin.sv.nnz < 0.8 * dense.sv.nnz
-    test, _ = rows("onehot.test")
-    old = before.head.predict(before.decision_values(test))
-    assert np.mean(thin.head.predict(thin.decision_values(test)) != old) <= 0.05
-
-
 def test_parts_share_no_row() -> None:
     before = exact("breast_c_rbf")
     z, _ = rows("breast.train")

@@ -176,15 +176,6 @@ def test_optimization_stops_by_held_out_rows() -> None:
     assert moved.best_iteration <= moved.iterations - 40
 
 
-def test_masked_entries_stay() -> None:
-    case = Case(Kernel("rbf", 0.2), [8])
-    keep = np.random.default_rng(0).random(case.reduced.vectors.shape) < 0.5
-    target = case.target()
-    moved = optimize(target, case.reduced, held_out=target, max_iterations=50, keep=keep)
-    np.testing.assert_allclose(moved.reduced.vectors[~keep], case.reduced.vectors[~keep], rtol=1e-15)
-    assert not np.allclose(moved.reduced.vectors[keep], case.reduced.vectors[keep])
-
-
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.kind}{k.degree}")
 def test_variables_of_the_optimizer(kernel: Kernel) -> None:
     """The array converts back to the set, and the objective's derivatives by the array are its gradient."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
 from svmfast.options import Bounded, Seeded, option
-from svmfast.values import Bytes, Choice, Real, Share, Switch, Whole
+from svmfast.values import Bytes, Choice, Share, Switch, Whole
 
 #: Default limit on the rows of data that are used.
 MOST_ROWS = 60_000
@@ -39,12 +39,6 @@ class CompressOptions(Seeded, Bounded):
         "Initial vectors; auto tries kmeans and lars and keeps the one that is better on held-out rows.",
     )
     select_only: bool = option(False, Switch(), "Do not move the initial vectors (the baseline).")
-    sparse_tolerance: float = option(
-        0.0,
-        Real(0, 1),
-        "Drop entries below this share of the largest value, and refit the others.",
-        metavar="T",
-    )
     iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")
 
     def check(self, given: Collection[str]) -> None:
@@ -54,8 +48,6 @@ class CompressOptions(Seeded, Bounded):
                 "give the size by exactly one of `sv`, `ratio`, `max_diff` and `max_bytes`; "
                 f"got {' and '.join(named) or 'none'}"
             )
-        if self.sparse_tolerance and self.select_only:
-            raise OptionError("`sparse_tolerance` applies to moved vectors, and `select_only` moves none")
 
 
 METHOD = Method(

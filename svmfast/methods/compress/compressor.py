@@ -133,8 +133,6 @@ class Compressor:
                 f"{count} support vectors are too few for {self.smallest} classes, which need one each"
             )
         reduced, how = self._find(count, notes, progress)
-        if how["method"] == "reduced set" and self.options.sparse_tolerance:
-            reduced = self._thinned(reduced, notes, progress)
         compressed = as_model(self.model, self.split.columns, self._with_best_coefficients(reduced))
         progress(0, None, "error on held-out rows")
         head, probabilities = refit_probabilities(
@@ -265,16 +263,6 @@ class Compressor:
 
     def _optimize(self, start: ReducedSet, iterations: int, progress: Progress, **how: Any) -> Optimized:
         return optimize(self.fit, start, self.choose, max_iterations=iterations, progress=progress, **how)
-
-    def _thinned(self, reduced: ReducedSet, notes: list[str], progress: Progress) -> ReducedSet:
-        """Set small entries of the vectors to 0, and optimize the others to compensate."""
-        largest = np.abs(self.split.sv.values).max(initial=0.0)
-        keep = np.abs(reduced.vectors) > self.options.sparse_tolerance * largest
-        dropped = solve_coefficients(self.fit, np.where(keep, reduced.vectors, 0.0), reduced.sizes)
-        iterations = min(PROBE_ITERATIONS, self.options.iterations)
-        moved = self._optimize(dropped, iterations, progress, keep=keep, what="after thinning")
-        notes.append(f"{1 - keep.mean():.1%} of the vectors' entries were dropped (`sparse_tolerance`)")
-        return moved.reduced
 
     def _with_best_coefficients(self, reduced: ReducedSet) -> ReducedSet:
         """Round the vectors as in a file, and use least-squares coefficients if they are better."""

@@ -271,11 +271,10 @@ def optimize(
     *,
     max_iterations: int,
     patience: int = 8,
-    keep: NDArray[np.bool_] | None = None,
     progress: Progress = silent,
     what: str = "moving vectors",
 ) -> Optimized:
-    """Run L-BFGS until `held_out` stops it; only the entries `keep` ``(m, d)`` of the vectors change."""
+    """Run L-BFGS until `held_out` stops it."""
     from scipy.optimize import minimize
 
     if max_iterations == 0:  # L-BFGS-B would still make one
@@ -289,8 +288,6 @@ def optimize(
         nonlocal evaluations
         evaluations += 1
         value, by_vectors, by_coef, by_rho = target.gradient(variables.unpack(x))
-        if keep is not None:
-            by_vectors[~keep] = 0
         return value / first_value, variables.gradient(by_vectors, by_coef, by_rho) / first_value
 
     def callback(x: FloatArray) -> None:

@@ -102,7 +102,7 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
         found.report,
         f"the file would grow: {len(found.model.sv):,} dense support vectors take {final:,} bytes, the "
         f"model {own:,}",
-        "ask for fewer, or drop small entries by `sparse_tolerance`",
+        "ask for fewer",
     )
 
 
@@ -179,7 +179,7 @@ def _search_bytes(compressor: Compressor, limit: int, size_of: SizeOf, progress:
                 raise NothingFitsError(
                     f"{size} dense support vector{'s take' if size > 1 else ' takes'} {used:,} bytes, "
                     f"more than {limit:,}",
-                    "allow more, or drop small entries by `sparse_tolerance`",
+                    "allow more",
                 )
         guess = round(size * limit / used * (0.99 if used <= limit else 0.97))
         size = max(fits + 1, smallest, min(guess, too_large - 1))
