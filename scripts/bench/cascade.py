@@ -77,7 +77,6 @@ CASES = [
     Case(*A9A, "compress EXACT --ratio 2% --data TRAIN -o OUT"),
     Case("usps_c10.model", "usps", "usps.t", "dcpred TRAIN -o OUT --from EXACT --max-operations 14x"),
     # Fast models so inaccurate that joining them is barely faster, or not faster.
-    Case(*IJCNN1, "compress EXACT --sv 140 --data TRAIN --select-only --start random -o OUT", FEW),
     Case(*IJCNN1, "compress EXACT --sv 500 --select-only --start kmeans -o OUT", FEW),
     Case(*IJCNN1, "compress EXACT --sv 800 --select-only --start kmeans -o OUT", FEW),
 ]

@@ -5,11 +5,10 @@
     python scripts/bench/frontier_compress.py --draw                                  # page and figure again
 
 DIR holds LIBSVM data sets under their usual names; a model that --models lacks is trained (`svmfast train`).
-Methods: ``random`` (a random subset of the support vectors, coefficients refitted: like Reduced-SVM),
-``lars`` (LARS-SVM, the paper's first stage), ``kmeans`` (centroids, coefficients refitted), ``compress`` (the
-default). All are given the training rows, without their labels, but not the test rows. Every model is
-made by the executable in its own process, whose time and peak memory are measured, and predicted by
-svm-predict as well. Time is wall time: close other programs. Results go to
+Methods: ``lars`` (LARS-SVM, the paper's first stage), ``kmeans`` (centroids, coefficients refitted),
+``compress`` (the default). All are given the training rows, without their labels, but not the test rows.
+Every model is made by the executable in its own process, whose time and peak memory are measured, and
+predicted by svm-predict as well. Time is wall time: close other programs. Results go to
 scripts/bench/results/compress.json (what was measured earlier stays), the table to docs/compress.md, the
 figure, with matplotlib, to docs/figures/compress.svg.
 """
@@ -42,7 +41,6 @@ PAGE = ROOT / "docs/compress.md"
 REPEATS = 3
 SPLIT_SEED = 1
 METHODS = {
-    "random": ["--start", "random", "--select-only"],
     "lars": ["--start", "lars", "--select-only"],
     "kmeans": ["--start", "kmeans", "--select-only"],
     "compress": [],
@@ -193,9 +191,9 @@ def table(results: dict[str, Any]) -> str:
     lines = [
         *(f"Measured on {place}." for place in places),
         "",
-        "| accuracy, % | vectors | random | LARS | k-means | **compress** | exact | file | time "
+        "| accuracy, % | vectors | LARS | k-means | **compress** | exact | file | time "
         "| peak | svm-predict | differing |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, result in results.items():
         by_size: dict[str, dict[str, Any]] = {}
@@ -214,8 +212,8 @@ def table(results: dict[str, Any]) -> str:
             )
     lines += [
         "",
-        "| exact labels, % | vectors | random | LARS | k-means | **compress** | stated |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| exact labels, % | vectors | LARS | k-means | **compress** | stated |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, result in results.items():
         for p in result["points"]:
@@ -224,7 +222,7 @@ def table(results: dict[str, Any]) -> str:
                 first = name if p["size"] == result["points"][0]["size"] else ""
                 low, high = p["stated_agreement"]
                 lines.append(
-                    f"| {first} | {p['vectors']:,} | {same['random']:.2f} | {same['lars']:.2f} "
+                    f"| {first} | {p['vectors']:,} | {same['lars']:.2f} "
                     f"| {same['kmeans']:.2f} | **{same['compress']:.2f}** | {low:.2f} to {high:.2f} |"
                 )
     return "\n".join(lines) + "\n"
@@ -239,7 +237,7 @@ def draw(results: dict[str, Any]) -> bool:
     columns = min(3, len(results))
     rows = -(-len(results) // columns)
     figure, panels = pyplot.subplots(rows, columns, figsize=(4 * columns, 3.2 * rows), squeeze=False)
-    looks = {"random": ("#999999", "s"), "lars": ("#d55e00", "^"), "kmeans": ("#0072b2", "v")}
+    looks = {"lars": ("#d55e00", "^"), "kmeans": ("#0072b2", "v")}
     for panel in panels.flat[len(results) :]:
         panel.set_visible(False)
     for panel, (name, result) in zip(panels.flat, results.items(), strict=False):

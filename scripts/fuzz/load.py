@@ -424,7 +424,7 @@ def one_large(tally: Tally, folder: Path, name: str, model: Large, quick: bool) 
             break
     if (folder / "fast").exists():
         meet("compare -q --repeats 1 model fast --data rows", 1500)
-    made = meet("compress -q --sv 40 --start random --iterations 20 model -o small", 3000, "small")
+    made = meet("compress -q --sv 40 --start kmeans --iterations 20 model -o small", 3000, "small")
     if made.status == 0:
         meet("predict -q rows small", 1000)
     if quick and len(model.vectors) < 1000:

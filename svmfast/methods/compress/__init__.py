@@ -35,8 +35,8 @@ class CompressOptions(Seeded, Bounded):
     rows: int = option(MOST_ROWS, Whole(1), "Use at most this many rows of `data`, drawn at random.")
     start: str = option(
         "auto",
-        Choice("auto", "kmeans", "lars", "greedy", "random"),
-        "Initial vectors; auto tries kmeans and lars and keeps the one that is better on held-out rows.",
+        Choice("auto", "kmeans", "lars"),
+        "Initial vectors; auto tries kmeans and, if it fits, lars, and keeps the better on held-out rows.",
     )
     select_only: bool = option(False, Switch(), "Do not move the initial vectors (the baseline).")
     iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")

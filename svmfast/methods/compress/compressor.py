@@ -20,7 +20,7 @@ from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
 from svmfast.methods.common.error_statement import ErrorStatement, refit_probabilities
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.data_split import Answered, DataSplit, gather, scale_of, target
-from svmfast.methods.compress.landmark_start import lars_bytes, start_bytes, start_vectors
+from svmfast.methods.compress.landmark_start import dense_bytes, lars_bytes, start_vectors
 from svmfast.methods.compress.reduced_set import Optimized, ReducedSet, allocate, optimize, solve_coefficients
 from svmfast.methods.compress.report import CompressReport, StartReport, caution, compared
 from svmfast.models.expansion import KernelExpansion
@@ -173,52 +173,39 @@ class Compressor:
         if sums is not None:
             return sums, {"method": "collapse", "start": "collapse", "stopped": "exact"}
         sizes, limit = allocate(count, class_sizes(self.model)), self.options.iterations
-        self._check_memory(count, sizes)
+        self._check_memory(count)
         tried: dict[str, ReducedSet] = {}
-        for name in self._start_names(count):
+        for name in self._start_names():
             progress(0, None, f"{name} start")
             tried[name] = self._start(name, sizes, notes)
-        starts = []
-        for name, reduced in tried.items():
-            held, error = self._held_out(reduced), self._choosing_error(reduced)
-            starts.append(StartReport(name, held.labels_differing_percent, held.median, error))
-        best = starts[0]
-        if self.options.select_only:
-            best = min(starts, key=lambda start: start.choosing_error)
-            how = {"method": "selection", "start": best.name, "stopped": "not moved", "starts": tuple(starts)}
-            return tried[best.name], how
         evaluations = spent = 0
-        if len(tried) > 1:
+        if len(tried) > 1 and not self.options.select_only:
             spent = min(PROBE_ITERATIONS, limit)
-            for i, start in enumerate(starts):
-                moved = self._optimize(tried[start.name], spent, progress, what=f"from {start.name}")
-                evaluations, tried[start.name] = evaluations + moved.evaluations, moved.reduced
-                starts[i] = replace(
-                    start,
-                    moved=spent,
-                    moved_labels_differing_percent=self._held_out(moved.reduced).labels_differing_percent,
-                    moved_choosing_error=self._choosing_error(moved.reduced),
-                )
-            errors = np.array([start.moved_choosing_error for start in starts], dtype=np.float64)
-            best = starts[int(np.nan_to_num(errors, nan=np.inf).argmin())]
-        moved = self._optimize(tried[best.name], max(limit - spent, 0), progress)
+            for name, reduced in tried.items():
+                moved = self._optimize(reduced, spent, progress, what=f"from {name}")
+                evaluations, tried[name] = evaluations + moved.evaluations, moved.reduced
+        starts = tuple(StartReport(name, self._choosing_error(reduced)) for name, reduced in tried.items())
+        errors = np.array([start.choosing_error for start in starts])
+        best = starts[int(np.nan_to_num(errors, nan=np.inf).argmin())].name
+        if self.options.select_only:
+            how = {"method": "selection", "start": best, "stopped": "not moved", "starts": starts}
+            return tried[best], how
+        moved = self._optimize(tried[best], max(limit - spent, 0), progress)
         return moved.reduced, {
             "method": "reduced set",
-            "start": best.name,
+            "start": best,
             "iterations": spent + moved.iterations,
             "evaluations": evaluations + moved.evaluations,
             "stopped": moved.stopped,
-            "starts": tuple(starts),
+            "starts": starts,
         }
 
-    def _start_names(self, count: int) -> list[str]:
+    def _start_names(self) -> list[str]:
         if self.options.start != "auto":
             return [self.options.start]
-        largest, memory = int(class_sizes(self.model).max()), self.options.memory
-        lars = largest <= _AUTO_LARS_LIMIT and lars_bytes(largest) <= memory
-        second = "lars" if lars else "greedy"
-        fits = start_bytes(second, largest, self.split.width, count) <= memory
-        return ["kmeans", second] if fits else ["kmeans"]
+        n, memory = int(class_sizes(self.model).max()), self.options.memory
+        needed = max(lars_bytes(n), dense_bytes(n, self.split.width))
+        return ["kmeans", "lars"] if n <= _AUTO_LARS_LIMIT and needed <= memory else ["kmeans"]
 
     def _start(self, name: str, sizes: NDArray[np.int64], notes: list[str]) -> ReducedSet:
         options, model = self.options, self.model
@@ -239,10 +226,6 @@ class Compressor:
             parts.append(vectors)
             notes += [text for text in remarks if text not in notes]
         return solve_coefficients(self.fit, np.vstack(parts), sizes)
-
-    def _held_out(self, reduced: ReducedSet) -> ErrorStatement:
-        made = as_model(self.model, self.split.columns, rounded(reduced))
-        return self._compared(made, self.split.state)[0]
 
     def _choosing_error(self, reduced: ReducedSet) -> float:
         """The figure by which starts are compared on the choosing rows; the smaller, the better.
@@ -270,14 +253,11 @@ class Compressor:
         solved = solve_coefficients(self.fit, reduced.vectors, reduced.sizes)
         return solved if self.choose.error(solved) <= self.choose.error(reduced) else reduced
 
-    def _check_memory(self, count: int, sizes: NDArray[np.int64]) -> None:
-        start, own = self.options.start, class_sizes(self.model)
-        needed = max(
-            start_bytes(start, int(n), self.split.width, int(m)) for n, m in zip(own, sizes, strict=True)
-        )
-        if needed > self.options.memory:
+    def _check_memory(self, count: int) -> None:
+        needed = dense_bytes(int(class_sizes(self.model).max()), self.split.width)
+        if self.options.start == "lars" and needed > self.options.memory:
             raise MemoryLimitError(
-                f"starting from {start} with dense support vectors",
+                "starting from lars with dense support vectors",
                 needed,
                 self.options.memory,
                 "raise `memory`, or start from kmeans",

@@ -2,10 +2,7 @@
 
 ``kmeans``  centroids, with each support vector weighted by the size of its coefficients;
 ``lars``    the first support vectors that least-angle regression of the L2-SVM objective selects (Xu et al.,
-            Compressed Support Vector Machines, equations 5 to 9, in Gram form, which needs no eigenvectors);
-``greedy``  orthogonal matching pursuit in the kernel's feature space: at each step the support vector that
-            reduces the residual most; needs no Gram matrix;
-``random``  a random subset, the baseline.
+            Compressed Support Vector Machines, equations 5 to 9, in Gram form, which needs no eigenvectors).
 """
 
 from __future__ import annotations
@@ -15,13 +12,10 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.k_means import k_means
 from svmfast.threads import one_blas_thread
-
-STARTS = ("kmeans", "lars", "greedy", "random")
 
 IntArray = NDArray[np.int64]
 
@@ -34,14 +28,9 @@ def lars_bytes(n: int) -> int:
     return 3 * 8 * n * n
 
 
-def start_bytes(how: str, n: int, n_columns: int, count: int) -> int:
-    """The bytes that ``lars`` or ``greedy`` needs at least; the other starts can work in parts.
-
-    Both hold the vectors as dense rows; ``greedy`` also keeps an n x count factor.
-    """
-    if how not in ("lars", "greedy"):
-        return 0
-    return 8 * n * (n_columns + (count if how == "greedy" else 0))
+def dense_bytes(n: int, n_columns: int) -> int:
+    """The bytes of `n` vectors as dense rows, which ``lars`` needs besides."""
+    return 8 * n * n_columns
 
 
 def start_vectors(
@@ -59,8 +48,6 @@ def start_vectors(
 
     `coef` is ``(width, n)``. ``lars`` takes a subsample if its Gram matrices would exceed `memory`, in bytes.
     """
-    if how not in STARTS:
-        raise OptionError(f"unknown start '{how}'; expected one of {' '.join(STARTS)}")
     notes: list[str] = []
     if count >= len(sv):
         return sv.to_dense(n_columns), notes
@@ -70,12 +57,7 @@ def start_vectors(
     with one_blas_thread():
         if how == "kmeans":
             return _centroids(sv, coef, count, n_columns, int(rng.integers(2**31)), memory), notes
-        if how == "random":
-            chosen = rng.choice(len(sv), count, replace=False)
-        elif how == "greedy":
-            chosen = _pursuit(kernel, sv, coef, count, n_columns)
-        else:
-            chosen, notes = _least_angle(kernel, sv, coef, count, n_columns, memory, rng)
+        chosen, notes = _least_angle(kernel, sv, coef, count, n_columns, memory, rng)
     return sv.take(np.sort(chosen)).to_dense(n_columns), notes
 
 
@@ -87,36 +69,6 @@ def _centroids(sv: Rows, coef: FloatArray, count: int, n_columns: int, seed: int
     dense = entries < 1 << 24 or (sv.density > 0.05 and 16 * entries <= memory)
     data = sv.to_dense(n_columns) if dense else sv.renumbered(sv.indices, n_columns).to_scipy()
     return k_means(data, count, seed=seed, max_iterations=50, weights=weight)
-
-
-def _pursuit(kernel: Kernel, sv: Rows, coef: FloatArray, count: int, n_columns: int) -> IntArray:
-    """Select by orthogonal matching pursuit: the residual's inner product with K(x_j, .) is its value at x_j.
-
-    With an incremental Cholesky factorization of the chosen columns, a step takes O(n (count + d)).
-    """
-    x = sv.to_dense(n_columns)
-    n = len(x)
-    residual = _gram_times(kernel, x, x, coef.T)  # (n, width)
-    diagonal = np.array([kernel.matrix(x[i : i + 1], x[i : i + 1])[0, 0] for i in range(n)])
-    floor = 1e-9 * max(float(np.abs(diagonal).max()), 1e-300)
-    factor = np.empty((n, count))
-    chosen: list[int] = []
-    free = np.ones(n, dtype=bool)
-    for step in range(count):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            score = np.where(free & (diagonal > floor), (residual * residual).sum(axis=1) / diagonal, -np.inf)
-        j = int(np.argmax(score))
-        if score[j] == -np.inf:  # the others lie in the span, so the choice does not matter
-            chosen += list(np.flatnonzero(free)[: count - step])
-            break
-        chosen.append(j)
-        free[j] = False
-        column = kernel.matrix(x, x[j : j + 1])[:, 0] - factor[:, :step] @ factor[j, :step]
-        column /= np.sqrt(diagonal[j])
-        factor[:, step] = column
-        residual = residual - np.outer(column, residual[j] / column[j])
-        diagonal = diagonal - column * column
-    return np.array(chosen, dtype=np.int64)
 
 
 def _gram_times(kernel: Kernel, x: FloatArray, y: FloatArray, right: FloatArray) -> FloatArray:

@@ -18,37 +18,14 @@ from svmfast.score import values_differing_percent
 @dataclass(frozen=True)
 class StartReport(Figures):
     name: str = figure("Name of the start.")
-    labels_differing_percent: float | None = figure(
-        "Percent of the held-out rows whose label differs, before the vectors are moved; null for regression."
-    )
-    median_difference: float = figure("Median difference of the decision values there.")
     choosing_error: float = figure(
-        "On the choosing rows: the mean of r^2 / (r^2 + f^2), with the error r of an exact value f; for "
-        "regression the weighted mean squared error."
-    )
-    moved: int | None = figure(
-        "Iterations after which the starts were compared; null for a single start or unmoved vectors.",
-        default=None,
-    )
-    moved_labels_differing_percent: float | None = figure(
-        "labels_differing_percent after these iterations.", default=None
-    )
-    moved_choosing_error: float | None = figure(
-        "choosing_error after these iterations; the start with the smallest one is chosen.", default=None
+        "On the rows for choices, after some iterations if there are several starts: the mean of "
+        "r^2 / (r^2 + f^2), with the error r of an exact value f; for regression the weighted mean squared "
+        "error."
     )
 
     def line(self) -> str:
-        labels = _labels(self.labels_differing_percent)
-        line = f"{self.name}: {labels}median difference {self.median_difference:.3g}"
-        if self.moved is None:
-            return line
-        labels = _labels(self.moved_labels_differing_percent)
-        error = f"error {self.moved_choosing_error:.3g} on the rows for choices"
-        return f"{line}; after {self.moved} iterations {labels}{error}"
-
-
-def _labels(differing: float | None) -> str:
-    return "" if differing is None else f"{differing:.3g}% of the labels differ, "
+        return f"{self.name}: error {self.choosing_error:.3g} on the rows for choices"
 
 
 @dataclass(frozen=True, kw_only=True)
