@@ -32,6 +32,7 @@ class CandidateCommand:
     level: int
     #: Of ``svmfast``, with :data:`EXACT`, :data:`TRAIN` and :data:`OUT` in place of paths.
     arguments: tuple[str, ...]
+    sized: bool = False
 
     def in_memory(self, memory: int) -> CandidateCommand:
         """This command with a memory limit, unless that is the default."""
@@ -102,7 +103,7 @@ def plan(
         missing += [Missing(one.name, name, one.reason) for one in left_out]
 
     # The sort is stable: within a level the methods keep their order.
-    return sorted(found, key=lambda one: one.level), missing
+    return sorted(found, key=lambda one: (not one.sized, one.level)), missing
 
 
 def _trains_on_labels(one: Candidate) -> bool:
@@ -114,4 +115,4 @@ def _command(method: Method, one: Candidate, reading: Sequence[str]) -> Candidat
     places = {"data": TRAIN, "exact": EXACT, "model": EXACT}
     inputs = {given: places[given] for given in one.inputs}
     arguments = method.command_words(inputs, one.options, OUT, reading)
-    return CandidateCommand(one.name, method.name, one.level, tuple(arguments))
+    return CandidateCommand(one.name, method.name, one.level, tuple(arguments), one.sized)

@@ -20,8 +20,9 @@ class Schedule:
     """The order of candidates, and the seconds that each may take.
 
     If a candidate exceeds its share of the time, more expensive ones of its method would too, so they are
-    postponed with it. The time that is left at the end is given to postponed candidates, in order. The
-    deadline is in the time of ``time.monotonic``.
+    postponed with it. The time that is left at the end is given to postponed candidates, in order. A
+    candidate that is made for a limit on bytes may take all the time of its method. The deadline is in the
+    time of ``time.monotonic``.
     """
 
     def __init__(self, candidates: Sequence[CandidateCommand], deadline: float) -> None:
@@ -67,7 +68,7 @@ class Schedule:
 
     def _share(self, candidate: CandidateCommand, left: float) -> float:
         """The seconds that a candidate may take."""
-        share = max(LEAST_SHARE, SHARES * left / (len(self._waiting) + 1))
+        share = left if candidate.sized else max(LEAST_SHARE, SHARES * left / (len(self._waiting) + 1))
         if any(other.method != candidate.method for other in (*self._waiting, *self._late)):
             own = self._used.get(candidate.method, 0.0)
             share = min(share, max(OF_A_METHOD * (left + own) - own, 0.0 if own else LEAST_SHARE))

@@ -26,6 +26,8 @@ class Candidate:
     options: Mapping[str, Any]
     #: Names of the inputs it takes.
     inputs: tuple[str, ...]
+    #: Made for the limit on bytes: tried first, and may take all the time of its method.
+    sized: bool = False
 
 
 @dataclass(frozen=True)

@@ -779,6 +779,16 @@ def test_the_plan(name: str) -> None:
     assert [one for one in more if one.method == "compress" and "5000" in one.arguments]
 
 
+@pytest.mark.parametrize(("sized", "seconds"), [(True, 50), (False, 15)])
+def test_a_candidate_for_a_limit_on_bytes_may_take_the_time_of_its_method(
+    sized: bool, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
+    others = [candidate("modest", level) for level in range(19)]
+    first = replace(candidate("greedy", 0), sized=sized)
+    assert next(Schedule([first, *others], 100.0).turns()) == (first, seconds)
+
+
 def test_no_method_uses_all_the_time_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a method that is left alone may use the rest."""
     clock = [0.0]

@@ -258,5 +258,5 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     ]
     if limit := grid.max_bytes:
         options = {"max_bytes": limit, **common}
-        found.insert(0, Candidate(f"compress-{limit}-bytes", 0, options, ("model", "data")))
+        found.insert(0, Candidate(f"compress-{limit}-bytes", 0, options, ("model", "data"), sized=True))
     return found, []

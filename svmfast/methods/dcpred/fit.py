@@ -236,7 +236,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     if landmarks := grid.vectors:
         # One leaf: every landmark then serves every row, which is best for the size.
         options = {"clusters": 1, "landmarks": landmarks, **common}
-        found.append(Candidate(f"dcpred-{landmarks}-landmarks", 0, options, inputs))
+        found.append(Candidate(f"dcpred-{landmarks}-landmarks", 0, options, inputs, sized=True))
     for (level, times), clusters in itertools.product(enumerate(OPERATIONS), CLUSTERS):
         # A row is compared with every center.
         if clusters == 1 or clusters < times * grid.exact.head.linear_functions:
