@@ -10,9 +10,8 @@ DIR contains ijcnn1 and ijcnn1.t, a9a and a9a.t, and phishing, skin_nonskin and 
 
 accuracy   every way to keep the budget, mean and standard deviation over 5 seeds, last iterate and result
 exact      LIBSVM's solver on the same rows
-decisions  every merge of a run decided by all methods
 time       steps of all merging methods in turn, one core
-keep       the possible results: last iterate, best iterate, average of iterates, refitted coefficients
+keep       the possible results: last iterate, average of iterates, refitted coefficients
 dual       coordinate ascent in the dual on the same budget, in NumPy (budget_dual.py; slow)
 nystroem   scikit-learn's Nystroem features with LinearSVC, one core
 

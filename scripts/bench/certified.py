@@ -193,7 +193,7 @@ def table(records: list[dict[str, Any]]) -> list[str]:
                 f"`{r['options']}`",
                 r["test"],
                 f"{report['cells']:,}",
-                "/".join(sorted(report["orders"], key=int)),
+                "/".join(sorted(report.get("orders", [str(report["order"])]), key=int)),
                 f"{report['numbers_exact']:,}",
                 f"{report['numbers']:,}",
                 f"{line['certified_percent']:.2f}%",

@@ -70,8 +70,7 @@ COMMAND = Verb(
         With `model` or `gamma` the exit status is the result: 0 if every row is inside, else 1. An
         approximated model is checked with its own orders and centers. If it has a certificate, the share of
         rows whose label is provably the exact model's (regression: whose error bound is at most `tolerance`)
-        is printed too, and `require_certified` decides by that share. A model that approximate `max_bytes`
-        shortened has no validity bound: only its certificate can be checked.
+        is printed too, and `require_certified` decides by that share.
         """,
     takes=(Files, BoundCheckOptions),
     quiet=QUIET_BUT_REPORT,

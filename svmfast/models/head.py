@@ -16,7 +16,6 @@ from svmfast.rows import FloatArray
 from svmfast.votes import pair_votes
 
 DENSITY_MARKS = 10
-# Up to this number of classes, votes are counted by a matrix product.
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -32,7 +32,7 @@ ROUNDED = {
     kernel: _rounded(kernel, gamma) for kernel, gamma in (("linear", 1), ("polynomial", 0.1), ("rbf", 1e-6))
 }
 
-#: Conversions with a certificate: orders, centers, cells, classes, one class, exact polynomials, shortened.
+#: Conversions with a certificate: orders, centers, cells, classes, one class, exact polynomials.
 CASES: dict[str, tuple[str, dict[str, object]]] = {
     "order 2": ("breast_c_rbf", {"order": 2}),
     "about zero": ("breast_c_rbf", {"order": 3, "center": "origin"}),

@@ -43,7 +43,10 @@ class Sample:
 
 
 class Divided(NamedTuple):
-    """The rows for planning (None: nothing is chosen) and those for measuring; no row serves for both."""
+    """The rows for planning (None: nothing is chosen) and those for measuring.
+
+    No row serves for both, unless there are fewer than :data:`LEAST_ROWS` support vectors and no data.
+    """
 
     planning: Sample | None
     held_out: Sample
@@ -70,7 +73,7 @@ def divided(
     planning, measuring = _divided(_sample(rows, MOST_ROWS, np.random.default_rng(seed)), plans, rng)
     chosen_by = source
     if not len(measuring):
-        source, measuring = OF_VECTORS, model.sv
+        source, measuring = OF_VECTORS, _sample(model.sv, _measured(model), rng)
 
     def sample(rows: Rows, source: str) -> Sample:
         nonlocal tolerance
