@@ -35,12 +35,12 @@ from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.data_split import gather
 from svmfast.methods.compress.reduced_set import allocate
 from svmfast.methods.compress.report import CompressReport
-from svmfast.methods.compress.search import Found, held_out_difference, search, too_few
+from svmfast.methods.compress.search import Found, doubtful, search
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.options import made
 from svmfast.rows import Rows
-from svmfast.solvers.intervals import clopper_pearson, upper_limit
+from svmfast.solvers.intervals import clopper_pearson
 
 
 def dictionaries(z: Rows) -> Iterator[dict[int, float]]:
@@ -306,8 +306,7 @@ def _tried(differences: Mapping[int, tuple[float, float]], limit: float) -> Foun
         return of_size(size), found
 
     held = range(200)
-    least = 100 * upper_limit(0, 200)
-    split = SimpleNamespace(choose=held, state=held, frequent=(), least_percent=lambda _: least)
+    split = SimpleNamespace(choose=held, state=held, frequent=())
     wanted = CompressOptions(max_diff=limit)
     fake = SimpleNamespace(model=of_size(454), smallest=2, compress=compress, split=split, options=wanted)
     return search(cast(Any, fake), lambda one: len(one.sv))
@@ -318,29 +317,37 @@ def test_max_diff_is_decided_without_the_rows_of_the_interval() -> None:
     found = _tried({size: (0.0, 0.5), 2: (0.1, 0.0), 3: (0.1, 0.0), 4: (0.1, 0.0)}, 0.02)
     assert found.report is not None
     assert (found.verdict, dict(found.report.sizes_tried)[size]) == ("", 0.0)
-    assert held_out_difference(found.report) == 0.5
+    assert found.report.statement.labels_differing_percent == 50
     refused = _tried({size: (0.1, 0.0)}, 0.02)
     assert refused.model is None
     assert refused.verdict.startswith("no smaller model is close enough on the 200 rows for choices; tried ")
-    assert refused.advice is None  # 200 rows can show 2%
 
 
-def test_a_limit_that_the_held_out_rows_refute_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_held_out_rows_may_not_show_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(theirs: float) -> Found:
         one = _tried({5: (0.0, theirs)}, 0.02)
         return replace(one, model=exact("breast_c_rbf"))
 
     once = {"max_diff": 0.02, "iterations": 1}
     monkeypatch.setattr("svmfast.methods.compress.search.search", lambda *_, **__: found(0.05))
-    with pytest.raises(NegativeAnswerError, match=r"^5% of the labels differ \(95% confidence: 2\.42% to"):
-        package.compress(exact("breast_c_rbf"), **once)
-    monkeypatch.setattr(
-        "svmfast.methods.compress.search.search", lambda *_, **__: found(0.03)
-    )  # 1.1% to 6.4%
-    made = package.compress(exact("breast_c_rbf"), **once)
-    assert made.warnings[0].startswith(
-        "on the held-out rows 3.000% of the labels differ, more than `max_diff`"
+    refuted = (
+        r"^200 held-out rows do not show `max_diff`: 5% of the labels differ \(95% confidence: 2\.42% to"
     )
+    with pytest.raises(NegativeAnswerError, match=refuted):
+        package.compress(exact("breast_c_rbf"), **once)
+    monkeypatch.setattr("svmfast.methods.compress.search.search", lambda *_, **__: found(0.03))
+    done = package.compress(exact("breast_c_rbf"), **once)
+    assert done.warnings[0] == (
+        "200 held-out rows do not show `max_diff`: 3% of the labels differ (95% confidence: 1.11% to 6.42%); "
+        "ask for less, or give more rows in `data`"
+    )
+    monkeypatch.setattr("svmfast.methods.compress.search.search", lambda *_, **__: found(0.02))
+    assert not package.compress(exact("breast_c_rbf"), **once).warnings
+    none = found(0.0).report
+    assert none is not None
+    assert doubtful(none.statement, 0.015) is None
+    for few in (0.0145, 0.0):  # 200 rows of which none differs show 1.5 %
+        assert "0% of the labels differ" in str(doubtful(none.statement, few))
 
 
 def rare_class() -> tuple[KernelExpansion, Rows]:
@@ -379,28 +386,6 @@ def test_a_class_that_a_given_size_loses_is_named() -> None:
         r"a class is lost: [\d.]+% of the labels differ on the \d+ rows to which the exact model gives",
         done.warnings[0],
     )
-
-
-def test_figures_of_frequent_rows_are_said_to_be_theirs() -> None:
-    model, some = rare_class()
-    repeated = some.take(np.random.default_rng(1).integers(0, 100, 3000))
-    _, report = package.compress(model, repeated, sv=20)
-    assert any("the figures are for data that repeat these rows" in note for note in report.notes)
-    _, report = package.compress(model, some, sv=20)
-    assert not any("repeat these rows" in note for note in report.notes)
-
-
-def test_too_few_rows_to_show_the_limit_are_named() -> None:
-    needed = "distinct ones could, which takes about 5,980 distinct rows of `data`"
-    why = "200 rows cannot show that at most 0.5% of the labels differ, even if none of them does"
-    why = f"{why}; 598 {needed}"
-    assert _tried({5: (0.1, 0.0)}, 0.005).advice == f"rows for choices: {why}"
-    met = _tried({5: (0.0, 0.0)}, 0.005).report
-    assert met is not None
-    assert f"held-out rows: {why}" in met.notes
-    assert too_few(598, 100 * upper_limit(0, 598), 0.005) is None
-    assert too_few(597, 100 * upper_limit(0, 597), 0.005) is not None
-    assert "more than are held out" in str(too_few(200, 1.5, 0.0001))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

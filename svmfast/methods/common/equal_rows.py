@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.intervals import CONFIDENCE, clopper_pearson, poisson_limits, weighted_sum
+from svmfast.solvers.intervals import clopper_pearson, poisson_limits, weighted_sum
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
@@ -108,9 +108,7 @@ class Counted:
         """The number of rows of the data that are frequent."""
         return int(self.times[self.frequent].sum())
 
-    def share(
-        self, found: BoolArray | FloatArray, confidence: float = CONFIDENCE
-    ) -> tuple[float, float, float]:
+    def share(self, found: BoolArray | FloatArray) -> tuple[float, float, float]:
         """Estimate the share of rows for which `found` is true, and its interval.
 
         The interval of rows that are not frequent is Clopper and Pearson's for an effective number of rows:
@@ -125,7 +123,7 @@ class Counted:
         terms = []
         if len(times):
             count = float(times @ found[self.frequent])
-            terms.append((1.0, (count / total, *clopper_pearson(count, total, confidence))))
+            terms.append((1.0, (count / total, *clopper_pearson(count, total))))
         if len(others):
             at = found[~self.frequent].astype(np.float64)
             own = float(others.sum())
@@ -136,7 +134,7 @@ class Counted:
             variance = float(others**2 @ (at - value) ** 2) / own**2
             if variance > 0:
                 size = min(size, value * (1 - value) / variance)
-            terms.append((rest / total, (value, *clopper_pearson(value * size, size, confidence))))
+            terms.append((rest / total, (value, *clopper_pearson(value * size, size))))
         elif rest:
             terms.append((rest / total, (0.0, 0.0, 1.0)))
         value, low, high = weighted_sum(terms)

@@ -22,7 +22,7 @@ from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.data_split import Answered, DataSplit, gather, scale_of, target
 from svmfast.methods.compress.landmark_start import dense_bytes, lars_bytes, start_vectors
 from svmfast.methods.compress.reduced_set import Optimized, ReducedSet, allocate, optimize, solve_coefficients
-from svmfast.methods.compress.report import CompressReport, StartReport, caution, compared
+from svmfast.methods.compress.report import CompressReport, StartReport, compared
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
@@ -141,9 +141,6 @@ class Compressor:
         compressed = replace(compressed, head=head)
         statement, _, kept = self._compared(compressed, self.split.state)
         _, difference, kept_choosing = self._compared(compressed, self.split.choose)
-        few = caution(statement)
-        if few is not None and how["method"] != "collapse":
-            notes.append(few)
         return compressed, CompressReport(
             **how,
             support_vectors=len(compressed.sv),

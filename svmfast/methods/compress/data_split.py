@@ -15,14 +15,11 @@ from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_o
 from svmfast.methods.compress.reduced_set import Target
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.intervals import CONFIDENCE
 from svmfast.solvers.training_data import compact, expand, occurring
 
 #: Shares of the rows for choices (early stop, start, size) and for the error statement, with upper limits.
-_CHOOSE_SHARE, MOST_CHOOSING = 0.1, 5000
+_CHOOSE_SHARE, _CHOOSE_CAP = 0.1, 5000
 _STATE_SHARE, _STATE_CAP = 0.1, 10000
-#: Rows of data that it takes to have one more row for choices and one more for the statement.
-ROWS_FOR_ONE = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +66,6 @@ class DataSplit:
         """How often rows occur in `part`, which :meth:`with_frequent` returned."""
         return Counted(part.times, part.frequent, self.rest)
 
-    def least_percent(self, part: Answered) -> float:
-        """The upper limit on the share of labels that differ if none does in `part`, in percent."""
-        part = self.with_frequent(part)
-        return 100 * self.counted(part).share(np.zeros(len(part)), 2 * CONFIDENCE - 1)[2]
-
     def with_frequent(self, part: Answered) -> Answered:
         """Join `part` and the frequent rows; `times` is how many rows of the data each row stands for."""
         both = (part, self.frequent)
@@ -103,7 +95,7 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
     trained_on = data is not None and 2 * np.count_nonzero(times[group[:n_sv]]) > n_sv
     candidates = np.flatnonzero((times > 0) & ~frequent)
     order = np.random.default_rng([seed, len(candidates)]).permutation(candidates)
-    n_choose = min(MOST_CHOOSING, max(int(_CHOOSE_SHARE * len(order)), min(10, len(order) // 4)))
+    n_choose = min(_CHOOSE_CAP, max(int(_CHOOSE_SHARE * len(order)), min(10, len(order) // 4)))
     n_state = min(_STATE_CAP, max(int(_STATE_SHARE * len(order)), min(10, len(order) // 4)))
     chosen = {"choose": order[:n_choose], "state": order[n_choose : n_choose + n_state]}
     kept = np.ones(len(first), dtype=bool)

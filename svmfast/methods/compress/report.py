@@ -114,10 +114,6 @@ class Nothing(Figures):
         return []
 
 
-#: With fewer values than this, the 99.9 % quantile is the largest of them.
-_VALUES_FOR_999 = 1000
-
-
 def compared(
     exact: KernelExpansion, compressed: KernelExpansion, split: DataSplit, part: Answered, threads: int
 ) -> tuple[ErrorStatement, float, KeptLabels]:
@@ -151,19 +147,3 @@ def compared(
     frequent, largest = int(split.frequent.times.sum()), float(difference.max())
     statement = ErrorStatement(rows, frequent, source, median, q99, q999, largest, values, share, low, high)
     return statement, limited, kept
-
-
-def caution(statement: ErrorStatement) -> str | None:
-    """Warn of a statement that is based on too few rows, or on rows that repeat."""
-    rows = statement.rows + statement.frequent_rows
-    if statement.frequent_rows > statement.rows:
-        return (
-            f"most of the {rows:,} rows on which the difference was measured occur {FREQUENT} times or more "
-            "and were fitted: the figures are for data that repeat these rows; others may differ far more"
-        )
-    if rows >= _VALUES_FOR_999:
-        return None
-    return (
-        f"the difference was measured on only {rows:,} held-out rows; the 99.9% quantile needs "
-        f"about {_VALUES_FOR_999:,}: give more rows in `data`"
-    )

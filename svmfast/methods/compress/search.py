@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from svmfast.display import count as count_of
 from svmfast.errors import NothingFitsError
-from svmfast.methods.common.error_statement import labels_line
+from svmfast.methods.common.error_statement import ErrorStatement, labels_line
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
-from svmfast.methods.compress.data_split import MOST_CHOOSING, ROWS_FOR_ONE
 from svmfast.methods.compress.report import CompressReport, Nothing
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Inputs, Outcome, Setting
@@ -44,29 +42,18 @@ class Found:
     advice: str | None = None
 
 
-#: The verdict if `max_diff` cannot be measured.
-NO_ROWS = "there are too few distinct rows to hold some out, so `max_diff` cannot be checked"
-
-
-def held_out_difference(report: CompressReport) -> float:
-    """What `max_diff` limits, on the held-out rows, which chose nothing: the share whose label differs, or
-    for regression the difference of the values relative to their spread."""
-    statement = report.statement
-    found = statement.values_differing_percent
-    if found is None:
-        found = statement.labels_differing_percent or 0.0  # None if there are no values to compare
-    return round(found / 100, 12)  # the 7 % of 7 of 100 rows are not more than 0.07
-
-
-def refuted(report: CompressReport, limit: float) -> str | None:
-    """A sentence if the whole interval of the held-out rows' labels exceeds `max_diff`, else None."""
-    low = report.statement.labels_differing_percent_low
-    if low is None or low <= 100 * limit:
-        return None
-    return (
-        f"{labels_line(report.statement.to_dict())} on the held-out rows, more than `max_diff`; fewer did on "
-        "the rows for choices"
-    )
+def doubtful(statement: ErrorStatement, limit: float) -> str | None:
+    """A sentence if more than `limit` differs on the held-out rows, or they are too few to show less."""
+    rows, most = statement.rows + statement.frequent_rows, round(100 * limit, 10)
+    values, labels = statement.values_differing_percent, statement.labels_differing_percent
+    if values is not None:
+        shown = round(values, 10) <= most
+        found = f"the values differ by {values:.3g}% of their spread"
+    else:
+        assert labels is not None
+        shown = labels <= most and limit > 0 and rows >= trials_needed(limit)
+        found = labels_line(statement.to_dict())
+    return None if shown else f"{rows:,} held-out rows do not show `max_diff`: {found}"
 
 
 def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = silent) -> Found:
@@ -75,7 +62,8 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
     own, limit, split = size_of(exact), options.max_bytes, compressor.split
     if options.max_diff is not None:
         if not len(split.frequent) and not (len(split.choose) and len(split.state)):
-            return Found(None, None, NO_ROWS, "give more rows in `data`")
+            verdict = "there are too few distinct rows to hold some out, so `max_diff` cannot be checked"
+            return Found(None, None, verdict, "give more rows in `data`")
         found = _search_difference(compressor, options.max_diff, size_of, progress)
     elif limit is not None and own > limit:
         found = _search_bytes(compressor, limit, size_of, progress)
@@ -90,10 +78,7 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
         rows = found.report.rows_choosing
         tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in found.report.sizes_tried)
         verdict = f"no smaller model is close enough on the {rows:,} rows for choices; tried {tried}"
-        few = None
-        if options.max_diff is not None and not exact.head.is_regression:
-            few = too_few(rows, split.least_percent(split.choose), options.max_diff)
-        return replace(found, verdict=verdict, advice=None if few is None else f"rows for choices: {few}")
+        return replace(found, verdict=verdict)
     final = size_of(found.model)
     if final < own:
         return found
@@ -103,20 +88,6 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
         f"the file would grow: {len(found.model.sv):,} dense support vectors take {final:,} bytes, the "
         f"model {own:,}",
         "ask for fewer",
-    )
-
-
-def too_few(rows: int, least: float, limit: float) -> str | None:
-    """A sentence if rows whose upper limit is `least` although none differs cannot show `limit`, or None."""
-    if least <= 100 * limit:
-        return None
-    needed = trials_needed(limit)
-    source = f"which takes about {needed * ROWS_FOR_ONE:,} distinct rows of `data`"
-    if needed > MOST_CHOOSING:
-        source = "more than are held out: measure the model on other rows with svmfast compare"
-    return (
-        f"{count_of(rows, 'row')} cannot show that at most {100 * limit:.4g}% of the labels differ, even if "
-        f"none of them does; {needed:,} distinct ones could, {source}"
     )
 
 
@@ -150,11 +121,6 @@ def _search_difference(compressor: Compressor, limit: float, size_of: SizeOf, pr
         else:
             failed = middle
     made, report = tried[size]
-    split, few = compressor.split, None
-    if not made.head.is_regression:
-        few = too_few(report.statement.rows, split.least_percent(split.state), limit)
-    if few is not None:
-        report = replace(report, notes=(*report.notes, f"held-out rows: {few}"))
     return Found(made, _with_tries(report, tried))
 
 
@@ -206,8 +172,6 @@ def _with_tries(report: CompressReport, tried: dict[int, Made]) -> CompressRepor
 RATIOS = (0.01, 0.025, 0.05, 0.1, 0.25)
 #: Options that make candidates quick; a run with the defaults improves agreement by about 0.1 %.
 SHORT: dict[str, Any] = {"rows": 20_000, "iterations": 300}
-#: Advice if the held-out rows exceed a limit that the rows for choices met.
-MORE_ROWS = "ask for less, or give more rows in `data`"
 
 
 def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
@@ -226,21 +190,21 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
     if report is None:
         return Outcome(None, Nothing(found.verdict), found.verdict, advice=found.advice)
     limit = options.max_diff
-    if found.model is not None and limit is not None and (beyond := refuted(report, limit)):
-        found = replace(found, model=None, verdict=beyond, advice=MORE_ROWS)
+    if found.model is not None and limit is not None and (doubt := doubtful(report.statement, limit)):
+        low, advice = (
+            report.statement.labels_differing_percent_low,
+            "ask for less, or give more rows in `data`",
+        )
+        if low is not None and low > 100 * limit:  # the whole interval
+            found = replace(found, model=None, verdict=doubt, advice=advice)
+        else:
+            setting.warn(f"{doubt}; {advice}")
     written = None if found.model is None else setting.stored_size(found.model)
     report = replace(
         report, bytes=written, source_bytes=source.n_bytes, verdict=found.verdict or "compressed"
     )
     for note in report.notes:
         setting.note(note)
-    differing = held_out_difference(report)
-    if found.model is not None and limit is not None and differing > limit:
-        what = "of their spread the values" if exact.head.is_regression else "of the labels"
-        setting.warn(
-            f"on the held-out rows {differing:.3%} {what} differ, more than `max_diff`; on the rows for "
-            f"choices fewer do: {MORE_ROWS}"
-        )
     if found.model is not None and (lost := report.kept.lost()):
         setting.warn(f"a class is lost: {lost}")
     return Outcome(found.model, report, found.verdict or None, advice=found.advice)
