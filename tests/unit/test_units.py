@@ -6,7 +6,6 @@ import inspect
 import re
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import click
@@ -20,7 +19,7 @@ from svmfast.cli.main import run
 from svmfast.errors import OptionError, SvmfastError
 from svmfast.evaluation.loss import Estimate, Loss
 from svmfast.frontiers.pareto import Limits
-from svmfast.methods.common.error_statement import labels_differing
+from svmfast.methods.common.error_statement import ErrorStatement, labels_differing
 from svmfast.methods.compress.search import doubtful
 from svmfast.score import percent
 from svmfast.sklearn import FastSVC, FastSVR
@@ -50,8 +49,8 @@ def test_a_share_of_rows_equals_the_share_that_is_written(n: int) -> None:
         assert k / n == Share().of_text(f"{text}%")
         assert percent(k, n) == percentage(k / n)
         shown = labels_differing((k / n, 0.0, 1.0))
-        statement = SimpleNamespace(values_differing_percent=None, rows=10**9, frequent_rows=0, **shown)
-        assert doubtful(cast(Any, statement), k / n) is None
+        statement = ErrorStatement(10**9, 0, "data", 0.0, 0.0, 0.0, 0.0, None, **shown)
+        assert doubtful(statement, k / n) is None
 
 
 def test_seven_of_a_hundred_rows_are_within_seven_percent(tmp_path: Path) -> None:

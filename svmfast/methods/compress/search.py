@@ -191,10 +191,8 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
         return Outcome(None, Nothing(found.verdict), found.verdict, advice=found.advice)
     limit = options.max_diff
     if found.model is not None and limit is not None and (doubt := doubtful(report.statement, limit)):
-        low, advice = (
-            report.statement.labels_differing_percent_low,
-            "ask for less, or give more rows in `data`",
-        )
+        advice = "ask for less, or give more rows in `data`"
+        low = report.statement.labels_differing_percent_low
         if low is not None and low > 100 * limit:  # the whole interval
             found = replace(found, model=None, verdict=doubt, advice=advice)
         else:
