@@ -11,12 +11,13 @@ import sys
 from _thread import allocate_lock
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -56,16 +57,21 @@ def _openmp_limit() -> int:
     return int(first) if first.isascii() and first.isdigit() and int(first) >= 1 else sys.maxsize
 
 
-@contextmanager
-def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that an error or an interrupt does not wait for."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    pool = ThreadPoolExecutor(threads)
+def _settle(future: Future[R], call: Callable[[], R]) -> None:
     try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        future.set_result(call())
+    except BaseException as failure:
+        future.set_exception(failure)
+
+
+def _started(call: Callable[[], R]) -> Future[R]:
+    """Start a call in a daemon, a thread for which Python's exit does not wait."""
+    from concurrent.futures import Future
+    from threading import Thread
+
+    future: Future[R] = Future()
+    Thread(target=_settle, args=(future, call), daemon=True).start()
+    return future
 
 
 def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:
@@ -78,8 +84,24 @@ def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> 
     count = min(threads, len(tasks))
     if count <= 1:
         return [work(task) for task in tasks]
-    with _pool(count) as pool:
-        return [future.result() for future in [pool.submit(work, task) for task in tasks]]
+    # Not Python's own pool: it fails in a program whose main thread has ended.
+    from concurrent.futures import Future
+    from threading import Thread
+
+    futures: list[Future[R]] = [Future() for _ in tasks]
+    left = iter(list(zip(futures, tasks, strict=True)))
+
+    def run() -> None:
+        for future, task in left:
+            _settle(future, partial(work, task))
+
+    try:
+        for _ in range(count):
+            Thread(target=run).start()
+        return [future.result() for future in futures]
+    finally:
+        for _ in left:  # after an error or an interrupt no others are started
+            pass
 
 
 def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: int) -> list[R]:
@@ -94,27 +116,16 @@ def interruptible(call: Callable[[], R]) -> R:
     """Run a library's call that cannot be stopped, but let an interrupt take effect at once.
 
     Python runs signal handlers in the main thread, between two bytecode instructions; so the call is run in
-    another thread, in which it then continues. It is a daemon: Python's exit does not wait for it.
+    another thread, in which it then continues.
     """
-    from concurrent.futures import Future
-    from threading import Thread
-
-    future: Future[R] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as failure:
-            future.set_exception(failure)
-
-    Thread(target=run, daemon=True).start()
-    return future.result()
+    return _started(call).result()
 
 
 def prefetch(items: Iterable[T]) -> Iterator[T]:
     """Yield the items of `items` in order; a thread fetches the next one while an item is processed.
 
-    The first two items are fetched without a thread, so that small inputs need not start one.
+    The first two items are fetched without a thread, so that small inputs need not start one. After an early
+    end (closed pipe, error) the thread may wait for input forever, which delays nothing.
     """
     iterator = iter(items)
     end: Any = object()
@@ -123,12 +134,11 @@ def prefetch(items: Iterable[T]) -> Iterator[T]:
     yield first
     if (second := next(iterator, end)) is end:
         return
-    with _pool(1) as pool:
-        fetched = pool.submit(next, iterator, end)
-        yield second
-        while (item := fetched.result()) is not end:
-            fetched = pool.submit(next, iterator, end)
-            yield item
+    fetched = _started(partial(next, iterator, end))
+    yield second
+    while (item := fetched.result()) is not end:
+        fetched = _started(partial(next, iterator, end))
+        yield item
 
 
 class _OneBlasThread:

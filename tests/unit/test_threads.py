@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -285,3 +286,35 @@ def test_several_items_have_one_thread_each() -> None:
     assert map_with_threads(lambda item, n: (item, n), "abc", 4) == [("a", 1), ("b", 1), ("c", 1)]
     assert map_with_threads(lambda item, n: (item, n), "a", 4) == [("a", 4)]
     assert map_with_threads(lambda item, n: (item, n), "ab", 1) == [("a", 1), ("b", 1)]
+
+
+# --- the end of a program
+
+SERVING = """
+import threading, time
+from svmfast.threads import interruptible, map_in_threads, prefetch
+def serve():
+    threading.main_thread().join()
+    print(map_in_threads(str, range(3), 2), list(prefetch("abc")), interruptible(lambda: 1))
+threading.Thread(target=serve).start()
+"""
+ENDLESS = """
+import os
+from svmfast.threads import prefetch
+def items():
+    yield from range(3)
+    os.read(os.pipe()[0], 1)
+for item in prefetch(items()):
+    if item == 2:
+        break
+"""
+
+
+def test_threads_work_on_after_the_main_one_has_ended() -> None:
+    done = subprocess.run([sys.executable, "-c", SERVING], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("['0', '1', '2'] ['a', 'b', 'c'] 1\n", "")
+
+
+def test_the_end_of_a_program_does_not_wait_for_input() -> None:
+    done = subprocess.run([sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
