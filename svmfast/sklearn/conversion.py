@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from svmfast.api.run import run_method
@@ -36,8 +36,8 @@ class Conversion:
     def converted(self, method: str) -> tuple[str, Model, Any]:
         """Convert by `method`; return the method, the model and the method's report.
 
-        auto takes the first of approximate and compress that does not refuse, else the exact model, which
-        has no report.
+        auto takes the first of approximate and compress whose model is within the limits and takes fewer
+        multiply-adds than the exact one, else the exact model, which has no report.
         """
         checked("max_diff", self.max_diff, Share())
         if method not in METHODS:
@@ -50,13 +50,21 @@ class Conversion:
             )
         if method not in ("auto", "exact"):
             return self._by(method)
-        for name in ("approximate", "compress") if method == "auto" else ():
+        # compress searches with one limit; the other one is checked afterwards.
+        tried = (("approximate", self), ("compress", replace(self, max_bytes=None)))
+        for name, work in tried if method == "auto" else ():
             with contextlib.suppress(*_REFUSED):
-                return self._by(name)
+                found = work._by(name)
+                if self._gains(found[1]):
+                    return found
         size = len(model_bytes(self.exact))
         if self.max_bytes is not None and size > self.max_bytes:
             raise NegativeAnswerError(f"the exact model has {size:,} bytes; max_bytes is {self.max_bytes:,}")
         return "exact", self.exact, None
+
+    def _gains(self, model: Model) -> bool:
+        ours, theirs = (one.multiply_adds(self.rows[:1000]) for one in (model, self.exact))
+        return ours < theirs and (self.max_bytes is None or len(model_bytes(model)) <= self.max_bytes)
 
     def _by(self, method: str) -> tuple[str, Model, Any]:
         limits: dict[str, Any] = {} if self.max_bytes is None else {"max_bytes": self.max_bytes}
@@ -73,9 +81,8 @@ class Conversion:
         else:
             limits["max_diff"] = self.max_diff
         if method == "cascade":
-            inputs["fast"] = self._run("compress", {"model": self.exact, "data": self.rows}, {"ratio": 0.05})[
-                1
-            ]
+            both = {"model": self.exact, "data": self.rows}
+            _, inputs["fast"], _ = self._run("compress", both, {"ratio": 0.05})
         return self._run(method, inputs, {**limits, **self.options})
 
     def _run(self, method: str, inputs: dict[str, Any], options: dict[str, Any]) -> tuple[str, Model, Any]:

@@ -89,11 +89,12 @@ class FastSVC(_Fast, ModelClassifier):
         As in :class:`sklearn.svm.SVC`.
     method : {"auto", "exact", "approximate", "compress", "dcpred", "cascade"}, default="auto"
         How the exact machine is converted; svmfast's functions have the same names. auto takes the first of
-        approximate and compress that meets the limits, or else the exact machine in svmfast's engine.
+        approximate and compress that meets the limits with fewer multiply-adds than the exact machine, or
+        else that machine in svmfast's engine.
     max_diff : float, default=0.005
-        Limit on the share of rows whose label differs from the exact machine's, for approximate, compress
-        (unless `max_bytes` gives its size) and cascade, which measure it on rows that they hold out and raise
-        NegativeAnswerError if they exceed it. cascade guarantees the share for new rows, but for this it
+        Limit on the share of rows whose label differs from the exact machine's, for auto, approximate,
+        compress (unless `max_bytes` gives its size) and cascade. It is measured on rows that are held out;
+        NegativeAnswerError if no model keeps it. cascade guarantees the share for new rows, but for this it
         needs rows on which the machine was not trained: pass a FrozenEstimator.
     max_bytes : int, default=None
         Limit on the size of the model's file, for methods that have this option, and for the exact machine.

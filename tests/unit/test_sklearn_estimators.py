@@ -159,6 +159,15 @@ def test_every_method_makes_a_fast_machine(method: str) -> None:
     assert operations < len(exact.support_) * 11 / 2
 
 
+def test_auto_does_not_convert_a_machine_into_a_slower_one() -> None:
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    assert FastSVC(method="approximate").fit(X, y).model_.multiply_adds(as_rows(X)) > 1500
+    made, exact = FastSVC().fit(X, y), FastSVC(method="exact").fit(X, y)
+    ours, theirs = (one.model_.multiply_adds(as_rows(X)) for one in (made, exact))
+    assert (made.method_, ours) == ("exact", theirs) or ours < theirs < 1500
+
+
 def test_a_regression_is_converted_too() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (800, 3))
@@ -199,6 +208,8 @@ def test_limits_are_kept_or_reported() -> None:
     with pytest.raises(NegativeAnswerError):
         FastSVC(gamma=5.0, method="approximate", max_diff=1e-4).fit(X, y)
     assert FastSVC(gamma=5.0, max_diff=1e-4).fit(X, y).method_ == "exact"
+    with pytest.raises(NegativeAnswerError, match="bytes"):  # a model of this size differs by more
+        FastSVC(gamma=5.0, max_bytes=300, max_diff=1e-3).fit(X, y)
     for name, value in (("method", "fast"), ("n_jobs", 0), ("method_options", {"sv": 3})):
         with pytest.raises(ValueError, match=name):
             FastSVC(**{name: value}).fit(X, y)
