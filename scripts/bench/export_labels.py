@@ -197,7 +197,7 @@ def labels_row(bench: Bench, case: Case) -> str:
     regression = "-s" in case.train
     x = svmfast.read_svmlight(rows).rows.to_dense(exact.n_features)
     expected = bench.answers(case)
-    answer = svmfast.predict(model, str(rows), precision="double")
+    answer = svmfast.predict(model, str(rows))
     theirs = libsvm_values(model, x[:VALUES])
     cells = [f"| {case.name} | {len(x):,} "]
     for precision in ("double", "float"):

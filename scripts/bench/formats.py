@@ -119,7 +119,7 @@ def workers(data: Path, model: Path, folder: Path, number: int) -> tuple[float, 
     """Return the wall-clock seconds of a run on Dask workers, and the digest of its output."""
     out = folder / f"dask{number}"
     shutil.rmtree(out, ignore_errors=True)
-    options = ("--precision", "double", "--dask", f"local:{number}", "--out-dir", out)
+    options = ("--dask", f"local:{number}", "--out-dir", out)
     done = run([PROGRAM, "predict", "-q", *options, model, data])
     return done.wall, digest(out / f"{data.name}.out")
 
