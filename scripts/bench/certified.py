@@ -244,8 +244,9 @@ def main() -> None:
     write_records(options.json, heading, records)
     lines = [
         f"Measured on {place(heading)}; medians of {options.repeats}, both sides in turn. "
-        "Labels and whole processes are of `svmfast predict TEST FAST OUT`, FAST made with `--embed-exact`, all rows that are "
-        "named, reading included; the prediction step alone, rows and models in memory, is `compare`'s.",
+        "Labels and whole processes are of `svmfast predict TEST FAST OUT`, FAST made with `--embed-exact`, "
+        "all rows that are named, reading included; the prediction step alone, rows and models in memory, is "
+        "`compare`'s.",
         "",
         f"    {heading['command']}",
         "",
