@@ -181,9 +181,10 @@ class KeptLabels(Figures):
         one, balanced = self.worst, self.balanced_percent
         if one is None or balanced is None:
             return []
+        share = f"{100 - 100 * one.correct / one.rows:.3g}% of {count(one.rows, 'row')}"
         return [
             f"by class     {100 - balanced:.3g}% of the labels differ in the mean of the classes, most in "
-            f"{class_word(one.label)}: {100 - 100 * one.correct / one.rows:.3g}% of {count(one.rows, 'row')}"
+            f"class {class_word(one.label)}: {share}"
         ]
 
 

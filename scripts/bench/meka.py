@@ -3,7 +3,7 @@
     python scripts/bench/meka.py FOLDER PART... --json scripts/bench/results/meka.json [--page docs/meka.md]
     python scripts/bench/meka.py --json RESULTS --page docs/meka.md --figure docs/figures/meka_sweep.svg
 
-FOLDER holds LIBSVM data sets under their usual names. Parts: error, sweep, ridge, bka, svc, exact, speed. A
+FOLDER holds LIBSVM data sets under their usual names. Parts: error, sweep, ridge, bka, svc, speed. A
 part's results replace its old ones in the JSON file. Every figure is shown next to what it is measured
 against, made in the same run. Timings are wall time; close other programs.
 """

@@ -25,7 +25,7 @@ from svmfast.votes import pair_numbers
 
 Reals = NDArray[Any]
 
-#: Maximum number of kernel values, or of monomials, per block.
+#: Maximum number of features, kernel values, monomials, or decision values of a block of rows.
 _BLOCK = 1 << 21
 #: Number of vectors that single precision sums before it adds the partial sum to the total, if a cell has at
 #: least `FOLD_FROM` vectors.
@@ -46,7 +46,9 @@ def evaluate(computation: Computation, rows: Rows, dtype: Any) -> FloatArray:
         work = len(monomials[-1].last)
     else:
         work = int(values.sizes.max(initial=0))
-    step, out = max(1, _BLOCK // max(1, work)), np.zeros((len(rows), computation.head.n_functions))
+    functions = computation.head.n_functions
+    step = max(1, _BLOCK // max(1, work, computation.n_features, functions))
+    out = np.zeros((len(rows), functions))
     with np.errstate(all="ignore"):
         for start in range(0, len(rows), step):
             z, rest = variables(computation, rows[start : start + step], kind)

@@ -24,7 +24,7 @@ def as_html(found: Frontier) -> bytes:
     body += _controls(colors)
     body += _scatters(found, colors)
     body += ["<h2>What was tried, and why it was not chosen</h2>", _table(found)]
-    body.append(f'<p class="soft">{text(legend(found))}</p>')
+    body.append(f'<p class="soft">{text(legend(found, "page"))}</p>')
     if found.missing:
         body += ["<h2>Not in the table</h2>", "<ul>"]
         body += [f"<li><b>{text(one.name)}</b>: {text(one.reason)}</li>" for one in found.missing]

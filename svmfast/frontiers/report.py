@@ -234,13 +234,14 @@ def legend(found: Frontier, on: str | None = None) -> str:
         else "labels that are not the exact model's"
     )
     heads = [one.head for one in columns(found, on) if one.head in _MEANINGS]
+    except_for = ', except those in the column "choosing"' if "choosing" in heads else ""
     meanings = [f"{head}: {_MEANINGS[head].format(what=what)}" for head in heads] + [_STAR]
     if any(point.speed.processor for point in found.points):
         meanings.append("Speed-ups are of processor time, because wall-clock times varied too much")
     if any(point.name.endswith(" + exact") for point in found.points):
         meanings.append(_FALLBACK)
     measured = "Figures of the answers are measured on the confirming rows, which influenced no choice"
-    return f"{measured}, but `choosing`. {'. '.join(meanings)}."
+    return f"{measured}{except_for}. {'. '.join(meanings)}."
 
 
 def title(found: Frontier) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 #: About the bytes of a number and of all but the vectors in a model's file.
-NUMBER_BYTES, HEADER_BYTES = 20, 600
+NUMBER_BYTES, HEADER_BYTES = 24, 800
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,8 @@ class Grid:
         """Number of dense vectors in a model of about the wanted size; 0 if none is wanted."""
         if self.max_bytes is None:
             return 0
-        head = self.exact.head
-        return min(
-            vectors_that_fit(self.max_bytes, self.exact.n_features, head.n_functions), len(self.exact.sv) - 1
-        )
+        functions = self.exact.head.linear_functions  # one for each class, as the candidates have
+        return min(vectors_that_fit(self.max_bytes, self.exact.n_features, functions), len(self.exact.sv) - 1)
 
 
 def vectors_that_fit(max_bytes: int, features: int, functions: int) -> int:

@@ -341,7 +341,7 @@ def test_the_program(tmp_path: Path) -> None:
     assert f"statistical, not proven); {open_rows:,} answered by the exact model" in heard
     refused = svmfast("predict", "--certify", ROWS, "fast.cascade.model", cwd=tmp_path)
     assert refused.returncode == 2
-    assert b"assumed, not proven: it has no certificate" in refused.stderr
+    assert b"the model has no certificate" in refused.stderr
     refused = svmfast(
         "bound-check", ROWS, "--model", "fast.cascade.model", "--require-certified", "1%", cwd=tmp_path
     )
@@ -587,6 +587,29 @@ def test_a_result_that_is_slower_is_refused() -> None:
     outcome = run(given, CascadeOptions(max_diff=0.02), setting)
     assert outcome.model is None
     assert str(outcome.refusal).endswith("the two together are 0.90 times as fast as the exact model alone")
+
+
+@pytest.mark.parametrize("max_diff", [0.01, 0.2])
+def test_a_fast_model_that_is_written_alone_may_lose_the_probabilities(max_diff: float) -> None:
+    """Beside the exact model nothing is lost, since that computes all probabilities."""
+    exact, warnings = exact_model(), list[str]()
+    able = replace(exact, head=replace(exact.head, prob_a=np.array([-1.0]), prob_b=np.array([0.0])))
+    given = Inputs(
+        fast=GivenModel(compressed(8), "fast", "one", 0),
+        exact=GivenModel(able, "exact", "other", 0),
+        data=GivenRows(read_svmlight(ROWS).rows, None, "rows"),
+    )
+    model = run(given, CascadeOptions(max_diff=max_diff), Setting(threads=1, warn=warnings.append)).model
+    assert model is not None
+    assert warnings == (
+        []
+        if model.kind == "cascade"
+        else [
+            "the result has no probabilities, though exact has: the model does not support probability "
+            "estimates"
+        ]
+    )
+    assert (model.kind == "cascade") == (max_diff == 0.01)
 
 
 def test_a_result_that_loses_a_class_is_refused() -> None:

@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 from program import PATIENCE, PROGRAM, ROOT, data, model, svmfast
 
+from svmfast.api.run import run_method
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.child import Failed, OutOfTime, make
@@ -31,6 +32,7 @@ from svmfast.frontiers.folder import RESULTS
 from svmfast.frontiers.grid import CandidateCommand, plan, tried_methods
 from svmfast.frontiers.report import _COLUMNS
 from svmfast.frontiers.schedule import Schedule
+from svmfast.methods import registry
 from svmfast.methods.grid import Grid
 
 BREAST = (str(model("breast_c_rbf")), "--data", str(data("breast.train")))
@@ -772,11 +774,29 @@ def test_the_plan(name: str) -> None:
         filled = one.filled("E", "T", "O")
         assert not [word for word in filled if word.startswith("{")]
     assert [one.level for one in found] == sorted(one.level for one in found)
-    # With a limit on bytes there are more: compress and approximate search for the size themselves.
+    # With a limit on bytes there are more; compress searches for the size itself.
     limited, _ = plan(replace(given, max_bytes=5000), tried_methods(), reading=("--lenient",))
     more = [one for one in limited if one.name not in {known.name for known in found}]
     assert {one.name for one in found} <= {one.name for one in limited}
     assert [one for one in more if one.method == "compress" and "5000" in one.arguments]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("diabetes_eps_rbf", 12_288), ("breast_c_rbf", 8000), ("digits_c_rbf_prob", 40_960)]
+)
+def test_candidates_for_a_limit_on_bytes_are_within_it(name: str, limit: int) -> None:
+    """Those whose method does not search for the size itself."""
+    exact, train = model(name), data(f"{name.split('_')[0]}.train")
+    quick = {"dcpred": {"iterations": 2}, "budget-train": {"passes": 1}}
+    for method in map(registry.method, ("dcpred", "meka", "budget-train")):
+        usual = {one.name for one in method.grid(Grid(load_model(exact), 0))[0]}
+        more = [one for one in method.grid(Grid(load_model(exact), 0, limit))[0] if one.name not in usual]
+        # A budget for each of many pairs of classes is larger.
+        assert len(more) == (0 if (method.name, name) == ("budget-train", "digits_c_rbf_prob") else 1)
+        for one in more:
+            inputs = {given: {"data": train, "exact": exact}[given] for given in one.inputs}
+            made = run_method(method, inputs, {**one.options, **quick.get(method.name, {})}, threads=1)
+            assert limit / 4 < len(model_bytes(made.model)) <= limit, one.name
 
 
 @pytest.mark.parametrize(("sized", "seconds"), [(True, 50), (False, 15)])

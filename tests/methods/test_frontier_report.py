@@ -279,11 +279,13 @@ def test_no_words_of_labels_in_the_page_of_a_regression() -> None:
 def test_every_column_that_needs_it_is_explained() -> None:
     one = found(SMALL, Limits(0.5))
     explained = {"differ", "choosing", "speed-up", "counted", "certified"}
-    for on, more in (("terminal", set()), (None, {"interval", "of allowance"})):
+    for on, more in (("terminal", set()), ("page", set()), (None, {"interval", "of allowance"})):
         heads, _ = cells(one, on)
         words = " ".join(legend(one, on).split())
         for head in explained | more:
             assert (f"{head}: " in words) == (head in heads), head
+        assert ('except those in the column "choosing"' in words) == ("choosing" in heads)
+        assert "`" not in words  # which the program would take for an option
     shown = " ".join(as_text(one).split()).replace("multiply- adds", "multiply-adds")
     assert shown.endswith(legend(one, "terminal"))
     assert "interval: with" not in shown

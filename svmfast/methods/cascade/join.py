@@ -115,7 +115,7 @@ def join(
         cheaper=chosen.cheaper,
         operations_fast=operations,
         operations_exact=operations_exact,
-        operations=None if operations is None else operations + (1 - share) * operations_exact,
+        operations=operations + (1 - share) * operations_exact,
         speedup_with_fallback=joined,
     )
     origin = provenance("cascade", _parameters(report), options.seed, source)

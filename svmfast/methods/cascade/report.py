@@ -44,12 +44,11 @@ class CascadeReport(Figures):
     )
     #: On the measured rows, of both together.
     kept: KeptLabels = figure("", spread=True)
-    operations_fast: float | None = figure(
-        "Counted multiply-adds of the fast model for a row; null where a model does not count them.",
-        key="multiply_adds_fast",
+    operations_fast: float = figure(
+        "Counted multiply-adds of the fast model for a row.", key="multiply_adds_fast"
     )
     operations_exact: float = figure("The same for the exact model.", key="multiply_adds_exact")
-    operations: float | None = figure("The same for both together, on average.", key="multiply_adds")
+    operations: float = figure("The same for both together, on average.", key="multiply_adds")
     cheaper: bool = figure(
         "Whether both together cost less than the exact model, measured on the deciding rows."
     )
@@ -69,13 +68,13 @@ class CascadeReport(Figures):
         return f"the {self.rows_deciding:,} rows that decide"
 
     def lines(self) -> list[str]:
-        lines = [*self._lines_of_rows(), *self.kept.lines()]
-        if self.operations is not None:
-            fewer = f"{self.operations_exact / self.operations:.1f}x fewer; " if self.operations else ""
-            lines.append(
-                f"operations   {self.operations_exact:,.0f} -> {self.operations:,.0f} multiply-adds per row "
-                f"({fewer}counted)"
-            )
+        fewer = f"{self.operations_exact / self.operations:.1f}x fewer; " if self.operations else ""
+        lines = [
+            *self._lines_of_rows(),
+            *self.kept.lines(),
+            f"operations   {self.operations_exact:,.0f} -> {self.operations:,.0f} multiply-adds per row "
+            f"({fewer}counted)",
+        ]
         if self.speedup_with_fallback is not None:
             lines.append(f"raced        {self.speedup_with_fallback:.2f} times as fast as the exact model")
         return lines

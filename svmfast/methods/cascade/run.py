@@ -13,6 +13,7 @@ from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.requirements import missing_probability
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 from svmfast.values import Share
@@ -44,12 +45,14 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
         return Outcome(None, report, f"a class is lost: {lost}", advice="`force` writes it anyway")
     if not report.error and report.answered == report.rows:
         setting.note(f"{fast.name} alone keeps the limit: it is written as it is, without the exact model")
+        if exact_model.head.has_probability and (missing := missing_probability(fast.model)):
+            setting.warn(f"the result has no probabilities, though {exact.name} has: {missing.what}")
         return Outcome(fast.model, report)
     speed, needed = report.speedup_with_fallback, "with the error that the guarantee needs the two together"
     if speed is not None:
         if speed <= 1:
             return Outcome(None, report, f"{needed} are {speed:.2f} times as fast as the exact model alone")
-    elif report.operations is not None and report.operations >= report.operations_exact:
+    elif report.operations >= report.operations_exact:
         setting.warn(
             f"{needed} cost {report.operations:,.0f} multiply-adds per row, the exact model alone "
             f"{report.operations_exact:,.0f}; by {report.deciding} they cost less"

@@ -69,7 +69,7 @@ def choose(
     confidence: float,
     *,
     seed: int,
-    cost_fast: float | None,
+    cost_fast: float,
     cost_exact: float,
 ) -> Chosen:
     """Choose the smallest error for which the limit holds, and decide whether to join.
@@ -79,7 +79,7 @@ def choose(
     The larger of the two errors is chosen, so the limit holds in both cases.
 
     There are at least :func:`least_rows` distinct rows. The costs of a row are both in time or both in
-    multiply-adds; `cost_fast` is None if unknown.
+    multiply-adds.
     """
     deciding = _deciding(found, least_rows(max_diff, confidence), seed)
     own = np.flatnonzero(~deciding)
@@ -115,9 +115,9 @@ def _deciding(found: Evaluated, least: int, seed: int) -> BoolArray:
     return deciding
 
 
-def _cheaper(found: Evaluated, deciding: BoolArray, rate: float, fast: float | None, exact: float) -> bool:
+def _cheaper(found: Evaluated, deciding: BoolArray, rate: float, fast: float, exact: float) -> bool:
     """Decide, from the deciding rows alone, whether the two models together cost less than the exact one."""
     n = int(np.count_nonzero(deciding))
     error = smallest_error(found.margin[deciding & found.differing], int(rate * n))
     answered = int(np.count_nonzero(found.margin[deciding] > error)) / n if n else 1.0
-    return answered > 0 if fast is None else fast + (1 - answered) * exact < exact
+    return fast + (1 - answered) * exact < exact

@@ -68,8 +68,6 @@ def outcome(made: tuple[Model | None, Any], setting: Setting, *, converted: bool
     model, report = made
     if not converted:
         remark_on_classes(report.training, setting)
-    if model is None:
-        return Outcome(None, report)
     return Outcome(model, report)
 
 
