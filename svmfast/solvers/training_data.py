@@ -95,24 +95,35 @@ def class_labels(found: LabelOrder) -> FloatArray:
     """Return the classes in LIBSVM's order: that of first occurrence, but +1 before -1 if these are all."""
     if found.overflow:
         raise OptionError(f"more than {len(found.values):,} distinct labels; are they values for regression?")
-    limits = np.iinfo(np.int32)
-    for value, first in zip(found.values, found.first, strict=True):
-        if value != np.trunc(value):
-            raise TrainingRowError(
-                first + 1,
-                "class label is not an integer",
-                f"{value:.17g}",
-                "integers for classes, or regression for real targets",
-            )
-        if not limits.min <= value <= limits.max:
-            raise TrainingRowError(
-                first + 1,
-                "class label out of range",
-                f"{value:.17g}",
-                f"an integer from {limits.min} to {limits.max}, LIBSVM's labels",
-            )
+    check_class_labels(np.array(found.values), np.array(found.first))
     values = found.values
     return np.array([1.0, -1.0] if values == [-1.0, 1.0] else values)
+
+
+def check_class_labels(
+    labels: FloatArray, numbers: NDArray[np.int64] | None = None, *, truncate: bool = False
+) -> None:
+    """Raise TrainingRowError for the first label that is no class: not an integer of 32 bits.
+
+    `numbers` are the labels' rows, from 0; without them, label i is that of row i. With `truncate`, fractions
+    are allowed.
+    """
+    limits = np.iinfo(np.int32)
+    beyond = (labels < limits.min) | (labels > limits.max)
+    bad = np.flatnonzero(beyond if truncate else beyond | (labels != np.trunc(labels)))
+    if not len(bad):
+        return
+    i = int(bad[0])
+    row = 1 + (i if numbers is None else int(numbers[i]))
+    if beyond[i]:
+        expected = f"an integer from {limits.min} to {limits.max}, LIBSVM's labels"
+        raise TrainingRowError(row, "class label out of range", f"{labels[i]:.17g}", expected)
+    raise TrainingRowError(
+        row,
+        "class label is not an integer",
+        f"{labels[i]:.17g}",
+        "integers for classes, or regression for real targets",
+    )
 
 
 def occurring(rows: Rows) -> NDArray[np.int32]:

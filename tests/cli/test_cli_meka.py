@@ -209,7 +209,7 @@ def test_a_label_that_is_no_class_names_its_line(tmp_path: Path, capsys: pytest.
     assert status == 2
     assert err == (
         f"{file}:3: class label is not an integer ('1.5'); "
-        "expected 32-bit integers for classes, or --task ridge for real targets\n"
+        "expected integers for classes, or regression for real targets\n"
     )
     assert not (tmp_path / "m").exists()
 

@@ -241,7 +241,7 @@ def test_train_scores_and_class_weights() -> None:
     plain = model_bytes(package.train(rows).model)
     weighed = package.train(rows, weights={1: 5.0, 77: 2})
     assert model_bytes(weighed.model) != plain
-    assert weighed.warnings == ("`data`: no row has label 77, which has a weight; the labels are 1, 2, 3",)
+    assert weighed.warnings == ("`data`: no row has label 77, which has a weight",)
     assert model_bytes(package.train(rows, weights=[(1, 5)]).model) == model_bytes(weighed.model)
 
 

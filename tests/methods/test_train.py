@@ -273,7 +273,7 @@ def test_infeasible_nu_is_libsvms_refusal() -> None:
     ("rows", "labels", "kernel", "message"),
     [
         ([[1.0], [2.0]], [1, 1.5], "rbf", "row 2: class label is not an integer ('1.5'); "
-         "expected integers for classes, or regression (`svm_type`) for real targets"),
+         "expected integers for classes, or regression for real targets"),
         ([[1.0], [2.0]], [3e9, 1], "rbf", "row 1: class label out of range ('3000000000'); "
          "expected an integer from -2147483648 to 2147483647, LIBSVM's labels"),
         ([[1.0], [2.0]], [1, np.nan], "rbf", "row 2: the label is not finite ('nan'); "
@@ -436,8 +436,7 @@ def test_a_weight_for_a_label_without_rows_is_a_warning(
     assert main.run([*words, *quiet, "-w9", "2", "-w1", "2", "-w-9", "3", rows, *target]) == 0
     warned = [line for line in capfd.readouterr().err.splitlines() if "arning" in line.lower()]
     assert warned == [
-        f"svmfast: warning: {rows}: no row has label {label}, which has a weight; the labels are 1, 2, 3"
-        for label in (9, -9)
+        f"svmfast: warning: {rows}: no row has label {label}, which has a weight" for label in (9, -9)
     ]
 
 

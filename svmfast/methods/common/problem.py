@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from svmfast.class_scores import class_word
-from svmfast.display import MOST_LISTED, count, named_labels
-from svmfast.errors import OptionError, SingleClassError, TrainingRowError
+from svmfast.errors import OptionError, SingleClassError
 from svmfast.figures import Figures, figure
 from svmfast.methods.method import Setting
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality, Score, quality, roc_auc
+from svmfast.solvers.training_data import check_class_labels
 
 #: The most rows on which the score on the training rows is measured: the first ones.
 MOST_SCORED = 20_000
@@ -67,10 +66,6 @@ def remark_on_classes(found: Quality | None, setting: Setting) -> None:
         setting.note(line)
 
 
-#: Maximum number of classes whose recall is shown.
-MAX_LISTED = 20
-
-
 @dataclass(frozen=True)
 class FoldScore(Figures):
     """The quality of predictions in which each row's model was trained without its fold."""
@@ -78,8 +73,6 @@ class FoldScore(Figures):
     rows: int = figure("Rows that were trained and measured on.")
     folds: int = figure("Folds of the cross-validation.")
     quality: Quality = figure("", spread=True)
-    #: The name of each label.
-    names: Mapping[float, str] | None = None
 
     @classmethod
     def of(cls, predicted: FloatArray, labels: FloatArray, folds: int, *, regression: bool) -> FoldScore:
@@ -94,19 +87,6 @@ class FoldScore(Figures):
             f"Cross Validation Mean squared error = {found.mse:g}",
             f"Cross Validation Squared correlation coefficient = {found.scc:g}",
         ]
-
-    def classes(self) -> str:
-        """The balanced accuracy and the recall of each class, in a line."""
-        known = [one for one in self.quality.classes if one.recall is not None]
-        recalls = [
-            f"{class_word(one.label, self.names)} {one.recall:.4g}% of {count(one.rows, 'row')}"
-            for one in known[:MAX_LISTED]
-        ]
-        if len(known) > len(recalls):
-            recalls.append(f"and {len(known) - len(recalls):,} more")
-        return (
-            f"balanced accuracy {self.quality.balanced_accuracy:.4g}%; recall of class {', '.join(recalls)}"
-        )
 
 
 IntArray = NDArray[np.int64]
@@ -191,17 +171,9 @@ def numbered_classes(labels: FloatArray, *, pairs: bool) -> tuple[Head, IntArray
     """Make the head, and number each row's class; labels are in LIBSVM's order: as they occur, but +1 before
     -1.
     """
-    limits = np.iinfo(np.int32)
     if not len(labels):
         raise OptionError("no rows to train on")
-    bad = np.flatnonzero((labels != np.trunc(labels)) | (np.abs(labels) > limits.max))
-    if len(bad):
-        raise TrainingRowError(
-            int(bad[0]) + 1,
-            "class label is not an integer",
-            f"{labels[bad[0]]:.17g}",
-            "32-bit integers for classes, or `task` ridge for real targets",
-        )
+    check_class_labels(labels)
     values, first, which = np.unique(labels.astype(np.int64), return_index=True, return_inverse=True)
     order = np.argsort(first)
     if values.tolist() == [-1, 1]:
@@ -243,14 +215,5 @@ def warn_of_absent(
     weights: Sequence[tuple[int, float]], labels: ArrayLike, data: str, setting: Setting
 ) -> None:
     """Warn of every class weight that applies to no row, as svm-train does; `data` is the rows' name."""
-    absent = absent_weights(weights, labels)
-    if not absent:
-        return
-    known, names = np.unique(np.asarray(labels, dtype=np.float64)).tolist(), setting.names_of_labels()
-    if names is not None:
-        have = f"the labels are {named_labels(names)}"
-    else:
-        more = f" and {len(known) - MOST_LISTED:,} more" if len(known) > MOST_LISTED else ""
-        have = f"the labels are {', '.join(f'{label:g}' for label in known[:MOST_LISTED])}{more}"
-    for label in absent:
-        setting.warn(f"{data}: no row has label {label}, which has a weight; {have}")
+    for label in absent_weights(weights, labels):
+        setting.warn(f"{data}: no row has label {label}, which has a weight")

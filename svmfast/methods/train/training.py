@@ -21,6 +21,7 @@ from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
 from svmfast.solvers.arithmetic import eight_digits
+from svmfast.solvers.training_data import check_class_labels
 from svmfast.threads import map_in_threads
 
 
@@ -112,7 +113,7 @@ def _checked(
     _check_finite("label", y, np.arange(n + 1))
     _check_finite("value", rows.values, rows.indptr)
     if options.is_classifier:
-        _check_class_labels(y, options.truncate_labels)
+        check_class_labels(y, truncate=options.truncate_labels)
     if precomputed:
         _check_precomputed(rows)
     largest = rows.n_columns - precomputed  # LIBSVM's index of the last column
@@ -132,26 +133,6 @@ def _check_finite(what: str, values: FloatArray, indptr: NDArray[np.int64]) -> N
     if len(bad):
         row = int(np.searchsorted(indptr, bad[0], side="right"))
         raise TrainingRowError(row, f"the {what} is not finite", f"{values[bad[0]]}", "a finite number")
-
-
-def _check_class_labels(labels: FloatArray, truncate: bool) -> None:
-    limits = np.iinfo(np.int32)
-    beyond = np.flatnonzero((labels < limits.min) | (labels > limits.max))
-    if len(beyond):
-        raise TrainingRowError(
-            int(beyond[0]) + 1,
-            "class label out of range",
-            f"{labels[beyond[0]]:.17g}",
-            f"an integer from {limits.min} to {limits.max}, LIBSVM's labels",
-        )
-    cut = np.flatnonzero(labels != np.trunc(labels))
-    if len(cut) and not truncate:
-        raise TrainingRowError(
-            int(cut[0]) + 1,
-            "class label is not an integer",
-            f"{labels[cut[0]]:.17g}",
-            "integers for classes, or regression (`svm_type`) for real targets",
-        )
 
 
 def _check_precomputed(rows: Rows) -> None:
@@ -263,8 +244,6 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
         predicted = cross_validate(data.rows, labels, options.folds, options, log=setting.log)
         regression = options.svm_type in ("epsilon_svr", "nu_svr")
         score = FoldScore.of(predicted, labels, options.folds, regression=regression)
-        if score.quality.classes:  # stdout is svm-train's
-            setting.note(replace(score, names=setting.names_of_labels()).classes())
         remark_on_classes(score.quality, setting)
         return Outcome(None, score)
     model = train(data.rows, labels, options, threads=setting.threads, log=setting.log)
