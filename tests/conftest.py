@@ -38,7 +38,6 @@ _LONG = {
     "test_certificate_bounds.py",
     "test_certificate_underflow.py",
     "test_compress.py",
-    "test_dcpred_pairs.py",
     "test_dcpred_statements.py",
     "test_export_certain.py",
     "test_export_certain_scaled.py",
