@@ -62,6 +62,8 @@ def opened_models(
             )
         raise OptionError("`fallback`: `model` has no exact model embedded; name one with `exact`")
     if options.probability and exact is not None and not model.head.is_regression and not options.certify:
+        if options.bound:
+            raise OptionError("`bound`: with `probability` the exact model answers, which has no such bound")
         note("the exact model answers every row: probabilities are computed from its values")
         model, exact = exact, None
     scaling = with_scaling_of(Reading(scale=scale), carriers, memory=options.memory).scale

@@ -175,3 +175,8 @@ def test_the_program_says_that_the_exact_model_answers(tmp_path: Path) -> None:
         assert (
             b"exact model answers every" not in program("predict", *more, test, fast, tmp_path / "out").stderr
         )
+    refused = program("predict", "-b", "1", "--bound", test, fast, tmp_path / "out")
+    assert (refused.returncode, refused.stderr.decode()) == (
+        2,
+        "svmfast: --bound: with -b 1 the exact model answers, which has no such bound\n",
+    )

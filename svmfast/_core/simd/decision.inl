@@ -5,7 +5,7 @@
 //   dense    ROWS rows x NV vectors of support vectors in registers, every feature;
 //   sparse   one row x NV vectors, the row's features only, panel by panel so that a panel stays in the L1 cache;
 //   scatter  for wide, very sparse models: the model's columns of the row's features.
-// and a fourth, in libsvm_order.inl, which follows LIBSVM operation by operation.
+// and a fourth, in libsvm_order.cpp, which follows LIBSVM operation by operation.
 #include "decision.hpp"
 
 #include <algorithm>
