@@ -97,7 +97,7 @@ def _param(one: Option, options: tuple[Option, ...]) -> click.Parameter:
     if isinstance(one.value, Weights):
         return ClassWeight(names, type=WeightOfClass(one.value), multiple=True, callback=joined, help=text)
     if words is not None:
-        text += f"  [default: {words}]"
+        text += f"  [default: {with_flags(words, options)}]"
     if switch:
         return click.Option(names, is_flag=True, default=default, help=text)
     return click.Option(

@@ -295,6 +295,7 @@ def test_every_command_has_a_help_text(name: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     text = done.stdout.decode()
     assert text.startswith(f"Usage: svmfast {name} ")
+    assert "`" not in text
     command = main.program.get_command(click.Context(main.program), name)
     assert command is not None
     for param in command.params:
