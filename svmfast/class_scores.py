@@ -6,7 +6,7 @@ All figures are percentages, like svm-predict's accuracy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,12 +61,11 @@ class ClassScore(Figures):
 class ClassCounts:
     """How often each target meets each prediction, over any number of blocks of rows, in bounded memory.
 
-    After more than :data:`MAX_CLASSES` distinct labels, counting stops. `labels` are listed even if they
-    never occur.
+    After more than :data:`MAX_CLASSES` distinct labels, counting stops.
     """
 
-    def __init__(self, labels: Iterable[float] = ()) -> None:
-        self._labels = set(map(float, labels))
+    def __init__(self) -> None:
+        self._labels = set[float]()
         #: Rows by target and prediction; None is nan.
         self._pairs: dict[tuple[float | None, float | None], int] = {}
         self._stopped = False
@@ -202,11 +201,9 @@ def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
     return found
 
 
-def class_scores(
-    predicted: FloatArray, target: FloatArray, labels: Iterable[float] = ()
-) -> tuple[ClassScore, ...]:
-    """The scores of every class; `labels` are listed even if they never occur."""
-    counts = ClassCounts(labels)
+def class_scores(predicted: FloatArray, target: FloatArray) -> tuple[ClassScore, ...]:
+    """The scores of every class."""
+    counts = ClassCounts()
     counts.add(predicted, target)
     return counts.scores()
 

@@ -115,7 +115,11 @@ def export(
     found = measured(given, computation, language.evaluate, dtype, rows, of, cores)
     checked = None
     if rows is not None and to == "c":
-        checked = checked_rows(given, computation, language.evaluate, rows[: chosen.test_rows], dtype)
+        first = rows[: chosen.test_rows]
+        checked = checked_rows(given, fitted, computation, language.evaluate, first, dtype)
+        if not len(checked.values):  # C has no empty tables
+            checked = None
+            listener.note("the file has no test, since rounding may give every row of it another label")
     # The provenance never includes a time or a host.
     known = {name: text for name, text in fitted.provenance.items() if text}
     origin = {"exported by": f"svmfast {__version__}", "model": identity_of(fitted), **known}

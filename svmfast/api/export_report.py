@@ -11,6 +11,8 @@ from svmfast.exports.accuracy import Accuracy
 from svmfast.exports.languages import LANGUAGES
 from svmfast.figures import Figures, figure
 
+_NOT_MEASURED = "not, as the model has no vectors and no test rows are given"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExportReport(Figures):
@@ -34,7 +36,7 @@ class ExportReport(Figures):
         out = [
             f"exported     {self.language}, arithmetic in {self.arithmetic}"
             + (f", made by {self.method}" if self.method else ""),
-            f"measured     {'not' if self.accuracy is None else self.accuracy.words()}",
+            f"measured     {_NOT_MEASURED if self.accuracy is None else self.accuracy.words()}",
         ]
         if self.table_bytes is not None:
             code = "and the code" if self.code_bytes is None else f"at most {self.code_bytes:,} of code"

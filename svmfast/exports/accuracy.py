@@ -16,8 +16,8 @@ from svmfast.rows import FloatArray, Rows, as_rows
 
 #: Number of the model's own vectors to measure on if no rows are given.
 OWN_ROWS = 200
-#: The file's self-test leaves out rows with a value this many times nearer to 0 than the largest measured
-#: difference, and allows values to differ by as much, since a compiled file rounds otherwise.
+#: Compilers round differently: the file's self-test leaves out rows with a value nearer to 0 than so many
+#: times the largest rounding error, and allows values to differ by so many times the measured difference.
 _LENIENCE = 8.0
 
 #: Maps a computation, rows and a precision to the exported file's values, ``(n, p)`` float64.
@@ -126,19 +126,24 @@ def own_rows(model: Model) -> Rows | None:
 
 
 def checked_rows(
-    model: Model, computation: Computation, evaluate: Evaluate, rows: Rows, dtype: Any
+    model: Model, exported: Model, computation: Computation, evaluate: Evaluate, rows: Rows, dtype: Any
 ) -> CheckedRows:
-    """The rows of an exported file's self-test, without features that the model does not have."""
+    """The rows of an exported file's self-test, without features that the model does not have.
+
+    The answers are those of `model`, of which `exported` may be an approximation.
+    """
     head, table = computation.head, dense(rows, computation.n_features)
     rows = as_rows(table)
     wanted, got = model.decision_values(rows), evaluate(computation, rows, dtype)
-    expected = head.predict(wanted)
-    tolerance = _LENIENCE * float(np.abs(got - wanted).max(initial=0.0))
+    expected = model.head.predict(wanted)
     if head.is_regression:
+        tolerance = _LENIENCE * float(np.abs(got - wanted).max(initial=0.0))
         least = 8 * float(np.finfo(dtype).eps) * float(np.abs(expected).max(initial=0.0))
         return CheckedRows(table, expected, max(tolerance, least))
-    margin = np.abs(wanted).min(axis=1)
+    unrounded = wanted if exported is model else exported.decision_values(rows)
+    rounding = float(np.abs(got - unrounded).max(initial=0.0))
+    margin = np.abs(unrounded).min(axis=1)
     if head.one_vs_rest:
-        margin = np.diff(np.sort(wanted, axis=1)[:, -2:])[:, 0] / 2
-    same = (head.predict(got) == expected) & (margin >= tolerance)
+        margin = np.diff(np.sort(unrounded, axis=1)[:, -2:])[:, 0] / 2
+    same = (head.predict(got) == expected) & (margin >= _LENIENCE * rounding)
     return CheckedRows(table[same], expected[same], left_out=int(np.count_nonzero(~same)))

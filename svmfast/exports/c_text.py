@@ -85,11 +85,11 @@ class Tables:
         words = [str(int(value)) for value in values.ravel()]
         return IntegerTable(self._add(name, f"uint{bits}_t", words, bits // 8), bits)
 
-    def per_cell(self, name: str, values: NDArray[Any], cells: int, cast: str = "int") -> str:
+    def per_cell(self, name: str, values: NDArray[Any], cells: int) -> str:
         """The element of `cell` in a new table, or the number itself if there is a single cell."""
         if cells == 1:
             return str(int(values[0]))
-        return self.integers(name, values).at("cell", cast)
+        return self.integers(name, values).at("cell")
 
     def starts(self, name: str, sizes: NDArray[Any], cells: int) -> str:
         """What leads from a table to the part of `cell`, `` + offset``, where parts have `sizes`."""

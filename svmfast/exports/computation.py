@@ -147,11 +147,6 @@ class Computation:
         """Whether the variables of a dense row are the row itself: all its features, not scaled."""
         return len(self.variables) == self.n_features and self.scaling is None
 
-    @property
-    def drops_others(self) -> bool:
-        """Whether columns from `n_features` on are dropped; otherwise they count in distances."""
-        return self.scaling is not None and self.scaling.ranges is not None
-
 
 def _of_expansion(model: KernelExpansion) -> Computation:
     head, kernel, d = model.head, model.kernel, max(1, model.n_features)

@@ -12,6 +12,7 @@ from program import data, model, svmfast
 import svmfast as package
 from svmfast.api import flash
 from svmfast.errors import NegativeAnswerError, OptionError
+from svmfast.exports import accuracy
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.progress import Listener
@@ -37,6 +38,20 @@ def test_compress_fills_the_limit_where_no_order_fits() -> None:
     # Of the exact model's labels, in the exported arithmetic.
     assert 0 < found.labels_differing < 0.25 * found.rows
     assert "made by: compress, " in made.text
+    # Rows are left out of the test because of rounding, not because the model is an approximation.
+    assert made.report.test_rows is not None
+    assert made.report.test_rows > 150
+
+
+def test_a_file_without_any_row_that_can_be_tested_has_no_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accuracy, "_LENIENCE", 1e12)
+    heard: list[str] = []
+    made = package.export(
+        model("breast_c_rbf"), test=data("breast.test"), listener=Listener(on_note=heard.append)
+    )
+    assert heard == ["the file has no test, since rounding may give every row of it another label"]
+    assert made.report.test_rows is None
+    assert "MODEL_TEST" not in made.text
 
 
 def test_the_code_of_a_device_counts() -> None:
