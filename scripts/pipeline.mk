@@ -22,7 +22,7 @@ TOLERANCE ?=
 # Of the labels; 0%: none may differ from the exact model's. Regression: of the spread of the values, and above 0%.
 MAX_DIFF  ?= $(if $(TOLERANCE),3%,0.5%)
 CERTIFIED ?= 50%
-TIME      ?= 10m
+TIME      ?= 600
 
 regression := $(if $(MODEL),$(shell head -n 20 '$(MODEL)' 2>/dev/null | grep -a -o _svr),$\
     $(findstring -s 3,$(OPTIONS))$(findstring -s 4,$(OPTIONS)))

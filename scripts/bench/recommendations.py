@@ -266,7 +266,7 @@ def one_run(at: Split, limit: str, args: argparse.Namespace) -> dict[str, Any]:
     All limits share a folder, so that later runs only make what earlier ones have not made.
     """
     words = ["frontier", at.model, "--data", at.train, "--test", at.test, "-o", at.folder]
-    command = [PROGRAM, *words, "--seed", at.seed, "--time-limit", f"{args.seconds}s", "-q", *LIMITS[limit]]
+    command = [PROGRAM, *words, "--seed", at.seed, "--time-limit", str(args.seconds), "-q", *LIMITS[limit]]
     with busy(args.busy):
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):

@@ -22,10 +22,8 @@ from svmfast.cli.command import Typed
 from svmfast.cli.main import program
 from svmfast.values import (
     Bytes,
-    Duration,
     Grid,
     InputFile,
-    Multiple,
     Names,
     Numbered,
     OnOff,
@@ -165,7 +163,7 @@ class _Set:
             for _ in range(given * (chance.choice((1, 1, 2)) if option.multiple else 1)):
                 words += self.option(option)
         if name == "frontier" and "--time-limit" not in words:
-            words += ["--time-limit", chance.choice(("1", "3s", "8"))]
+            words += ["--time-limit", chance.choice(("1", "3", "8"))]
         if name == "frontier" and "--methods" not in words:
             words += ["--methods", chance.choice(WORDS["--methods"])]
         for parameter in self.command.params:
@@ -260,6 +258,8 @@ class _Set:
             likely_reals = [
                 x for x in (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0) if kind.least <= x <= kind.most
             ]
+            if "--time-limit" in parameter.opts:
+                return ["0.2", "1", "2", "6"], ["1e-9", "0", "-1", "2147483648", "1e300"]
             tiny = ["0", "-0.0", "-1", "1e-320", "5e-324", "1e-300", "1e-150", "1e-17", "-1e-300"]
             real_ends = [f"{x!r}" for x in (kind.least, kind.most) if math.isfinite(x)]
             return list(map(repr, likely_reals)), [
@@ -291,10 +291,6 @@ class _Set:
                 "8388607T",
                 "9223372036854775807",
             ]
-        if isinstance(kind, Duration):
-            return ["0.2", "1s", "2", "0.1m"], ["1e-9", "0", "-1s", "0.0001h", "2147483648", "1e300"]
-        if isinstance(kind, Multiple):
-            return ["1x", "5", "20x", "200x"], ["1e-300", "1e300x", "0x", "-5x", "0.01"]
         if isinstance(kind, Grid):
             likely_grid = ["0.01", "0.1", "0.5", "1", "2^-4,2^-2", "0.01,0.1,1", "10"]
             return likely_grid, [

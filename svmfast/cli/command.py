@@ -35,8 +35,7 @@ class Typed(_ParamType):
             return value  # a default
         found = self.value.of_text(value)
         if found is None:
-            text = self.value.hint(value) or f"'{shown(value, 60)}' is not {self.value.expected()}"
-            self.fail(text, param, ctx)
+            self.fail(f"'{shown(value, 60)}' is not {self.value.expected()}", param, ctx)
         return found
 
 

@@ -83,7 +83,7 @@ def document(
                 outputs[kind.role or one.name] = _written(value) if written else None
         elif one.name not in _OF_PRINTING:
             key = "threads" if one.name == "jobs" else one.called.lstrip("-").replace("-", "_")
-            others[key] = None if value is None else kind.reported(value)
+            others[key] = value
     head = ReportHead(
         svmfast_report=VERSION,
         command=command,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from svmfast.command import Verb
 from svmfast.commands import listed
 from svmfast.options import Bounded, Seeded, argument, option
-from svmfast.values import Bytes, Choice, Duration, InputFile, Multiple, OutputFile, Share, Switch, Text
+from svmfast.values import Bytes, Choice, InputFile, OutputFile, Real, Share, Switch, Text
 
 #: Default limits: the share of labels that may differ and, for regression, by which the error may grow.
 DEFAULT_DIFFERENCE, DEFAULT_LOSS = 0.005, 0.01
@@ -76,9 +76,8 @@ class FrontierOptions(Seeded, Bounded):
     )
     max_operations: float | None = option(
         None,
-        Multiple(),
+        Real(0, above=True),
         "Recommend only models that take at most this multiple of a linear model's multiply-adds (counted).",
-        metavar="20x",
     )
     lose_classes: bool = option(
         False,
@@ -88,10 +87,11 @@ class FrontierOptions(Seeded, Bounded):
     methods: str | None = option(None, Text(), "Methods to try.", metavar="A,B", shown="all")
     time_limit: float = option(
         600.0,
-        Duration(),
-        "Limit on the whole run; the last part is reserved for timing, where each model predicts several "
-        "times.",
-        shown="10m",
+        Real(0, 1e9, above=True),
+        "Limit on the whole run in seconds; the last part is reserved for timing, where each model predicts "
+        "several times.",
+        metavar="SECONDS",
+        shown="600",
     )
     overwrite: bool = option(
         False,

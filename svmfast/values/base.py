@@ -57,14 +57,6 @@ class Value(ABC):
         """The command-line arguments that set an option with these flags to this value."""
         return [flags[0], self.text(value)]
 
-    def reported(self, value: Any) -> Any:
-        """A value as JSON reports show it: as one would type it on the command line."""
-        return value
-
-    def hint(self, text: str) -> str | None:
-        """A message for `text` that is not allowed; None if the usual message will do."""
-        return None
-
 
 class Worded(Value):
     """A kind of value that is text as it is."""

@@ -1,4 +1,4 @@
-"""Numeric option values: whole and real numbers, shares, multiples, sizes, times and grids."""
+"""Numeric option values: whole and real numbers, shares, sizes and grids."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from svmfast.values.base import DECIMAL_TEXT, MOST, MOST_64, Value, finite_float
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _SHARE = re.compile(rf"({DECIMAL_TEXT}(?:[eE]-?[0-9]{{1,2}})?)\s*(%?)")
-_MULTIPLE = re.compile(rf"({DECIMAL_TEXT})\s*x?")
 _SIZE = re.compile(rf"({DECIMAL_TEXT})\s*([kKmMgGtT]?)(?:i?[bB])?")
-_TIME = re.compile(rf"({DECIMAL_TEXT})\s*([smh]?)")
 
 
 class Whole(Value):
@@ -136,34 +134,6 @@ class Share(Real):
     def text(self, value: Any) -> str:
         return f"{100 * value:.15g}%"
 
-    def hint(self, text: str) -> str | None:
-        found = _SHARE.fullmatch(text.strip(" \t\n"))
-        if found is None or found[2] or len(found[1]) > 20 or not 0 < Fraction(found[1]) <= 100:
-            return None
-        number, whole = found[1], f"{float(100 * Fraction(found[1])):.15g}%"
-        if Fraction(number) > 1:
-            return f"'{number}' lacks a percent sign; write {number}%"
-        return f"'{number}' could mean {number}% or {whole}; write one of them"
-
-
-class Multiple(Real):
-    """A positive multiple: ``12x`` or ``12``."""
-
-    name = "12x"
-
-    def __init__(self) -> None:
-        super().__init__(0, above=True)
-
-    def read(self, text: str) -> float | None:
-        found = _MULTIPLE.fullmatch(text)
-        return self.accept(read_decimal(found[1])) if found else None
-
-    def expected(self) -> str:
-        return "a multiple such as 12x"
-
-    def text(self, value: Any) -> str:
-        return f"{repr(value).removesuffix('.0')}x"
-
 
 class Bytes(Value):
     """A size in bytes: ``32k``, ``2M``, ``500MiB``, ``1G`` or a plain number; k is 1024."""
@@ -188,25 +158,6 @@ class Bytes(Value):
             found: int | None = self.of_text(value)
             return found
         return Whole(1, MOST_64).accept(value)
-
-
-class Duration(Real):
-    """A time in seconds: ``90s``, ``10m`` or ``2h``."""
-
-    name = "TIME"
-
-    def __init__(self) -> None:
-        super().__init__(0, MOST, above=True)
-
-    def read(self, text: str) -> float | None:
-        found = _TIME.fullmatch(text)
-        number = read_decimal(found[1]) if found else None
-        if found is None or number is None:
-            return None
-        return self.accept(number * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]])
-
-    def expected(self) -> str:
-        return "a time such as 90s, 10m or 2h"
 
 
 class Grid(Value):

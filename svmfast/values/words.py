@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from svmfast.display import shown
 from svmfast.values.base import MOST, Value, Worded
 from svmfast.values.numbers import Real, Whole
 
@@ -43,17 +42,14 @@ class OnOff(Switch):
     def read(self, text: str) -> bool | None:
         return {"0": False, "1": True}.get(text)
 
-    def hint(self, text: str) -> str | None:
-        return f"'{shown(text, 60)}' is not 0 or 1"
+    def expected(self) -> str:
+        return "0 or 1"
 
     def text(self, value: Any) -> str:
         return str(int(value))
 
     def command_words(self, flags: Sequence[str], value: Any) -> list[str]:
         return [flags[0], self.text(value)]
-
-    def reported(self, value: Any) -> Any:
-        return int(value)
 
 
 class Listed(Worded):
@@ -92,18 +88,15 @@ class Numbered(Listed):
     def read(self, text: str) -> str | None:
         return next((word for word in self.words if self._numbers[word] == text), None)
 
-    def hint(self, text: str) -> str | None:
-        numbers = [self._numbers[word] for word in self.words]
-        return f"'{shown(text, 60)}' is not {', '.join(numbers[:-1])} or {numbers[-1]}"
+    def expected(self) -> str:
+        each = [f"{self._numbers[word]} ({word})" for word in self.words]
+        return f"{', '.join(each[:-1])} or {each[-1]}"
 
     def accept(self, value: Any) -> str | None:
         return value if value in self.words else None
 
     def text(self, value: Any) -> str:
         return self._numbers[value]
-
-    def reported(self, value: Any) -> Any:
-        return int(self._numbers[value])
 
 
 class Weights(Value):

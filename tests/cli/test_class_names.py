@@ -341,7 +341,7 @@ def test_frontier_reads_columns_and_classes_by_name(flowers: tuple[Path, Path], 
     parquet.write_table(shuffled.take(even), tmp_path / "train.parquet")
     parquet.write_table(shuffled.take(even + 1), tmp_path / "test.parquet")
     words = ["--data", tmp_path / "train.parquet", "--test", tmp_path / "test.parquet", "--label", "species"]
-    more = ["-o", tmp_path / "out", "--methods", "linear", "--max-diff", "50%", "--time-limit", "20s"]
+    more = ["-o", tmp_path / "out", "--methods", "linear", "--max-diff", "50%", "--time-limit", "20"]
     done = svmfast("frontier", exact, *words, *more, "-q", shortened=True)
     assert done.returncode in (0, 1), done.stderr
     report = json.loads((tmp_path / "out/report.json").read_text())

@@ -128,7 +128,7 @@ def test_zero_iterations_leave_the_vectors_unchanged(start: str) -> None:
     [
         ((), "give the size by exactly one of --sv, --ratio, --max-diff and --max-bytes; got none"),
         (("--sv", "3", "--ratio", "5%"), "got --sv and --ratio"),
-        (("--ratio", "5"), "'5' lacks a percent sign; write 5%"),
+        (("--ratio", "5"), "'5' is not a share"),
         (("--ratio", "a%"), "'a%' is not a share"),
         (("--max-bytes", "32q"), "'32q' is not a size"),
         (("--sv", "3", "--json", "-o", "-"), "cannot both go to standard output"),

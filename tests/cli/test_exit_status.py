@@ -15,8 +15,8 @@ UNREACHABLE = [
     ["approximate", EXACT, "-o", "out", "--max-bytes", "10"],
     ["compress", EXACT, "-o", "out", "--max-bytes", "10", "--data", ROWS],
     ["compress", EXACT, "-o", "out", "--sv", "1"],
-    ["dcpred", ROWS, "-o", "out", "--from", EXACT, "--max-operations", "0.01x"],
-    ["dcpred", ROWS, "-o", "out", "--task", "svc", "--max-operations", "0.01x"],
+    ["dcpred", ROWS, "-o", "out", "--from", EXACT, "--max-operations", "0.01"],
+    ["dcpred", ROWS, "-o", "out", "--task", "svc", "--max-operations", "0.01"],
 ]
 TOO_LARGE = [
     ["compress", EXACT, "-o", "out", "--sv", "1000"],

@@ -189,7 +189,7 @@ def test_frontier_makes_models_that_take_raw_rows(exact: Path, tmp_path: Path) -
             "--max-diff",
             "20%",
             "--max-operations",  # beyond it lies the exact model, so that no speed is required
-            "12x",
+            "12",
             timeout=240,
             shortened=True,
         )

@@ -234,7 +234,7 @@ def test_rows_too_wide_for_dense_centers_are_refused_before_any_work() -> None:
         ({"iterations": -1}, f"`iterations` is -1; expected a whole number from 0 to {2**31 - 1}"),
         ({"levels": 3}, "`levels` is 3; expected 1 or 2"),
         ({"folds": 1}, f"`folds` is 1; expected a whole number from 2 to {2**31 - 1}"),
-        ({"max_operations": -1.0}, "`max_operations` is -1.0; expected a multiple such as 12x"),
+        ({"max_operations": -1.0}, "`max_operations` is -1.0; expected a finite decimal number above 0"),
     ],
 )
 def test_options_are_checked(change: dict[str, Any], message: str) -> None:
@@ -348,7 +348,7 @@ def test_the_program_chooses(tmp_path: Path) -> None:
         "--task",
         "ridge",
         "--max-operations",
-        "20x",
+        "20",
         "--iterations",
         "5",
     )
@@ -363,14 +363,14 @@ def test_the_program_chooses(tmp_path: Path) -> None:
         (["--task", "ridge", "-c", "1"], "-c is for classification"),
         (["--task", "svc", "--lambda", "1"], "--lambda is for ridge"),
         (
-            ["--task", "svc", "--max-operations", "9x", "--landmarks", "4"],
+            ["--task", "svc", "--max-operations", "9", "--landmarks", "4"],
             "chooses --landmarks; leave it out",
         ),
         (
-            ["--task", "svc", "--max-operations", "9x", "--pseudo", "poly"],
+            ["--task", "svc", "--max-operations", "9", "--pseudo", "poly"],
             "--max-operations is for landmarks alone; leave out --pseudo",
         ),
-        (["--task", "svc", "--max-operations", "much"], "'much' is not a multiple such as 12x"),
+        (["--task", "svc", "--max-operations", "much"], "'much' is not a finite decimal number above 0"),
         (["--task", "svc", "--pseudo-landmarks", "4"], "--pseudo-landmarks needs --pseudo"),
         (["--from", "nothing.model", "-v", "3"], "leave out --folds"),
     ],

@@ -18,7 +18,7 @@ from svmfast.frontiers.grid import CandidateCommand
 
 ARGUMENTS = [
     *(str(model("breast_c_rbf")), "--data", str(data("breast.train")), "--test", str(data("breast.test"))),
-    *("--methods", "linear", "-q", "--time-limit", "10s", "-o"),
+    *("--methods", "linear", "-q", "--time-limit", "10", "-o"),
 ]
 LINEAR = CandidateCommand("linear", "linear", 0, ("linear", "{train}", "-o", "{out}"))
 

@@ -32,7 +32,7 @@ def report(folder: Path, out: str = "dir") -> dict[str, Any]:
 #: A limit on the operations in place of the speed, so that the load of the machine decides nothing.
 METHODS = (
     *("--methods", "linear,budget-train,approximate,cascade"),
-    *("--max-diff", "4%", "--max-operations", "20x"),
+    *("--max-diff", "4%", "--max-operations", "20"),
 )
 #: Figures that are not those of a comparison with labels.
 SAME = ("labels_differing", "labels_differing_percent", "labels_differing_percent_interval", "rows")

@@ -327,7 +327,7 @@ def test_shapes_that_do_not_fit() -> None:
         ),
         (
             ("-s", "5", "data"),
-            "'-s' / '--svm-type': '5' is not 0, 1, 2, 3 or 4; see",
+            "'5' is not 0 (c_svc), 1 (nu_svc), 2 (one_class), 3 (epsilon_svr) or 4 (nu_svr); see",
         ),
         (("-c", "0", "data"), "'-c': '0' is not a finite decimal number above 0; see"),
         (("-v", "3", "data", "model"), "svmfast: cross validation (--folds) writes no model"),

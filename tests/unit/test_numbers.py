@@ -106,8 +106,11 @@ def test_every_option_refuses_text_that_is_not_a_number(
         (["meka", "d", "-g", "1,2^x"], "'1,2^x' is not positive numbers such as 0.5, 2^-4"),
         (["meka", "d", "-g", "2^-9999"], "'2^-9999' is not positive numbers such as"),
         (["train", "d", "m", "-g", "1e-400"], "'1e-400' is not a finite decimal number"),
-        (["frontier", "m", "--data", "d", "--time-limit", "0s"], "'0s' is not a time such as 90s"),
-        (["dcpred", "d", "--max-operations", "0x"], "'0x' is not a multiple such as 12x"),
+        (
+            ["frontier", "m", "--data", "d", "--time-limit", "90s"],
+            "'90s' is not a finite decimal number",
+        ),
+        (["dcpred", "d", "--max-operations", "12x"], "'12x' is not a finite decimal number above 0"),
         (["compress", "m", "--max-bytes", "9" * 400], "99...' is not a size such as 32k"),
     ],
 )

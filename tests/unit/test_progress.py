@@ -44,7 +44,7 @@ PHASES: dict[str, tuple[list[object], list[str]]] = {
     "dcpred --max-operations": (
         [
             *("dcpred", data("breast.train"), "-o", "o", "--from", model("breast_c_rbf")),
-            *("--max-operations", "30x"),
+            *("--max-operations", "30"),
         ],
         ["read", "exact model on the rows", "clusters", "leaves"],
     ),

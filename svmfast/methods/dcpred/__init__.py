@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
 from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
-from svmfast.values import Choice, Grid, Multiple, Whole
+from svmfast.values import Choice, Grid, Real, Whole
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -57,7 +57,7 @@ class DcpredOptions(Seeded, Bounded, Tasked):
     )
     max_operations: float | None = option(
         None,
-        Multiple(),
+        Real(0, above=True),
         "Take as many landmarks as possible so that a prediction takes at most this multiple of a linear "
         "model's multiply-adds.",
     )
