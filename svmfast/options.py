@@ -295,3 +295,7 @@ class Reading:
     def class_names(self) -> Mapping[float, str] | None:
         """The names of the classes in a table, by label, if the scaling comes from a model that has them."""
         return getattr(self.scale, "names_of_labels", None)
+
+
+#: Labelled LIBSVM text as svm-train reads it.
+PLAIN = Reading()

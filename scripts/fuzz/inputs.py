@@ -206,6 +206,7 @@ def model_seeds(own: bool) -> list[bytes]:
 
 
 def read_data(text: bytes) -> str:
+    from reading import arguments
     from svmlight_twin import TwinError, parse
 
     from svmfast.formats.svmlight import read_svmlight
@@ -221,7 +222,7 @@ def read_data(text: bytes) -> str:
     except TwinError as error:
         expected = ("refused", error.line)
     try:
-        data = read_svmlight(body, threads=1 + flags % 3, **how)
+        data = read_svmlight(body, threads=1 + flags % 3, **arguments(**how))
         entries = list(zip(data.rows.indices.tolist(), data.rows.values.tolist(), strict=True))
         got: tuple[object, ...] = (data.labels.tolist(), entries, data.rows.n_columns)
     except EmptyDataError:

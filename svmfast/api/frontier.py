@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svmfast.api.fit import Fit
 from svmfast.api.functions import takes
-from svmfast.api.given import is_path, open_model, with_scaling_of
+from svmfast.api.given import is_path, open_noted_model, with_scaling_of
 from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions, default_folder
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import RunFolder, file_hash
@@ -186,7 +186,7 @@ def _exact(exact: str, reading: Reading, memory: int, listener: Listener) -> _Ex
     """Read the exact model, and the scaling of the rows."""
     from svmfast.formats.detect import identity_of
 
-    opened = open_model(exact, listener.note, memory=memory)
+    opened = open_noted_model(exact, listener.note, memory=memory)
     whole, model = opened.model, opened.model.unscaled.expansion
     if model is None:
         raise UnsupportedError(f"{exact} is a {whole.unscaled.kind} model already", "give the LIBSVM model")

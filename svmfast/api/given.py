@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from svmfast.display import fault_of_name, shown
 from svmfast.errors import DataFormatError, NotFiniteCellError, OptionError, WrongTypeError
 from svmfast.models.memory import MEMORY, Allowance, require_memory
-from svmfast.options import Reading
+from svmfast.options import PLAIN, Reading
 from svmfast.rows import FloatArray, Rows, as_array, as_floats, as_rows
 from svmfast.sparse import is_sparse
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 #: The types accepted for a model and for data.
 MODEL = "a model, or the path of one"
 DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, a DataFrame, or the path of data"
-_PLAIN = Reading()
 #: Limit on the bytes of a file of names.
 _MOST_BYTES = 1 << 26
 _SERIES = "a DataFrame, an array, or for a single row a Series whose index has the names of the features"
@@ -36,7 +35,7 @@ def is_path(given: Any) -> bool:
     return isinstance(given, str | os.PathLike)
 
 
-def open_model(source: Any, note: Callable[[str], None], *, memory: int = MEMORY) -> LoadedModel:
+def open_noted_model(source: Any, note: Callable[[str], None], *, memory: int = MEMORY) -> LoadedModel:
     """Read a model of any kind, in at most `memory` bytes; `note` receives its reader's remarks."""
     from svmfast.formats import detect
 
@@ -51,7 +50,7 @@ def model_of(
 ) -> tuple[Model, LoadedModel | None]:
     """A model that is given as a path or an object, called `name` in messages, and its file."""
     if is_path(given):
-        opened = open_model(given, note, memory=memory)
+        opened = open_noted_model(given, note, memory=memory)
         return opened.model, opened
     if not hasattr(given, "decision_values"):
         raise WrongTypeError(name, given, MODEL)
@@ -68,9 +67,9 @@ def with_scaling_of(
     the names of two models, must not differ.
     """
     if is_path(reading.scale):
-        from svmfast.formats.dataset import with_scaling
+        from svmfast.formats.dataset import load_scaling
 
-        reading = with_scaling(reading, memory)
+        reading = load_scaling(reading, memory)
     found, where = reading.scale, "`scale`"
     for name, model in models:
         own = model.scaling
@@ -140,7 +139,7 @@ def _row_of_series(data: Any) -> Any:
 def rows_of(
     data: Any,
     form: Callable[[Any], Rows] = as_rows,
-    reading: Reading = _PLAIN,
+    reading: Reading = PLAIN,
     see: Callable[[Sequence[str]], None] = lambda columns: None,
     see_array: Callable[[int], None] = lambda width: None,
 ) -> Rows:

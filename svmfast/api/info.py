@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from svmfast.api.functions import takes
-from svmfast.api.given import open_model
+from svmfast.api.given import open_noted_model
 from svmfast.errors import WrongTypeError
 from svmfast.evaluation.describe import describe_data, describe_model
 from svmfast.options import MemoryOfModels, Reading, made
@@ -82,7 +82,7 @@ def info(
             blocks = read_through(opened, reading or Reading(), thread_count(threads), listener.progress)
             found = describe_data((block.rows, block.labels) for block in blocks)
             return Description({"path": path, "format": "data", **found})
-        loaded = open_model(opened, listener.note, memory=memory)
+        loaded = open_noted_model(opened, listener.note, memory=memory)
     found = describe_model(loaded.model)
     return Description(
         {"path": path, "format": kind, **found, "bytes": loaded.n_bytes, "sha256": loaded.sha256}

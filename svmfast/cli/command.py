@@ -11,7 +11,7 @@ import click
 from svmfast.cli.flags import with_flags
 from svmfast.cli.front import Front
 from svmfast.cli.parsing import debug_option
-from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand, WeightsCommand, joined
+from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand, WeightsCommand, weights
 from svmfast.command import Command, Verb
 from svmfast.display import shown
 from svmfast.options import Option
@@ -94,7 +94,7 @@ def _param(one: Option, options: tuple[Option, ...]) -> click.Parameter:
         text = f"With `{one.only_with}`: {text[0].lower()}{text[1:]}"
     text = with_flags(text, options)
     if isinstance(one.value, Weights):
-        return ClassWeight(names, type=WeightOfClass(one.value), multiple=True, callback=joined, help=text)
+        return ClassWeight(names, type=WeightOfClass(one.value), multiple=True, callback=weights, help=text)
     if words is not None:
         text += f"  [default: {with_flags(words, options)}]"
     if switch:

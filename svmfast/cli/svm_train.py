@@ -19,7 +19,7 @@ class ClassWeight(click.Option):
         return "-wI NUMBER", f"{self.help} Examples: {EXAMPLES}."
 
 
-def joined(ctx: click.Context, _param: click.Parameter, given: tuple[Any, ...]) -> Any:
+def weights(ctx: click.Context, _param: click.Parameter, given: tuple[Any, ...]) -> Any:
     """All class weights of a command line: pairs, or ``balanced``."""
     if BALANCED not in given:
         return given

@@ -110,15 +110,15 @@ class Dataset:
             yield one if part.start == 0 else replace(one, first_line=0, notes=Notes())
 
 
-def joined(blocks: Sequence[Dataset]) -> Dataset:
+def as_one_dataset(blocks: Sequence[Dataset]) -> Dataset:
     """All rows as one dataset, without columns to keep."""
     rows = Rows.concatenate([block.rows for block in blocks])
     labels = np.concatenate([block.labels for block in blocks])
     return replace(blocks[0], rows=rows, labels=labels, kept=None)
 
 
-def with_scaling(reading: Reading, memory: int = MEMORY) -> Reading:
-    """The same with the scaling itself, if `reading` has the path of one."""
+def load_scaling(reading: Reading, memory: int = MEMORY) -> Reading:
+    """The reading with the scaling itself, if it has the path of one."""
     if not isinstance(reading.scale, str | os.PathLike):
         return reading
     from svmfast.formats.ranges import read_scaling
@@ -134,7 +134,7 @@ class RowStream(Closing, Iterator[Dataset]):
     """
 
     def __init__(self, source: SourceLike, reading: Reading) -> None:
-        self._reading = with_scaling(reading)
+        self._reading = load_scaling(reading)
         self._scaling: Scaling | None = self._reading.scale
         self._source = open_source(source)
         self.path, self.notes, self.rows_read = self._source.name, Notes(), 0
@@ -180,7 +180,7 @@ class RowStream(Closing, Iterator[Dataset]):
                 blocks.append(self._next())
                 held += blocks[-1].nbytes
                 self._check_held(held, memory)
-        return joined(blocks)
+        return as_one_dataset(blocks)
 
     def _check_held(self, needed: int, memory: int | None) -> None:
         stored = max(self._source.size or 0, self._source.consumed)

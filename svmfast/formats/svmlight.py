@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +20,7 @@ from svmfast.formats.dataset import Notes as Notes
 from svmfast.formats.dataset import RowStream
 from svmfast.formats.source import Source, SourceLike
 from svmfast.formats.target import Writer, write_atomic
-from svmfast.options import Reading
+from svmfast.options import PLAIN, Reading
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
@@ -222,14 +221,10 @@ class DataStream(RowStream):
 
 def stream_svmlight(
     source: SourceLike,
+    reading: Reading = PLAIN,
     *,
-    chunk_bytes: int = CHUNK_BYTES,
-    zero_based: bool = False,
     precomputed: bool = False,
-    dense: bool = False,
-    lenient: bool = False,
-    labelled: bool = True,
-    scaling: Any = None,
+    chunk_bytes: int = CHUNK_BYTES,
     threads: int | None = None,
 ) -> DataStream:
     """Read LIBSVM data text block by block, in memory bounded by `chunk_bytes` and the longest line.
@@ -240,23 +235,14 @@ def stream_svmlight(
     ----------
     source : str, os.PathLike, bytes-like or binary file object
         See :func:`svmfast.formats.source.open_source`.
-    chunk_bytes : int
-        Approximate number of bytes of text per dataset.
-    zero_based : bool
-        Whether indices count from 0.
+    reading : Reading
+        The format of the rows. Without labels they are nan, and a blank line is a row of zeros (unless
+        `lenient`, `dense` or `precomputed`). Zeros of `dense` rows are not stored.
     precomputed : bool
         Whether rows are those of a precomputed kernel, ``label 0:serial 1:value 2:value ...``, all of the
         same length.
-    dense : bool
-        Whether rows are ``label value value ...``, separated by blanks or by commas, all of the same length.
-        Zeros are not stored.
-    lenient : bool
-        Whether to skip blank lines and to sort the entries of a row.
-    labelled : bool
-        Whether every row starts with a label. If not, no row does, the labels are nan, and a blank line is a
-        row of zeros (unless `lenient`, `dense` or `precomputed`).
-    scaling : Scaling or path, optional
-        The scaling of rows and labels; a path names a range file of svm-scale, or a model with a scaling.
+    chunk_bytes : int
+        Approximate number of bytes of text per dataset.
     threads : int, optional
         Number of threads that parse (default: the cores this process may use, at most ``OMP_NUM_THREADS``).
         The results, including errors, do not depend on it.
@@ -273,9 +259,6 @@ def stream_svmlight(
     FileAccessError, InputError
         The input cannot be read.
     """
-    reading = Reading(
-        zero_based=zero_based, dense=dense, lenient=lenient, unlabelled=not labelled, scale=scaling
-    )
     return DataStream(
         source, reading, precomputed=precomputed, chunk_bytes=chunk_bytes, threads=thread_count(threads)
     )
@@ -283,13 +266,9 @@ def stream_svmlight(
 
 def read_svmlight(
     source: SourceLike,
+    reading: Reading = PLAIN,
     *,
-    zero_based: bool = False,
     precomputed: bool = False,
-    dense: bool = False,
-    lenient: bool = False,
-    labelled: bool = True,
-    scaling: Any = None,
     threads: int | None = None,
 ) -> Dataset:
     """Read all rows of LIBSVM data text.
@@ -301,16 +280,7 @@ def read_svmlight(
     Dataset
         At least one row.
     """
-    with stream_svmlight(
-        source,
-        zero_based=zero_based,
-        precomputed=precomputed,
-        dense=dense,
-        lenient=lenient,
-        labelled=labelled,
-        scaling=scaling,
-        threads=threads,
-    ) as stream:
+    with stream_svmlight(source, reading, precomputed=precomputed, threads=threads) as stream:
         return stream.read_whole()
 
 

@@ -20,7 +20,7 @@ from svmfast.errors import DataFormatError, EmptyDataError, TableError, WrongTyp
 from svmfast.foreign import foreign
 from svmfast.formats._arrow import CheckedMessages, check_blocks, checked, pyarrow
 from svmfast.formats.classes import TrainingClasses, number_of
-from svmfast.formats.dataset import Dataset, Notes, RowStream, joined
+from svmfast.formats.dataset import Dataset, Notes, RowStream, as_one_dataset
 from svmfast.formats.source import Source, SourceLike
 from svmfast.formats.table_columns import TableColumns, label_of, pandas_index
 from svmfast.options import Reading
@@ -307,4 +307,4 @@ def from_object(data: Any, reading: Reading) -> Dataset:
     blocks = [Dataset(nothing, np.zeros(0), _IN_MEMORY, 0, Notes(), columns=columns.features)]
     for batch in batches:
         blocks.append(columns.dataset(batch, sum(map(len, blocks))))
-    return joined(blocks)
+    return as_one_dataset(blocks)

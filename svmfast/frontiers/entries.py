@@ -132,7 +132,7 @@ class Entries:
 
     def _with_exact(self, candidate: CandidateCommand, record: MadeRecord, alone: _Entry) -> _Entry | None:
         """The candidate with the exact model as fallback, embedded or joined; None if that does not help."""
-        from svmfast.methods.cascade.run import joined
+        from svmfast.methods.cascade.run import join_candidate
 
         asked, model, method = self.request, alone.model, registry.method(candidate.method)
         path = asked.folder.model(candidate)
@@ -149,7 +149,7 @@ class Entries:
         if percent is None or not alone.known["choosing"].labels_differing:
             return None
         try:
-            found = joined(
+            found = join_candidate(
                 model,
                 asked.model,
                 choosing.rows,

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reading import arguments
 
 from svmfast import errors as e
 from svmfast.formats._svmlight_errors import _RULES
 from svmfast.formats.svmlight import Notes, read_svmlight, stream_svmlight
+from svmfast.options import Reading
 
 DATA = Path(__file__).parent / "bad" / "data"
 DENSE, PRECOMPUTED = {"dense": True}, {"precomputed": True}
@@ -348,11 +350,11 @@ def test_refused(name: str, options: dict[str, Any], message: str, monkeypatch: 
     monkeypatch.chdir(DATA)
     kind = KINDS.get(name, e.DataFormatError)
     with pytest.raises(kind) as whole:
-        read_svmlight(name, **options)
+        read_svmlight(name, **arguments(**options))
     assert (type(whole.value), str(whole.value)) == (kind, name + message)
     # The same in pieces, and through a file object.
     with pytest.raises(kind) as streamed, open(name, "rb") as file:
-        list(stream_svmlight(file, chunk_bytes=7, **options))
+        list(stream_svmlight(file, chunk_bytes=7, **arguments(**options)))
     assert str(streamed.value) == name + message
 
 
@@ -362,7 +364,7 @@ def test_refused(name: str, options: dict[str, Any], message: str, monkeypatch: 
 def test_accepted(
     name: str, options: dict[str, Any], labels: list[float], rows: list[dict[int, float]], notes: Notes
 ) -> None:
-    data = read_svmlight(DATA / name, **options)
+    data = read_svmlight(DATA / name, **arguments(**options))
     np.testing.assert_array_equal(data.labels, labels)
     assert entries(data, 0 if "precomputed" in options else 1) == rows
     assert data.notes == notes
@@ -371,19 +373,19 @@ def test_accepted(
 
 @pytest.mark.parametrize(("name", "labels", "rows", "notes"), LENIENT, ids=[row[0] for row in LENIENT])
 def test_lenient(name: str, labels: list[float], rows: list[dict[int, float]], notes: Notes) -> None:
-    data = read_svmlight(DATA / name, lenient=True)
+    data = read_svmlight(DATA / name, Reading(lenient=True))
     assert (data.labels.tolist(), entries(data, 1), data.notes) == (labels, rows, notes)
 
 
 @pytest.mark.parametrize("name", ["duplicate", "duplicate_apart"])
 def test_lenient_does_not_choose_between_duplicates(name: str) -> None:
     with pytest.raises(e.DataFormatError) as caught:
-        read_svmlight(DATA / name, lenient=True)
+        read_svmlight(DATA / name, Reading(lenient=True))
     assert str(caught.value).endswith(":2: index 2 twice in the row; expected every index once")
 
 
 def test_zero_based_takes_index_zero() -> None:
-    data = read_svmlight(DATA / "index_zero", zero_based=True)
+    data = read_svmlight(DATA / "index_zero", Reading(zero_based=True))
     assert entries(data, 0) == [{1: 0.5, 2: 1.0}, {0: 1.0, 2: 0.5}]
     assert data.rows.n_columns == 3
 

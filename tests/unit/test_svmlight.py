@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reading import arguments
 
 from svmfast import errors
 from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_svmlight_rows
 from svmfast.formats import svmlight
 from svmfast.formats.svmlight import Notes, read_svmlight, stream_svmlight, write_svmlight
+from svmfast.options import Reading
 from svmfast.rows import Rows
 
 
@@ -60,49 +62,50 @@ def test_nothing_before_the_colon() -> None:
 def test_options_that_contradict() -> None:
     for other in ({"zero_based": True}, {"precomputed": True}):
         with pytest.raises(errors.OptionError, match=r"^dense rows have no indices: "):
-            read_svmlight(b"1 0.5\n", dense=True, **other)
+            read_svmlight(b"1 0.5\n", **arguments(dense=True, **other))
 
 
 def test_unlabelled_rows() -> None:
-    data = read_svmlight(b"1:0.5 3:1\n2:1 # x\n", labelled=False)
+    data = read_svmlight(b"1:0.5 3:1\n2:1 # x\n", Reading(unlabelled=True))
     assert np.isnan(data.labels).all()
     assert data.rows.to_dense().tolist() == [[0.5, 0, 1], [0, 1, 0]]
-    dense = read_svmlight(b"0.5,0,1\n0,1,0\n", labelled=False, dense=True)
+    dense = read_svmlight(b"0.5,0,1\n0,1,0\n", Reading(unlabelled=True, dense=True))
     assert dense.rows.to_dense().tolist() == [[0.5, 0, 1], [0, 1, 0]]
 
 
 def test_a_blank_line_without_labels_is_a_row_of_zeros() -> None:
     text = b"\n1:1\n \t\r\n# comment\n2:2\n\n"
-    data = read_svmlight(text, labelled=False)
+    data = read_svmlight(text, Reading(unlabelled=True))
     assert data.rows.to_dense().tolist() == [[0, 0], [1, 0], [0, 0], [0, 2], [0, 0]]
     assert (data.first_line, data.notes) == (1, Notes(comment_lines=1, blank_rows=3))
     assert data.notes.messages()[-1] == "3 blank lines read as rows of zeros"
     for chunk in (1, 2, 1000):
-        parts = list(stream_svmlight(text, chunk_bytes=chunk, labelled=False))
+        parts = list(stream_svmlight(text, Reading(unlabelled=True), chunk_bytes=chunk))
         assert sum(map(len, parts)) == 5
-    many = read_svmlight(b"\n" * 1_000_000, labelled=False, threads=2)  # the shortest rows there are
+    # The shortest rows there are:
+    many = read_svmlight(b"\n" * 1_000_000, Reading(unlabelled=True), threads=2)
     assert (len(many), many.rows.nnz, many.notes.blank_rows) == (1_000_000, 0, 1_000_000)
-    skipped = read_svmlight(text, labelled=False, lenient=True)
+    skipped = read_svmlight(text, Reading(unlabelled=True, lenient=True))
     assert (len(skipped), skipped.notes.blank_lines) == (2, 3)
     with pytest.raises(errors.EmptyDataError, match=r"expected 'index:value \.\.\.' on each line$"):
-        read_svmlight(b"# nothing\n", labelled=False)
+        read_svmlight(b"# nothing\n", Reading(unlabelled=True))
 
 
 @pytest.mark.parametrize("start", [b"svm_type c_svc\n", b"svmfast-model 1 0\n", b"kernel_type rbf\n"])
 @pytest.mark.parametrize("how", [{}, {"labelled": False}, {"dense": True}, {"lenient": True}])
 def test_a_model_is_no_data(start: bytes, how: dict[str, bool]) -> None:
     with pytest.raises(errors.DataFormatError, match=r"^<bytes>:1: a model, not data \('"):
-        read_svmlight(start + b"x\n", **how)
+        read_svmlight(start + b"x\n", **arguments(**how))
     with pytest.raises(errors.DataFormatError) as caught:
-        read_svmlight(b"# no model\n" + start, **how)
+        read_svmlight(b"# no model\n" + start, **arguments(**how))
     assert "a model, not data" not in str(caught.value)
 
 
 def test_notes_add_up_and_speak() -> None:
     text = b"\xef\xbb\xbf# one\n# two\n1 qid:3 1:1 # three\n\n1 2:1 1:1\n"
-    stream = stream_svmlight(text, chunk_bytes=12, lenient=True)
+    stream = stream_svmlight(text, Reading(lenient=True), chunk_bytes=12)
     assert len(list(stream)) >= 2
-    assert stream.notes == read_svmlight(text, lenient=True).notes
+    assert stream.notes == read_svmlight(text, Reading(lenient=True)).notes
     assert stream.notes == Notes(2, 1, 1, 1, 1, 0, 1)
     assert stream.notes.messages() == [
         "2 comment lines skipped",
@@ -187,7 +190,7 @@ def test_endless_lines_end(
     monkeypatch.setattr(svmlight, "_SUSPICIOUS_LINE", 5_000)
     monkeypatch.setattr(svmlight, "MAX_LINE_BYTES", 10_000)
     with pytest.raises(kind) as caught:
-        list(stream_svmlight(Endless(), chunk_bytes=1000, labelled=filler.startswith(b"1 ")))
+        list(stream_svmlight(Endless(), Reading(unlabelled=not filler.startswith(b"1 ")), chunk_bytes=1000))
     assert message in str(caught.value)
 
 

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from reading import arguments
 from svmlight_twin import TwinError, parse
 
 from svmfast.errors import DataFormatError, EmptyDataError
 from svmfast.formats.svmlight import Dataset, read_svmlight, stream_svmlight, write_svmlight
+from svmfast.options import Reading
 from svmfast.rows import Rows
 
 #: Longer than what the native reader indexes at a time, so that every case also crosses its seams.
@@ -235,7 +237,7 @@ def test_any_text_reads_as_the_twin_reads_it(
     before: list[bytes], middle: list[bytes], after: list[bytes], how: dict[str, bool]
 ) -> None:
     text = b"".join(before) + b"".join(middle) + b"".join(after)
-    assert outcome(lambda: [read_svmlight(text, **how)]) == twin_outcome(text, **how)
+    assert outcome(lambda: [read_svmlight(text, **arguments(**how))]) == twin_outcome(text, **how)
 
 
 @settings(max_examples=200, deadline=None)
@@ -243,7 +245,7 @@ def test_any_text_reads_as_the_twin_reads_it(
 @example([b"\xef\xbb\xbf"], False, False)
 def test_dense_text_reads_as_the_twin_reads_it(parts: list[bytes], lenient: bool, labelled: bool) -> None:
     text, how = b"".join(parts), {"dense": True, "lenient": lenient, "labelled": labelled}
-    assert outcome(lambda: [read_svmlight(text, **how)]) == twin_outcome(text, **how)
+    assert outcome(lambda: [read_svmlight(text, **arguments(**how))]) == twin_outcome(text, **how)
 
 
 @functools.cache
@@ -279,7 +281,9 @@ def test_damaged_files_read_as_the_twin_reads_them(
         text[at : at + cut] = insert
     whole = bytes(text)
     assume(whole[:2] not in (b"\x1f\x8b", b"\x1f\x9d"))  # gzip, compress: the twin reads text alone
-    assert outcome(lambda: [read_svmlight(whole, lenient=lenient)]) == twin_outcome(whole, lenient=lenient)
+    assert outcome(lambda: [read_svmlight(whole, Reading(lenient=lenient))]) == twin_outcome(
+        whole, lenient=lenient
+    )
 
 
 def test_seams_between_stretches_do_not_show() -> None:
@@ -309,9 +313,9 @@ def test_streamed_is_whole(lines: list[bytes], end: list[bytes], chunk: int, len
     text = b"".join(lines) + b"".join(end)
 
     def streamed() -> list[Dataset]:
-        return list(stream_svmlight(io.BytesIO(text), chunk_bytes=chunk, lenient=lenient))
+        return list(stream_svmlight(io.BytesIO(text), Reading(lenient=lenient), chunk_bytes=chunk))
 
-    assert outcome(streamed) == outcome(lambda: [read_svmlight(text, lenient=lenient)])
+    assert outcome(streamed) == outcome(lambda: [read_svmlight(text, Reading(lenient=lenient))])
 
 
 @pytest.mark.parametrize("chunk", [1000, 4096, 65536, 10**6])
@@ -332,9 +336,9 @@ def test_streamed_is_whole_with_right_lines(chunk: int) -> None:
 @pytest.mark.parametrize("options", [{}, {"lenient": True}, {"zero_based": True}])
 def test_threads_change_nothing(options: dict[str, bool]) -> None:
     text = plain_text(4, 1_400_000)
-    expected = read_svmlight(text, **options)
+    expected = read_svmlight(text, **arguments(**options))
     for threads in (2, 3, 5):
-        got = read_svmlight(text, threads=threads, **options)
+        got = read_svmlight(text, threads=threads, **arguments(**options))
         assert joined([got]) == joined([expected])
         assert (got.first_line, got.notes) == (expected.first_line, expected.notes)
 
@@ -364,8 +368,8 @@ def test_threads_keep_the_row_width() -> None:
             with pytest.raises(
                 DataFormatError, match=f"^<bytes>:{broken + 1}: 1 value in the row; expected 50 as in"
             ):
-                read_svmlight(changed, dense=True, threads=threads)
-    assert len(read_svmlight(text, dense=True, threads=4)) == 6000
+                read_svmlight(changed, Reading(dense=True), threads=threads)
+    assert len(read_svmlight(text, Reading(dense=True), threads=4)) == 6000
 
 
 entries = st.dictionaries(st.integers(0, 2**31 - 2), finite, max_size=6)

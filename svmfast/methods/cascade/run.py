@@ -60,7 +60,7 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
     return Outcome(model, report)
 
 
-def joined(
+def join_candidate(
     fast: Model,
     exact: KernelExpansion,
     rows: Rows,
