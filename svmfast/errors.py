@@ -125,7 +125,7 @@ class OptionError(SvmfastError):
 
 
 class ArrayWidthError(OptionError, ValueError):
-    """The number of an array's columns differs from the number of the model's features."""
+    """An array has fewer columns than the model has features."""
 
     def __init__(self, width: int, expected: str) -> None:
         super().__init__(f"the data have {width} columns; expected {expected}")
@@ -134,10 +134,9 @@ class ArrayWidthError(OptionError, ValueError):
 class NotFiniteCellError(OptionError):
     """A value of an array is not finite; its row and column count from 0, and in the message from 1."""
 
-    def __init__(self, of: str, value: float, row: int, column: int, name: str | None = None) -> None:
+    def __init__(self, of: str, value: float, row: int, column: int) -> None:
         self.of, self.value, self.row, self.column = of, value, row, column
-        called = "" if name is None else f" ('{shown(name)}')"
-        where = f"row {row + 1:,}, column {column + 1:,}{called}"
+        where = f"row {row + 1:,}, column {column + 1:,}"
         super().__init__(f"{of} holds {value} in {where}; every value must be finite")
 
 

@@ -46,7 +46,6 @@ def forms(rows: Rows, names: tuple[str, ...] | None) -> dict[str, Any]:
         "NumPy array (d)": dense[0],
         "NumPy array (1, d)": dense,
         "list": dense[0].tolist(),
-        "Series": frame.iloc[0],
         "DataFrame": frame,
     }
 

@@ -168,21 +168,15 @@ class Fit:
         self.heard.warn(text)
 
     def array(self, width: int) -> None:
-        """Refuse an array whose columns cannot be the features of the model, as scikit-learn does.
+        """Refuse an array with fewer columns than the model has features; warn about more.
 
-        An array has a value for every feature. If the model's features are named or were scaled by offset and
-        factor, their number is known. The text of a LIBSVM model and a range file only have the largest index
-        that occurs: fewer columns are refused, more cause a warning and count as features that are 0 in all
-        support vectors (a range file drops them).
+        The text of a LIBSVM model and a range file only have the largest index that occurs. Further columns
+        count as features that are 0 in all support vectors; a range file drops them.
         """
         if self.model is None:
             return
-        known, scaling = self.model.n_features, self.reading.scale
-        if scaling is not None:
-            known = len(scaling) if scaling.ranges is not None else max(known, len(scaling))
-            exact = scaling.feature_names is not None or scaling.ranges is None
-            if exact and width != known:
-                raise ArrayWidthError(width, f"{known}, the number of the model's features")
+        scaling = self.reading.scale
+        known = max(self.model.n_features, 0 if scaling is None else len(scaling))
         if width < known:
             raise ArrayWidthError(width, f"at least {known}, the number of the model's features")
         if width > known:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.display import fault_of_name, shown
-from svmfast.errors import DataFormatError, NotFiniteCellError, OptionError, WrongTypeError
+from svmfast.errors import DataFormatError, OptionError, WrongTypeError
 from svmfast.models.memory import MEMORY, Allowance, require_memory
 from svmfast.options import PLAIN, Reading
 from svmfast.rows import FloatArray, Rows, as_array, as_floats, as_rows
@@ -27,7 +27,6 @@ MODEL = "a model, or the path of one"
 DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, a DataFrame, or the path of data"
 #: Limit on the bytes of a file of names.
 _MOST_BYTES = 1 << 26
-_SERIES = "a DataFrame, an array, or for a single row a Series whose index has the names of the features"
 
 
 def is_path(given: Any) -> bool:
@@ -123,19 +122,6 @@ def is_table(data: Any) -> bool:
     return find_spec("pyarrow") is not None or not hasattr(data, "__array__")
 
 
-def _row_of_series(data: Any) -> Any:
-    """A Series with names as its index, such as ``frame.iloc[0]``, as a DataFrame of one row.
-
-    Other data are returned unchanged; a Series without names is refused, since it may be a column.
-    """
-    if not hasattr(data, "to_frame") or len(getattr(data, "shape", ())) != 1:
-        return data
-    names = list(data.index) if hasattr(data, "iloc") else []
-    if not names or not all(isinstance(name, str) for name in names):
-        raise WrongTypeError("the data", data, _SERIES)
-    return data.to_frame().T
-
-
 def rows_of(
     data: Any,
     form: Callable[[Any], Rows] = as_rows,
@@ -148,7 +134,7 @@ def rows_of(
     Parameters
     ----------
     data : array_like, SciPy sparse matrix, Rows, Dataset, or an object with ``__arrow_c_stream__``
-        A Series of pandas is a single row if its index has the names of the features.
+        A Series is refused.
     form : callable
     reading : Reading
         Its scaling may name the columns of a table that are features; by default all of them are.
@@ -163,7 +149,8 @@ def rows_of(
     WrongTypeError
         The data cannot be read as an array of numbers.
     """
-    data = _row_of_series(data)
+    if hasattr(data, "to_frame") and len(getattr(data, "shape", ())) == 1:
+        raise WrongTypeError("the data", data, DATA)  # a Series may be a column, or a row in any order
     if is_table(data):
         from svmfast.formats.tables import from_object
 
@@ -184,14 +171,7 @@ def rows_of(
             raise WrongTypeError("the data", data, DATA)
         see_array(dense.shape[-1])
         rows = filled(dense, reading)
-    try:
-        return form(rows)
-    except NotFiniteCellError as error:
-        names = reading.names or ()
-        if error.column >= len(names):
-            raise
-        named = names[error.column]
-        raise NotFiniteCellError(error.of, error.value, error.row, error.column, named) from error
+    return form(rows)
 
 
 def filled(dense: FloatArray, reading: Reading) -> FloatArray:

@@ -36,11 +36,9 @@ def predict(
     data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset, DataFrame or path
         Column 0 is LIBSVM's index 1. A DataFrame is any object with ``__arrow_c_stream__`` (pandas, polars,
         pyarrow, DuckDB); its features are the columns that the model names, or else all columns in order.
-        An array has a column for each of the model's features. If the model knows their number (from names,
-        or a scaling by offset and factor), another one raises ArrayWidthError, a ValueError. The text of a
-        LIBSVM model only has the largest index of its support vectors: an array with fewer columns is
-        refused, further columns count as in LIBSVM and cause a warning. Sparse matrices and Rows may have any
-        width, since values that they do not store are zeros.
+        An array has a column for each of the model's features: fewer raise ArrayWidthError, a ValueError;
+        further ones count as in LIBSVM and cause a warning. Sparse matrices and Rows may have any width,
+        since values that they do not store are zeros.
     {options}
     scale : Scaling or path, optional
         Scale every row first. The path is that of svm-scale's range file or of a model with a scaling. The
@@ -63,7 +61,7 @@ def predict(
     MemoryLimitError
         A model would need more than `memory`.
     ArrayWidthError
-        The number of an array's columns differs from the number of the model's features.
+        An array has fewer columns than the model has features.
     """
     predictor = Predictor(model, scale=scale, **vars(made(AnswerOptions, options)))
     if is_path(data):

@@ -140,8 +140,8 @@ class Head:
         answers: FloatArray = self.labels.astype(np.float64)[place]
         return answers
 
-    def votes(self, decisions: FloatArray) -> NDArray[Any]:
-        """The number of pairs that each class wins, ``(n, k)``; whole numbers."""
+    def votes(self, decisions: FloatArray) -> NDArray[np.int32]:
+        """The number of pairs that each class wins, ``(n, k)``."""
         first = decisions > 0
         return pair_votes(first, ~first, self.n_classes)
 

@@ -1,8 +1,7 @@
-"""k-means centers, with support for points without features, duplicate points and huge values."""
+"""k-means centers, with support for points without features and duplicate points."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -10,9 +9,6 @@ import numpy as np
 
 from svmfast.rows import FloatArray
 from svmfast.threads import interruptible, one_blas_thread, one_openmp_thread
-
-#: Values up to this size have squares whose weighted sums do not overflow.
-_SAFE = 1e100
 
 
 def k_means(
@@ -25,12 +21,6 @@ def k_means(
     """
     if not points.shape[1]:
         return np.zeros((count, 0))
-    values = points if isinstance(points, np.ndarray) else points.data
-    largest = float(np.abs(values).max(initial=0.0))
-    scale = 1.0
-    if largest > _SAFE:  # the result does not depend on the unit, and scaling by a power of two is exact
-        scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)
-        points = points / scale
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -41,11 +31,11 @@ def k_means(
     def fit() -> FloatArray:
         # The limits are set here and not by the caller, because they apply only to libraries that are already
         # loaded, and scikit-learn has its own OpenMP. Sums would depend on the number of threads.
-        with one_blas_thread(), one_openmp_thread():
+        # Squares of huge values may overflow; the centers are finite all the same.
+        with one_blas_thread(), one_openmp_thread(), np.errstate(over="ignore", invalid="ignore"):
             means = KMeans(count, n_init=1, max_iter=max_iterations, random_state=seed)
             found: FloatArray = means.fit(points, sample_weight=weights).cluster_centers_
             return found
 
-    centers = interruptible(fit)
-    found: FloatArray = np.ascontiguousarray(centers if scale == 1.0 else centers * scale, dtype=np.float64)
+    found: FloatArray = np.ascontiguousarray(interruptible(fit), dtype=np.float64)
     return found

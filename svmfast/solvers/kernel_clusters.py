@@ -53,8 +53,8 @@ def load_kmeans() -> None:
 def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = KMEANS_ROWS) -> FloatArray:
     """Return ``(c, d)`` centers of the rows by k-means (scikit-learn's, from one k-means++ start).
 
-    There are fewer than `clusters` if there are fewer distinct rows. Of more than `max_rows` rows, this many
-    are sampled uniformly.
+    Some are equal, or nearest to no row, if there are fewer distinct rows. Of more than `max_rows` rows, this
+    many are sampled uniformly.
     """
     if clusters < 1:
         raise OptionError(f"{clusters} clusters; at least 1 is needed")
@@ -67,8 +67,7 @@ def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = 
     x = rows.to_dense() if dense else rows.to_scipy()
     if clusters == 1 or not rows.n_columns:
         return np.asarray(x.mean(axis=0), dtype=np.float64).reshape(1, -1)
-    clusters = min(clusters, _distinct_rows(rows, clusters))
-    return k_means(x, clusters, seed=int(rng.integers(2**31)), max_iterations=100)
+    return k_means(x, min(clusters, len(rows)), seed=int(rng.integers(2**31)), max_iterations=100)
 
 
 def partition(rows: Rows, centers: FloatArray, *, threads: int = 1) -> Partition:
@@ -79,15 +78,3 @@ def partition(rows: Rows, centers: FloatArray, *, threads: int = 1) -> Partition
         if filled.all():
             return Partition(centers, order, start, grouped)
         centers = np.ascontiguousarray(centers[filled])
-
-
-def _distinct_rows(rows: Rows, enough: int) -> int:
-    """Count distinct rows, up to `enough`; k-means cannot find more clusters than there are points."""
-    seen: set[bytes] = set()
-    for i in range(len(rows)):
-        own = slice(rows.indptr[i], rows.indptr[i + 1])
-        stored = rows.values[own] != 0
-        seen.add(rows.indices[own][stored].tobytes() + rows.values[own][stored].tobytes())
-        if len(seen) >= enough:
-            break
-    return len(seen)

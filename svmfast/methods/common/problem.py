@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svmfast.errors import OptionError, SingleClassError
-from svmfast.figures import Figures, figure
 from svmfast.methods.method import Setting
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import Quality, Score, quality, roc_auc
+from svmfast.score import Quality, Score, roc_auc
 from svmfast.solvers.training_data import check_class_labels
 
 #: The most rows on which the score on the training rows is measured: the first ones.
@@ -64,29 +63,6 @@ def value_quality(values: FloatArray, target: FloatArray) -> Quality:
 def remark_on_classes(found: Quality | None, setting: Setting) -> None:
     for line in () if found is None else found.neglected_lines(setting.names_of_labels()):
         setting.note(line)
-
-
-@dataclass(frozen=True)
-class FoldScore(Figures):
-    """The quality of predictions in which each row's model was trained without its fold."""
-
-    rows: int = figure("Rows that were trained and measured on.")
-    folds: int = figure("Folds of the cross-validation.")
-    quality: Quality = figure("", spread=True)
-
-    @classmethod
-    def of(cls, predicted: FloatArray, labels: FloatArray, folds: int, *, regression: bool) -> FoldScore:
-        return cls(len(labels), folds, quality(predicted, labels, regression=regression))
-
-    def lines(self) -> list[str]:
-        """svm-train's last lines."""
-        found = self.quality
-        if found.accuracy is not None:
-            return [f"Cross Validation Accuracy = {found.accuracy:g}%"]
-        return [
-            f"Cross Validation Mean squared error = {found.mse:g}",
-            f"Cross Validation Squared correlation coefficient = {found.scc:g}",
-        ]
 
 
 IntArray = NDArray[np.int64]

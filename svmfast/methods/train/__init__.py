@@ -84,7 +84,7 @@ METHOD = Method(
     inputs=(Input(name="data", content="rows", labels="used", copies=2.5, help="Rows to train on."),),
     options=TrainOptions,
     run="svmfast.methods.train.training:run",
-    reports=("svmfast.methods.train.training:TrainReport", "svmfast.methods.common.problem:FoldScore"),
+    reports=("svmfast.methods.train.training:TrainReport", "svmfast.methods.train.fold_score:FoldScore"),
     color="#999999",
     scores_instead="folds",
     svm_train_output=True,

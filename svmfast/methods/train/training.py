@@ -13,9 +13,10 @@ from svmfast.display import count
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.figures import Figures, figure
 from svmfast.libsvm_names import KERNELS, SVM_TYPES
-from svmfast.methods.common.problem import FoldScore, absent_weights, remark_on_classes, warn_of_absent
+from svmfast.methods.common.problem import absent_weights, remark_on_classes, warn_of_absent
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.methods.train import TrainOptions as TrainOptions
+from svmfast.methods.train.fold_score import FoldScore
 from svmfast.methods.train.libsvm import Problem, Solution
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
