@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.display import fault_of_name, shown
-from svmfast.errors import DataFormatError, OptionError, WrongTypeError
-from svmfast.models.memory import MEMORY, Allowance, require_memory
+from svmfast.display import shown
+from svmfast.errors import OptionError, WrongTypeError
+from svmfast.models.memory import MEMORY, require_memory
 from svmfast.options import PLAIN, Reading
 from svmfast.rows import FloatArray, Rows, as_array, as_floats, as_rows
 from svmfast.sparse import is_sparse
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 #: The types accepted for a model and for data.
 MODEL = "a model, or the path of one"
 DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, a DataFrame, or the path of data"
-#: Limit on the bytes of a file of names.
-_MOST_BYTES = 1 << 26
 
 
 def is_path(given: Any) -> bool:
@@ -199,28 +197,3 @@ def checked_labels(
     if values.shape != (len(rows),):
         raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {values.shape}")
     return values
-
-
-def read_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The distinct names in a file, one per line, stripped of surrounding blanks."""
-    from svmfast.formats.source import open_source
-
-    path = os.fspath(source)
-    with open_source(path) as opened:
-        text = opened.read_whole(Allowance(_MOST_BYTES, path, "list of names"))
-    try:
-        lines = text.decode("utf-8-sig").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataFormatError(path, None, "not UTF-8 text", None, "expected one name per line") from error
-    if lines == [""]:
-        raise DataFormatError(path, None, "there are no names", None, "expected one name per line")
-    names = tuple(line.strip(" \t\r") for line in lines)
-    first: dict[str, int] = {}
-    for number, name in enumerate(names, 1):
-        fault = fault_of_name(name) if name else "no name"
-        if fault is not None:
-            raise DataFormatError(path, number, fault, name or None, "expected the name of a feature")
-        if first.setdefault(name, number) != number:
-            what = f"repeats the name in line {first[name]}"
-            raise DataFormatError(path, number, what, name, "expected distinct names")
-    return names

@@ -99,11 +99,6 @@ def zstd_module() -> Any:
     return None
 
 
-def is_packed(start: bytes) -> bool:
-    """Whether an input that starts with these bytes is compressed in a known format."""
-    return start.startswith((*MAGIC.values(), *FOREIGN_MAGIC.values()))
-
-
 def new_decoder(packing: str) -> Any:
     """A decoder for one member of a file, with the interface of ``bz2.BZ2Decompressor``.
 

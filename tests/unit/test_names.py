@@ -16,8 +16,7 @@ from sklearn.svm import SVC
 
 import svmfast as package
 from svmfast import display
-from svmfast.api.given import read_names
-from svmfast.errors import DataFormatError, SvmfastError, TableError
+from svmfast.errors import SvmfastError, TableError
 from svmfast.formats.detect import load_model
 from svmfast.models.scaled import with_scaling
 from svmfast.models.scaling import Scaling
@@ -51,7 +50,3 @@ def test_names_that_no_source_may_have(name: str, kind: str, tmp_path: Path) -> 
         parquet.write_table(pa.table({name: [0.5], "label": [1.0]}), tmp_path / "table.parquet")
         with pytest.raises(TableError, match=re.escape(f"a column has a name with {kind} ('{shown}')")):
             package.predict(path, tmp_path / "table.parquet")
-        (tmp_path / "list").write_text(name)
-        if "\n" not in name:
-            with pytest.raises(DataFormatError, match=re.escape(f":1: a name with {kind} ('{shown}')")):
-                read_names(tmp_path / "list")
