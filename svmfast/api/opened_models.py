@@ -28,8 +28,7 @@ def opened_models(
 ) -> tuple[Model, KernelExpansion | None, Scaling | None, list[str]]:
     """The model for scaled rows, the exact one, the scaling before both and, with `identify`, their hashes.
 
-    With an assumed error, the model is a cascade of the given model and the exact one. Where probabilities
-    are requested, the exact model answers alone.
+    Where probabilities are requested, the exact model answers alone.
     """
     identities: list[str] = []
     carriers: list[tuple[str, Model]] = []
