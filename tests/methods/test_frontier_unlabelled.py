@@ -19,7 +19,7 @@ def bare(name: str, folder: Path) -> Path:
     return place
 
 
-def frontier(folder: Path, *words: Any, out: str = "dir", limit: str = "20s") -> tuple[int, str, str]:
+def frontier(folder: Path, *words: Any, out: str = "dir", limit: str = "20") -> tuple[int, str, str]:
     done = svmfast("frontier", *words, "--time-limit", limit, "-o", folder / out, shortened=True)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
@@ -146,7 +146,7 @@ def test_labels_of_one_class_data_mean_nothing(label: int, tmp_path: Path) -> No
 
 def test_labels_of_outliers_are_used(tmp_path: Path) -> None:
     words = (model("normal_one_rbf"), "--data", data("normal.train"), "--test", data("normal.test"))
-    frontier(tmp_path, *words, "--methods", "approximate", limit="10s")
+    frontier(tmp_path, *words, "--methods", "approximate", limit="10")
     assert report(tmp_path)["models"][0]["confirming"]["accuracy"] > 80
 
 
