@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -103,6 +104,23 @@ def export(
     fit = Fit(given, replace(reading, scale=None), listener)
     rows_in = partial(_rows, fit=fit, threads=cores, memory=chosen.memory)
     single = precision == "float" or (precision is None and to == "c")
+    made_file = _program(to, given, chosen, rows_in, (data, test), single, cores, listener)
+    _note_lacks(to, given, chosen, listener)
+    return made_file
+
+
+def _program(
+    to: str,
+    given: Model,
+    chosen: ExportOptions,
+    rows_in: Callable[[Any], tuple[Rows | None, str]],
+    data_and_test: tuple[Any, Any],
+    single: bool,
+    cores: int,
+    listener: Listener,
+) -> Export:
+    """The model, or a smaller one, as a program or a graph, measured on the rows of the test."""
+    data, test = data_and_test
     dtype = np.dtype(np.float32 if single else np.float64)
     limit, fitted, made_by = None, given, ""
     if chosen.max_flash is not None:
@@ -131,7 +149,6 @@ def export(
     code = None if chosen.device is None else code_bytes(computation, chosen.device)
     if limit is not None:
         limit.check(table_bytes + (code or 0))
-    _note_lacks(to, given, chosen, listener)
     report = ExportReport(
         language=to,
         arithmetic="float" if single else "double",

@@ -20,7 +20,7 @@ from svmfast.class_scores import KeptLabels, class_scores
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods.cascade import CascadeOptions
 from svmfast.methods.cascade.report import CascadeReport
-from svmfast.methods.cascade.threshold import Evaluated, IntArray, choose, least_rows
+from svmfast.methods.cascade.threshold import Chosen, Evaluated, IntArray, choose, least_rows
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
 from svmfast.methods.method import ALONE, Race, Setting
 from svmfast.models.answer import answer
@@ -72,8 +72,8 @@ def join(
     CascadeModel(fast, exact, 0.0)  # refuses models that do not match
     group, different = _groups(rows, scaling, options)
     found, of_fast, of_exact = _evaluate(fast, exact, rows, scaling, group, labels, setting)
-    operations = mean_work(fast, rows, scaling)
-    operations_exact = mean_work(exact, rows, scaling)
+    work = mean_work(fast, rows, scaling)
+    work_exact = mean_work(exact, rows, scaling)
     # They answer support vectors: timing the deciding rows would bias the choice.
     speed = None if race is None else _speed(fast, exact, exact.sv, race, threads)
     chosen = choose(
@@ -81,8 +81,8 @@ def join(
         options.max_diff,
         options.confidence,
         seed=options.seed,
-        cost_fast=operations if speed is None else 1 / speed,
-        cost_exact=operations_exact if speed is None else 1.0,
+        cost_fast=work if speed is None else 1 / speed,
+        cost_exact=work_exact if speed is None else 1.0,
     )
     if chosen.error == math.inf:
         raise UnsupportedError("the fast model differs where its values are infinite", "join another one")
@@ -92,10 +92,27 @@ def join(
         if scaling is not None:
             timed = scaling.apply(timed[: scaling.timed_rows])
         joined = _speed(made, exact, timed, race, threads, fallback=exact)
+    labels_of, operations = (of_fast, of_exact), (work, work_exact)
+    report = _report(options, found, chosen, labels_of, different, operations, joined)
+    origin = provenance("cascade", _parameters(report), options.seed, source)
+    return replace(made, provenance=origin), report
+
+
+def _report(
+    options: CascadeOptions,
+    found: Evaluated,
+    chosen: Chosen,
+    labels_of: tuple[FloatArray, FloatArray],
+    different: int,
+    operations: tuple[float, float],
+    joined: float | None,
+) -> CascadeReport:
+    """The figures of a cascade; labels and multiply-adds are those of the fast and of the exact model."""
+    (of_fast, of_exact), (work, work_exact) = labels_of, operations
     answered, measured, deciding = found.margin > chosen.error, chosen.measured, chosen.deciding
     wrong, of_both = answered & found.differing, np.where(answered, of_fast, of_exact)
     share = float(np.mean(answered[measured]))
-    report = CascadeReport(
+    return CascadeReport(
         rows=len(answered),
         different_rows=different,
         rows_choosing=int(np.count_nonzero(~deciding)),
@@ -113,13 +130,11 @@ def join(
         labels_differing_limit_percent=100 * chosen.limit,
         kept=KeptLabels(class_scores(of_both[measured], of_exact[measured])),
         cheaper=chosen.cheaper,
-        operations_fast=operations,
-        operations_exact=operations_exact,
-        operations=operations + (1 - share) * operations_exact,
+        operations_fast=work,
+        operations_exact=work_exact,
+        operations=work + (1 - share) * work_exact,
         speedup_with_fallback=joined,
     )
-    origin = provenance("cascade", _parameters(report), options.seed, source)
-    return replace(made, provenance=origin), report
 
 
 def _parameters(report: CascadeReport) -> str:
