@@ -18,6 +18,8 @@ from svmfast.values import Share
 
 #: Values of `method`.
 METHODS = ("auto", "exact", "approximate", "compress", "dcpred", "cascade")
+#: A machine of so few multiply-adds per row, microseconds, is not worth a search that takes seconds.
+FEW_OPERATIONS = 5_000
 _REFUSED = (NegativeAnswerError, UnsupportedError, MemoryLimitError)
 
 
@@ -37,7 +39,8 @@ class Conversion:
         """Convert by `method`; return the method, the model and the method's report.
 
         auto takes the first of approximate and compress whose model is within the limits and takes fewer
-        multiply-adds than the exact one, else the exact model, which has no report.
+        multiply-adds than the exact one, else the exact model, which has no report. A model of few
+        multiply-adds is kept without a search.
         """
         checked("max_diff", self.max_diff, Share())
         if method not in METHODS:
@@ -50,21 +53,25 @@ class Conversion:
             )
         if method not in ("auto", "exact"):
             return self._by(method)
-        # compress searches with one limit; the other one is checked afterwards.
-        tried = (("approximate", self), ("compress", replace(self, max_bytes=None)))
-        for name, work in tried if method == "auto" else ():
-            with contextlib.suppress(*_REFUSED):
-                found = work._by(name)
-                if self._gains(found[1]):
-                    return found
-        size = len(model_bytes(self.exact))
-        if self.max_bytes is not None and size > self.max_bytes:
+        fits = self._fits(self.exact)
+        if method == "auto" and not (fits and self._cost(self.exact) <= FEW_OPERATIONS):
+            # compress searches with one limit; the other one is checked afterwards.
+            for name, work in (("approximate", self), ("compress", replace(self, max_bytes=None))):
+                with contextlib.suppress(*_REFUSED):
+                    found = work._by(name)
+                    if self._fits(found[1]) and self._cost(found[1]) < self._cost(self.exact):
+                        return found
+        if not fits:
+            size = len(model_bytes(self.exact))
             raise NegativeAnswerError(f"the exact model has {size:,} bytes; max_bytes is {self.max_bytes:,}")
         return "exact", self.exact, None
 
-    def _gains(self, model: Model) -> bool:
-        ours, theirs = (one.multiply_adds(self.rows[:1000]) for one in (model, self.exact))
-        return ours < theirs and (self.max_bytes is None or len(model_bytes(model)) <= self.max_bytes)
+    def _cost(self, model: Model) -> float:
+        """Multiply-adds per row."""
+        return model.multiply_adds(self.rows[:1000])
+
+    def _fits(self, model: Model) -> bool:
+        return self.max_bytes is None or len(model_bytes(model)) <= self.max_bytes
 
     def _by(self, method: str) -> tuple[str, Model, Any]:
         limits: dict[str, Any] = {} if self.max_bytes is None else {"max_bytes": self.max_bytes}

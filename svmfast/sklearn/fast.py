@@ -90,7 +90,7 @@ class FastSVC(_Fast, ModelClassifier):
     method : {"auto", "exact", "approximate", "compress", "dcpred", "cascade"}, default="auto"
         How the exact machine is converted; svmfast's functions have the same names. auto takes the first of
         approximate and compress that meets the limits with fewer multiply-adds than the exact machine, or
-        else that machine in svmfast's engine.
+        else that machine in svmfast's engine; one of at most 5,000 multiply-adds per row is kept at once.
     max_diff : float, default=0.005
         Limit on the share of rows whose label differs from the exact machine's, for auto, approximate,
         compress (unless `max_bytes` gives its size) and cascade. It is measured on rows that are held out;

@@ -50,6 +50,7 @@ from svmfast.sklearn import (
     FastSVR,
     MekaRidge,
     MekaSVC,
+    conversion,
 )
 
 ESTIMATORS = [
@@ -159,16 +160,19 @@ def test_every_method_makes_a_fast_machine(method: str) -> None:
     assert operations < len(exact.support_) * 11 / 2
 
 
-def test_auto_does_not_convert_a_machine_into_a_slower_one() -> None:
+def test_auto_does_not_convert_a_machine_into_a_slower_one(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = load_wine(return_X_y=True)
     X = StandardScaler().fit_transform(X)
+    assert FastSVC().fit(X, y).method_ == "exact"  # without a search
+    monkeypatch.setattr(conversion, "FEW_OPERATIONS", 0)
     assert FastSVC(method="approximate").fit(X, y).model_.multiply_adds(as_rows(X)) > 1500
     made, exact = FastSVC().fit(X, y), FastSVC(method="exact").fit(X, y)
     ours, theirs = (one.model_.multiply_adds(as_rows(X)) for one in (made, exact))
     assert (made.method_, ours) == ("exact", theirs) or ours < theirs < 1500
 
 
-def test_a_regression_is_converted_too() -> None:
+def test_a_regression_is_converted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversion, "FEW_OPERATIONS", 0)
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (800, 3))
     y = np.sin(X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=800)
