@@ -74,6 +74,15 @@ def _started(call: Callable[[], R]) -> Future[R]:
     return future
 
 
+def _awaited(future: Future[R]) -> R:
+    """Wait for a result, and look once a second: Python misses a signal that arrives just before it waits."""
+    from concurrent.futures import wait
+
+    while not future.done():
+        wait([future], timeout=1)
+    return future.result()
+
+
 def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:
     """Compute ``[work(item) for item in items]`` with `threads` threads, which take the items in order.
 
@@ -98,7 +107,7 @@ def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> 
     try:
         for _ in range(count):
             Thread(target=run).start()
-        return [future.result() for future in futures]
+        return [_awaited(future) for future in futures]
     finally:
         for _ in left:  # after an error or an interrupt no others are started
             pass
@@ -118,7 +127,7 @@ def interruptible(call: Callable[[], R]) -> R:
     Python runs signal handlers in the main thread, between two bytecode instructions; so the call is run in
     another thread, in which it then continues.
     """
-    return _started(call).result()
+    return _awaited(_started(call))
 
 
 def prefetch(items: Iterable[T]) -> Iterator[T]:
@@ -136,7 +145,7 @@ def prefetch(items: Iterable[T]) -> Iterator[T]:
         return
     fetched = _started(partial(next, iterator, end))
     yield second
-    while (item := fetched.result()) is not end:
+    while (item := _awaited(fetched)) is not end:
         fetched = _started(partial(next, iterator, end))
         yield item
 

@@ -171,13 +171,17 @@ class Fit:
         """Refuse an array with fewer columns than the model has features; warn about more.
 
         The text of a LIBSVM model and a range file only have the largest index that occurs. Further columns
-        count as features that are 0 in all support vectors; a range file drops them.
+        count as features that are 0 in all support vectors; a range file drops them. If features are named or
+        were scaled by offset and factor, their number is known, and more columns are refused as well.
         """
         if self.model is None:
             return
         scaling = self.reading.scale
         known = max(self.model.n_features, 0 if scaling is None else len(scaling))
-        if width < known:
+        if scaling is not None and (scaling.feature_names is not None or scaling.ranges is None):
+            if width != known:
+                raise ArrayWidthError(width, f"{known}, the number of the model's features")
+        elif width < known:
             raise ArrayWidthError(width, f"at least {known}, the number of the model's features")
         if width > known:
             self.heard.warn(f"the data have {width} columns, the model has {known} features")

@@ -36,9 +36,10 @@ def predict(
     data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset, DataFrame or path
         Column 0 is LIBSVM's index 1. A DataFrame is any object with ``__arrow_c_stream__`` (pandas, polars,
         pyarrow, DuckDB); its features are the columns that the model names, or else all columns in order.
-        An array has a column for each of the model's features: fewer raise ArrayWidthError, a ValueError;
-        further ones count as in LIBSVM and cause a warning. Sparse matrices and Rows may have any width,
-        since values that they do not store are zeros.
+        An array has a column for each of the model's features: other numbers raise ArrayWidthError, a
+        ValueError. Where a model has neither names nor a scaling by offset and factor, further columns count
+        as in LIBSVM and cause a warning. Sparse matrices and Rows may have any width, since values that they
+        do not store are zeros.
     {options}
     scale : Scaling or path, optional
         Scale every row first. The path is that of svm-scale's range file or of a model with a scaling. The

@@ -75,6 +75,8 @@ class Conversion:
 
     def _by(self, method: str) -> tuple[str, Model, Any]:
         limits: dict[str, Any] = {} if self.max_bytes is None else {"max_bytes": self.max_bytes}
+        if limits and method not in ("approximate", "compress"):
+            raise ValueError(f"max_bytes is given, and {method} has no limit on bytes")
         inputs: dict[str, Any] = {"exact": self.exact, "data": self.rows}
         if method in ("approximate", "compress"):
             inputs = {"model": self.exact, "data": self.rows}

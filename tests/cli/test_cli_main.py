@@ -209,6 +209,23 @@ def test_the_exit_status_is_the_commands(body: str, status: int) -> None:
     assert (done.returncode, done.stderr) == (status, "")
 
 
+@pytest.mark.parametrize(("number", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_in_a_destructor_still_ends_the_program(number: str, status: int) -> None:
+    """Python drops exceptions that are raised there."""
+    body = (
+        "import signal, time\n"
+        "    class Late:\n"
+        "        def __del__(self):\n"
+        f"            signal.raise_signal(signal.{number})\n"
+        "            time.sleep(0)\n"
+        "    Late()\n"
+        "    time.sleep(20)\n"
+        "    raise SystemError('still here')"
+    )
+    done = run_with_a_failing_command(body, "fail")
+    assert (done.returncode, done.stderr) == (status, "")
+
+
 def test_output_that_cannot_be_flushed_is_an_error() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")

@@ -214,6 +214,8 @@ def test_limits_are_kept_or_reported() -> None:
     assert FastSVC(gamma=5.0, max_diff=1e-4).fit(X, y).method_ == "exact"
     with pytest.raises(NegativeAnswerError, match="bytes"):  # a model of this size differs by more
         FastSVC(gamma=5.0, max_bytes=300, max_diff=1e-3).fit(X, y)
+    with pytest.raises(ValueError, match="dcpred has no limit on bytes"):
+        FastSVC(method="dcpred", max_bytes=10_000).fit(X, y)
     for name, value in (("method", "fast"), ("n_jobs", 0), ("method_options", {"sv": 3})):
         with pytest.raises(ValueError, match=name):
             FastSVC(**{name: value}).fit(X, y)
