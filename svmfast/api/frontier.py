@@ -16,15 +16,15 @@ from svmfast.api.given import is_path, open_noted_model, with_scaling_of
 from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions, default_folder
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import RunFolder, file_hash
-from svmfast.frontiers.grid import chosen_methods
+from svmfast.frontiers.plan import chosen_methods
 from svmfast.options import Reading, divided
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import percentage
 
 if TYPE_CHECKING:
+    from svmfast.frontiers.choice import Limits
     from svmfast.frontiers.measuring import Measuring
-    from svmfast.frontiers.pareto import Limits
     from svmfast.frontiers.report import Frontier, Origin
     from svmfast.frontiers.row_sets import RowSets
     from svmfast.frontiers.run import FrontierRun
@@ -242,7 +242,7 @@ def _row_sets(
 
 
 def _limits(chosen: FrontierOptions, *, regression: bool, labelled: bool) -> Limits:
-    from svmfast.frontiers.pareto import Limits
+    from svmfast.frontiers.choice import Limits
 
     balanced = chosen.metric != "accuracy"
     alone = chosen.max_diff is None and (chosen.max_bytes, chosen.max_operations) != (None, None)

@@ -13,7 +13,7 @@ from svmfast.caches import cached
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import MadeRecord, RunFolder
-from svmfast.frontiers.grid import CASCADE, CandidateCommand
+from svmfast.frontiers.plan import CASCADE, CandidateCommand
 from svmfast.frontiers.racing import Racing
 from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
 from svmfast.methods import registry
@@ -21,8 +21,8 @@ from svmfast.models.scaled import with_scaling
 from svmfast.options import command_words
 
 if TYPE_CHECKING:
+    from svmfast.frontiers.choice import Limits, Point
     from svmfast.frontiers.measuring import Measuring
-    from svmfast.frontiers.pareto import Limits, Point
     from svmfast.frontiers.report import Origin
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
@@ -185,7 +185,7 @@ class Entries:
     @cached
     def racing(self) -> Racing:
         """The rounds of timing; the confirming rows play no part, so that they confirm without bias."""
-        from svmfast.frontiers.pareto import contenders
+        from svmfast.frontiers.choice import contenders
 
         return Racing(
             self._call(self.request.model),
@@ -194,7 +194,7 @@ class Entries:
 
     def points(self) -> list[Point]:
         """The measured models that have been timed, with their speeds so far."""
-        from svmfast.frontiers.pareto import Point
+        from svmfast.frontiers.choice import Point
 
         timed = self.racing.result()
         found = []

@@ -13,7 +13,7 @@ from typing import Any
 
 from svmfast.errors import OptionError
 from svmfast.figures import plain
-from svmfast.frontiers.grid import CandidateCommand
+from svmfast.frontiers.plan import CandidateCommand
 
 #: Folders with another layout are overwritten.
 LAYOUT = 3

@@ -6,7 +6,7 @@ from typing import Any
 
 from svmfast.evaluation.loss import Estimate
 from svmfast.evaluation.timing import Speed
-from svmfast.frontiers.pareto import Point
+from svmfast.frontiers.choice import Point
 from svmfast.frontiers.report import Frontier, columns, legend, origins, title
 from svmfast.frontiers.words import differing, differing_within, spent, verdict, why_not
 from svmfast.methods.registry import methods

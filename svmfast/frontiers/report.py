@@ -22,7 +22,7 @@ from svmfast.evaluation.words import (
     whole,
 )
 from svmfast.figures import Figures, computed, figure
-from svmfast.frontiers.pareto import Limits, Point, Recommendation
+from svmfast.frontiers.choice import Limits, Point, Recommendation
 from svmfast.frontiers.words import rule, verdict
 
 

@@ -11,7 +11,7 @@ from svmfast.errors import SvmfastError
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.entries import Entries, RunRequest
 from svmfast.frontiers.folder import MadeRecord, file_hash
-from svmfast.frontiers.grid import CandidateCommand, plan
+from svmfast.frontiers.plan import CandidateCommand, plan
 from svmfast.frontiers.racing import most_timing
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.grid import Grid
@@ -33,7 +33,7 @@ class FrontierRun:
     def run(self) -> Frontier:
         """Plan, make, measure, time, choose and confirm."""
         from svmfast import __version__
-        from svmfast.frontiers.pareto import choose, pareto
+        from svmfast.frontiers.choice import choose, pareto
         from svmfast.frontiers.report import Frontier
 
         asked = self.request

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 
-from svmfast.frontiers.grid import CandidateCommand
+from svmfast.frontiers.plan import CandidateCommand
 
 #: A candidate may take this many equal shares of the remaining time, since cheap ones leave most of theirs.
 SHARES = 3.0

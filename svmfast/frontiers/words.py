@@ -11,7 +11,7 @@ from svmfast.class_scores import MAX_LINES, LostClass, class_word
 from svmfast.display import count, shell_line
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
-from svmfast.frontiers.pareto import (
+from svmfast.frontiers.choice import (
     AS_FAST,
     GAIN,
     KEYS,
@@ -216,7 +216,7 @@ def _points(lost: Estimate) -> str:
 
 
 def rule(limits: Limits) -> str:
-    """Describe how the recommended model is chosen (:func:`svmfast.frontiers.pareto.choose`)."""
+    """Describe how the recommended model is chosen (:func:`svmfast.frontiers.choice.choose`)."""
     sized = (limits.max_bytes, limits.max_operations) != (None, None)
     where = " on the choosing rows, interval included" * (limits.max_diff_percent != 0)
     musts = [
@@ -234,7 +234,7 @@ def rule(limits: Limits) -> str:
     return f"of the models that {', '.join(musts[:-1])} and {musts[-1]}, take {whole}{again}"
 
 
-#: What is said of a model that is worse by a key of :data:`svmfast.frontiers.pareto.KEYS`.
+#: What is said of a model that is worse by a key of :data:`svmfast.frontiers.choice.KEYS`.
 _WORSE = ("loses more balanced accuracy than", "differs more from the exact model than", "slower than")
 
 

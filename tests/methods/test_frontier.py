@@ -29,7 +29,7 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.folder import RESULTS
-from svmfast.frontiers.grid import CandidateCommand, plan, tried_methods
+from svmfast.frontiers.plan import CandidateCommand, plan, tried_methods
 from svmfast.frontiers.report import _COLUMNS
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods import registry

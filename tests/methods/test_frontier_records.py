@@ -14,7 +14,7 @@ from program import data, model, svmfast
 
 from svmfast.cli.main import run
 from svmfast.frontiers.folder import MadeRecord, RunFolder
-from svmfast.frontiers.grid import CandidateCommand
+from svmfast.frontiers.plan import CandidateCommand
 
 ARGUMENTS = [
     *(str(model("breast_c_rbf")), "--data", str(data("breast.train")), "--test", str(data("breast.test"))),

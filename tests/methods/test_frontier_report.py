@@ -15,8 +15,8 @@ from svmfast.class_scores import ClassScore, LostClass, lost_classes
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
 from svmfast.evaluation.words import aligned, times
+from svmfast.frontiers.choice import Limits, Point, Recommendation, choose
 from svmfast.frontiers.html import as_html
-from svmfast.frontiers.pareto import Limits, Point, Recommendation, choose
 from svmfast.frontiers.report import (
     Frontier,
     Missing,

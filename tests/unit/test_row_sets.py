@@ -16,11 +16,11 @@ from program import data, model
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.frontiers.choice import Limits
 from svmfast.frontiers.entries import Entries
 from svmfast.frontiers.folder import MadeRecord
-from svmfast.frontiers.grid import CandidateCommand
 from svmfast.frontiers.measuring import LabelledRows, Measuring
-from svmfast.frontiers.pareto import Limits
+from svmfast.frontiers.plan import CandidateCommand
 from svmfast.frontiers.row_sets import RowSets, divided, read_sets
 from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.run import approximate

@@ -18,7 +18,7 @@ from svmfast.cli import main
 from svmfast.cli.main import run
 from svmfast.errors import OptionError, SvmfastError
 from svmfast.evaluation.loss import Estimate, Loss
-from svmfast.frontiers.pareto import Limits
+from svmfast.frontiers.choice import Limits
 from svmfast.methods.common.error_statement import ErrorStatement, labels_differing
 from svmfast.methods.compress.search import doubtful
 from svmfast.score import percent

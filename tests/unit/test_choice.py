@@ -17,7 +17,7 @@ from scipy.stats import binom
 from svmfast.class_scores import ClassScore, LostClass, lost_classes
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
-from svmfast.frontiers.pareto import (
+from svmfast.frontiers.choice import (
     ERROR,
     GAIN,
     Limits,
