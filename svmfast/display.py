@@ -79,8 +79,25 @@ def named_labels(names: Mapping[float, str], most: int = 10) -> str:
 
 
 def shell_line(words: Iterable[str | os.PathLike[str]]) -> str:
-    """A command as one line to type: every word quoted for a shell, and what is not printable escaped."""
-    return shown(shlex.join([os.fspath(word) for word in words]))
+    """A command as one line to type: every word quoted for a shell.
+
+    A word that is not printable is written byte by byte, as ``$'..'``, which bash, ksh and zsh accept.
+    """
+    return " ".join(_shell_word(os.fspath(word)) for word in words)
+
+
+def _shell_word(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    pieces = []
+    for character in word:
+        if character in "\\'":
+            pieces.append("\\" + character)
+        elif character.isprintable():
+            pieces.append(character)
+        else:
+            pieces += [f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape")]
+    return f"$'{''.join(pieces)}'"
 
 
 def listed(names: Sequence[str]) -> str:

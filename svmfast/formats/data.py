@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from svmfast.errors import OptionError
+from svmfast.errors import FileAccessError, OptionError
 from svmfast.formats.dataset import Dataset, RowStream
 from svmfast.formats.packing import ENDINGS
 from svmfast.formats.source import Source, SourceLike, open_source
@@ -157,12 +157,13 @@ def is_replayable(path: str | os.PathLike[str]) -> bool:
     if os.fspath(path) == "-":
         return False
     try:
-        return stat.S_ISREG(os.stat(path).st_mode)
+        mode = os.stat(path).st_mode
     except OSError:
-        return True  # opening it reports the error
+        return True  # opening it reports the error, as it does for a directory
+    return not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode))
 
 
 def check_replayable(path: str) -> None:
     """Refuse an input that cannot be read twice."""
     if not is_replayable(path):
-        raise OptionError(f"'{path}' is read twice and cannot be a pipe; give a file")
+        raise FileAccessError(path, None, "is read twice and cannot be a pipe", expected="give a file")

@@ -217,7 +217,7 @@ def test_quiet_still_prints_the_report() -> None:
         ((PHOTOS, "--gamma", "0"), b"", "'0' is not a finite decimal number above 0"),
         ((PHOTOS, "--gamma", "nan"), b"", "'nan' is not a finite decimal number above 0"),
         ((PHOTOS, "--gamma", "1", "--model", "m"), b"", "exclude each other"),
-        (("-",), b"1 1:1\n", "'-' is read twice and cannot be a pipe; give a file"),
+        (("-",), b"1 1:1\n", "-: is read twice and cannot be a pipe; give a file"),
         ((os.devnull,), b"", "is read twice"),
         (("missing",), b"", "missing: "),
     ],

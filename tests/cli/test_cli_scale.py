@@ -88,7 +88,7 @@ def test_pipes_packed_files_and_named_outputs(tmp_path: Path) -> None:
     for name in ("-", "/dev/stdin"):
         done = subprocess.run([PROGRAM, "scale", name], input=rows, capture_output=True)
         assert (done.returncode, done.stdout) == (2, b"")
-        assert done.stderr.decode() == f"svmfast: '{name}' is read twice and cannot be a pipe; give a file\n"
+        assert done.stderr.decode() == f"{name}: is read twice and cannot be a pipe; give a file\n"
     assert svmfast("scale", data("iris.train"), "-o", tmp_path / "out.gz").stdout == b""
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == expected
     done = svmfast("scale", "-r", data("iris.ranges"), "-", stdin=data("iris.test").read_bytes())

@@ -103,7 +103,6 @@ def test_every_command_warns_once_and_answers_the_same(tmp_path: Path) -> None:
         "compress": ("compress", "-q", exact, "--sv", "4", "--data", raw, "-o", tmp_path / "c", *small),
         "approximate": ("approximate", "-q", exact, "--data", raw, "-o", tmp_path / "a"),
         "dcpred": ("dcpred", "-q", raw, "-o", tmp_path / "d", "--from", exact, "--iterations", "0"),
-        "meka": ("meka", "-q", raw, "-o", tmp_path / "m", "--task", "svc"),
         # Its candidates are separate commands, each of which would warn.
         "frontier": ("frontier", "-q", exact, "--data", raw, "--methods", "linear", "-o", tmp_path / "f"),
         "frontier, both": (

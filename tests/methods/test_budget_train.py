@@ -180,7 +180,7 @@ def test_minus_one_first_is_swapped_as_libsvm_does():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"svm_type": "nu_svc"}, "`svm_type` is 'nu_svc'; expected c_svc or epsilon_svr"),
+        ({"svm_type": "nu_svc"}, "`svm_type` is 'nu_svc'; expected 0 (c_svc) or 3 (epsilon_svr)"),
         ({"C": 0}, "`C` is 0; expected a finite decimal number above 0"),
         ({"C": float("nan")}, "`C` is nan; expected a finite decimal number above 0"),
         ({"lambda_": 0.0}, "`lambda_` is 0.0; expected a finite decimal number above 0"),

@@ -249,10 +249,13 @@ def test_log_receives_the_solvers_messages_and_its_errors_come_back() -> None:
             {"svm_type": "nu_svc", "weights": {1: 2.0}},
             "`weights` have no effect on nu_svc; they are for c_svc",
         ),
-        ({"kernel": "rbg"}, "`kernel` is 'rbg'; expected linear, polynomial, rbf, sigmoid or precomputed"),
+        (
+            {"kernel": "rbg"},
+            "`kernel` is 'rbg'; expected 0 (linear), 1 (polynomial), 2 (rbf), 3 (sigmoid) or 4 (precomputed)",
+        ),
         (
             {"svm_type": "svc"},
-            "`svm_type` is 'svc'; expected c_svc, nu_svc, one_class, epsilon_svr or nu_svr",
+            "`svm_type` is 'svc'; expected 0 (c_svc), 1 (nu_svc), 2 (one_class), ",
         ),
         ({"svm_type": 3}, "`svm_type` is an int; expected a word"),
         ({"folds": 1}, "`folds` is 1; expected a whole number from 2 to 2147483647"),
