@@ -62,7 +62,12 @@ class InputFile {
         std::size_t filled = 0;
         while (filled < room) {
             const ssize_t count = ::read(descriptor_, to + filled, room - filled);
-            if (count == 0) break;
+            if (count == 0) {
+                // A file that became shorter may have lost the rest of a line that was read in part.
+                struct stat now;
+                require(fstat(descriptor_, &now) == 0 && lseek(descriptor_, 0, SEEK_CUR) <= now.st_size);
+                break;
+            }
             require(count > 0 || errno == EINTR);
             filled += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
         }

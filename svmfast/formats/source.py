@@ -113,9 +113,20 @@ class Source(Closing):
                 what = f"cannot be read: {error.strerror or error}"
                 raise FileAccessError(self.name, None, what) from error
             if count is not None:
+                if count == 0 and len(view) and self._has_shrunk():
+                    # The rest of a line may be lost, and what was read of it may look like a whole one.
+                    raise FileAccessError(self.name, None, "became shorter while it was read")
                 self.consumed += count
                 return count
             self._wait(None)  # a non-blocking descriptor without data: wait until it has some
+
+    def _has_shrunk(self) -> bool:
+        """Whether a regular file ends before the place up to which it was read."""
+        if self.size is None or isinstance(self._file, io.BytesIO):
+            return False
+        with contextlib.suppress(OSError, AttributeError, ValueError):
+            return bool(self._file.tell() > os.fstat(self._file.fileno()).st_size)
+        return False
 
     def _wait(self, timeout: float | None) -> bool:
         if self._descriptor is None:

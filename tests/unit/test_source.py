@@ -292,3 +292,14 @@ def test_closed_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(errors.FileAccessError, match=r"^-: standard input is closed$"):
         open_source("-")
+
+
+def test_a_file_that_becomes_shorter_is_refused(tmp_path: Path) -> None:
+    """What was read of the last line may look like a whole one."""
+    path = tmp_path / "rows"
+    path.write_bytes(b"1 1:25\n" * 1000)
+    with open_source(path) as source:
+        read = sum(source.readinto(memoryview(bytearray(100))) for _ in range(2))
+        os.truncate(path, read // 2)
+        with pytest.raises(errors.FileAccessError, match="became shorter while it was read"):
+            source.readinto(memoryview(bytearray(100)))
