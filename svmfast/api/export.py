@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,10 +17,10 @@ from svmfast.api.functions import takes
 from svmfast.api.given import is_path, model_of, rows_of, with_scaling_of
 from svmfast.api.libsvm_text import libsvm_text
 from svmfast.commands.export import ExportOptions
-from svmfast.errors import OptionError, UnsupportedError
+from svmfast.errors import NegativeAnswerError, OptionError, UnsupportedError
 from svmfast.exports.accuracy import Settings, checked_rows, measured
 from svmfast.exports.computation import computation_of
-from svmfast.exports.languages import LANGUAGES, code_bytes
+from svmfast.exports.languages import LANGUAGES
 from svmfast.formats.detect import identity_of
 from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading, made
@@ -44,7 +43,6 @@ def export(
     *,
     precision: Literal["float", "double"] | None = None,
     test: Any = None,
-    data: Any = None,
     ranges: bool = False,
     threads: int | None = None,
     reading: Reading | None = None,
@@ -65,7 +63,6 @@ def export(
     test : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path, optional
         Rows on which the exported arithmetic is compared with the model's (default: vectors of the model).
         Their labels are not used. C: the file contains the first `test_rows` of them and a test.
-    data : rows, as for `test`
     ranges : bool
         LIBSVM's text: also return the model's scaling as a range file for svm-scale.
 
@@ -81,16 +78,14 @@ def export(
     OptionError
         The language is unknown or does not support an option.
     NegativeAnswerError
-        No model fits into `max_flash`.
+        The tables of the C file take more than `max_flash` bytes.
     """
     chosen = made(ExportOptions, options)
     _check_options(to, chosen, precision, ranges=ranges, test=test is not None)
     listener, cores, reading = listener or Listener(), thread_count(threads), reading or Reading()
     given, _ = model_of(model, "the model", listener.note, chosen.memory)
-    if data is not None and chosen.max_flash is None:
-        raise OptionError("`data` is only used with `max_flash`")
-    if reading.unlabelled and test is None and data is None:
-        raise OptionError("`unlabelled` is only used with `test` or `data`")
+    if reading.unlabelled and test is None:
+        raise OptionError("`unlabelled` is only used with `test`")
     # The exported model contains the scaling and accepts raw rows, so it is measured on raw rows.
     scale = with_scaling_of(reading, [("the model", given)], memory=chosen.memory).scale
     if given.scaling is None:
@@ -102,9 +97,9 @@ def export(
         _note_lacks(to, given, chosen, listener)
         return Export(text, ExportReport(language=to, bytes=len(text)), beside)
     fit = Fit(given, replace(reading, scale=None), listener)
-    rows_in = partial(_rows, fit=fit, threads=cores, memory=chosen.memory)
+    rows, of = _rows(test, fit, cores, chosen.memory)
     single = precision == "float" or (precision is None and to == "c")
-    made_file = _program(to, given, chosen, rows_in, (data, test), single, cores, listener)
+    made_file = _program(to, given, chosen, rows, of, single, cores, listener)
     _note_lacks(to, given, chosen, listener)
     return made_file
 
@@ -113,49 +108,39 @@ def _program(
     to: str,
     given: Model,
     chosen: ExportOptions,
-    rows_in: Callable[[Any], tuple[Rows | None, str]],
-    data_and_test: tuple[Any, Any],
+    rows: Rows | None,
+    of: str,
     single: bool,
     cores: int,
     listener: Listener,
 ) -> Export:
-    """The model, or a smaller one, as a program or a graph, measured on the rows of the test."""
-    data, test = data_and_test
+    """The model as a program or a graph, measured on the rows of the test."""
     dtype = np.dtype(np.float32 if single else np.float64)
-    limit, fitted, made_by = None, given, ""
-    if chosen.max_flash is not None:
-        from svmfast.api.flash import Limit, fitting
-
-        limit = Limit(chosen.max_flash, dtype, chosen.device)
-        fitted, made_by = fitting(given, limit, rows_in(data)[0], cores, listener)
-    computation, (rows, of) = computation_of(fitted), rows_in(test)
-    language = LANGUAGES[to].module()
+    computation, language = computation_of(given), LANGUAGES[to].module()
     found = measured(given, computation, language.evaluate, dtype, rows, of, cores)
     checked = None
     if rows is not None and to == "c":
         first = rows[: chosen.test_rows]
-        checked = checked_rows(given, fitted, computation, language.evaluate, first, dtype)
+        checked = checked_rows(given, computation, language.evaluate, first, dtype)
         if not len(checked.values):  # C has no empty tables
             checked = None
             listener.note("the file has no test, since rounding may give every row of it another label")
     # The provenance never includes a time or a host.
-    known = {name: text for name, text in fitted.provenance.items() if text}
-    origin = {"exported by": f"svmfast {__version__}", "model": identity_of(fitted), **known}
-    if made_by:
-        origin |= {"made by": made_by, "from": identity_of(given)}
-    names = _names(fitted, computation)
+    known = {name: text for name, text in given.provenance.items() if text}
+    origin = {"exported by": f"svmfast {__version__}", "model": identity_of(given), **known}
+    names = _names(given, computation)
     settings = Settings(chosen.prefix, dtype, origin, found, checked, names, chosen.probability)
     content, table_bytes = language.write(computation, settings)
-    code = None if chosen.device is None else code_bytes(computation, chosen.device)
-    if limit is not None:
-        limit.check(table_bytes + (code or 0))
+    if chosen.max_flash is not None and table_bytes > chosen.max_flash:
+        raise NegativeAnswerError(
+            f"the tables take {table_bytes:,} bytes, more than `max_flash` {chosen.max_flash:,}; "
+            "approximate or compress the model first"
+        )
     report = ExportReport(
         language=to,
         arithmetic="float" if single else "double",
-        method=made_by or None,
         bytes=len(content),
         table_bytes=table_bytes,
-        code_bytes=code,
         accuracy=found,
         test_rows=None if checked is None else len(checked.values),
     )
@@ -180,7 +165,6 @@ def _check_options(
         "c": {
             "prefix": options.prefix != "model",
             "max_flash": options.max_flash is not None,
-            "device": options.device is not None,
         },
         "onnx": {"probability": options.probability},
         "libsvm": {"ranges": ranges},
@@ -195,8 +179,6 @@ def _check_options(
         raise OptionError(
             f"`prefix` '{options.prefix}' cannot begin a name; give a letter, then letters, digits, '_'"
         )
-    if options.device is not None and precision == "double":
-        raise OptionError("`device` counts the code of single precision; leave out `double`")
 
 
 def _check_probability(model: Model) -> None:
@@ -227,8 +209,8 @@ def _note_lacks(to: str, model: Model, options: ExportOptions, listener: Listene
             listener.note(f"labels stand for classes: {meaning}")
 
 
-def _rows(given: Any, *, fit: Fit, threads: int, memory: int) -> tuple[Rows | None, str]:
-    """The rows on which an export is measured, or that a smaller model is fitted to, and a name for them."""
+def _rows(given: Any, fit: Fit, threads: int, memory: int) -> tuple[Rows | None, str]:
+    """The rows on which an export is measured, and a name for them."""
     if given is None:
         return None, ""
     path = os.fspath(given) if is_path(given) else getattr(given, "path", None)

@@ -20,12 +20,10 @@ class ExportReport(Figures):
 
     language: str = figure("The language of the file.")
     arithmetic: str | None = figure("Precision of the exported arithmetic: float or double.", default=None)
-    method: str | None = figure("How the model was made small enough for the flash limit.", default=None)
     bytes: int = figure("Size of the file written.")
     table_bytes: int | None = figure(
         "Constant tables and class names of a C file, without its code.", default=None
     )
-    code_bytes: int | None = figure("Most bytes of a C file's code on the device.", default=None)
     accuracy: Accuracy | None = figure("", default=None, spread=True, optional=True)
     test_rows: int | None = figure("Rows in the file's own test.", default=None)
 
@@ -34,13 +32,11 @@ class ExportReport(Figures):
         if self.arithmetic is None:
             return [f"exported     {self.language}"]
         out = [
-            f"exported     {self.language}, arithmetic in {self.arithmetic}"
-            + (f", made by {self.method}" if self.method else ""),
+            f"exported     {self.language}, arithmetic in {self.arithmetic}",
             f"measured     {_NOT_MEASURED if self.accuracy is None else self.accuracy.words()}",
         ]
         if self.table_bytes is not None:
-            code = "and the code" if self.code_bytes is None else f"at most {self.code_bytes:,} of code"
-            out.append(f"flash        {self.table_bytes:,} bytes of tables, {code}")
+            out.append(f"flash        {self.table_bytes:,} bytes of tables, and the code")
         if self.test_rows is not None:
             out.append(f"test         {self.test_rows:,} rows in the file")
         return out
@@ -88,7 +84,7 @@ class Export:
 
 
 def language_for(path: str | os.PathLike[str], to: str | None) -> str:
-    """The language to write to a file: `to`, else that of its extension, else C."""
+    """The language to write to a file: `to`, else that of its extension, else, without an extension, C."""
     from svmfast.formats.packing import ENDINGS
 
     name, ending = os.path.splitext(os.fspath(path))
@@ -99,5 +95,11 @@ def language_for(path: str | os.PathLike[str], to: str | None) -> str:
         raise OptionError(
             f"`to` {to} contradicts the extension of '{shown(os.fspath(path))}'; "
             f"give `to` {found} or another extension"
+        )
+    if to is None and found is None and ending:
+        known = ", ".join(one for language in LANGUAGES.values() for one in language.endings)
+        raise OptionError(
+            f"the extension of '{shown(os.fspath(path))}' is that of no language; "
+            f"give `to`, or one of {known}"
         )
     return to or found or "c"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -97,14 +97,13 @@ def run_method(
     output: str | os.PathLike[str] | None = None,
     writes: bool | None = None,
     raced: bool = True,
-    size: Callable[[Model], int] | None = None,
 ) -> Result:
     """Run a method on `inputs` (paths, models or arrays) with fields of its options and of Reading.
 
     `labels` are those of rows without labels. `output` is where the model will be written: sizes refer to a
     file of this name, which may be compressed. `writes` says whether a model is wanted and not only scores
     (default: unless `options` ask only for these), `raced` whether a result may be refused because it is
-    slower than the exact model. `size` is what `max_bytes` limits, by default the size of the model's file.
+    slower than the exact model.
     """
     from svmfast.api.inputs import opened_inputs
     from svmfast.api.training import with_balanced_weights
@@ -132,7 +131,7 @@ def run_method(
 
     def size_of(model: Model) -> int:
         whole = with_scaling(model, scaling)
-        return stored_size(output or "", model_bytes(whole)) if size is None else size(whole)
+        return stored_size(output or "", model_bytes(whole))
 
     setting = Setting(
         threads=cores,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from svmfast.command import Verb
 from svmfast.commands import listed
-from svmfast.exports.languages import DEVICES, LANGUAGES
+from svmfast.exports.languages import LANGUAGES
 from svmfast.options import MemoryOfModels, argument, option
 from svmfast.values import Bytes, Choice, InputFile, OnOff, OutputFile, Switch, Text, Whole
 
@@ -19,7 +19,7 @@ class Files:
     to: str | None = option(
         None,
         Choice(*LANGUAGES),
-        "Default: by the extension of OUT, else c. "
+        "Default: by the extension of OUT, c if it has none. "
         + "; ".join(f"{one.name} ({', '.join(one.endings)}): {one.summary}" for one in LANGUAGES.values())
         + ".",
     )
@@ -40,12 +40,6 @@ class Files:
         OutputFile(role="ranges"),
         "libsvm: write the model's scaling to this file, as a range file for svm-scale.",
         metavar="OUT",
-    )
-    data: str | None = option(
-        None,
-        InputFile("data", role="data"),
-        "Rows like those to predict, for `max_flash`; their labels are not used.",
-        metavar="ROWS",
     )
 
 
@@ -68,16 +62,8 @@ class ExportOptions(MemoryOfModels):
     max_flash: int | None = option(
         None,
         Bytes(),
-        "C: limit on the bytes of constant tables, names of classes included, for example 32k; with `device` "
-        "of tables and code. A LIBSVM model that needs more is approximated or compressed with `data`, "
-        "whichever differs less. Exit status 1: no model is this small.",
-    )
-    device: str | None = option(
-        None,
-        Choice(*DEVICES),
-        "C: report the code's bytes on this device, and count them in `max_flash`. "
-        + "; ".join(f"{name}: {one.summary}" for name, one in DEVICES.items())
-        + ".",
+        "C: limit on the bytes of constant tables, names of classes included, for example 32k. Exit status "
+        "1: the model needs more, and is not written.",
     )
 
 

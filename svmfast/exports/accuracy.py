@@ -126,12 +126,9 @@ def own_rows(model: Model) -> Rows | None:
 
 
 def checked_rows(
-    model: Model, exported: Model, computation: Computation, evaluate: Evaluate, rows: Rows, dtype: Any
+    model: Model, computation: Computation, evaluate: Evaluate, rows: Rows, dtype: Any
 ) -> CheckedRows:
-    """The rows of an exported file's self-test, without features that the model does not have.
-
-    The answers are those of `model`, of which `exported` may be an approximation.
-    """
+    """The rows of an exported file's self-test, without features that the model does not have."""
     head, table = computation.head, dense(rows, computation.n_features)
     rows = as_rows(table)
     wanted, got = model.decision_values(rows), evaluate(computation, rows, dtype)
@@ -140,10 +137,9 @@ def checked_rows(
         tolerance = _LENIENCE * float(np.abs(got - wanted).max(initial=0.0))
         least = 8 * float(np.finfo(dtype).eps) * float(np.abs(expected).max(initial=0.0))
         return CheckedRows(table, expected, max(tolerance, least))
-    unrounded = wanted if exported is model else exported.decision_values(rows)
-    rounding = float(np.abs(got - unrounded).max(initial=0.0))
-    margin = np.abs(unrounded).min(axis=1)
+    rounding = float(np.abs(got - wanted).max(initial=0.0))
+    margin = np.abs(wanted).min(axis=1)
     if head.one_vs_rest:
-        margin = np.diff(np.sort(unrounded, axis=1)[:, -2:])[:, 0] / 2
+        margin = np.diff(np.sort(wanted, axis=1)[:, -2:])[:, 0] / 2
     same = (head.predict(got) == expected) & (margin >= _LENIENCE * rounding)
     return CheckedRows(table[same], expected[same], left_out=int(np.count_nonzero(~same)))

@@ -72,25 +72,13 @@ class Bound:
     shift: Reals
 
 
-def has_certificate(computation: Computation) -> bool:
-    """Whether the labels of a computation can be certified."""
-    values = computation.values
-    return (
-        isinstance(values, Polynomials)
-        and values.certificate is not None
-        and not computation.head.is_regression
-        and not computation.head.one_vs_rest
-        and computation.head.n_functions > 0
-    )
-
-
 def bound_of(computation: Computation, dtype: Any) -> Bound | None:
     """Compute the certificate of a file in `dtype`; None without one, or if a number is out of range."""
-    if not has_certificate(computation):
+    values, head = computation.values, computation.head
+    if not isinstance(values, Polynomials) or values.certificate is None:
         return None
-    values = computation.values
-    assert isinstance(values, Polynomials)
-    assert values.certificate is not None
+    if head.is_regression or head.one_vs_rest:
+        return None
     kind = np.dtype(dtype)
     precision = PRECISIONS[kind]
     if values.gamma and not np.finfo(kind).tiny < values.gamma < np.finfo(kind).max:

@@ -283,8 +283,8 @@ def test_info_lists_class_names(flowers: tuple[Path, Path]) -> None:
 
 @pytest.fixture(scope="module")
 def exported(flowers: tuple[Path, Path]) -> package.Export:
-    """Return the pipeline's export within a limit, from arrays."""
-    return package.export(flowers[1], test=FRAME.to_numpy(), max_flash=900, data=FRAME.to_numpy())
+    """Return the pipeline's export, tested on an array."""
+    return package.export(flowers[1], test=FRAME.to_numpy())
 
 
 @pytest.mark.parametrize("classes", [TRUE, np.array([f"{name}?" for name in TRUE]), None])
@@ -296,9 +296,7 @@ def test_export_finds_columns_by_name_and_does_not_read_labels(
     table = {name: FRAME[name].to_numpy() for name in reversed(FRAME.columns)}
     csv.write_csv(pa.table(table if classes is None else {"label": classes, **table}), rows)
     for given in (rows,) if classes is not None else (rows, pa.table(table)):
-        made = package.export(flowers[1], test=given, max_flash=900, data=given)
-        assert made.report.method is not None
-        assert made.report.method == exported.report.method
+        made = package.export(flowers[1], test=given)
         assert made.data.partition(b"\n */\n")[2] == exported.data.partition(b"\n */\n")[2]
     done = svmfast("export", flowers[1], "-o", tmp_path / "m.h", "--test", rows, "-q")
     assert (done.returncode, done.stderr) == (0, b"")

@@ -110,11 +110,7 @@ CASCADE = FIXTURES / "frozen" / "1.0" / "cascade_of_expansions.model"
             "a precomputed kernel is not a function of features; train with another kernel",
         ),
         ((EXACT, "--float", "--double"), "--float and --double exclude each other"),
-        (
-            (EXACT, "--double", "--device", "avr"),
-            "--device counts the code of single precision; leave out --double",
-        ),
-        ((EXACT, "--unlabelled"), "--unlabelled is only used with --test or --data"),
+        ((EXACT, "--unlabelled"), "--unlabelled is only used with --test"),
         (
             (EXACT, "--prefix", "1"),
             "--prefix '1' cannot begin a name; give a letter, then letters, digits, '_'",
@@ -161,19 +157,46 @@ def test_the_help_says_that_classes_have_names() -> None:
         ("m.ONNX.gz", "onnx"),
         ("m.model", "libsvm"),
         ("m.hpp", "c"),
-        ("m.v1", "c"),
+        ("m", "c"),
+        ("m.gz", "c"),
         ("-", "c"),
     ],
 )
 def test_the_extension_of_the_output_decides_the_language(name: str, language: str) -> None:
     assert language_for(name, None) == language
     assert language_for(name, language) == language
-    if name not in ("m.v1", "-"):
+    if name not in ("m", "m.gz", "-"):
         other = "onnx" if language == "c" else "c"
         with pytest.raises(
             OptionError, match=f"^`to` {other} contradicts the extension of '{name}'; give `to` "
         ):
             language_for(name, other)
+
+
+def test_an_extension_of_no_language_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "m.json"
+    done = svmfast("export", EXACT, "-o", out)
+    line = (
+        f"svmfast: the extension of '{out}' is that of no language; give --to, or one of .h, .hpp, .c, .cpp, "
+        ".onnx, .model\n"
+    )
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", line)
+    assert not out.exists()
+    assert svmfast("export", EXACT, "--to", "c", "-o", out, "-q").returncode == 0
+
+
+def test_a_model_over_the_limit_on_flash_is_not_written(tmp_path: Path) -> None:
+    out = tmp_path / "m.h"
+    size = package.export(EXACT).report.table_bytes
+    assert svmfast("export", EXACT, "-o", out, "-q", "--max-flash", str(size)).returncode == 0
+    out.unlink()
+    done = svmfast("export", EXACT, "-o", out, "--max-flash", str(size - 1))
+    line = (
+        f"svmfast: the tables take {size:,} bytes, more than --max-flash {size - 1:,}; approximate or "
+        "compress the model first"
+    )
+    assert (done.returncode, done.stderr.decode().splitlines()[-1]) == (1, line)
+    assert not out.exists()
 
 
 def test_no_file_has_the_extension_of_another_language(tmp_path: Path) -> None:

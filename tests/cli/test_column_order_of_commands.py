@@ -68,7 +68,6 @@ ONE_TABLE = (
     "cascade {f} {m} --max-diff 20% --data {a} -o {o}",
     "dcpred {a} --from {m} -o {o}",
     "export {m} --test {a} -o {o}.h",
-    "export {m} --data {a} --max-flash 100k -o {o}.h",
     "frontier {m} --data {a} -o {o} --methods linear --time-limit 60",
 )
 
@@ -93,7 +92,6 @@ TWO_TABLES = (
     "approximate {m} --data {a} --data {b} --order 2 -o {o}",
     "compress {m} --data {a} --data {b} --sv 20 -o {o}",
     "cascade {f} {m} --data {a} --data {b} -o {o}",
-    "export {m} --data {a} --test {b} --max-flash 100k -o {o}.h",
     "frontier {m} --data {a} --test {b} -o {o} --methods linear --time-limit 60",
 )
 
@@ -179,8 +177,6 @@ def test_data_frames(form: Callable[[pa.Table], Any], named: Path) -> None:
     assert heard.notes.count(REMARK.format("the data")) == 3
     made = package.approximate(EXACT, data=first, order=2)
     assert REMARK.format("`data`") in made.notes
-    with pytest.raises(TableError, match="the data: its columns are those of the data in another"):
-        package.export(EXACT, data=first, test=second, max_flash=100_000)
 
 
 def test_files_in_python(tables: tuple[Path, Path], tmp_path: Path) -> None:

@@ -81,10 +81,8 @@ RUNS: dict[str, list[str]] = {
     "info of data": ["info", "TRAIN", "--scale", "RANGES"],
     "scale": ["scale", "TRAIN", "-o", "OUT", "--save", "SAVED"],
     "scale, restored": ["scale", "TEST", "-o", "OUT", "--restore", "RANGES"],
-    "export within a limit": [
-        *("export", "EXACT", "--max-flash", "9k", "--data", "TRAIN", "--scale", "RANGES", "-o", "OUT"),
-    ],
     "export": ["export", "EXACT", "--test", "TEST", "-o", "OUT"],
+    "export, scaled": ["export", "EXACT", "--scale", "RANGES", "-o", "OUT"],
     "export of LIBSVM's text": [
         *("export", "EXACT", "--to", "libsvm", "--scale", "RANGES"),
         *("--ranges", "SAVED", "-o", "OUT"),

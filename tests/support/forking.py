@@ -33,7 +33,7 @@ _NOT_IMPORTED = ("svmfast.sklearn", "svmfast.dask", "svmfast.onnx", "svmfast.__m
 #: forks take four times as long, because it has a thousand more mappings of files.
 _WITH_SCIKIT_LEARN = {
     *("approximate", "cascade", "compare", "compress", "dcpred", "frontier", "import", "linear", "meka"),
-    *("train", "--max-flash"),
+    "train",
 }
 #: Variables that pytest sets for a test and scikit-learn on import (for Intel's OpenMP, which is not loaded
 #: here). What runs reads none of them, so they may differ from those that the process that forks has.
