@@ -57,15 +57,7 @@ def from_sklearn(estimator: Any, *, listener: Listener | None = None, **options:
 
     if not is_path(estimator):
         return model_of(estimator)
-    from svmfast.formats.detect import load_model, model_bytes
-
-    model, remarks = model_of_file(
-        estimator,
-        trust_pickle=asked.trust_pickle,
-        memory=asked.memory,
-        # The reader of model files checks every number.
-        check=lambda found: load_model(model_bytes(found), memory=asked.memory),
-    )
+    model, remarks = model_of_file(estimator, trust_pickle=asked.trust_pickle, memory=asked.memory)
     for text in remarks:
         (listener or Listener()).note(f"{os.fspath(estimator)}: {text}")
     return model

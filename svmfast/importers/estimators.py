@@ -76,12 +76,6 @@ def model_of(estimator: Any) -> Model:
     return ScaledModel(model, replace(found, feature_names=features or found.feature_names), provenance)
 
 
-def holds_own_model(estimator: Any) -> bool:
-    """Whether an estimator, or the last step of a pipeline, is one of svmfast.sklearn."""
-    steps = list(_steps(estimator, ""))
-    return bool(steps) and is_own_type(type(steps[-1][1]))
-
-
 def _next(before: Scaling | None, step: Any, called: str) -> Scaling:
     """The composition of the map of the steps before, if any, and of `step`."""
     if before is None and class_among(type(step), ("SimpleImputer",)):

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import re
 import warnings
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
-from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -23,8 +18,7 @@ from svmfast.errors import (
     UnsupportedError,
 )
 from svmfast.foreign import foreign
-from svmfast.importers.estimators import holds_own_model, model_of
-from svmfast.importers.machines import is_own_type
+from svmfast.importers.estimators import model_of
 from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY, Allowance
 from svmfast.sparse import csr_arrays, is_sparse
@@ -46,15 +40,6 @@ _HARMLESS = {
     "sklearn.calibration._SigmoidCalibration",
     "numpy.dtype",
 }
-#: Those in a search: how it splits rows, and its scorers, whose functions only compute.
-_OF_SEARCHES = re.compile(
-    r"sklearn\.(model_selection\._split\.\w+|metrics\._scorer\._(Passthrough|Multimetric|)Scorer)"
-)
-#: svmfast's estimators and what they hold: models, and the reports of fits.
-_PARTS = re.compile(
-    r"svmfast\.((models\.\w+|sklearn\.\w+|methods\.\w+\.report|methods\.common\.\w+|kernels|rows|score|"
-    r"class_scores)\.\w+|methods\.\w+\.(run|fit)\.\w+Report)"
-)
 #: Bytes that a byte of JSON may take: "[]," becomes an empty list and a pointer to it.
 _JSON_BYTES = 32
 #: Limits on the memory for an archive's content, and on its ratio to the archive's size.
@@ -63,16 +48,11 @@ _EXPECTED = "expected an estimator that skops.io.dump wrote"
 
 
 def model_of_file(
-    path: str | os.PathLike[str],
-    *,
-    trust_pickle: bool = False,
-    memory: int = MEMORY,
-    check: Callable[[Model], Model] = lambda model: model,
+    path: str | os.PathLike[str], *, trust_pickle: bool = False, memory: int = MEMORY
 ) -> tuple[Model, tuple[str, ...]]:
     """The model of an estimator in a file, and the warnings of the library that read it.
 
-    `memory` limits the content of a skops file. `check` returns a model of an svmfast estimator, checked as a
-    model file is.
+    `memory` limits the content of a skops file.
     """
     name = os.fspath(path)
     try:
@@ -96,10 +76,7 @@ def model_of_file(
     odd = (ModelContentError, OptionError)
     with foreign(name, "inconsistent attributes", expected, ModelFormatError, also=odd):
         _check_matrices(found, Allowance(memory, name))
-        model = model_of(found)
-        if holds_own_model(found):
-            model = check(_made_again(model))
-    return model, tuple(remarks)
+        return model_of(found), tuple(remarks)
 
 
 def _from_skops(name: str, memory: int) -> Any:
@@ -121,13 +98,14 @@ def _from_skops(name: str, memory: int) -> Any:
                 what = f"it unpacks to more than {_UNPACKED_RATIO} times its size in memory"
                 raise InputError(name, None, what, None, _EXPECTED)
         types = skops.io.get_untrusted_types(file=name)
-        if odd := ", ".join(sorted(one for one in types if not _is_harmless(one))):
+        if odd := ", ".join(sorted(set(types) - _HARMLESS)):
             raise ModelFormatError(
                 name,
                 None,
                 "types that skops does not trust",
                 odd,
-                "expected only types of scikit-learn; of a search, dump its best_estimator_",
+                "expected only types of scikit-learn; dump the best_estimator_ of a search, and save "
+                "svmfast.from_sklearn(estimator) of an estimator of svmfast.sklearn",
             )
         return skops.io.load(name, trusted=types)
 
@@ -152,42 +130,6 @@ def _check_matrices(found: Any, allowance: Allowance) -> None:
             waiting += one.values() if isinstance(one, dict) else []
             waiting += one if isinstance(one, list | tuple | set | frozenset) else []
             waiting += getattr(one, "__dict__", {}).values()
-
-
-def _is_harmless(name: str) -> bool:
-    """Whether a type in a skops file only holds numbers, texts and other such types.
-
-    svmfast's own harmless types are its estimators and the dataclasses of models and reports: making one
-    only runs its own checks. Functions are not harmless, since a skops file can call any function it names.
-    """
-    if name in _HARMLESS or _OF_SEARCHES.fullmatch(name) or name in _metrics():
-        return True
-    if not _PARTS.fullmatch(name):
-        return False
-    module, _, called = name.rpartition(".")
-    try:
-        kind = getattr(importlib.import_module(module), called)
-    except (ImportError, AttributeError):
-        return False
-    if not isinstance(kind, type) or kind.__module__ != module:
-        return False
-    return is_dataclass(kind) or is_own_type(kind)
-
-
-@cache
-def _metrics() -> frozenset[str]:
-    """The names of the functions of scikit-learn's own scorers."""
-    from sklearn.metrics import get_scorer, get_scorer_names
-
-    functions = [getattr(get_scorer(name), "_score_func", None) for name in get_scorer_names()]
-    return frozenset(f"{one.__module__}.{one.__qualname__}" for one in functions if one is not None)
-
-
-def _made_again(one: Any) -> Any:
-    """A model whose parts are made by their constructors, which check them; skops does without."""
-    if not is_dataclass(one) or isinstance(one, type):
-        return one
-    return type(one)(**{part.name: _made_again(getattr(one, part.name)) for part in fields(one)})
 
 
 def _from_pickle(name: str, trusted: bool) -> Any:
