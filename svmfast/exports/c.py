@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from svmfast.display import count
 from svmfast.exports import c_answer
 from svmfast.exports.accuracy import Settings
 from svmfast.exports.c_answer import ANSWER, CERTAIN, CLASS_NAMES, label_text
 from svmfast.exports.c_arithmetic import EXPONENTIAL, ROOT, TANH, arithmetic_words
-from svmfast.exports.c_rows import FLAT_ROUTE, ROW, TREE_ROUTE, route_words, row_words
-from svmfast.exports.c_text import Tables, Words, commented, token
+from svmfast.exports.c_rows import ROUTE, ROW, route_words, row_words
+from svmfast.exports.c_text import Tables, Words, commented
 from svmfast.exports.c_values import EXPANSIONS, POLYNOMIAL, SUMS, VALUES, value_words
 from svmfast.exports.certain import Bound, bound_of
-from svmfast.exports.computation import Computation, KernelSums, Polynomials
+from svmfast.exports.computation import Computation, KernelSums
 from svmfast.exports.reference import evaluate as evaluate
 
 #: Refuses compilers and options whose numbers are not those of IEEE 754. A preprocessor sees no type of a
@@ -33,9 +31,6 @@ HEAD = """\
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#ifdef $N_LIBM
-#include <math.h>
-#endif
 
 ?single:#if FLT_RADIX != 2 || FLT_MANT_DIG != 24 || FLT_MAX_EXP != 128
 ?single:#error "this file needs a float of 32 bits as in IEEE 754"
@@ -127,20 +122,15 @@ TEST = """\
 #ifdef $N_TEST
 @test_head@
 @test_tables@
-?!regression:$N_INLINE @label_type@ $n_test_label_(int row) {
-?!regression:    static const @label_type@ labels[@test_count@] = {@test_labels@};
-?!regression:    return labels[@test_place@];
-?!regression:}
-?!regression:
-?!regression:/* How many of the rows do not get the label that svmfast predict gives them. */
-?value:/* How many of the rows get a value farther than $N_TEST_TOLERANCE from that of svmfast predict. */
+?!regression:/* The test: how many of the rows do not get the label of svmfast predict. */
+?regression:/* The test: how many of the rows get a value farther than $N_TEST_TOLERANCE from predict's. */
 $N_INLINE int $n_test(void) {
 ?!regression:    $n_real x[$N_FEATURES];
 ?regression:    $n_real x[$N_FEATURES], apart;
     int i, j, wrong = 0;
     for (i = 0; i < $N_TEST_ROWS; ++i) {
         for (j = 0; j < $N_FEATURES; ++j) x[j] = $N_READ($n_test_rows + (size_t)i * $N_FEATURES + j);
-?!regression:        if ($n_predict(x) != $n_test_label_(i)) ++wrong;
+?!regression:        if ($n_predict(x) != $n_test_labels[i]) ++wrong;
 ?regression:        apart = $n_value(x) - $N_READ($n_test_values + i);
 ?regression:        if (!(apart <= $N_TEST_TOLERANCE && -apart <= $N_TEST_TOLERANCE)) ++wrong;
     }
@@ -164,8 +154,7 @@ FUNCTIONS = (
     (EXPONENTIAL, "exp"),
     (TANH, "sigmoid"),
     (ROOT, "roots"),
-    (FLAT_ROUTE, "flat"),
-    (TREE_ROUTE, "tree"),
+    (ROUTE, "route"),
     (SUMS, "sums"),
     (POLYNOMIAL, "order"),
     (EXPANSIONS, "expansions"),
@@ -187,7 +176,7 @@ def write(computation: Computation, settings: Settings) -> tuple[bytes, int]:
     words |= {"flash": tables.n_bytes, "names": _feature_names(settings)}
     test = "" if settings.test is None else _self_test(settings, computation, words)
     parts = [
-        _comment(computation, settings, tables, bound),
+        _comment(computation, settings, tables),
         tables.fill(HEAD, words),
         "\n".join(tables.texts),
         *code,
@@ -213,10 +202,9 @@ def _words(tables: Tables, computation: Computation, bound: Bound | None) -> Wor
     }
     sums = isinstance(values, KernelSums)
     words |= route_words(tables, computation) | value_words(tables, computation)
-    exp = sums if values.kernel in ("rbf", "laplacian") else False
     words |= {
         "expansions": not sums,
-        "exp": exp or words["sigmoid"] or (not sums and bool(words["gamma"])),
+        "exp": words["sigmoid"] or (words["apart"] if sums else bool(words["gamma"])),
         "roots": words["triangle"] or bound is not None,
     }
     words |= c_answer.answer_words(tables, head)
@@ -239,13 +227,9 @@ def _self_test(settings: Settings, computation: Computation, words: Words) -> st
         tables.reals("test_values", test.expected)
         head += f"#define $N_TEST_TOLERANCE {tables.real(test.tolerance)}\n"
     else:
-        # The table has the positions of the labels, which are small numbers even if the labels are not.
-        labels = sorted(set(test.expected.tolist()))
-        where = np.array([labels.index(one) for one in test.expected.tolist()], dtype=np.int64)
-        words["test_place"] = tables.integers("test_labels", where).at("row")
-        words["test_labels"] = ", ".join(label_text(int(one), words["label_type"]) for one in labels)
-        words["test_count"] = len(labels)
-    words |= {"value": words["regression"], "test_head": head, "test_tables": "".join(tables.texts)}
+        type_ = words["label_type"]
+        tables.add("test_labels", type_, [label_text(int(one), type_) for one in test.expected], 0)
+    words |= {"test_head": head, "test_tables": "".join(tables.texts)}
     return tables.fill(TEST, words)
 
 
@@ -258,37 +242,13 @@ def _feature_names(settings: Settings) -> str:
         while word in used:
             word += f"_{number}"
         used.add(word)
-        lines.append(f"#define $N_X_{token('name', word)} {number}\n")
+        lines.append(f"#define $N_X_{word} {number}\n")
     return "".join(lines)
 
 
-def _comment(computation: Computation, settings: Settings, tables: Tables, bound: Bound | None) -> str:
-    prefix = settings.prefix
-    comment = [f"{prefix}.h: {description(computation)}.", ""]
+def _comment(computation: Computation, settings: Settings, tables: Tables) -> str:
+    features = count(computation.n_features, "feature")
+    comment = [f"{settings.prefix}.h: {computation.head.words}, {features}.", ""]
     comment += [f"{name}: {value}" for name, value in settings.origin.items()]
     comment += ["", f"{settings.measured()}.", f"Tables: {tables.n_bytes:,} bytes."]
-    called = f"{prefix}_value(x)" if computation.head.is_regression else f"{prefix}_predict(x)"
-    comment += ["", f"Call {called}; {prefix}_decision(x, out) gives the decision values."]
-    if computation.class_names is not None:
-        comment.append(f"{prefix}_class_name(label) returns the name of the class that a label stands for.")
-    if bound is not None:
-        comment.append(
-            f"{prefix}_certain(x, &label) returns whether the label is provably the exact model's."
-        )
-    comment.append(
-        f"Define {prefix.upper()}_LIBM to use the C library's functions in place of the ones below"
-        + (f", {prefix.upper()}_TEST to get the test." if settings.test is not None else ".")
-    )
     return commented(comment)
-
-
-def description(computation: Computation) -> str:
-    """Describe a computation in a few words."""
-    values, head = computation.values, computation.head
-    if isinstance(values, Polynomials):
-        what, cells = f"expansion of order {int(values.orders.max(initial=0))}", len(values.centers)
-    else:
-        what, cells = f"{values.kernel} kernel, {count(len(values.vectors), 'vector')}", len(values.sizes)
-    what += f" in {cells:,} cells" if cells > 1 else ""
-    classes = f"{head.n_classes} classes" if head.labels is not None else head.svm_type
-    return f"{classes}, {count(computation.n_features, 'feature')}, {what}"

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from svmfast.exports.c_text import Tables, Words
 from svmfast.exports.certain import EXP_UNITS, Bound
-from svmfast.exports.computation import Computation, Polynomials
+from svmfast.exports.computation import Computation
 from svmfast.models.head import Head
+from svmfast.models.polynomial import PolynomialModel
 
 ANSWER = """\
 /* LIBSVM's answer to decision values. */
@@ -167,7 +168,7 @@ def answer_words(tables: Tables, head: Head) -> Words:
 def certain_words(tables: Tables, computation: Computation, bound: Bound) -> Words:
     """The numbers of the bound of svmfast.exports.certain."""
     values = computation.values
-    assert isinstance(values, Polynomials)
+    assert isinstance(values, PolynomialModel)
     real, precision = tables.real, bound.precision
     (cells, p), u = values.orders.shape, precision.unit
     words: Words = {

@@ -1,4 +1,4 @@
-"""The arithmetic of a C file: its own exp, tanh and square root, which the C library can replace."""
+"""The arithmetic of a C file: its own exp, tanh and square root."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ EXP = {
 EXPONENTIAL = """\
 /* exp(t) for t of at most 0; below @least@ it is 0. Relative error below @exp_error@. */
 $N_INLINE $n_real $n_exp_($n_real t) {
-#ifdef $N_LIBM
-    return t < @least@ ? @0@ : exp@f@(t);
-#else
     $n_real r, sum, scale, n;
     @uint@ bits;
     int whole;
@@ -36,15 +33,11 @@ $N_INLINE $n_real $n_exp_($n_real t) {
     bits = (@uint@)whole << @shift@;
     memcpy(&scale, &bits, sizeof scale);
     return sum * scale;
-#endif
 }
 """
 
 TANH = """\
 $N_INLINE $n_real $n_tanh_($n_real x) {
-#ifdef $N_LIBM
-    return tanh@f@(x);
-#else
     $n_real size = x < @0@ ? -x : x, square = x * x, fraction = @19@, e;
     int m;
     if (size < @0.5@) {
@@ -54,16 +47,12 @@ $N_INLINE $n_real $n_tanh_($n_real x) {
     e = $n_exp_(@-2@ * size);
     e = (@1@ - e) / (@1@ + e);
     return x < @0@ ? -e : e;
-#endif
 }
 """
 
 ROOT = """\
 /* The square root of a number of at least 0. */
 $N_INLINE $n_real $n_sqrt_($n_real s) {
-#ifdef $N_LIBM
-    return sqrt@f@(s);
-#else
     @uint@ bits;
     $n_real y;
     int step;
@@ -74,20 +63,18 @@ $N_INLINE $n_real $n_sqrt_($n_real s) {
     memcpy(&y, &bits, sizeof y);
     for (step = 0; step < @root_steps@; ++step) y = @0.5@ * (y + s / y);
     return y;
-#endif
 }
 """
 
 
 def arithmetic_words(tables: Tables) -> Words:
-    """The numbers of the functions that replace the C library's in this precision."""
+    """The numbers of these functions in this precision."""
     single, real = tables.dtype == np.float32, tables.real
     least, log2e, high, low, degree, bias = EXP[tables.dtype]
     terms = [real(1 / math.factorial(m)) for m in range(degree, -1, -1)]
     return {
         "single": single,
         "type": "float" if single else "double",
-        "f": "f" if single else "",
         "uint": "uint32_t" if single else "uint64_t",
         "least": real(least),
         "log2e": real(log2e),

@@ -34,29 +34,7 @@ ROW = """\
 ?!direct:}
 """
 
-FLAT_ROUTE = """\
-/* The cell whose center is nearest; the first of equals. */
-$N_INLINE int $n_cell_(const $n_real *v) {
-    const $n_real *center = @centers@;
-    $n_real s, least = @0@;
-    int j, cell, nearest = 0;
-    for (cell = 0; cell < @cells@; ++cell) {
-        s = @0@;
-        for (j = 0; j < @d@; ++j) {
-            $n_real difference = v[j] + $N_READ(center);
-            ++center;
-            s += difference * difference;
-        }
-        if (cell == 0 || s < least) {
-            least = s;
-            nearest = cell;
-        }
-    }
-    return nearest;
-}
-"""
-
-TREE_ROUTE = """\
+ROUTE = """\
 /* From the root to the nearest child, the first of equals, until a leaf is reached: its cell. */
 $N_INLINE int $n_cell_(const $n_real *v) {
     $n_real s, least = @0@;
@@ -88,13 +66,13 @@ def row_words(tables: Tables, computation: Computation) -> Words:
 
     Its tables stand before the functions that read them.
     """
-    scaling, laplacian = computation.scaling, computation.values.kernel == "laplacian"
+    scaling = computation.scaling
     words: Words = {
         "scaled": "",
         "variables": "",
         "clipped": scaling is not None and scaling.clip is not None,
         "direct": computation.all_variables,
-        "add_z": f"rest += z < {tables.real(0)} ? -z : z;" if laplacian else "rest += z * z;",
+        "add_z": f"rest += z < {tables.real(0)} ? -z : z;" if computation.laplacian else "rest += z * z;",
     }
     if scaling is not None:
         words["offsets"] = tables.negated("offsets", scaling.offset)
@@ -113,21 +91,16 @@ def route_words(tables: Tables, computation: Computation) -> Words:
     """The tables that lead to a row's cell, if there are several."""
     route = computation.route
     if route is None:
-        return {"cell": "0", "flat": False, "tree": False}
-    words: Words = {
+        return {"cell": "0", "route": False}
+    centers = tables.negated("centers", route.centers)
+    count = tables.integers("children", route.children)
+    following = np.where(route.children > 0, route.first_child, route.cell)
+    start = tables.integers("first_child", following)
+    return {
         "cell": "$n_cell_(v)",
-        "flat": route.is_flat,
-        "tree": not route.is_flat,
-        "cells": len(route.centers),
-        "centers": tables.negated("centers", route.centers),
+        "route": True,
+        "centers": centers,
+        "children": count.at("node"),
+        "first_child": start.at("node"),
+        "child_offset": start.at("node", "size_t"),
     }
-    if not route.is_flat:
-        count = tables.integers("children", route.children)
-        following = np.where(route.children > 0, route.first_child, route.cell)
-        start = tables.integers("first_child", following)
-        words |= {
-            "children": count.at("node"),
-            "first_child": start.at("node"),
-            "child_offset": start.at("node", "size_t"),
-        }
-    return words

@@ -22,19 +22,6 @@ _LINE = re.compile("(.{1,106})(?: |$)")
 #: The characters of a comment: no star, which could end it, no backslash or question mark (trigraphs), which
 #: could join lines, no dollar, which stands for the prefix.
 _SAFE = frozenset(string.ascii_letters + string.digits + " .,:;()[]{}<>=+-_%#&'\"!|^~@/")
-#: Text from models and file names may only become one of these, as a whole.
-_TOKENS = {
-    "comment": re.compile(rf"/\*(?:[{re.escape(''.join(sorted(_SAFE)))}]|\n \*(?=[ \n]))*\n \*/\n"),
-    "string": re.compile(r'"(?:[^"\\?$\n]|\\[0-7]{3})*"', re.ASCII),
-    "name": re.compile(r"\w+", re.ASCII),
-}
-
-
-def token(kind: str, text: str) -> str:
-    """Check that C text is a single comment, string literal or part of a name; anything else is an error."""
-    if not _TOKENS[kind].fullmatch(text) or not text.isascii():
-        raise AssertionError(f"not a {kind} of C: {text!r}")
-    return text
 
 
 def commented(paragraphs: Iterable[str]) -> str:
@@ -43,7 +30,7 @@ def commented(paragraphs: Iterable[str]) -> str:
     for text in paragraphs:
         safe = "".join(c if c in _SAFE else "_" for c in text)
         lines += textwrap.wrap(safe, 106, subsequent_indent="  ") or [""]
-    return token("comment", "/*" + "\n".join(f" * {line}".rstrip() for line in lines)[2:] + "\n */\n")
+    return "/*" + "\n".join(f" * {line}".rstrip() for line in lines)[2:] + "\n */\n"
 
 
 @dataclass
@@ -69,7 +56,7 @@ class Tables:
 
     def reals(self, name: str, values: NDArray[Any]) -> str:
         """Add a table of numbers; return its name."""
-        return self._add(name, f"{self.prefix}_real", self._numbers(values), self.dtype.itemsize)
+        return self.add(name, f"{self.prefix}_real", self._numbers(values), self.dtype.itemsize)
 
     def negated(self, name: str, values: NDArray[Any]) -> str:
         """Add a table of numbers with reversed signs; return its name.
@@ -83,7 +70,7 @@ class Tables:
         most = int(values.max(initial=0))
         bits = 8 if most < 256 else 16 if most < 65536 else 32
         words = [str(int(value)) for value in values.ravel()]
-        return IntegerTable(self._add(name, f"uint{bits}_t", words, bits // 8), bits)
+        return IntegerTable(self.add(name, f"uint{bits}_t", words, bits // 8), bits)
 
     def per_cell(self, name: str, values: NDArray[Any], cells: int) -> str:
         """The element of `cell` in a new table, or the number itself if there is a single cell."""
@@ -97,10 +84,12 @@ class Tables:
             return ""
         return f" + {self.integers(name, starts_of(sizes)).at('cell', 'size_t')}"
 
-    def _add(self, name: str, type_: str, words: list[str], size: int) -> str:
+    def add(self, name: str, type_: str, words: list[str], size: int) -> str:
+        """Add a table of elements of `size` bytes; one of size 0 is not read from flash, nor counted."""
         full = f"{self.prefix}_{name}"
         body = "\n    ".join(_LINE.findall(", ".join(words) + ",")).removesuffix(",")
-        self.texts.append(f"static const {type_} {full}[{len(words)}] $N_TABLE = {{\n    {body}\n}};\n")
+        place = " $N_TABLE" if size else ""
+        self.texts.append(f"static const {type_} {full}[{len(words)}]{place} = {{\n    {body}\n}};\n")
         self.n_bytes += size * len(words)
         return full
 
@@ -109,7 +98,7 @@ class Tables:
         self.n_bytes += len(text.encode()) + 1
         plain = {byte for byte in range(32, 127) if byte not in b'"\\?$'}
         escaped = "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode())
-        return token("string", f'"{escaped}"')
+        return f'"{escaped}"'
 
     def fill(self, template: str, words: Mapping[str, Any]) -> str:
         """Fill a template: ``@word@`` becomes the word's value, ``@0.5@`` the number in the file's precision.

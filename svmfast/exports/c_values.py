@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from svmfast.exports.c_text import Tables, Words
-from svmfast.exports.computation import Computation, KernelSums, Polynomials, starts_of
+from svmfast.exports.computation import Computation, KernelSums, starts_of
 from svmfast.exports.reference import FOLD, folds
+from svmfast.models.polynomial import PolynomialModel
 
 SUMS = """\
 /* The values of one cell, from its vectors. */
@@ -268,22 +269,22 @@ def _pseudo(tables: Tables, values: KernelSums, p: int) -> Words:
     return words
 
 
-def _expansions(tables: Tables, computation: Computation, values: Polynomials) -> Words:
-    (cells, p), d, counts = values.orders.shape, len(computation.variables), values.counts()
+def _expansions(tables: Tables, computation: Computation, values: PolynomialModel) -> Words:
+    (cells, p), d, centered = values.orders.shape, len(computation.variables), values.about == "centre"
     order = int(values.orders.max(initial=0))
     coefficients, rho = tables.reals("coefficients", values.coefficients), tables.negated("rho", values.rho)
     if (values.orders == order).all():
-        first = f" + (size_t)(cell * {p} + f) * {int(counts.flat[0])}" if cells * p > 1 else ""
+        first = f" + (size_t)(cell * {p} + f) * {values.counts()[0]}" if cells * p > 1 else ""
         own = str(order)
     else:
-        starts = tables.integers("starts", starts_of(counts.ravel()))
+        starts = tables.integers("starts", values.starts)
         first = f" + {starts.at(f'(cell * {p} + f)', 'size_t')}"
         own = tables.integers("orders", values.orders).at(f"(cell * {p} + f)")
     at = f"{coefficients}{first}"
     words = {
         "order": order,
         "levels": order + 1,
-        "centered": values.centered,
+        "centered": centered,
         "many_cells": cells > 1,
         "gamma": tables.real(values.gamma) if values.gamma else "",
         "times": "factor * " if values.gamma else "",
@@ -291,7 +292,7 @@ def _expansions(tables: Tables, computation: Computation, values: Polynomials) -
         "polynomial": f"$n_polynomial_(w, {own}, {at})" if order else f"$N_READ({at})",
         "center": "",
     }
-    if values.gamma or values.centered or values.certificate is not None:
+    if values.gamma or centered or values.has_error_bound:
         # The route has added the table.
         named = computation.route is not None
         name = f"{tables.prefix}_minus_centers" if named else tables.negated("centers", values.centers)

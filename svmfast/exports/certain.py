@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from svmfast.certificate import SPARE_ENTRIES
-from svmfast.exports.computation import Computation, Polynomials, degrees
+from svmfast.exports.computation import Computation
 from svmfast.exports.reference import Reals
+from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray
+from svmfast.solvers.taylor import symmetric_norms
 
-#: Bound on the error of the file's exponential, or of the C library's, in rounding units.
+#: Bound on the error of the file's exponential, in rounding units; twice the proven one.
 EXP_UNITS = 8
 #: Bound on the rounding errors of the model's own scaling in double precision: 6.1 rounding units.
 MODEL_UNITS = 6.1 * 2.0**-53
@@ -75,7 +77,7 @@ class Bound:
 def bound_of(computation: Computation, dtype: Any) -> Bound | None:
     """Compute the certificate of a file in `dtype`; None without one, or if a number is out of range."""
     values, head = computation.values, computation.head
-    if not isinstance(values, Polynomials) or values.certificate is None:
+    if not isinstance(values, PolynomialModel) or values.bound_degrees is None or values.bound_rest is None:
         return None
     if head.is_regression or head.one_vs_rest:
         return None
@@ -93,7 +95,7 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
     slope = (sizes * np.arange(order + 1))[..., 1:] if order else np.zeros((cells, p, 1))
     centers = values.centers
     stored = stored_numbers(centers, kind)
-    reach = np.zeros(cells) if values.centered else np.sqrt((centers * centers).sum(axis=1))
+    reach = np.zeros(cells) if values.about == "centre" else np.sqrt((centers * centers).sum(axis=1))
     relative, absolute = entry_errors(computation.scaling, kind, precision.unit)
     step = np.asarray(1.005 * (precision.unit + relative))
     shift = (
@@ -101,7 +103,7 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
         + relative * np.sqrt((stored**2).sum(axis=1))
         + absolute
     )
-    numbers = (values.certificate.degrees, values.certificate.rest, rounding, slope, reach, step, shift)
+    numbers = (values.bound_degrees, values.bound_rest, rounding, slope, reach, step, shift)
     with np.errstate(over="ignore"):
         written = [np.asarray(np.maximum(one, precision.floor).astype(kind)) for one in numbers]
     if not all(np.isfinite(one).all() for one in (*written, stored_numbers(values.rho, kind))):
@@ -109,20 +111,14 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
     return Bound(precision, *written)
 
 
-def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> FloatArray:
-    """Compute the norms of the stored coefficients of every degree, ``(cells, p, order + 1)``.
-
-    Each is ``sqrt(sum c^2 / multiplicity)``, that of the terms of one degree as a symmetric form.
-    """
+def _norms(values: PolynomialModel, kind: np.dtype[Any], order: int, d: int) -> FloatArray:
+    """Compute the norms of the stored coefficients of every degree, ``(cells, p, order + 1)``."""
     sizes = np.zeros((*values.orders.shape, order + 1))
-    multiplicities = [one.multiplicity for one in degrees(d, order)]
-    for cell, f, m, coefficients in values.by_degree():
-        c = stored_numbers(coefficients, kind)
-        size = largest = float(np.abs(c).max(initial=0.0))
-        if 0 < largest < math.inf:
-            scale = 2.0 ** math.frexp(largest)[1]
-            size = scale * math.sqrt(float(((c / scale) ** 2 / multiplicities[m]).sum()))
-        sizes[cell, f, m] = size
+    for (place, own), start, count in zip(
+        np.ndenumerate(values.orders), values.starts.flat, values.counts(), strict=True
+    ):
+        coefficients = stored_numbers(values.coefficients[start : start + count], kind)
+        sizes[place][: own + 1] = symmetric_norms(coefficients, d, own)
     return sizes
 
 

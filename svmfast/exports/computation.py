@@ -7,15 +7,15 @@ polynomials. The head turns them into the answer.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
+from svmfast.kernels import LAPLACIAN
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
@@ -80,51 +80,6 @@ class KernelSums:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
-    """The numbers that :data:`svmfast.certificate.REST` explains, for every cell and function."""
-
-    degrees: FloatArray
-    rest: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Polynomials:
-    """value_p = exp(-gamma |z - mu|^2) P_cp(w) - rho_p, where mu is the center of cell c, w = z - mu or z."""
-
-    gamma: float
-    #: Whether w is z - mu.
-    centered: bool
-    #: (cells, d)
-    centers: FloatArray
-    #: (cells, p)
-    orders: NDArray[np.int32]
-    #: In the order of :class:`svmfast.models.polynomial.PolynomialModel`.
-    coefficients: FloatArray
-    #: (p,)
-    rho: FloatArray
-    certificate: Certificate | None
-
-    #: Distances from the centers are those of the rbf kernel.
-    kernel: ClassVar[str] = "rbf"
-    pseudo: ClassVar[None] = None
-
-    def by_degree(self) -> Iterator[tuple[int, int, int, FloatArray]]:
-        """Yield cell, function, degree and the coefficients of this degree."""
-        d, at = self.centers.shape[1], 0
-        for (cell, f), order in np.ndenumerate(self.orders):
-            for m in range(order + 1):
-                part = self.coefficients[at : at + math.comb(d + m - 1, m)]
-                yield cell, f, m, part
-                at += len(part)
-
-    def counts(self) -> IntArray:
-        """Count the coefficients of every cell and function, ``(cells, p)``."""
-        d = self.centers.shape[1]
-        flat = [math.comb(d + int(order), int(order)) for order in self.orders.flat]
-        return np.array(flat, dtype=np.int64).reshape(self.orders.shape)
-
-
-@dataclass(frozen=True, eq=False)
 class Computation:
     """A model's computation, described in the same way for all kinds of models."""
 
@@ -136,7 +91,7 @@ class Computation:
     variables: IntArray
     #: None if there is a single cell.
     route: Route | None
-    values: KernelSums | Polynomials
+    values: KernelSums | PolynomialModel
     #: The scaling of the `n_features` columns. Exported files do not round to its digits.
     scaling: Scaling | None = None
     #: One for each label of the head.
@@ -146,6 +101,11 @@ class Computation:
     def all_variables(self) -> bool:
         """Whether the variables of a dense row are the row itself: all its features, not scaled."""
         return len(self.variables) == self.n_features and self.scaling is None
+
+    @property
+    def laplacian(self) -> bool:
+        """Whether distances are sums of absolute differences."""
+        return isinstance(self.values, KernelSums) and self.values.kernel == LAPLACIAN
 
 
 def _of_expansion(model: KernelExpansion) -> Computation:
@@ -169,17 +129,12 @@ def _of_expansion(model: KernelExpansion) -> Computation:
 
 
 def _of_polynomial(model: PolynomialModel) -> Computation:
-    certificate = None
-    if model.bound_degrees is not None and model.bound_rest is not None:
-        certificate = Certificate(model.bound_degrees, model.bound_rest)
-    cells = model.n_cells
-    variables, centers, orders = model.features, model.centers, model.orders
-    if not len(variables):  # constant polynomials get a dummy variable, because tables must not be empty
-        variables, centers, orders = np.zeros(1, np.int64), np.zeros((cells, 1)), np.zeros_like(orders)
-    centered = model.about == "centre"
-    values = Polynomials(model.gamma, centered, centers, orders, model.coefficients, model.rho, certificate)
-    route = None if cells == 1 else Route(flat_tree(cells), centers)
-    return Computation(model.head, max(1, model.n_features), variables, route, values)
+    cells, d = model.n_cells, max(1, model.n_features)
+    if not len(model.features):  # constant polynomials get a variable, because tables must not be empty
+        first, none, orders = np.zeros(1, np.int64), np.zeros((cells, 1)), np.zeros_like(model.orders)
+        model = replace(model, n_features=d, features=first, centers=none, orders=orders)
+    route = None if cells == 1 else Route(flat_tree(cells), model.centers)
+    return Computation(model.head, d, model.features, route, model)
 
 
 def _of_routed(model: RoutedModel) -> Computation:
@@ -263,29 +218,23 @@ def dense(rows: Rows, width: int) -> FloatArray:
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class Degree:
+class Degree(NamedTuple):
     """The monomials of one degree m in d variables: sorted index tuples in lexicographic order."""
 
     #: (count,) the monomial of degree m - 1 without the last index.
     parent: IntArray
     #: (count,) the last index.
     last: IntArray
-    #: (count,) number of orderings: m! over the product of the factorials of the indices' counts.
-    multiplicity: FloatArray
 
 
 def degrees(d: int, order: int) -> Iterator[Degree]:
     """Yield degrees 0 to `order` in `d` variables, in the order in which polynomials are packed."""
     zero = np.zeros(1, dtype=np.int64)
-    yield Degree(zero, zero, np.ones(1))
-    last, run, multiplicity = zero, zero, np.ones(1)
-    for m in range(1, order + 1):
+    yield Degree(zero, zero)
+    last = zero
+    for _ in range(order):
         count = d - last
         parent = np.repeat(np.arange(len(last)), count)
         start = np.repeat(np.cumsum(count) - count, count)
-        following = np.arange(len(parent)) - start + last[parent]
-        run = np.where((following == last[parent]) & (m > 1), run[parent] + 1, 1)
-        multiplicity = multiplicity[parent] * m / run
-        last = following
-        yield Degree(parent, last, multiplicity)
+        last = np.arange(len(parent)) - start + last[parent]
+        yield Degree(parent, last)

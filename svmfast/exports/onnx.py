@@ -105,7 +105,7 @@ def _variables(graph: Graph, computation: Computation, x: Value) -> tuple[Value,
     if not others.any():
         return x, None
     left = x.take(np.flatnonzero(others), 1)
-    left = graph.add("Abs", left) if computation.values.kernel == "laplacian" else left.square()
+    left = graph.add("Abs", left) if computation.laplacian else left.square()
     return x.take(np.asarray(computation.variables, dtype=np.int64), 1), left.total(1)
 
 

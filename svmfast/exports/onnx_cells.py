@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.exports.computation import Computation, KernelSums, Polynomials, degrees, starts_of
+from svmfast.exports.computation import Computation, KernelSums, degrees, starts_of
 from svmfast.exports.onnx_graph import Graph, Value
+from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.pseudo import PseudoLandmarks
+from svmfast.solvers.taylor import by_degree
 from svmfast.votes import pair_numbers
 
 
@@ -40,7 +42,7 @@ class CellTables:
 def cell_values(cell: CellTables, computation: Computation, z: Value, rest: Value | None) -> Value:
     """The decision values of rows of a cell: `z` are their variables, `rest` what others add to distances."""
     values = computation.values
-    if isinstance(values, Polynomials):
+    if isinstance(values, PolynomialModel):
         return _polynomials(values, cell, z, rest)
     return _sums(_mixed(_without_empty_cells(values)), computation.head.n_classes, cell, z, rest)
 
@@ -178,26 +180,27 @@ def _pseudo(
     return graph.add("Exp", -(apart.square() * gamma)) @ coef
 
 
-def _polynomials(values: Polynomials, cell: CellTables, z: Value, rest: Value | None) -> Value:
+def _polynomials(values: PolynomialModel, cell: CellTables, z: Value, rest: Value | None) -> Value:
     graph, (cells, p), d = cell.graph, values.orders.shape, values.centers.shape[1]
     order = int(values.orders.max(initial=0))
     shifted = z - cell.one(values.centers)
-    w = shifted if values.centered else z
+    w = shifted if values.about == "centre" else z
     # The coefficients of each degree, (cells, count, p). The highest one is summed by its last index, which
     # avoids a table of all its monomials per row: (cells, count, p, d).
     monomials = list(degrees(d, order))
     inner = [np.zeros((cells, len(one.last), p)) for one in monomials[: max(order, 1)]]
     top = np.zeros((cells, len(monomials[order - 1].last) if order else 0, p, d))
-    for c, f, m, part in values.by_degree():
-        if m < max(order, 1):
-            inner[m][c, :, f] = part
-        else:
-            top[c, monomials[m].parent, f, monomials[m].last] = part
+    for ((c, f), own), start in zip(np.ndenumerate(values.orders), values.starts.flat, strict=True):
+        for m, part in enumerate(by_degree(values.coefficients[start:], d, own)):
+            if m < max(order, 1):
+                inner[m][c, :, f] = part
+            else:
+                top[c, monomials[m].parent, f, monomials[m].last] = part
     out = cell.one(inner[0])  # (1, p)
     powers = graph.add("Slice", w, (0,), (1,), (1,)) * 0 + 1
     for one, table in zip(monomials[1:order], inner[1:], strict=True):
-        own, before = w.take(one.last, 1), powers.take(one.parent, 1)
-        powers = before * own
+        last, before = w.take(one.last, 1), powers.take(one.parent, 1)
+        powers = before * last
         out = out + powers @ cell.one(table)
     if order:
         runs = powers @ cell.one(top.reshape(cells, -1, p * d))

@@ -14,12 +14,11 @@ from svmfast.exports.computation import (
     Computation,
     Degree,
     KernelSums,
-    Polynomials,
     degrees,
     dense,
-    starts_of,
     stored,
 )
+from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
 from svmfast.votes import pair_numbers
 
@@ -41,7 +40,7 @@ def evaluate(computation: Computation, rows: Rows, dtype: Any) -> FloatArray:
     """Compute decision values, ``(n, p)``; columns that the file does not have are left out."""
     values, kind = computation.values, np.dtype(dtype)
     monomials: list[Degree] = []
-    if isinstance(values, Polynomials):
+    if isinstance(values, PolynomialModel):
         monomials = list(degrees(values.centers.shape[1], int(values.orders.max(initial=0))))
         work = len(monomials[-1].last)
     else:
@@ -55,7 +54,7 @@ def evaluate(computation: Computation, rows: Rows, dtype: Any) -> FloatArray:
             cells = nearest(computation, z)
             for cell in np.unique(cells).tolist():
                 mine = np.flatnonzero(cells == cell)
-                if isinstance(values, Polynomials):
+                if isinstance(values, PolynomialModel):
                     found = _polynomials(values, monomials, cell, z[mine], rest[mine])
                 else:
                     found = _sums(values, cell, z[mine], rest[mine])
@@ -71,7 +70,7 @@ def variables(computation: Computation, rows: Rows, kind: np.dtype[Any]) -> tupl
         if scaling.clip is not None:
             wide = np.clip(wide, *stored(np.array(scaling.clip), kind))
     others = np.delete(wide, computation.variables, axis=1)
-    kernel = "laplacian" if computation.values.kernel == "laplacian" else "rbf"
+    kernel = "laplacian" if computation.laplacian else "rbf"
     return wide[:, computation.variables], measured_from(kernel, np.zeros((1, others.shape[1]), kind), others)
 
 
@@ -160,17 +159,16 @@ def _pseudo(values: KernelSums, cell: int, measured: Reals, k: Reals, gamma: Any
     return np.asarray(terms @ coef)
 
 
-def _polynomials(values: Polynomials, monomials: list[Degree], cell: int, z: Reals, rest: Reals) -> Reals:
-    kind, counts = z.dtype, values.counts()
+def _polynomials(values: PolynomialModel, monomials: list[Degree], cell: int, z: Reals, rest: Reals) -> Reals:
+    kind = z.dtype
     center = stored(values.centers[cell], kind)
     s = measured_from("rbf", center[None], z) + rest
-    w = z - center if values.centered else z
+    w = z - center if values.about == "centre" else z
     powers = [np.ones((len(z), 1), dtype=kind)]
     for degree in monomials[1:]:
         powers.append(powers[-1][:, degree.parent] * w[:, degree.last])
-    starts = starts_of(counts.ravel()).reshape(counts.shape)[cell].tolist()
     sums = []
-    for start, order in zip(starts, values.orders[cell].tolist(), strict=True):
+    for start, order in zip(values.starts[cell].tolist(), values.orders[cell].tolist(), strict=True):
         terms = np.hstack(powers[: order + 1])
         sums.append(terms @ stored(values.coefficients[start : start + terms.shape[1]], kind))
     out = np.stack(sums, axis=1)

@@ -115,7 +115,7 @@ class PolynomialModel(Cacheless, Model):
         expect("orders", bool(in_range), "an order out of range", f"orders from 0 to {MAX_FILE_ORDER}")
         norms = self.sv_squared_norms
         expect("sv_squared_norms", norms.shape == (cells,), f"{norms.size} values", f"{cells}")
-        needed, size = sum(self._counts()), self.coefficients.size
+        needed, size = sum(self.counts()), self.coefficients.size
         expect("coefficients", self.coefficients.shape == (needed,), f"{size} values", f"{needed}")
         if self.embedded_exact is not None:
             self._check_embedded(self.embedded_exact)
@@ -131,8 +131,8 @@ class PolynomialModel(Cacheless, Model):
                 numbers = getattr(self, name)
                 expect(name, bool((numbers >= 0).all()), "a negative number", "numbers of at least 0")
 
-    def _counts(self) -> list[int]:
-        """The number of coefficients of each polynomial."""
+    def counts(self) -> list[int]:
+        """The number of coefficients of each polynomial, by cell, then by function."""
         d = self.centers.shape[1]
         return [math.comb(d + order, order) for order in self.orders.ravel().tolist()]
 
@@ -178,7 +178,7 @@ class PolynomialModel(Cacheless, Model):
     def _bounded(self, rows: Rows, single: bool, threads: int) -> tuple[FloatArray, FloatArray]:
         if self.bound_degrees is None:
             raise UnsupportedError("the model has no certificate", "convert again, with a `certificate`")
-        decisions, _, _, bounds = self._run(rows, bounds=True, single_precision=single, threads=threads)
+        decisions, bounds = self._run(rows, bounds=True, single_precision=single, threads=threads)
         assert bounds is not None
         return decisions, bounds
 
@@ -192,9 +192,13 @@ class PolynomialModel(Cacheless, Model):
         """Highest degree of any polynomial."""
         return int(self.orders.max()) if self.orders.size else 0
 
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the coefficients of each polynomial start, ``(cells, p)``."""
+        return np.cumsum([0, *self.counts()])[:-1].astype(np.int64).reshape(self.orders.shape)
+
     @cached
     def _native(self) -> _core.PolynomialValues:
-        starts = np.cumsum([0, *self._counts()])[:-1].astype(np.int64).reshape(self.orders.shape)
         bounds = self.bound_degrees, self.bound_rest
         certificate = (None if one is None else np.ascontiguousarray(one) for one in bounds)
         return _core.PolynomialValues(
@@ -203,7 +207,7 @@ class PolynomialModel(Cacheless, Model):
             self.about == "zero",
             np.ascontiguousarray(self.centers),
             np.ascontiguousarray(self.orders),
-            starts,
+            self.starts,
             np.ascontiguousarray(self.coefficients),
             np.ascontiguousarray(self.rho),
             *certificate,
@@ -217,12 +221,11 @@ class PolynomialModel(Cacheless, Model):
 
     def _run(
         self, rows: Rows, *, bounds: bool, single_precision: bool = False, threads: int
-    ) -> tuple[FloatArray, FloatArray, NDArray[np.int32], FloatArray | None]:
+    ) -> tuple[FloatArray, FloatArray | None]:
         if not self.head.n_functions:
-            nothing = np.zeros((len(rows), 0))
-            return nothing, np.zeros(len(rows)), np.zeros(len(rows), dtype=np.int32), nothing
+            return np.zeros((len(rows), 0)), np.zeros((len(rows), 0))
         try:
-            return self._native.values(
+            values, _, _, found = self._native.values(
                 rows.indptr, rows.indices, rows.values, bounds, single_precision, threads
             )
         except OverflowError as error:
@@ -230,16 +233,10 @@ class PolynomialModel(Cacheless, Model):
                 "a decision value leaves the range of floating point; "
                 "the model's coefficients or the row's values are too large"
             ) from error
-
-    def evaluate(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray, NDArray[np.int32]]:
-        """Compute decision values ``(n, p)``, squared distances from the center ``(n,)``, and cells ``(n,)``.
-
-        The distances ``||z - mu||^2`` are over all columns, including those that the model does not have.
-        """
-        return self._run(rows, bounds=False, threads=threads)[:3]
+        return values, found
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
-        return self.evaluate(rows, threads=threads)[0]
+        return self._run(rows, bounds=False, threads=threads)[0]
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
         """Decide for which rows the validity bound holds, ``(n,)`` bool.

@@ -60,7 +60,7 @@ def compile_all_ways(export: Export, folder: Path) -> None:
     for way in WAYS:
         language = "c++" if way in CPP else "c"
         _accepts(folder, way, "empty.c")
-        _accepts(folder, way, "-DMODEL_LIBM", "-DMODEL_TEST", "-DMODEL_TEST_MAIN", "-x", language, "model.h")
+        _accepts(folder, way, "-DMODEL_TEST", "-DMODEL_TEST_MAIN", "-x", language, "model.h")
 
 
 def compile_together(exports: Mapping[str, Export], folder: Path) -> None:
@@ -71,7 +71,7 @@ def compile_together(exports: Mapping[str, Export], folder: Path) -> None:
     for prefix, export in exports.items():
         (folder / f"{prefix}.h").write_bytes(export.data)
     (folder / "all.c").write_text("".join(f'#include "{prefix}.h"\n' for prefix in exports) + NOTHING)
-    tests = [f"-D{prefix.upper()}_{macro}" for prefix in exports for macro in ("LIBM", "TEST")]
+    tests = [f"-D{prefix.upper()}_TEST" for prefix in exports]
     for way in WAYS:
         _accepts(folder, way, "all.c")
         _accepts(folder, way, *tests, "all.c")

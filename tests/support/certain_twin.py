@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from svmfast.certificate import proven_signs, vote_is_certain
 from svmfast.exports.certain import EXP_UNITS, Bound
-from svmfast.exports.computation import Computation, Polynomials
+from svmfast.exports.computation import Computation
 from svmfast.exports.reference import Reals
+from svmfast.models.polynomial import PolynomialModel
 
 
 def certain(
@@ -37,7 +38,7 @@ def error_bounds(
 ) -> Reals:
     """Bound the distances of the exact model's values from the file's, ``(n, p)``."""
     values = computation.values
-    assert isinstance(values, Polynomials)
+    assert isinstance(values, PolynomialModel)
     kind = squared.dtype
     real = kind.type
     precision = bound.precision

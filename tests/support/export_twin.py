@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.exports.c_arithmetic import EXP
-from svmfast.exports.computation import Computation, KernelSums, Polynomials, starts_of
+from svmfast.exports.computation import Computation, KernelSums, starts_of
 from svmfast.exports.reference import FOLD, Reals, folds, measured_from, nearest, part_of, variables
+from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import Rows
 from svmfast.votes import pair_numbers
 
@@ -87,7 +88,7 @@ def values(
         squared = np.zeros(len(z), dtype=kind)
         for cell in np.unique(cells).tolist():
             mine = np.flatnonzero(cells == cell)
-            if isinstance(about, Polynomials):
+            if isinstance(about, PolynomialModel):
                 out[mine], squared[mine] = _polynomials(about, cell, z[mine], rest[mine, 0])
             else:
                 out[mine] = _sums(about, cell, z[mine], rest[mine, 0])
@@ -150,12 +151,12 @@ def _pseudo(values: KernelSums, cell: int, measured: Reals, k: Reals, gamma: Any
     return np.asarray(out)
 
 
-def _polynomials(values: Polynomials, cell: int, z: Reals, rest: Reals) -> tuple[Reals, Reals]:
+def _polynomials(values: PolynomialModel, cell: int, z: Reals, rest: Reals) -> tuple[Reals, Reals]:
     kind, real = z.dtype, z.dtype.type
     center = values.centers[cell].astype(kind)
     s = measured_from("rbf", center[None], z)[:, 0] + rest
-    w = np.ascontiguousarray((z - center if values.centered else z).T)
-    counts = values.counts()
+    w = np.ascontiguousarray((z - center if values.about == "centre" else z).T)
+    counts = np.reshape(values.counts(), values.orders.shape)
     at = int(counts[:cell].sum())
     out = np.zeros((len(z), counts.shape[1]), dtype=kind)
     factor = exp(-real(values.gamma) * s) if values.gamma else None

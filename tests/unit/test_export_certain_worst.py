@@ -26,8 +26,9 @@ from svmfast.api.export_report import Export
 from svmfast.exports.accuracy import Settings
 from svmfast.exports.c import write
 from svmfast.exports.certain import bound_of
-from svmfast.exports.computation import Certificate, Computation, Polynomials, computation_of
+from svmfast.exports.computation import Computation, computation_of
 from svmfast.models.head import Head
+from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, as_rows
 
@@ -56,29 +57,36 @@ def polynomial(
     rest: tuple[float, ...] = (0, 0, 0, 0, 0),
 ) -> Computation:
     """A polynomial that is its own exact model, except for what the certificate's numbers allow."""
-    values = Polynomials(
-        gamma,
-        centered,
-        np.zeros((1, d)) if center is None else center[None],
-        np.array([[order]], dtype=np.int32),
-        np.array(coefficients, dtype=np.float64),
-        np.array([rho]),
-        Certificate(np.array([[degrees or [0.0]]], dtype=np.float64), np.array([[rest]], dtype=np.float64)),
+    values = PolynomialModel(
+        head=Head("c_svc", np.array([1, -1])),
+        gamma=gamma,
+        n_features=d,
+        features=np.arange(d),
+        about="centre" if centered else "zero",
+        centers=np.zeros((1, d)) if center is None else center[None],
+        orders=np.array([[order]], dtype=np.int32),
+        coefficients=np.array(coefficients, dtype=np.float64),
+        rho=np.array([rho]),
+        sv_squared_norm=0.0,
+        sv_squared_norms=np.zeros(1),
+        bound_degrees=np.array([[degrees or [0.0]]], dtype=np.float64),
+        bound_rest=np.array([[rest]], dtype=np.float64),
     )
-    return Computation(Head("c_svc", np.array([1, -1])), d, np.arange(d), None, values)
+    return Computation(values.head, d, values.features, None, values)
 
 
 def largest_error(case: Case, value: float, unit: float) -> mpmath.mpf:
     """The distance of the file's value from the worst exact model that the certificate allows."""
     values = case.computation.values
-    assert isinstance(values, Polynomials)
-    assert values.certificate is not None
+    assert isinstance(values, PolynomialModel)
+    assert values.bound_degrees is not None
+    assert values.bound_rest is not None
     z = [x * (1 + mpf(case.moved) * unit) for x in exactly(case.row)]
     if (scaling := case.computation.scaling) is not None:
         z = [(x - a) * b for x, a, b in zip(z, exactly(scaling.offset), exactly(scaling.factor), strict=True)]
     apart = [a - b for a, b in zip(z, exactly(values.centers[0]), strict=True)]
     s = mpmath.fsum(a * a for a in apart)
-    w, coefficients = (apart if values.centered else z), iter(exactly(values.coefficients))
+    w, coefficients = (apart if values.about == "centre" else z), iter(exactly(values.coefficients))
     total = mpmath.fsum(
         next(coefficients) * mpmath.fprod(w[i] for i in indices)
         for m in range(int(values.orders[0, 0]) + 1)
@@ -86,7 +94,7 @@ def largest_error(case: Case, value: float, unit: float) -> mpmath.mpf:
     )
     factor, r = mpmath.exp(-mpf(values.gamma) * s), mpmath.sqrt(s)
     exact = factor * total - mpf(float(values.rho[0]))
-    degrees, rest = exactly(values.certificate.degrees[0, 0]), exactly(values.certificate.rest[0, 0])
+    degrees, rest = exactly(values.bound_degrees[0, 0]), exactly(values.bound_rest[0, 0])
     allowed = factor * mpmath.fsum(c * r**j for j, c in enumerate(degrees)) + rest[0] * r ** len(degrees)
     allowed += rest[1] + rest[2] * s + abs(factor * total) * (rest[3] + rest[4] * s)
     return abs(mpf(value) - exact) + allowed
@@ -310,7 +318,7 @@ def test_the_bounds_own_arithmetic(name: str) -> None:
 def at_the_bound(case: Case, kind: Any, factor: float) -> Computation:
     """The same with another offset, so that the value is `factor` times its bound."""
     made_, rho = case.computation, np.zeros(1)
-    assert isinstance(made_.values, Polynomials)
+    assert isinstance(made_.values, PolynomialModel)
     for _ in range(60):
         made_ = replace(made_, values=replace(made_.values, rho=rho))
         bound = bound_of(made_, kind)

@@ -19,7 +19,6 @@ from program import FIXTURES
 
 import svmfast
 from svmfast.exports.accuracy import Accuracy, CheckedRows, Settings
-from svmfast.exports.c_text import token
 from svmfast.exports.computation import computation_of
 from svmfast.exports.languages import LANGUAGES
 
@@ -121,19 +120,3 @@ def test_onnx_gives_the_names_back(text: str) -> None:
     [strings] = [one for one in found.graph.initializer if one.string_data]
     assert [one.decode() for one in strings.string_data] == names[:3]
     assert [one.op_type for one in found.graph.node] == [one.op_type for one in plain.graph.node]
-
-
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        ("comment", "/* a */ b */\n"),
-        ("comment", "/* a\\\n */\n"),
-        ("string", '"a"b"'),
-        ("string", '"\\"'),
-        ("name", "a b"),
-    ],
-)
-def test_what_is_not_one_token_is_an_error(kind: str, text: str) -> None:
-    """The file's last check, in case that the text is not made safe before."""
-    with pytest.raises(AssertionError, match=f"^not a {kind} of C"):
-        token(kind, text)
