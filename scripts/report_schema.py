@@ -10,21 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from svmfast.cli.json_report import VERSION, ReportHead
-from svmfast.cli.main import commands
+from svmfast.command import Verb
+from svmfast.commands import command, commands
 from svmfast.figures import Figure, Figures, figures_of
-from svmfast.methods import registry
 
-#: The reports of the commands that are no methods; a method declares its own.
-REPORTS = {
-    "bound-check": ["svmfast.evaluation.bound_check:BoundCheck"],
-    "compare": ["svmfast.evaluation.comparison:Comparison"],
-    "export": ["svmfast.api.export_report:ExportReport"],
-    "frontier": ["svmfast.frontiers.report:Frontier"],
-    "import": ["svmfast.evaluation.describe:ModelDescription"],
-    "info": ["svmfast.evaluation.describe:ModelDescription", "svmfast.evaluation.describe:DataDescription"],
-    "predict": ["svmfast.evaluation.prediction_report:PredictionReport", "svmfast.api.many:FilesReport"],
-    "scale": ["svmfast.api.scale:ScaleReport"],
-}
 #: Of every command that writes a model.
 _BYTES = {"description": "Size of the file written; null if nothing was.", "type": ["null", "number"]}
 _NAMES = {bool: "boolean", int: "number", float: "number", str: "string"}
@@ -51,10 +40,10 @@ def schema() -> dict[str, Any]:
 
 def _of_command(name: str, head: list[str]) -> dict[str, Any]:
     """The rule for the reports of one command."""
-    method = next((one for one in registry.methods() if one.name == name), None)
-    reports = REPORTS[name] if method is None else method.reports
-    classes = [_imported(place) for place in reports]
-    properties: dict[str, Any] = {} if method is None and name != "import" else {"bytes": _BYTES}
+    declared = command(name)
+    assert declared is not None
+    classes = [_imported(place) for place in declared.reports]
+    properties: dict[str, Any] = {} if isinstance(declared, Verb) and name != "import" else {"bytes": _BYTES}
     for cls in classes:
         properties |= {key: rule for key, rule in properties_of(cls).items() if key not in properties}
     required = set.intersection(*map(required_of, classes))

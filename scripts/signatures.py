@@ -16,11 +16,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import svmfast  # noqa: E402
-from svmfast.api.functions import function_of, option_parameters  # noqa: E402
+from svmfast.commands.functions import function_of, option_parameters  # noqa: E402
 from svmfast.methods.registry import methods  # noqa: E402
 
 #: Where the names in signatures of methods come from.
-KNOWN = {"Any": "typing", "Result": "svmfast.api.run", "os": ""}
+KNOWN = {"Any": "typing", "Result": "svmfast.commands.run", "os": ""}
 
 
 def parameters(found: list[inspect.Parameter]) -> str:

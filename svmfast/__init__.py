@@ -25,29 +25,29 @@ _PUBLIC = {
     "BoundCheck": "svmfast.evaluation.bound_check",
     "Comparison": "svmfast.evaluation.comparison",
     "Dataset": "svmfast.formats.svmlight",
-    "Export": "svmfast.api.export_report",
-    "Predictor": "svmfast.api.predictor",
+    "Export": "svmfast.commands.export_report",
+    "Predictor": "svmfast.commands.predictor",
     "Reading": "svmfast.options",
-    "Result": "svmfast.api.run",
+    "Result": "svmfast.commands.run",
     "Rows": "svmfast.rows",
     "ScaledModel": "svmfast.models.scaled",
     "Scaling": "svmfast.models.scaling",
     "SvmfastError": "svmfast.errors",
     "as_rows": "svmfast.rows",
-    "bound_check": "svmfast.api.bound_check",
-    "compare": "svmfast.api.compare",
-    "export": "svmfast.api.export",
-    "frontier": "svmfast.api.frontier",
-    "from_sklearn": "svmfast.api.estimators",
-    "info": "svmfast.api.info",
+    "bound_check": "svmfast.commands.bound_check",
+    "compare": "svmfast.commands.compare",
+    "export": "svmfast.commands.export",
+    "frontier": "svmfast.commands.frontier",
+    "from_sklearn": "svmfast.commands.import_",
+    "info": "svmfast.commands.info",
     "load_model": "svmfast.formats.detect",
-    "predict": "svmfast.api.predict",
-    "predict_files": "svmfast.api.many",
+    "predict": "svmfast.commands.predict",
+    "predict_files": "svmfast.commands.many",
     "read_ranges": "svmfast.formats.ranges",
     "read_svmlight": "svmfast.formats.svmlight",
-    "rows_of": "svmfast.api.given",
+    "rows_of": "svmfast.commands.given",
     "save_model": "svmfast.formats.detect",
-    "scale": "svmfast.api.scale",
+    "scale": "svmfast.commands.scale",
     "stream_svmlight": "svmfast.formats.svmlight",
     "write_svmlight": "svmfast.formats.svmlight",
 }
@@ -71,7 +71,7 @@ def __getattr__(name: str) -> object:
             pass
         else:
             # Not kept: a method can be taken out of the registry.
-            value = import_module("svmfast.api.functions").function_of(method)
+            value = import_module("svmfast.commands.functions").function_of(method)
             return value
     raise AttributeError(f"module 'svmfast' has no attribute '{name}'")
 

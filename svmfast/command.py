@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +16,8 @@ SECTIONS = {
     "use": "Use models",
     "train": "Train",
 }
+#: Exit status for a negative answer.
+NEGATIVE = 1
 QUIET = "Print no summary and no progress."
 #: Of a command whose report is its answer.
 QUIET_BUT_REPORT = "Print only the report, without remarks and progress."
@@ -27,9 +30,11 @@ class Command:
     name: str
     #: One line for ``svmfast --help``.
     summary: str
-    #: The body of its help.
-    description: str
+    #: The body of its help; a module's docstring is None under ``python -OO``.
+    description: str | None
     group: Literal["start", "convert", "use", "train"]
+    #: ``module:class`` of each kind of report that it may print: the schema of its JSON report.
+    reports: tuple[str, ...] = ()
 
     @property
     def function_name(self) -> str:
@@ -44,10 +49,13 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class Verb(Command):
-    """A command that makes no model by a method; :mod:`svmfast.cli.verbs` has its run, by its name."""
+    """A command that makes no model by a method."""
 
     #: Classes with its arguments and options (:mod:`svmfast.options`).
     takes: tuple[type, ...]
+    #: Calls its Python function and prints the result; it takes a :class:`svmfast.cli.front.Front` and the
+    #: command's own options, and returns the exit status.
+    run: Callable[..., int | None]
     #: The help of ``--quiet``.
     quiet: str = QUIET
     #: Options of :class:`Reading` that it does not have; None if it reads no rows.

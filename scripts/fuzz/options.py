@@ -48,7 +48,7 @@ MOST_SECONDS, MOST_BY_THE_CLOCK = 60, 600
 ADDRESSES = 6 << 30
 #: Modules that commands import on use; importing them once here is faster.
 IMPORTED = [
-    *("rich.console", "rich.table", "rich.progress", "libsvm.svm", "svmfast.api"),
+    *("rich.console", "rich.table", "rich.progress", "libsvm.svm", "svmfast.commands"),
     *("scipy.linalg", "scipy.optimize", "scipy.sparse.linalg", "scipy.special"),
     *("sklearn.cluster", "sklearn.kernel_approximation", "sklearn.linear_model", "sklearn.utils.extmath"),
 ]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from svmfast.cli import methods
 from svmfast.cli.flags import with_flags
 from svmfast.cli.front import Front
 from svmfast.cli.parsing import debug_option
-from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand, WeightsCommand, weights
+from svmfast.cli.svm_train import ClassWeight, WeightsCommand
 from svmfast.command import Command, Verb
 from svmfast.display import shown
 from svmfast.options import Option
-from svmfast.values import BALANCED, Choice, OnOff, Pair, Real, Switch, Text, Value, Weights
+from svmfast.values import Choice, OnOff, Pair, Real, Switch, Text, Value, Weights
 from svmfast.values.files import File
 
 if TYPE_CHECKING:
@@ -45,20 +44,6 @@ class Place(click.Path):
     def __init__(self, value: File) -> None:
         super().__init__(readable=False)  # that is found on reading
         self.value = value
-
-
-class WeightOfClass(Typed):
-    """``LABEL:NUMBER``, into which the command line's ``-wLABEL NUMBER`` is turned, or ``balanced``."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        assert isinstance(self.value, Weights)
-        if not isinstance(value, str) or value == BALANCED:
-            return value
-        word, _, weight = value.rpartition(":")
-        label = self.value.label.read(word)
-        if label is None:
-            self.fail(f"'{shown(word, 60)}' is not a label of LIBSVM, a 32-bit integer", param, ctx)
-        return label, Typed(self.value.weight).convert(weight, param, ctx)
 
 
 def _kind(value: Value) -> Any:
@@ -94,7 +79,7 @@ def _param(one: Option, options: tuple[Option, ...]) -> click.Parameter:
         text = f"With `{one.only_with}`: {text[0].lower()}{text[1:]}"
     text = with_flags(text, options)
     if isinstance(one.value, Weights):
-        return ClassWeight(names, type=WeightOfClass(one.value), multiple=True, callback=weights, help=text)
+        return ClassWeight(names, multiple=True, help=text)
     if words is not None:
         text += f"  [default: {with_flags(words, options)}]"
     if switch:
@@ -141,31 +126,23 @@ def click_command(command: Command) -> click.Command:
     return made
 
 
-def _run_of(command: Command) -> Callable[..., int | None]:
-    found: Callable[..., int | None]
-    if isinstance(command, Verb):
-        from svmfast.cli import verbs
-
-        name = command.function_name
-        found = getattr(verbs, f"{name}_" if iskeyword(name) else name)
-    else:
-        from svmfast.cli.methods import run as found
-    return found
-
-
 def _made(command: Command, kind: type[click.Command] = click.Command) -> click.Command:
     options = command.params
     params = [_param(one, options) for one in options]
     if any(isinstance(param, ClassWeight) for param in params):
-        kind = SvmTrainCommand if getattr(command, "svm_train_output", False) else WeightsCommand
+        kind = WeightsCommand
+    run = command.run if isinstance(command, Verb) else methods.run
 
     def callback(**given: Any) -> int | None:
-        return Front(command, options, given).run(_run_of(command))
+        return Front(command, options, given).run(run)
 
-    return kind(
+    made = kind(
         command.name,
         params=[*params, debug_option()],
         callback=callback,
         short_help=command.summary,
-        help=with_flags(command.description, options),
+        help=with_flags(command.description or "", options),
     )
+    if isinstance(made, WeightsCommand):
+        made.strict = getattr(command, "svm_train_output", False)
+    return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from svmfast.progress import Listener
 
 T = TypeVar("T")
-
-#: Exit status for a negative answer.
-NEGATIVE = 1
 
 
 class Front:
@@ -71,24 +69,38 @@ class Front:
             return function(*given, reading=self.reading, threads=self.threads, listener=listener, **options)
 
     @contextmanager
-    def listening(self, *, silent: bool = False, single: bool = False) -> Iterator[Listener]:
+    def listening(
+        self, *, silent: bool = False, single: bool = False, output: str | None = None
+    ) -> Iterator[Listener]:
         """Yield a listener that shows progress unless `silent`, and prints remarks and warnings.
 
-        With `single` there is one bar, for the latest step.
+        With `single` there is one bar, for the latest step; none if `output` goes to the same terminal.
         """
         from svmfast.cli.progress import progress_bar
+        from svmfast.formats.target import is_stdout
         from svmfast.progress import Listener
 
-        with progress_bar(self.quiet or silent, single=single) as progress:
-            yield Listener(progress, self.remark, lambda text: messages.warning(with_flags(text)))
+        silent = silent or (output is not None and is_stdout(output) and sys.stdout.isatty())
+        with progress_bar(self.quiet or silent, single=single) as self._progress:
+            yield Listener(self._progress, self.remarks, self.warn)
 
-    def remark(self, text: str) -> None:
-        """Print a remark unless `quiet`."""
-        messages.remark(with_flags(text), self.quiet)
+    def remarks(self, texts: str | Iterable[str] | None, *, always: bool = False) -> None:
+        """Print remarks unless `quiet`."""
+        for text in [texts] if isinstance(texts, str) else texts or ():
+            messages.remark(with_flags(text), self.quiet and not always)
 
-    def lines(self, texts: Iterable[str], *, err: bool = False) -> None:
-        """Print lines of a report on stdout, or on stderr."""
-        messages.lines(map(with_flags, texts), err=err)
+    def warn(self, text: str) -> None:
+        """Print a warning."""
+        messages.warning(with_flags(text))
+
+    def failed(self, text: str) -> None:
+        """Print the error of one of many files."""
+        self._progress.line(with_flags(text))
+
+    def lines(self, texts: Iterable[str], *, err: bool = False, summary: bool = False) -> None:
+        """Print lines of a report on stdout, or on stderr; those of a `summary` not if `quiet`."""
+        if not (summary and self.quiet):
+            messages.lines(map(with_flags, texts), err=err)
 
     def report(self, found: Any) -> None:
         """Print a report that is the command's answer, as text or at the end as JSON."""
@@ -96,6 +108,13 @@ class Front:
             self.show(found.to_dict())
         else:
             self.lines(found.lines())
+
+    def written(self, report: Any, output: str, size: int) -> None:
+        """Print the report on a file of `size` bytes that was written."""
+        if self.as_json:
+            self.show({**report.to_dict(), "bytes": size})
+        size_line = f"written      {output}, {size:,} bytes"
+        self.lines([*report.lines(), size_line], err=True, summary=True)
 
     def show(self, figures: Mapping[str, Any], *, written: bool = True) -> None:
         """Print figures as JSON when the command ends; `written` says whether the outputs were written."""

@@ -6,19 +6,20 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from svmfast.cli.flags import with_flags
-from svmfast.cli.front import NEGATIVE, Front
-from svmfast.cli.messages import raw, remark, warning
+from svmfast.cli.front import Front
+from svmfast.cli.messages import raw
+from svmfast.command import NEGATIVE
 from svmfast.errors import OptionError
 from svmfast.methods.method import LAST, NOTHING_WRITTEN, Method
 from svmfast.options import options_of
 
 if TYPE_CHECKING:
-    from svmfast.api.run import Result
+    from svmfast.commands.run import Result
 
 
 def run(front: Front, output: str | None, **given: Any) -> int:
     """Run the method, write its model and print its report."""
-    from svmfast.api.run import run_method
+    from svmfast.commands.run import run_method
 
     method, begin = front.command, time.perf_counter()
     assert isinstance(method, Method)
@@ -44,13 +45,12 @@ def run(front: Front, output: str | None, **given: Any) -> int:
     if result.model is not None and output is not None:
         size = result.save(output)
     for text in result.warnings[len(listener.warnings) :]:
-        warning(with_flags(text))
+        front.warn(text)
     _print(front, result, output, size, time.perf_counter() - begin, prints=not (front.quiet or logs))
     if result.refusal is None:
         return 0
-    remark(f"{with_flags(result.refusal)}{NOTHING_WRITTEN}")
-    if result.advice is not None:
-        remark(with_flags(result.advice))
+    front.remarks(f"{result.refusal}{NOTHING_WRITTEN}", always=True)
+    front.remarks(result.advice, always=True)
     return NEGATIVE
 
 
@@ -78,4 +78,4 @@ def _print(
             factor = f" ({before / size:.1f}x smaller)" if smaller else f" ({size / before:.1f}x LARGER)"
         front.lines([f"written      {output}, {size:,} bytes{factor}, {seconds:.1f} s"], err=True)
     if size is not None and before is not None and size >= before:
-        front.remark(f"the file grew from {before:,} to {size:,} bytes")
+        front.remarks(f"the file grew from {before:,} to {size:,} bytes")

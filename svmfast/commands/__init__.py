@@ -1,4 +1,8 @@
-"""The declarations of the commands that are not methods, one module each; none imports NumPy or click."""
+"""The commands that are not methods: a module for each, whose docstring is its help, and what they share.
+
+The module of a command has its options, its Python function and what the program prints; it is imported for
+help and completion, so that it imports neither NumPy nor click.
+"""
 
 from __future__ import annotations
 

@@ -1,14 +1,38 @@
-"""``svmfast export``."""
+"""Write MODEL in another language: C for any program or microcontroller, ONNX, LIBSVM's text.
+
+MODEL can be of any kind but cascade, with any kernel but precomputed. The labels are LIBSVM's, ties included;
+labels that the exported arithmetic changes are counted when the file is written. The C header needs no
+library and allocates nothing; if the model's classes have names, NAME_class_name(label) returns them, and for
+a model with a certificate NAME_certain() proves labels on the device. docs/export.md has walk-throughs.
+
+Only LIBSVM models can be written as LIBSVM's text. With `ranges` the scaling in the model goes to a range
+file for svm-scale.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from svmfast.command import Verb
 from svmfast.commands import listed
+from svmfast.commands.functions import takes
+from svmfast.errors import OptionError
 from svmfast.exports.languages import LANGUAGES
-from svmfast.options import MemoryOfModels, argument, option
-from svmfast.values import Bytes, Choice, InputFile, OnOff, OutputFile, Switch, Text, Whole
+from svmfast.options import MemoryOfModels, Reading, argument, made, option
+from svmfast.progress import Listener
+from svmfast.threads import thread_count
+from svmfast.values import Bytes, Choice, InputFile, OnOff, OutputFile, RowsFile, Text, Whole
+
+if TYPE_CHECKING:
+    import os
+
+    from svmfast.commands.export_report import Export
+    from svmfast.models.base import Model
+
+#: A valid prefix.
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +50,6 @@ class Files:
     output: str | None = option(
         None, OutputFile(role="model"), "File to write.", "-o", metavar="OUT", required=True
     )
-    test: str | None = option(
-        None,
-        InputFile("data", role="test"),
-        "Compare the exported arithmetic with the model's on these rows (default: on vectors of the model); "
-        "their labels are not used. C: the file contains the first of them and a test.",
-        metavar="ROWS",
-    )
-    single: bool = option(False, Switch(), "Use single precision (the default for c).", "--float")
-    double: bool = option(False, Switch(), "Use double precision (the default for all others).")
     ranges: str | None = option(
         None,
         OutputFile(role="ranges"),
@@ -47,6 +62,19 @@ class Files:
 class ExportOptions(MemoryOfModels):
     """Options of ``export``."""
 
+    test: Any = option(
+        None,
+        RowsFile(role="test"),
+        "Compare the exported arithmetic with the model's on these rows (default: on vectors of the model); "
+        "their labels are not used. C: the file contains the first of them and a test.",
+        metavar="ROWS",
+    )
+    precision: str | None = option(
+        None,
+        Choice("float", "double"),
+        "Precision of the exported arithmetic.",
+        shown="float for c, double for onnx",
+    )
     test_rows: int = option(
         200, Whole(1), "C: number of the rows `test` that go into the file, for its own test."
     )
@@ -67,19 +95,91 @@ class ExportOptions(MemoryOfModels):
     )
 
 
+@takes(ExportOptions)
+def export(
+    model: Model | str | os.PathLike[str],
+    to: str = "c",
+    *,
+    ranges: bool = False,
+    threads: int | None = None,
+    reading: Reading | None = None,
+    listener: Listener | None = None,
+    **options: Any,
+) -> Export:
+    """Convert a model to another language (docs/export.md). The `scale` of `reading` becomes part of it.
+
+    Parameters
+    ----------
+    model : Model or path
+        A model of any kind except a cascade, with any kernel except precomputed.
+    to : str
+        The language, a key of :data:`svmfast.exports.languages.LANGUAGES`.
+    {options}
+    ranges : bool
+        LIBSVM's text: also return the model's scaling as a range file for svm-scale.
+
+    Returns
+    -------
+    Export
+        ``data``, ``text``, ``report``, ``ranges``, ``save(path)``.
+
+    Raises
+    ------
+    UnsupportedError
+        The model cannot be written in this language.
+    OptionError
+        The language is unknown or does not support an option.
+    NegativeAnswerError
+        The tables of the C file take more than `max_flash` bytes.
+    """
+    from svmfast.commands.exported import exported
+    from svmfast.commands.given import model_of
+
+    asked = made(ExportOptions, options)
+    _check_options(to, asked, ranges=ranges)
+    reading, listener = reading or Reading(), listener or Listener()
+    given, _ = model_of(model, "the model", listener.note, asked.memory)
+    if reading.unlabelled and asked.test is None:
+        raise OptionError("`unlabelled` is only used with `test`")
+    return exported(given, to, asked, reading, thread_count(threads), listener, ranges=ranges)
+
+
+def _check_options(to: str, options: ExportOptions, *, ranges: bool) -> None:
+    """Refuse options that the language does not support or that are out of range."""
+    if to not in LANGUAGES:
+        raise OptionError(f"`to` '{to}' is not a language; expected one of {', '.join(LANGUAGES)}")
+    asked = {
+        "c": {
+            "prefix": options.prefix != "model",
+            "max_flash": options.max_flash is not None,
+        },
+        "onnx": {"probability": options.probability},
+        "libsvm": {"ranges": ranges},
+    }
+    for language, given in asked.items():
+        for name, is_given in given.items():
+            if is_given and to != language:
+                raise OptionError(f"`{name}` is only for `to` {language}")
+    if to == "libsvm" and not options.test is options.precision is None:
+        raise OptionError("LIBSVM's text has the model's own numbers: no precision, and nothing to `test`")
+    if not _IDENTIFIER.fullmatch(options.prefix):
+        raise OptionError(
+            f"`prefix` '{options.prefix}' cannot begin a name; give a letter, then letters, digits, '_'"
+        )
+
+
+def run(front: Any, model: str, output: str, *, to: str | None, ranges: str | None, **options: Any) -> None:
+    """Write the exported file, and print its figures."""
+    from svmfast.commands.export_report import language_for
+
+    made = front.call(export, model, language_for(output, to), ranges=ranges is not None, **options)
+    front.written(made.report, output, made.save(output, ranges))
+
+
 COMMAND = Verb(
     **listed("export"),
-    description="""
-        Write MODEL in another language: C for any program or microcontroller, ONNX, LIBSVM's text.
-
-        MODEL can be of any kind but cascade, with any kernel but precomputed. The labels are LIBSVM's, ties
-        included; labels that the exported arithmetic changes are counted when the file is written. The C
-        header needs no library and allocates nothing; if the model's classes have names,
-        NAME_class_name(label) returns them, and for a model with a certificate NAME_certain() proves labels
-        on the device. docs/export.md has walk-throughs.
-
-        Only LIBSVM models can be written as LIBSVM's text. With `ranges` the scaling in the model goes to a
-        range file for svm-scale.
-        """,
+    description=__doc__,
     takes=(Files, ExportOptions),
+    run=run,
+    reports=("svmfast.commands.export_report:ExportReport",),
 )

@@ -1,15 +1,42 @@
-"""``svmfast frontier``."""
+"""Try every method on EXACT, measure all on the same rows, and recommend one.
+
+Three sets of rows are kept apart: those that EXACT was trained on (TRAIN), those that choose a model, and
+those that confirm it. The figures of the answers (accuracy, labels that differ, certified rows) are those of
+the confirming rows, except in the column 'choosing'. Models are timed and multiply-adds counted on the
+choosing rows. With a limit on the answers (`max_diff`, `max_loss`), the models compete on speed whose whole
+95% interval on the choosing rows is within the limit, and that lose no class: of those within 10% of the
+fastest, the one closest to EXACT is recommended if the confirming rows show the same of it, otherwise the
+next one. With `max_bytes` or `max_operations` alone, the closest model that fits is recommended. Rows without
+labels (`unlabelled`, with TEST) suffice for all limits but `max_loss`.
+
+Each candidate is a separate svmfast command. The recommended command is printed; run again, it writes the
+same bytes on the same instruction set. DIR holds the models, the report (report.html, report.md, report.json)
+and 'recommended', a copy of the recommended model. The copy contains EXACT if EXACT is needed for the rows
+that are not certified. Cheap candidates come first, with `max_bytes` after those that are made for it. All
+methods share the time limit. Run again, the same command continues where it stopped. Exit status 1: no model
+that is faster than EXACT is shown to be within the limits by the choosing and the confirming rows.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from svmfast.command import Verb
+from svmfast.command import NEGATIVE, Verb
 from svmfast.commands import listed
-from svmfast.options import Bounded, Seeded, argument, option
+from svmfast.commands.functions import takes
+from svmfast.options import Bounded, Reading, Seeded, argument, divided, option
+from svmfast.progress import Listener
+from svmfast.threads import thread_count
 from svmfast.values import Bytes, Choice, InputFile, OutputFile, Real, Share, Switch, Text
 
+if TYPE_CHECKING:
+    from svmfast.commands.frontier_run import FrontierResult
+
+PathLike = str | os.PathLike[str]
 #: Default limits: the share of labels that may differ and, for regression, by which the error may grow.
 DEFAULT_DIFFERENCE, DEFAULT_LOSS = 0.005, 0.01
 
@@ -100,29 +127,82 @@ class FrontierOptions(Seeded, Bounded):
     )
 
 
+@takes(FrontierOptions, Reading)
+def frontier(
+    exact: PathLike,
+    data: PathLike,
+    test: PathLike | None = None,
+    *,
+    output: PathLike | None = None,
+    threads: int | None = None,
+    listener: Listener | None = None,
+    document: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    **options: Any,
+) -> FrontierResult:
+    """Try every method on an exact model, measure the results on the same rows, and recommend one.
+
+    Parameters
+    ----------
+    exact : path
+        A LIBSVM model.
+    data : path
+        The data that `exact` was trained on.
+    test : path, optional
+        Rows that `exact` was not trained on: half of them choose the model, the others confirm the choice.
+        Default: parts of `data`.
+    {options}
+    output : path, optional
+        Folder for the models and the reports. Default: NAME.frontier in the current folder.
+    document : callable, optional
+        Converts the figures to the content of report.json.
+
+    Returns
+    -------
+    FrontierResult
+
+    Raises
+    ------
+    OptionError
+        The options or the folder do not fit the inputs.
+    UnsupportedError
+        The model cannot be converted, or is no better than chance on the rows.
+    """
+    from svmfast.commands.frontier_run import Given, tried
+
+    asked, reading = divided(options, FrontierOptions, Reading)
+    given = Given(
+        exact=os.fspath(exact),
+        train=os.fspath(data),
+        test=None if test is None else os.fspath(test),
+        folder=Path(output or default_folder(os.fspath(exact))),
+        options=asked,
+        reading=reading,
+        threads=thread_count(threads),
+        listener=listener or Listener(),
+    )
+    return tried(given, document)
+
+
+def run(front: Any, exact: str, data: str, test: str | None, output: str, **options: Any) -> int:
+    """Print the recommendation; status 1 if there is none."""
+    given = {name: value for name, value in (options | front.reading_given).items() if value is not None}
+    with front.listening(single=True) as listener:
+        given |= {"threads": front.threads, "listener": listener, "document": front.document}
+        result = frontier(exact, data, test, output=output, **given)
+    if front.as_json:
+        front.show(result.to_dict())
+    else:
+        front.lines(result.table(), summary=True)
+        front.lines(result.lines())
+    front.lines([f"svmfast: report and models in {result.folder}"], err=True, summary=True)
+    return 0 if result.recommended is not None else NEGATIVE
+
+
 COMMAND = Verb(
     **listed("frontier"),
-    description="""
-        Try every method on EXACT, measure all on the same rows, and recommend one.
-
-        Three sets of rows are kept apart: those that EXACT was trained on (TRAIN), those that choose a
-        model, and those that confirm it. The figures of the answers (accuracy, labels that differ, certified
-        rows) are those of the confirming rows, except in the column 'choosing'. Models are timed and
-        multiply-adds counted on the choosing rows. With a limit on the answers (`max_diff`, `max_loss`), the
-        models compete on speed whose whole 95% interval on the choosing rows is within the limit, and that
-        lose no class: of those within 10% of the fastest, the one closest to EXACT is recommended if the
-        confirming rows show the same of it, otherwise the next one. With `max_bytes` or `max_operations`
-        alone, the closest model that fits is recommended. Rows without labels (`unlabelled`, with TEST)
-        suffice for all limits but `max_loss`.
-
-        Each candidate is a separate svmfast command. The recommended command is printed; run again, it
-        writes the same bytes on the same instruction set. DIR holds the models, the report (report.html,
-        report.md, report.json) and 'recommended', a copy of the recommended model. The copy contains EXACT
-        if EXACT is needed for the rows that are not certified. Cheap candidates come first, with `max_bytes`
-        after those that are made for it. All methods share the time limit. Run again, the same command
-        continues where it stopped. Exit status 1: no model that is faster than EXACT is shown to be within
-        the limits by the choosing and the confirming rows.
-        """,
+    description=__doc__,
     takes=(Files, FrontierOptions),
+    run=run,
+    reports=("svmfast.frontiers.report:Frontier",),
     quiet="Print only the recommendation, or the report of `as_json`.",
 )

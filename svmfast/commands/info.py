@@ -1,13 +1,133 @@
-"""``svmfast info``."""
+"""Describe FILE: a LIBSVM model, an svmfast model, or data.
+
+The kind is recognized by content. For a model, info prints the type, kernel and parameters, labels, names
+of classes and features, scaling, support vectors or arrays, provenance and size; a model inside another one,
+such as that of a cascade, follows indented. For data it prints rows, features, density, labels, ranges and
+the largest norm.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from svmfast.command import QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
-from svmfast.options import MemoryOfModels, argument
+from svmfast.commands.functions import takes
+from svmfast.errors import WrongTypeError
+from svmfast.options import MemoryOfModels, Reading, argument, made
+from svmfast.progress import Listener
+from svmfast.threads import thread_count
 from svmfast.values import InputFile
+
+#: How many names of classes or features the text shows; JSON has all.
+LISTED = 20
+#: The labels that a one-class model predicts; its file has none.
+ONE_CLASS = "1 (inlier), -1 (outlier)"
+
+
+@dataclass(frozen=True, repr=False)
+class Description:
+    """Figures of a model or of data."""
+
+    #: By name, in the order of display; ``format`` says what is described.
+    figures: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.figures[name]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures that docs/json.md describes."""
+        return self.figures
+
+    def lines(self) -> list[str]:
+        """The figures as text."""
+        # Of data, these are called labels too.
+        named = {"labels" if key == "label_rows" else key: value for key, value in self.figures.items()}
+        return _lines(named)
+
+
+@takes(MemoryOfModels)
+def info(
+    source: Any,
+    *,
+    threads: int | None = None,
+    reading: Reading | None = None,
+    listener: Listener | None = None,
+    **options: Any,
+) -> Description:
+    """Describe a model or data.
+
+    Parameters
+    ----------
+    source : path or Model
+        A LIBSVM model, an svmfast model or LIBSVM data; the kind of a file is recognized by its content.
+    {options}
+
+    Returns
+    -------
+    Description
+    """
+    from svmfast.commands.given import open_noted_model
+    from svmfast.evaluation.describe import describe_data, describe_model
+
+    memory = made(MemoryOfModels, options).memory
+    if hasattr(source, "decision_values"):
+        return Description({"format": "model", **describe_model(source)})
+    if not isinstance(source, str | os.PathLike):
+        raise WrongTypeError("the source", source, "a model, or the path of a model or of data")
+    from svmfast.formats.data import read_through
+    from svmfast.formats.detect import detect
+    from svmfast.formats.source import open_source
+
+    listener, path = listener or Listener(), os.fspath(source)
+    with open_source(path) as opened:
+        kind = detect(opened)
+        if kind in ("data", "empty"):
+            blocks = read_through(opened, reading or Reading(), thread_count(threads), listener.progress)
+            found = describe_data((block.rows, block.labels) for block in blocks)
+            return Description({"path": path, "format": "data", **found})
+        loaded = open_noted_model(opened, listener.note, memory=memory)
+    found = describe_model(loaded.model)
+    return Description(
+        {"path": path, "format": kind, **found, "bytes": loaded.n_bytes, "sha256": loaded.sha256}
+    )
+
+
+def _lines(figures: Mapping[str, Any]) -> list[str]:
+    """Figures as text, a line for each; those of a part are indented."""
+    width, found = max(map(len, figures), default=0) + 2, []
+    for name, value in figures.items():
+        head = name.replace("_", " ")
+        if name == "labels" and figures.get("svm_type") == "one_class":
+            value = ONE_CLASS
+        if isinstance(value, Mapping) and value:
+            found += [head, *(f"  {line}" for line in _lines(value))]
+        else:
+            found.append(f"{head:<{width}}{_words(value)}")
+    return found
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list) and value:
+        texts = [f"{one:.6g}" if isinstance(one, float) else str(one) for one in value]
+        if isinstance(value[0], dict):
+            texts = [f"{one['label']:g} ({one['rows']:,} rows)" for one in value]
+        more = len(texts) - LISTED if isinstance(value[0], str) else 0
+        text = (", " if isinstance(value[0], str) else " ").join(texts[:LISTED] if more > 0 else texts)
+        return text + (f" and {more:,} more" if more > 0 else "")
+    return str(value or "-")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,16 +137,16 @@ class Files:
     file: str = argument(InputFile())
 
 
+def run(front: Any, file: str, **options: Any) -> None:
+    """Print the description of a file."""
+    front.report(front.call(info, file, **options))
+
+
 COMMAND = Verb(
     **listed("info"),
-    description="""
-        Describe FILE: a LIBSVM model, an svmfast model, or data.
-
-        The kind is recognized by content. For a model, info prints the type, kernel and parameters, labels,
-        names of classes and features, scaling, support vectors or arrays, provenance and size; a model inside
-        another one, such as that of a cascade, follows indented. For data it prints rows, features, density,
-        labels, ranges and the largest norm.
-        """,
+    description=__doc__,
     takes=(Files, MemoryOfModels),
+    run=run,
+    reports=("svmfast.evaluation.describe:ModelDescription", "svmfast.evaluation.describe:DataDescription"),
     quiet=QUIET_BUT_REPORT,
 )

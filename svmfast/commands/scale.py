@@ -1,13 +1,30 @@
-"""``svmfast scale``."""
+"""Scale the features of DATA to [LOWER, UPPER], as svm-scale does: same options, same bytes.
+
+The smallest value of a feature becomes LOWER, the largest UPPER; a feature with a single value is left out.
+Values are printed with six digits. DATA is a file, read twice, in bounded memory; with `restore` once, so
+that rows from a pipe are scaled as they arrive.
+
+A model needs the same scaling when it predicts: `scale` RANGES stores the ranges in the model (approximate,
+compress, train and the others), so that prediction needs no second file.
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from svmfast.command import QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
-from svmfast.options import MemoryOfModels, argument, option
+from svmfast.commands.functions import takes
+from svmfast.errors import OptionError
+from svmfast.options import MemoryOfModels, Reading, argument, made, option
+from svmfast.progress import Listener
+from svmfast.threads import thread_count
 from svmfast.values import InputFile, OutputFile, Pair, Real
+
+if TYPE_CHECKING:
+    from svmfast.commands.scaled_text import ScaleReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,19 +58,64 @@ class ScaleOptions(MemoryOfModels):
     )
 
 
+@takes(ScaleOptions)
+def scale(
+    data: str | os.PathLike[str],
+    output: str | os.PathLike[str] = "-",
+    *,
+    reading: Reading | None = None,
+    threads: int | None = None,
+    listener: Listener | None = None,
+    **options: Any,
+) -> ScaleReport:
+    """Scale the columns of a file as svm-scale does, with the same bytes as output, in bounded memory.
+
+    Parameters
+    ----------
+    data, output : path
+        ``-`` stands for standard input and standard output. Without `restore` the data are read twice, so
+        that they cannot come from a pipe.
+    {options}
+
+    Returns
+    -------
+    ScaleReport
+        Its `scaling` can be passed to ``svmfast.approximate(..., scale=)`` and the other methods.
+
+    Raises
+    ------
+    OptionError, DataFormatError, MemoryLimitError
+    """
+    from svmfast.commands.scaled_text import scaled
+    from svmfast.formats.answers import check_text
+
+    asked = made(ScaleOptions, options)
+    limits = {"`lower` is {:g} and `upper` {:g}": (asked.lower, asked.upper)}
+    limits |= {} if asked.labels is None else {"`labels` are {:g} and {:g}": asked.labels}
+    for words, (low, high) in limits.items():
+        if not low < high:
+            raise OptionError(f"{words.format(low, high)}; expected the lower one first")
+    if asked.save is not None and asked.restore is not None:
+        raise OptionError("`save` and `restore` exclude each other")
+    check_text(output, "scaled rows")
+    reading, listener = reading or Reading(), listener or Listener()
+    return scaled(os.fspath(data), output, asked, reading, thread_count(threads), listener)
+
+
+def run(front: Any, data: str, output: str, **options: Any) -> None:
+    """Scale rows; the warnings of svm-scale go to stderr."""
+    report = front.call(scale, data, output, **options)
+    if front.as_json:
+        front.show(report.to_dict())
+    front.lines(report.lines(), err=True)
+
+
 COMMAND = Verb(
     **listed("scale"),
-    description="""
-        Scale the features of DATA to [LOWER, UPPER], as svm-scale does: same options, same bytes.
-
-        The smallest value of a feature becomes LOWER, the largest UPPER; a feature with a single value is
-        left out. Values are printed with six digits. DATA is a file, read twice, in bounded memory; with
-        `restore` once, so that rows from a pipe are scaled as they arrive.
-
-        A model needs the same scaling when it predicts: `scale` RANGES stores the ranges in the model
-        (approximate, compress, train and the others), so that prediction needs no second file.
-        """,
+    description=__doc__,
     takes=(Files, ScaleOptions),
+    run=run,
+    reports=("svmfast.commands.scaled_text:ScaleReport",),
     quiet=QUIET_BUT_REPORT,
     without=("scale",),
 )

@@ -191,8 +191,6 @@ class Method(Command):
     options: type
     #: The place of the function that takes ``(inputs, options, setting)`` and returns an Outcome.
     run: str
-    #: ``module:class`` of each kind of report that a run may return: the schema of its JSON report.
-    reports: tuple[str, ...] = ()
     #: Of its marks in frontier's chart, ``#rrggbb``; color-blind readers can distinguish the colors.
     color: str
     #: The place of the function that takes a Grid and returns candidates and those not tried.

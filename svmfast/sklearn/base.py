@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmfast.api.predict import predict
+from svmfast.commands.predict import predict
 from svmfast.errors import OptionError, SingleClassError
 from svmfast.importers.machines import are_boolean, labels_of
 from svmfast.models.answer import Answer

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from svmfast.api.run import run_method
+from svmfast.commands.run import run_method
 from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
 from svmfast.formats.detect import model_bytes
 from svmfast.methods.registry import method as method_named

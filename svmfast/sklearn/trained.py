@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from svmfast.api.functions import function_of
+from svmfast.commands.functions import function_of
 from svmfast.methods.registry import method as method_named
 from svmfast.rows import FloatArray, Rows
 from svmfast.sklearn.base import ModelClassifier, ModelEstimator, ModelRegressor, as_value_errors

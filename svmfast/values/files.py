@@ -12,6 +12,11 @@ from svmfast.values.base import Worded
 Content = Literal["model", "data"]
 
 
+def is_path(given: Any) -> bool:
+    """Whether an object is the path of a file."""
+    return isinstance(given, str | os.PathLike)
+
+
 class File(Worded):
     """The path of a file; on the command line ``-`` is standard input or output.
 
@@ -25,7 +30,7 @@ class File(Worded):
         self.content, self.role = content, role
 
     def has_type(self, value: Any) -> bool:
-        return isinstance(value, str | os.PathLike)
+        return is_path(value)
 
     def accept(self, value: Any) -> Any:
         return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -65,6 +70,21 @@ class ModelFile(InputFile):
 
     def has_type(self, value: Any) -> bool:
         return super().has_type(value) or hasattr(value, "decision_values")
+
+    def accept(self, value: Any) -> Any:
+        return value
+
+
+class RowsFile(InputFile):
+    """Rows; in Python also an array, a matrix, a DataFrame or a Dataset."""
+
+    type_expected = "a path, or rows"
+
+    def __init__(self, *, role: str) -> None:
+        super().__init__("data", role=role)
+
+    def has_type(self, value: Any) -> bool:
+        return True
 
     def accept(self, value: Any) -> Any:
         return value

@@ -58,7 +58,7 @@ def test_balanced_stands_for_labels(command: str, rows: Path, tmp_path: Path) ->
         (("-wrare", "5"), "'rare' is not a label of LIBSVM, a 32-bit integer"),
         (("-w", "1", "5"), "'-w': the label belongs to the name, as in -w1 5 -w-1 2; or -w balanced"),
         (("-w", "balanced", "-w1", "2"), "-w balanced sets the weights of all classes; leave out the others"),
-        (("-w1", "x"), "Invalid value for '-w': 'x' is not a finite decimal number above 0"),
+        (("-w1", "x"), "'-w1 x': expected a finite decimal number above 0"),
     ],
 )
 def test_weights_that_mean_nothing(

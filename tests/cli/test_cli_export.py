@@ -15,7 +15,7 @@ from c_exports import needs_compiler
 from program import FIXTURES, PROGRAM, ROOT, data, model, svmfast
 
 import svmfast as package
-from svmfast.api.export_report import language_for
+from svmfast.commands.export_report import language_for
 from svmfast.errors import OptionError
 from svmfast.exports.accuracy import Accuracy
 from svmfast.models.scaled import ScaledModel
@@ -49,7 +49,7 @@ def test_the_file_can_go_to_standard_output(tmp_path: Path) -> None:
 
 
 def test_double_precision_and_the_report(tmp_path: Path) -> None:
-    done = svmfast("export", EXACT, "--double", "-o", tmp_path / "m.h", "--json", "-q")
+    done = svmfast("export", EXACT, "--precision", "double", "-o", tmp_path / "m.h", "--json", "-q")
     report = json.loads(done.stdout)
     assert (report["arithmetic"], report["language"]) == ("double", "c")
     assert (
@@ -109,7 +109,6 @@ CASCADE = FIXTURES / "frozen" / "1.0" / "cascade_of_expansions.model"
             (model("iris_precomputed"),),
             "a precomputed kernel is not a function of features; train with another kernel",
         ),
-        ((EXACT, "--float", "--double"), "--float and --double exclude each other"),
         ((EXACT, "--unlabelled"), "--unlabelled is only used with --test"),
         (
             (EXACT, "--prefix", "1"),

@@ -336,5 +336,5 @@ def test_prediction_starts_without_the_methods_declarations(tmp_path: Path) -> N
         [sys.executable, "-X", "importtime", PROGRAM, *words], capture_output=True, text=True, check=True
     )
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "svmfast.api.predictor" in imported
+    assert "svmfast.commands.predictor" in imported
     assert not [name for name in imported if name.startswith("svmfast.methods")]

@@ -16,7 +16,7 @@ from golden import ROOT, manifest
 from program import PROGRAM, data, svmfast
 
 import svmfast as package
-from svmfast.api.scale import scale
+from svmfast.commands.scale import scale
 from svmfast.errors import MemoryLimitError
 from svmfast.formats.ranges import ranges_bytes, read_ranges
 from svmfast.models.scaling import Scaling, TargetRange

@@ -63,7 +63,7 @@ def test_the_outputs_are_those_of_one_process(inputs: list[Path], tmp_path: Path
     options: dict[str, Any] = {"suffix": suffix, "decision_values": True}
     alone = package.predict_files(EXACT, inputs, tmp_path / "alone", **options)
     shared = package.predict_files(EXACT, inputs, tmp_path / "shared", dask="local:2", **options)
-    assert shared.number("predicted") == len(inputs)
+    assert shared.files_predicted == len(inputs)
     assert outputs(tmp_path / "shared") == outputs(tmp_path / "alone")
     assert shared.to_dict() == {
         **alone.to_dict(),
@@ -73,7 +73,7 @@ def test_the_outputs_are_those_of_one_process(inputs: list[Path], tmp_path: Path
         ],
     }
     again = package.predict_files(EXACT, inputs, tmp_path / "shared", dask="nobody:1", **options)
-    assert again.number("skipped") == len(inputs)
+    assert again.files_skipped == len(inputs)
 
 
 def test_a_file_that_fails(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_connection_that_closes(
 def test_addresses(inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OptionError, match="`dask` is 'local:x'; expected a scheduler's address, or local:N"):
         package.predict_files(EXACT, inputs, tmp_path / "out", dask="local:x")
-    monkeypatch.setattr("svmfast.api.cluster.PATIENCE", 1)
+    monkeypatch.setattr("svmfast.commands.cluster.PATIENCE", 1)
     with pytest.raises(SvmfastError, match="no scheduler with workers at '127"):
         package.predict_files(EXACT, inputs, tmp_path / "out", dask="127.0.0.1:9")
     monkeypatch.setitem(sys.modules, "distributed", None)
@@ -186,7 +186,6 @@ def test_a_run_that_is_killed_half_way_can_be_repeated(killed: str, tmp_path: Pa
 def test_collections_of_dask(inputs: list[Path]) -> None:
     import dask
     import dask.array
-    import dask.bag
     import dask.dataframe
     import pandas
 
@@ -202,8 +201,6 @@ def test_collections_of_dask(inputs: list[Path]) -> None:
         labels = predict_collection(EXACT, dask.dataframe.from_pandas(frame, npartitions=3)).compute()
         assert labels.index.equals(frame.index)
         assert np.array_equal(labels, expected)
-        bag = predict_collection(EXACT, dask.bag.from_sequence([os.fspath(data("photos.test"))] * 2))
-        assert [np.array_equal(one, expected) for one in bag.compute()] == [True, True]
     with pytest.raises(WrongTypeError):
         predict_collection(EXACT, dense)
     with pytest.raises(OptionError, match="2-dimensional"):
@@ -212,7 +209,6 @@ def test_collections_of_dask(inputs: list[Path]) -> None:
 
 def test_collections_of_dask_have_the_names_of_the_classes() -> None:
     import dask.array
-    import dask.bag
     import dask.dataframe
     import pandas
 

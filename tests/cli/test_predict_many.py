@@ -17,9 +17,9 @@ from program import PROGRAM, ROOT, data, model, svmfast
 from report_schema import schema
 
 import svmfast as package
-from svmfast.api import many
-from svmfast.api.many import planned
 from svmfast.cli.main import run
+from svmfast.commands import many
+from svmfast.commands.many import planned
 from svmfast.errors import OptionError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport
 
@@ -246,8 +246,8 @@ def test_only_one_run_at_a_time_may_write_to_a_folder(inputs: Path, tmp_path: Pa
             package.predict_files(EXACT, parts, out)
 
     report = package.predict_files(EXACT, parts, out, on_start=meanwhile)
-    assert report.number("predicted") == 5
-    assert package.predict_files(EXACT, parts, out).number("skipped") == 5
+    assert report.files_predicted == 5
+    assert package.predict_files(EXACT, parts, out).files_skipped == 5
 
 
 def test_an_unwritable_output_ends_the_run(inputs: Path, tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_two_inputs_whose_paths_only_look_the_same(inputs: Path, tmp_path: Path)
         package.predict_files(EXACT, [part, other], tmp_path / "out")
     link.unlink()
     link.symlink_to(inputs)
-    assert package.predict_files(EXACT, [part, f"{link}/part-0"], tmp_path / "out").number("predicted") == 1
+    assert package.predict_files(EXACT, [part, f"{link}/part-0"], tmp_path / "out").files_predicted == 1
 
 
 def test_temporary_files_of_others_stay(inputs: Path, tmp_path: Path) -> None:
@@ -343,9 +343,9 @@ def test_outputs_of_a_version_with_other_counts_are_made_again(
         )
         package.predict_files(EXACT, parts[:3], out)
     found = package.predict_files(EXACT, parts, out)
-    assert (found.number("predicted"), found.number("skipped")) == (5, 0)
+    assert (found.files_predicted, found.files_skipped) == (5, 0)
     again = package.predict_files(EXACT, parts, out)
-    assert (again.number("predicted"), again.number("skipped")) == (0, 5)
+    assert (again.files_predicted, again.files_skipped) == (0, 5)
     assert again.total.lines() == found.total.lines()
 
 

@@ -10,10 +10,10 @@ import click
 import pytest
 
 import svmfast as package
-from svmfast.api.functions import takes
 from svmfast.cli.command import click_command
 from svmfast.cli.main import program
 from svmfast.commands import bound_check, compare, export, frontier, import_, predict, scale
+from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
 from svmfast.options import MemoryOfModels, made, option, options_of
 from svmfast.values import Real

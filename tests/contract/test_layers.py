@@ -45,7 +45,6 @@ for upper in ("formats", "methods", "evaluation", "exports"):
 BELOW["importers"] = {*BELOW["models"], "models"}
 BELOW["frontiers"] = {*BELOW}
 BELOW["commands"] = {*BELOW}
-BELOW["api"] = {*BELOW}
 BELOW["dask"] = {*BELOW}
 BELOW["cli"] = {*BELOW}
 BELOW["sklearn"] = {*BELOW} - {"cli"}
@@ -55,7 +54,7 @@ BELOW["__main__"] = {"cli", "import_path"}
 #: only these touch the native core
 NATIVE = {
     "cli/plain.py",
-    "cli/verbs.py",
+    "commands/predict.py",
     "kernels.py",
     "kernel_memory.py",
     "certificate.py",
@@ -77,8 +76,8 @@ NATIVE_OF_METHODS = {
 #: LIBSVM.
 OFFERED = {"svmfast.methods.train.training"}
 
-#: What a command may import from below the API: declarations, and the places and kinds of files.
-BELOW_THE_API = {
+#: What the command line may import from below the commands: declarations, and the places of files.
+BELOW_THE_COMMANDS = {
     "models",
     "solvers",
     "formats",
@@ -91,14 +90,12 @@ BELOW_THE_API = {
     "kernels",
     "rows",
 }
-SEEN_BY_COMMANDS = {
+SEEN_BY_CLI = {
     "svmfast._core.predict_plain",
     "svmfast._core.Prediction",
-    "svmfast._core.keep_freed_memory",
     "svmfast.methods.registry",
     "svmfast.methods.method",
     "svmfast.formats.target",
-    "svmfast.formats.detect",
 }
 
 #: what only the command line knows
@@ -164,13 +161,13 @@ def test_imports_point_downwards() -> None:
     assert not wrong
 
 
-def test_commands_go_through_the_api() -> None:
+def test_the_command_line_goes_through_the_commands() -> None:
     wrong = []
     for path in files():
         for name in imports(path) if group(path) == "cli" else ():
             parts = name.split(".")
-            below = parts[0] == "svmfast" and parts[1] in BELOW_THE_API
-            if below and ".".join(parts[:3]) not in SEEN_BY_COMMANDS:
+            below = parts[0] == "svmfast" and parts[1] in BELOW_THE_COMMANDS
+            if below and ".".join(parts[:3]) not in SEEN_BY_CLI:
                 wrong.append(f"{ids(path)} imports {name}")
     assert not wrong
 

@@ -18,8 +18,8 @@ from every_command import RUNS, words
 from program import data, model
 
 import svmfast as package
-from svmfast.api.run import run_method
 from svmfast.cli import main
+from svmfast.commands.run import run_method
 from svmfast.errors import ModelFormatError, OptionError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.frontiers import run

@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 from program import PATIENCE, PROGRAM, ROOT, data, model, svmfast
 
-from svmfast.api.run import run_method
+from svmfast.commands.run import run_method
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.child import Failed, OutOfTime, make

@@ -20,11 +20,10 @@ from estimators import SVM
 from every_command import COMMAND_OF, RUNS, words
 from program import data, metered, model
 
-from svmfast.api import many
-from svmfast.api.many import planned
-from svmfast.api.predictor import Predictor
-from svmfast.api.scale import scale
-from svmfast.commands import command
+from svmfast.commands import command, many
+from svmfast.commands.many import planned
+from svmfast.commands.predictor import Predictor
+from svmfast.commands.scale import scale
 from svmfast.errors import InputError, MemoryLimitError, SvmfastError
 from svmfast.formats.answers import OutputColumns
 from svmfast.formats.classes import TrainingClasses

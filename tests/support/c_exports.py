@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from svmfast.api.export_report import Export
+from svmfast.commands.export_report import Export
 from svmfast.rows import Rows
 
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror"]

@@ -22,7 +22,7 @@ from certain_conversions import CASES, PRECISIONS, made
 from certain_twin import error_bounds
 from fifty_digits import exactly, mpf
 
-from svmfast.api.export_report import Export
+from svmfast.commands.export_report import Export
 from svmfast.exports.accuracy import Settings
 from svmfast.exports.c import write
 from svmfast.exports.certain import bound_of

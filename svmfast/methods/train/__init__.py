@@ -39,7 +39,9 @@ class TrainOptions(Bounded):
     p: float = option(0.1, Real(0), "Epsilon of the loss (epsilon-SVR).", "-p")
     cache_size: float = option(100.0, Real(0, above=True), "Kernel cache in megabytes.", "-m")
     eps: float = option(0.001, Real(0, above=True), "Tolerance of the termination criterion.", "-e")
-    shrinking: bool = option(True, OnOff(), "Use the shrinking heuristics.", "-h")
+    shrinking: bool = option(
+        True, OnOff(), "Use shrinking heuristics; as the last word, show this help.", "-h"
+    )
     probability: bool = option(False, OnOff(), "Also fit the parameters of probability estimates.", "-b")
     weights: tuple[tuple[int, float], ...] = class_weights("the class labelled I (C-SVC)")
     folds: int | None = option(

@@ -1,91 +1,47 @@
-"""``export`` from Python: return a model in another language, with figures."""
+"""A model in another language, measured on rows."""
 
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from svmfast import __version__
-from svmfast.api.export_report import Export, ExportReport
-from svmfast.api.fit import IN_MEMORY, Fit
-from svmfast.api.functions import takes
-from svmfast.api.given import is_path, model_of, rows_of, with_scaling_of
-from svmfast.api.libsvm_text import libsvm_text
-from svmfast.commands.export import ExportOptions
-from svmfast.errors import NegativeAnswerError, OptionError, UnsupportedError
+from svmfast.commands.export_report import Export, ExportReport
+from svmfast.commands.fit import IN_MEMORY, Fit
+from svmfast.commands.given import rows_of, with_scaling_of
+from svmfast.commands.libsvm_text import libsvm_text
+from svmfast.errors import NegativeAnswerError, UnsupportedError
 from svmfast.exports.accuracy import Settings, checked_rows, measured
 from svmfast.exports.computation import computation_of
 from svmfast.exports.languages import LANGUAGES
 from svmfast.formats.detect import identity_of
 from svmfast.models.scaled import with_scaling
-from svmfast.options import Reading, made
+from svmfast.options import Reading
 from svmfast.progress import Listener
 from svmfast.rows import Rows
-from svmfast.threads import thread_count
+from svmfast.values import is_path
 
 if TYPE_CHECKING:
+    from svmfast.commands.export import ExportOptions
     from svmfast.exports.computation import Computation
     from svmfast.models.base import Model
 
-#: A valid prefix.
-_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
-
-@takes(ExportOptions)
-def export(
-    model: Model | str | os.PathLike[str],
-    to: str = "c",
+def exported(
+    given: Model,
+    to: str,
+    chosen: ExportOptions,
+    reading: Reading,
+    cores: int,
+    listener: Listener,
     *,
-    precision: Literal["float", "double"] | None = None,
-    test: Any = None,
-    ranges: bool = False,
-    threads: int | None = None,
-    reading: Reading | None = None,
-    listener: Listener | None = None,
-    **options: Any,
+    ranges: bool,
 ) -> Export:
-    """Convert a model to another language (docs/export.md). The `scale` of `reading` becomes part of it.
-
-    Parameters
-    ----------
-    model : Model or path
-        A model of any kind except a cascade, with any kernel except precomputed.
-    to : str
-        The language, a key of :data:`svmfast.exports.languages.LANGUAGES`.
-    {options}
-    precision : {"float", "double"}, optional
-        Precision of the exported arithmetic. Default: float for C, double for ONNX.
-    test : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path, optional
-        Rows on which the exported arithmetic is compared with the model's (default: vectors of the model).
-        Their labels are not used. C: the file contains the first `test_rows` of them and a test.
-    ranges : bool
-        LIBSVM's text: also return the model's scaling as a range file for svm-scale.
-
-    Returns
-    -------
-    Export
-        ``data``, ``text``, ``report``, ``ranges``, ``save(path)``.
-
-    Raises
-    ------
-    UnsupportedError
-        The model cannot be written in this language.
-    OptionError
-        The language is unknown or does not support an option.
-    NegativeAnswerError
-        The tables of the C file take more than `max_flash` bytes.
-    """
-    chosen = made(ExportOptions, options)
-    _check_options(to, chosen, precision, ranges=ranges, test=test is not None)
-    listener, cores, reading = listener or Listener(), thread_count(threads), reading or Reading()
-    given, _ = model_of(model, "the model", listener.note, chosen.memory)
-    if reading.unlabelled and test is None:
-        raise OptionError("`unlabelled` is only used with `test`")
+    """The model in another language, with the scaling of `reading` if it has none of its own."""
     # The exported model contains the scaling and accepts raw rows, so it is measured on raw rows.
     scale = with_scaling_of(reading, [("the model", given)], memory=chosen.memory).scale
     if given.scaling is None:
@@ -97,8 +53,8 @@ def export(
         _note_lacks(to, given, chosen, listener)
         return Export(text, ExportReport(language=to, bytes=len(text)), beside)
     fit = Fit(given, replace(reading, scale=None), listener)
-    rows, of = _rows(test, fit, cores, chosen.memory)
-    single = precision == "float" or (precision is None and to == "c")
+    rows, of = _rows(chosen.test, fit, cores, chosen.memory)
+    single = (chosen.precision or {"c": "float"}.get(to)) == "float"
     made_file = _program(to, given, chosen, rows, of, single, cores, listener)
     _note_lacks(to, given, chosen, listener)
     return made_file
@@ -151,34 +107,6 @@ def _names(model: Model, computation: Computation) -> tuple[str, ...]:
     """The names of all features, or none if the model does not name all of them."""
     found = () if model.scaling is None else model.scaling.feature_names or ()
     return found if len(found) == computation.n_features else ()
-
-
-def _check_options(
-    to: str, options: ExportOptions, precision: str | None, *, ranges: bool, test: bool
-) -> None:
-    """Refuse options that the language does not support or that are out of range."""
-    if to not in LANGUAGES:
-        raise OptionError(f"`to` '{to}' is not a language; expected one of {', '.join(LANGUAGES)}")
-    if precision not in (None, "float", "double"):
-        raise OptionError(f"`precision` is float or double, not '{precision}'")
-    asked = {
-        "c": {
-            "prefix": options.prefix != "model",
-            "max_flash": options.max_flash is not None,
-        },
-        "onnx": {"probability": options.probability},
-        "libsvm": {"ranges": ranges},
-    }
-    for language, given in asked.items():
-        for name, is_given in given.items():
-            if is_given and to != language:
-                raise OptionError(f"`{name}` is only for `to` {language}")
-    if to == "libsvm" and (test or precision is not None):
-        raise OptionError("LIBSVM's text has the model's own numbers: no precision, and nothing to `test`")
-    if not _IDENTIFIER.fullmatch(options.prefix):
-        raise OptionError(
-            f"`prefix` '{options.prefix}' cannot begin a name; give a letter, then letters, digits, '_'"
-        )
 
 
 def _check_probability(model: Model) -> None:

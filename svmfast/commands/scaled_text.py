@@ -1,4 +1,4 @@
-"""``scale`` from Python: a streaming svm-scale."""
+"""The rows of a file, scaled while they are read, as svm-scale prints them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmfast.api.functions import takes
-from svmfast.commands.scale import ScaleOptions
 from svmfast.display import named_labels
-from svmfast.errors import DataFormatError, NotFiniteError, OptionError
+from svmfast.errors import DataFormatError, NotFiniteError
 from svmfast.evaluation.describe import describe_scaling
 from svmfast.figures import Figures, figure
-from svmfast.formats.answers import check_text
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import check_replayable, read_through
 from svmfast.formats.ranges import ranges_bytes, read_ranges
 from svmfast.formats.svmlight import Dataset
 from svmfast.formats.target import write_atomic
 from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
-from svmfast.options import Reading, made
+from svmfast.options import Reading
 from svmfast.progress import Listener
 from svmfast.rows import Rows
 from svmfast.solvers.column_extremes import ColumnExtremes
-from svmfast.threads import map_in_threads, prefetch, thread_count
+from svmfast.threads import map_in_threads, prefetch
+
+if TYPE_CHECKING:
+    from svmfast.commands.scale import ScaleOptions
 
 #: Least number of rows that a thread formats at a time.
 _ROWS_A_PIECE = 512
@@ -35,7 +35,7 @@ _ROWS_A_PIECE = 512
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleReport(Figures):
-    """The report of :func:`scale`."""
+    """The report of :func:`svmfast.scale`."""
 
     rows: int = figure("Rows.")
     features: int = figure("Features: the largest index.")
@@ -66,71 +66,41 @@ class ScaleReport(Figures):
         return found
 
 
-@takes(ScaleOptions)
-def scale(
-    data: str | os.PathLike[str],
-    output: str | os.PathLike[str] = "-",
-    *,
-    reading: Reading | None = None,
-    threads: int | None = None,
-    listener: Listener | None = None,
-    **options: Any,
+def scaled(
+    path: str,
+    output: str | os.PathLike[str],
+    asked: ScaleOptions,
+    reading: Reading,
+    threads: int,
+    listener: Listener,
 ) -> ScaleReport:
-    """Scale the columns of a file as svm-scale does, with the same bytes as output, in bounded memory.
-
-    Parameters
-    ----------
-    data, output : path
-        ``-`` stands for standard input and standard output. Without `restore` the data are read twice, so
-        that they cannot come from a pipe.
-    {options}
-
-    Returns
-    -------
-    ScaleReport
-        Its `scaling` can be passed to ``svmfast.approximate(..., scale=)`` and the other methods.
-
-    Raises
-    ------
-    OptionError, DataFormatError, MemoryLimitError
-    """
-    asked = made(ScaleOptions, options)
-    lower, upper, labels, save, restore = asked.lower, asked.upper, asked.labels, asked.save, asked.restore
-    memory = asked.memory
-    if not lower < upper:
-        raise OptionError(f"`lower` is {lower:g} and `upper` {upper:g}; expected the lower one first")
-    if labels is not None and not labels[0] < labels[1]:
-        raise OptionError(f"`labels` are {labels[0]:g} and {labels[1]:g}; expected the lower one first")
-    if save is not None and restore is not None:
-        raise OptionError("`save` and `restore` exclude each other")
-    check_text(output, "scaled rows")
-    listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
-    path, seen = os.fspath(data), ColumnExtremes(memory)
-    given = None if restore is None else read_ranges(restore, memory=memory)
+    """Write the scaled rows of a file, in bounded memory."""
+    labels, restore, seen = asked.labels, asked.restore, ColumnExtremes(asked.memory)
+    given = None if restore is None else read_ranges(restore, memory=asked.memory)
     # Names of classes become labels when all of them are known: not in one pass, and not to be scaled.
     classes = TrainingClasses() if labels is None and given is None else None
     twice = given is None or (labels is not None and given.target is None)
     if twice:
         check_replayable(path)
     if given is None and reading.missing == "mean":
-        from svmfast.api.training import with_means
+        from svmfast.commands.training import with_means
 
-        reading = with_means(reading, path, cores)
-    blocks = read_through(path, reading, cores, listener.progress, classes=classes)
+        reading = with_means(reading, path, threads)
+    blocks = read_through(path, reading, threads, listener.progress, classes=classes)
     blocks = _in_order(blocks, given, reading, listener)
     if twice:
-        given = _scaling_of(blocks, given, seen, (lower, upper), labels)
-        blocks = read_through(path, reading, cores, classes=classes)
+        given = _scaling_of(blocks, given, seen, (asked.lower, asked.upper), labels)
+        blocks = read_through(path, reading, threads, classes=classes)
         if classes is not None and classes.names is not None:
             meaning = named_labels({float(label): name for label, name in enumerate(classes.names)})
             listener.note(f"{path}: labels stand for classes: {meaning}")
             blocks = (replace(block, labels=classes.final(block.labels)) for block in blocks)
     assert given is not None
     assert given.ranges is not None
-    if save is not None:
-        with write_atomic(save) as file:
+    if asked.save is not None:
+        with write_atomic(asked.save) as file:
             file.write(ranges_bytes(given.ranges, given.target))
-    texts = _texts(prefetch(blocks), given, cores, None if twice else seen, listener)
+    texts = _texts(prefetch(blocks), given, threads, None if twice else seen, listener)
     written = _write(texts, output)
     return ScaleReport(
         rows=seen.rows,
@@ -177,7 +147,7 @@ def _in_order(
     """Yield the blocks; remark that a given range file, which has no names, takes columns in their order."""
     for number, block in enumerate(blocks):
         if not number and given is not None and block.columns is not None:
-            from svmfast.api.fit import Fit
+            from svmfast.commands.fit import Fit
 
             Fit(None, replace(reading, scale=given), heard).columns(block.path, block.columns)
         yield block

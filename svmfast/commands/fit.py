@@ -7,12 +7,12 @@ order. The rule is stated in docs/tables.md.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from svmfast.display import count, listed
@@ -51,26 +51,15 @@ class ColumnOrder:
 
     def refuse(self, path: str, features: Sequence[str], whose: str | None, hint: str) -> None:
         """Raise TableError for a table with other columns; `whose` features have no names."""
-        wanted = self.names or ()
-        known, found = {*wanted}, {*features}
-        differences = [f"there is no '{name}'" for name in wanted if name not in found]
-        differences += [f"'{name}' is not among them" for name in features if name not in known]
-        if differences:
-            what = f"its columns differ from those of {self.of}: {differences[0]}"
-        else:
-            pairs = enumerate(zip(features, wanted, strict=True), 1)
-            place, here, there = next((n, here, there) for n, (here, there) in pairs if here != there)
-            what = f"its columns are those of {self.of} in another order: feature {place} is '{here}', "
-            what += f"there '{there}'"
+        pairs = enumerate(zip_longest(features, self.names or ()), 1)
+        place, here, there = next((n, here, there) for n, (here, there) in pairs if here != there)
+        here, there = ("absent" if name is None else f"'{name}'" for name in (here, there))
+        what = f"its columns differ from those of {self.of}: feature {place} is {here}, there {there}"
         if whose:
             what += f"; {whose} does not name its features"
         if self.earlier:
             hint += f" ({_EARLIER.format(self.of)})"
         raise TableError(path, None, what, None, hint)
-
-    def key(self, settings: str) -> str:
-        """A hash of these names and a run's settings."""
-        return hashlib.sha256(repr((settings, self.names)).encode()).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "on_first": None}

@@ -1,4 +1,4 @@
-"""``frontier`` from Python: try every method on one model, measure the results and recommend one."""
+"""A run of ``frontier``: check what is asked, read the inputs, try the methods, and write the reports."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from svmfast.api.fit import Fit
-from svmfast.api.functions import takes
-from svmfast.api.given import is_path, open_noted_model, with_scaling_of
-from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions, default_folder
+from svmfast.commands.fit import Fit
+from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions, PathLike
+from svmfast.commands.given import open_noted_model, with_scaling_of
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import RunFolder, file_hash
 from svmfast.frontiers.plan import chosen_methods
-from svmfast.options import Reading, divided
+from svmfast.options import Reading
 from svmfast.progress import Listener
-from svmfast.threads import thread_count
-from svmfast.values import percentage
+from svmfast.values import is_path, percentage
 
 if TYPE_CHECKING:
     from svmfast.frontiers.choice import Limits
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
 
-PathLike = str | os.PathLike[str]
 #: Share of the time limit that is reserved for measuring, and its limit in seconds.
 KEPT_FOR_TIMING, MOST_KEPT = 0.15, 60.0
 
@@ -85,75 +82,48 @@ class FrontierResult:
         return self.recommended
 
 
-@takes(FrontierOptions, Reading)
-def frontier(
-    exact: PathLike,
-    data: PathLike,
-    test: PathLike | None = None,
-    *,
-    output: PathLike | None = None,
-    threads: int | None = None,
-    listener: Listener | None = None,
-    document: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
-    **options: Any,
-) -> FrontierResult:
-    """Try every method on an exact model, measure the results on the same rows, and recommend one.
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """The files, options and callbacks of a run."""
 
-    Parameters
-    ----------
-    exact : path
-        A LIBSVM model.
-    data : path
-        The data that `exact` was trained on.
-    test : path, optional
-        Rows that `exact` was not trained on: half of them choose the model, the others confirm the choice.
-        Default: parts of `data`.
-    {options}
-    output : path, optional
-        Folder for the models and the reports. Default: NAME.frontier in the current folder.
-    document : callable, optional
-        Converts the figures to the content of report.json.
+    exact: str
+    train: str
+    #: None: parts of `train`.
+    test: str | None
+    folder: Path
+    options: FrontierOptions
+    reading: Reading
+    threads: int
+    listener: Listener
 
-    Returns
-    -------
-    FrontierResult
 
-    Raises
-    ------
-    OptionError
-        The options or the folder do not fit the inputs.
-    UnsupportedError
-        The model cannot be converted, or is no better than chance on the rows.
-    """
+def tried(given: Given, document: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> FrontierResult:
+    """Try every method, and write the reports; `document` makes the content of report.json from figures."""
     from svmfast.frontiers.entries import RunRequest
     from svmfast.frontiers.run import FrontierRun
 
-    begin = time.monotonic()
-    listener, cores = listener or Listener(), thread_count(threads)
-    chosen, reading = divided(options, FrontierOptions, Reading)
-    _check_labels(chosen, reading, None if test is None else os.fspath(test))
+    begin, chosen, listener = time.monotonic(), given.options, given.listener
+    _check_labels(given)
     methods = chosen_methods(chosen.methods)
-    exact, train = os.fspath(exact), os.fspath(data)
-    unseen = None if test is None else os.fspath(test)
-    folder = RunFolder(Path(output or default_folder(exact)), {}, chosen.overwrite)
+    folder = RunFolder(given.folder, {}, chosen.overwrite)
     _refuse_another_folder(folder.path)
-    given = _exact(exact, reading, chosen.memory, listener)
-    reading, model = replace(reading, scale=None), given.model
-    limits = _limits(chosen, regression=model.head.is_regression, labelled=not reading.unlabelled)
-    folder.identity = _identity(given, train, unseen, chosen.seed, cores, reading)
+    exact = _exact(given)
+    given = replace(given, reading=replace(given.reading, scale=None))
+    limits = _limits(given, regression=exact.model.head.is_regression)
+    folder.identity = _identity(given, exact)
     folder.check()
-    sets = _row_sets(given, train, unseen, folder.path, chosen, reading, cores, listener)
+    sets = _row_sets(given, exact)
     listener.progress(0, None, "measuring exact")
-    measuring, origin = _measured(given, sets, train, unseen, cores)
-    if reading.unlabelled:
+    measuring, origin = _measured(given, exact, sets)
+    if given.reading.unlabelled:
         sets = sets.with_labels(*(side.exact.predicted for side in measuring.sides))
     elif not measuring.labelled and (limits.max_loss_percent is not None or limits.balanced):
         raise OptionError("a one-class model is scored only by labels 1 and -1; give `max_diff`")
     end = begin + chosen.time_limit
     request = RunRequest(
-        exact=exact,
-        model=model,
-        sha256=given.sha256,
+        exact=given.exact,
+        model=exact.model,
+        sha256=exact.sha256,
         folder=folder,
         sets=sets,
         measuring=measuring,
@@ -163,10 +133,10 @@ def frontier(
         deadline=end - min(MOST_KEPT, KEPT_FOR_TIMING * chosen.time_limit),
         end=end,
         seed=chosen.seed,
-        threads=cores,
+        threads=given.threads,
         memory=chosen.memory,
-        scaling=given.scaling,
-        labelled=not reading.unlabelled,
+        scaling=exact.scaling,
+        labelled=not given.reading.unlabelled,
     )
     run = FrontierRun(request, listener.progress)
     return _written(run.run(), run, document)
@@ -182,11 +152,12 @@ class _Exact(NamedTuple):
     words: tuple[str, ...]
 
 
-def _exact(exact: str, reading: Reading, memory: int, listener: Listener) -> _Exact:
+def _exact(given: Given) -> _Exact:
     """Read the exact model, and the scaling of the rows."""
     from svmfast.formats.detect import identity_of
 
-    opened = open_noted_model(exact, listener.note, memory=memory)
+    exact, reading, memory = given.exact, given.reading, given.options.memory
+    opened = open_noted_model(exact, given.listener.note, memory=memory)
     whole, model = opened.model, opened.model.unscaled.expansion
     if model is None:
         raise UnsupportedError(f"{exact} is a {whole.unscaled.kind} model already", "give the LIBSVM model")
@@ -202,48 +173,38 @@ def _exact(exact: str, reading: Reading, memory: int, listener: Listener) -> _Ex
     return _Exact(model, identity.removeprefix("sha256:"), scaling, words)
 
 
-def _row_sets(
-    exact: _Exact,
-    train: str,
-    unseen: str | None,
-    folder: Path,
-    chosen: FrontierOptions,
-    reading: Reading,
-    threads: int,
-    listener: Listener,
-) -> RowSets:
+def _row_sets(given: Given, exact: _Exact) -> RowSets:
     """Read and divide the rows; warn about those that do not look like the model's."""
     from svmfast.frontiers.row_sets import read_sets
 
-    model, scaling = exact.model, exact.scaling
-    columns = Fit(model, reading, listener)
-    raw = read_sets(
+    scaling, train = exact.scaling, given.train
+    fit = Fit(exact.model, given.reading, given.listener)
+    sets = read_sets(
         train,
-        unseen,
-        folder,
-        seed=chosen.seed,
-        reading=reading,
+        given.test,
+        given.folder,
+        seed=given.options.seed,
+        reading=given.reading,
         scaling=scaling,
-        memory=chosen.memory,
-        threads=threads,
-        note=listener.note,
-        columns=lambda path, names, how: replace(columns, reading=how).columns(path, names),
-        progress=listener.progress,
+        memory=given.options.memory,
+        threads=given.threads,
+        note=given.listener.note,
+        columns=lambda path, names, how: replace(fit, reading=how).columns(path, names),
+        progress=given.listener.progress,
     )
-    sets = raw
-    if scaling is not None:  # commands scale by themselves
-        sets = replace(raw, reading=(*raw.reading, *exact.words))
-    fit = Fit(model, replace(reading, scale=scaling), listener)
+    fit = replace(fit, reading=replace(given.reading, scale=scaling))
     fit.width(train, sets.first)
-    fit.width(unseen or train, sets.choosing.rows)
-    if not fit.scale(train, sets.first) and unseen is not None:
-        fit.scale(unseen, sets.choosing.rows)
-    return sets
+    fit.width(given.test or train, sets.choosing.rows)
+    if not fit.scale(train, sets.first) and given.test is not None:
+        fit.scale(given.test, sets.choosing.rows)
+    # Commands scale by themselves.
+    return sets if scaling is None else replace(sets, reading=(*sets.reading, *exact.words))
 
 
-def _limits(chosen: FrontierOptions, *, regression: bool, labelled: bool) -> Limits:
+def _limits(given: Given, *, regression: bool) -> Limits:
     from svmfast.frontiers.choice import Limits
 
+    chosen = given.options
     balanced = chosen.metric != "accuracy"
     alone = chosen.max_diff is None and (chosen.max_bytes, chosen.max_operations) != (None, None)
     if balanced and (regression or (chosen.max_loss is None and not alone)):
@@ -257,7 +218,7 @@ def _limits(chosen: FrontierOptions, *, regression: bool, labelled: bool) -> Lim
         )
     largest = (chosen.max_diff, chosen.max_loss, chosen.max_bytes, chosen.max_operations)
     if largest == (None, None, None, None):
-        if regression and not labelled:
+        if regression and given.reading.unlabelled:
             raise OptionError("`unlabelled`: for a regression give `max_diff`, such as 3%")
         largest = (None, DEFAULT_LOSS, None, None) if regression else (DEFAULT_DIFFERENCE, None, None, None)
     differing, lost, n_bytes, operations = largest
@@ -265,27 +226,26 @@ def _limits(chosen: FrontierOptions, *, regression: bool, labelled: bool) -> Lim
     return Limits(share, loss, n_bytes, operations, balanced, regression, chosen.lose_classes)
 
 
-def _check_labels(chosen: FrontierOptions, reading: Reading, test: str | None) -> None:
+def _check_labels(given: Given) -> None:
     """Refuse what cannot be done with rows that have no labels."""
-    if not reading.unlabelled:
+    if not given.reading.unlabelled:
         return
-    if test is None:
+    if given.test is None:
         raise OptionError("`unlabelled` needs `test`: without labels no rows of TRAIN are held out")
-    for name, given in (("max_loss", chosen.max_loss is not None), ("metric", chosen.metric != "accuracy")):
-        if given:
+    chosen = given.options
+    for name, asked in (("max_loss", chosen.max_loss is not None), ("metric", chosen.metric != "accuracy")):
+        if asked:
             raise OptionError(f"`{name}` needs labels; without them (`unlabelled`) give `max_diff`")
 
 
-def _measured(
-    given: _Exact, sets: RowSets, train: str, test: str | None, threads: int
-) -> tuple[Measuring, Origin]:
+def _measured(given: Given, exact: _Exact, sets: RowSets) -> tuple[Measuring, Origin]:
     """Measure the exact model; refuse labelled rows on which it is no better than chance."""
     import numpy as np
 
     from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.report import Origin
 
-    model, scaling, tested = given.model, given.scaling, [sets.choosing, sets.confirming]
+    model, scaling, tested = exact.model, exact.scaling, [sets.choosing, sets.confirming]
     if scaling is not None:
         tested = [replace(one, labels=scaling.apply_labels(one.labels)) for one in tested]
     # Data for one-class models have labels because LIBSVM's format needs them; they mean something only if
@@ -293,13 +253,14 @@ def _measured(
     one_class = model.head.svm_type == "one_class"
     if one_class and set(np.unique(np.concatenate([one.labels for one in tested])).tolist()) != {-1.0, 1.0}:
         tested = [replace(one, labels=np.full(len(one), np.nan)) for one in tested]
-    measuring = Measuring(model, *tested, scaling=scaling, threads=threads)
+    measuring = Measuring(model, *tested, scaling=scaling, threads=given.threads)
+    origin = Origin(given.train, given.test, sets.trained_rows, len(sets.choosing), len(sets.confirming))
     if not measuring.exact_skilled:
         raise UnsupportedError(
-            f"EXACT is no better than chance on the rows of {test or train}: nothing can be measured on them",
+            f"EXACT is no better than chance on the rows of {origin.source}: nothing can be measured on them",
             "give rows of the problem that EXACT was trained for",
         )
-    return measuring, Origin(train, test, sets.trained_rows, len(sets.choosing), len(sets.confirming))
+    return measuring, origin
 
 
 def _refuse_another_folder(folder: Path) -> None:
@@ -310,23 +271,28 @@ def _refuse_another_folder(folder: Path) -> None:
         raise OptionError(f"'{folder}' is not empty and not from an earlier run; give another `output`")
 
 
-def _identity(
-    exact: _Exact, train: str, test: str | None, seed: int, threads: int, reading: Reading
-) -> dict[str, Any]:
+def _identity(given: Given, exact: _Exact) -> dict[str, Any]:
     """Everything that the models and measurements depend on."""
     from svmfast import __version__
 
-    hashes = [None if path is None else file_hash(path) for path in (train, test)]
-    found = {"model": exact.sha256, "train": hashes[0], "test": hashes[1]}
-    for name, path in (("train", train), ("test", test)):
+    found: dict[str, Any] = {"model": exact.sha256}
+    for name, path in (("train", given.train), ("test", given.test)):
+        found[name] = None if path is None else file_hash(path)
         if path is not None and found[name] is None:
             raise OptionError(f"{path}: No such file or directory")
     if found["train"] == found["test"]:
         raise OptionError(
             "TEST contains the rows of TRAIN, which EXACT has seen; give other rows, or leave `test` out"
         )
-    how = {**asdict(reading), "scale": None if exact.scaling is None else exact.scaling.digest()}
-    return {**found, "seed": seed, "threads": threads, "reading": how, "version": __version__}
+    scaling = None if exact.scaling is None else exact.scaling.digest()
+    how = {**asdict(given.reading), "scale": scaling}
+    return {
+        **found,
+        "seed": given.options.seed,
+        "threads": given.threads,
+        "reading": how,
+        "version": __version__,
+    }
 
 
 def _written(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.given import model_of, with_scaling_of
+from svmfast.commands.given import model_of, with_scaling_of
 from svmfast.errors import OptionError
 from svmfast.formats.detect import identity_of
 from svmfast.models.certified import check_exact, check_source

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from svmfast.models.memory import MEMORY, require_memory
 from svmfast.options import PLAIN, Reading
 from svmfast.rows import FloatArray, Rows, as_array, as_floats, as_rows
 from svmfast.sparse import is_sparse
+from svmfast.values import is_path
 
 if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 #: The types accepted for a model and for data.
 MODEL = "a model, or the path of one"
 DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, a DataFrame, or the path of data"
-
-
-def is_path(given: Any) -> bool:
-    """Whether an object is the path of a file."""
-    return isinstance(given, str | os.PathLike)
 
 
 def open_noted_model(source: Any, note: Callable[[str], None], *, memory: int = MEMORY) -> LoadedModel:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.fit import IN_MEMORY, ColumnOrder, Fit
-from svmfast.api.functions import takes
-from svmfast.api.given import rows_of
-from svmfast.api.opened_models import opened_models
+from svmfast.commands.fit import IN_MEMORY, ColumnOrder, Fit
+from svmfast.commands.functions import takes
+from svmfast.commands.given import rows_of
+from svmfast.commands.opened_models import opened_models
 from svmfast.commands.predict import PredictionOptions
 from svmfast.errors import OptionError
 from svmfast.formats.answers import OutputColumns

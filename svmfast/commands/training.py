@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.api.given import is_path, is_table
+from svmfast.commands.given import is_table
 from svmfast.errors import OptionError
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.table_columns import LABEL
@@ -18,7 +18,7 @@ from svmfast.methods.method import GivenRows, GivenStream, Method
 from svmfast.models.scaling import Scaling, identity
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, as_array, as_floats
-from svmfast.values import BALANCED
+from svmfast.values import BALANCED, is_path
 
 
 class TrainingNames:

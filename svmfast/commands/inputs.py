@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from svmfast.api.fit import Fit
-from svmfast.api.given import DATA, checked_labels, is_path, model_of, rows_of, with_scaling_of
-from svmfast.api.training import TrainingNames, with_means
+from svmfast.commands.fit import Fit
+from svmfast.commands.given import DATA, checked_labels, model_of, rows_of, with_scaling_of
+from svmfast.commands.training import TrainingNames, with_means
 from svmfast.display import named_labels
 from svmfast.errors import (
     DataFormatError,
@@ -33,6 +33,7 @@ from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
+from svmfast.values import is_path
 
 if TYPE_CHECKING:
     from svmfast.formats.classes import TrainingClasses

@@ -10,23 +10,22 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
-import pickle
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from svmfast.api.fit import Fit
-from svmfast.api.many import Job
-from svmfast.api.predictor import Predictor
+from svmfast import __version__
+from svmfast.commands.fit import Fit
+from svmfast.commands.many import FileResult
+from svmfast.commands.predictor import Predictor
 from svmfast.errors import MissingPackageError, OptionError, SvmfastError, WriteError
+from svmfast.evaluation.prediction_report import PredictionReport
 from svmfast.options import Reading
 from svmfast.progress import Listener
 
 #: Number of retries of a file whose worker fails, and seconds to wait for a scheduler and workers.
 RETRIES, PATIENCE = 2, 30
 _LOCAL = "local:"
-#: In a worker: its predictors, by the hash of their model and options.
-_PREDICTORS: dict[str, Predictor] = {}
 
 
 def _absolute(path: str) -> str:
@@ -64,12 +63,12 @@ def _connected(package: Any, address: str) -> Iterator[Any]:
 def made_by_cluster(
     address: str,
     predictor: Predictor,
-    settings: str,
+    total: PredictionReport,
     reading: Reading,
     keep: Sequence[str],
-    jobs: list[Job],
-) -> Generator[Job, None, None]:
-    """Yield the jobs as they end, each with its counts or an error.
+    jobs: list[FileResult],
+) -> Generator[FileResult, None, None]:
+    """Yield the jobs as they end, each with its report, like that of all rows, or an error.
 
     SvmfastError: the connection to the scheduler was lost; finished outputs are complete and recorded.
     """
@@ -79,17 +78,17 @@ def made_by_cluster(
         raise MissingPackageError("a cluster is run", "distributed", "dask") from None
     package: Any = distributed
     # Workers take files in any order; which one is the first must not depend on that.
-    how, order = replace(reading, scale=predictor.scaling), predictor.column_order
-    Fit(predictor.model, how, predictor.listener, order).find_first((job.data for job in jobs), keep)
-    key = order.key(settings)
+    scaled, order = replace(reading, scale=predictor.scaling), predictor.column_order
+    Fit(predictor.model, scaled, predictor.listener, order).find_first((job.data for job in jobs), keep)
+    how = (reading, tuple(keep), __version__)
     try:
         with _connected(package, address) as client:
-            plugin = _plugin(package, key, pickle.dumps(predictor))
-            client.register_plugin(plugin)
-            futures: dict[Any, Job] = {}
+            # Every worker gets the predictor once; later ones get it from these.
+            shared = client.scatter(predictor, broadcast=True, hash=False)
+            futures: dict[Any, FileResult] = {}
             for job in jobs:
                 places = _absolute(job.data), _absolute(job.output)
-                future = client.submit(work, *places, key, reading, tuple(keep), retries=RETRIES, pure=False)
+                future = client.submit(work, *places, shared, *how, retries=RETRIES, pure=False)
                 futures[future] = job
             for future in package.as_completed(list(futures)):
                 job = futures.pop(future)
@@ -98,48 +97,21 @@ def made_by_cluster(
                 if isinstance(found, str):
                     job.error = found
                 else:
-                    job.counted = found["counted"]
+                    job.report = total.of(found["counted"])
                     for text in found["warnings"]:
                         predictor.listener.warn(text)
                 yield job
-            client.unregister_worker_plugin(plugin.name)
     except (package.comm.CommClosedError, package.core.RPCClosed) as error:
         raise _gone(address) from error
 
 
-def _plugin(package: Any, key: str, pickled: bytes) -> Any:
-    """The plugin that sends a predictor to every worker once, also to workers that join later."""
-    from svmfast import __version__ as version
-
-    class Loading(package.WorkerPlugin):  # type: ignore[misc] # its base exists once Dask is imported
-        name = f"svmfast-{key}"
-
-        def setup(self, worker: Any) -> None:
-            load(key, version, pickled)
-
-        def teardown(self, worker: Any) -> None:
-            unload(key)
-
-    return Loading()
-
-
-def load(key: str, version: str, pickled: bytes) -> None:
-    """In a worker: keep the predictor in this process."""
-    from svmfast import __version__
-
+def work(
+    data: str, output: str, shared: Predictor, reading: Reading, keep: tuple[str, ...], version: str
+) -> dict[str, Any] | str:
+    """In a worker: predict a file; return the counts, or the reason of a failure."""
     if __version__ != version:
         raise RuntimeError(f"the worker has svmfast {__version__}; expected {version}")
-    _PREDICTORS[key] = pickle.loads(pickled)
-
-
-def unload(key: str) -> None:
-    """In a worker: forget the predictor."""
-    _PREDICTORS.pop(key, None)
-
-
-def work(data: str, output: str, key: str, reading: Reading, keep: tuple[str, ...]) -> dict[str, Any] | str:
-    """In a worker: predict a file; return the counts, or the reason of a failure."""
-    predictor = copy.copy(_PREDICTORS[key])
+    predictor = copy.copy(shared)
     predictor.listener = listener = Listener()
     try:
         report = predictor.predict_file(data, output, reading=reading, threads=1, keep=keep)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from svmfast.options import Option, Reading, options_of
 
 if TYPE_CHECKING:
-    from svmfast.api.run import Result
+    from svmfast.commands.run import Result
     from svmfast.methods.method import Input, Method
 
 T = TypeVar("T")
@@ -104,7 +104,7 @@ def function_of(method: Method) -> Callable[..., Result]:
     reading_names = {one.name for one in options_of(Reading)}
 
     def function(*args: Any, **kwargs: Any) -> Result:
-        from svmfast.api.run import run_method
+        from svmfast.commands.run import run_method
         from svmfast.errors import NegativeAnswerError
 
         given = signature.bind(*args, **kwargs).arguments
@@ -124,7 +124,7 @@ def function_of(method: Method) -> Callable[..., Result]:
 
     function.__name__ = function.__qualname__ = method.function_name
     function.__module__ = "svmfast"
-    parts = [method.summary, "", *wrapped(method.description, 0), "", "Parameters", "----------"]
+    parts = [method.summary, "", *wrapped(method.description or "", 0), "", "Parameters", "----------"]
     parts += [line for _, lines in described for line in lines]
     parts += ["", "Returns", "-------", "svmfast.Result", *wrapped("The model and its report.", _INDENT)]
     parts += ["", "Raises", "------", "OptionError, UnsupportedError, MemoryLimitError"]

@@ -11,10 +11,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast import __version__
-from svmfast.api.fit import ColumnOrder
-from svmfast.api.functions import takes
-from svmfast.api.predictor import Predictor
+from svmfast.commands.fit import ColumnOrder
+from svmfast.commands.functions import takes
 from svmfast.commands.predict import SUFFIX, ManyOptions, PredictionOptions
+from svmfast.commands.predictor import Predictor
 from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport
@@ -35,14 +35,14 @@ _NAME_BYTES = 128
 _UNPACKED_BYTES = 1 << 20
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class FileResult(Figures):
     """The result for one input."""
 
     data: str = figure("The input.")
     output: str = figure("The output.")
     status: Literal["predicted", "skipped", "failed"] = figure(
-        "predicted, skipped (finished by an earlier run) or failed."
+        "predicted, skipped (finished by an earlier run) or failed.", default="failed"
     )
     #: None if the file failed.
     report: PredictionReport | None = figure("", default=None, spread=True, optional=True)
@@ -53,6 +53,9 @@ class FileResult(Figures):
         return None if self.report is None else self.report.notes
 
     error: str | None = figure("The reason for a failure, in one line.", default=None)
+    #: The output's path relative to the folder, and its record in the list of finished outputs.
+    name: str = ""
+    made_from: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,22 +64,9 @@ class FilesReport(Figures):
 
     #: Of all rows together, including those of files finished earlier.
     total: PredictionReport = figure("", spread=True)
-
-    @computed.figure("Files predicted by this run.")
-    def files_predicted(self) -> int:
-        """How many files this run predicted."""
-        return self.number("predicted")
-
-    @computed.figure("Files that an earlier run had finished.")
-    def files_skipped(self) -> int:
-        """How many files an earlier run had finished."""
-        return self.number("skipped")
-
-    @computed.figure("Files that could not be predicted.")
-    def files_failed(self) -> int:
-        """How many files could not be predicted."""
-        return self.number("failed")
-
+    files_predicted: int = figure("Files predicted by this run.")
+    files_skipped: int = figure("Files that an earlier run had finished.")
+    files_failed: int = figure("Files that could not be predicted.")
     files: list[FileResult] = figure(
         "Of a run with many files: every file, with the figures of its own rows."
     )
@@ -84,40 +74,12 @@ class FilesReport(Figures):
     def __repr__(self) -> str:
         return "\n".join([f"<{self.sentence()}>", *self.total.lines()])
 
-    def number(self, status: str) -> int:
-        """How many files have a status."""
-        return sum(one.status == status for one in self.files)
-
     def sentence(self) -> str:
         """The number of files by status, as a sentence."""
-        earlier, failed = self.number("skipped"), self.number("failed")
-        parts = [f"{self.number('predicted'):,} of {count(len(self.files), 'file')} predicted"]
-        parts += [f"{earlier:,} finished earlier"] if earlier else []
-        parts += [f"{failed:,} failed"] if failed else []
+        parts = [f"{self.files_predicted:,} of {count(len(self.files), 'file')} predicted"]
+        parts += [f"{self.files_skipped:,} finished earlier"] if self.files_skipped else []
+        parts += [f"{self.files_failed:,} failed"] if self.files_failed else []
         return ", ".join(parts)
-
-
-@dataclass
-class Job:
-    """The prediction of one input."""
-
-    data: str
-    output: str
-    #: The output's path relative to the folder, and its record in the list of finished outputs.
-    name: str
-    made_from: dict[str, Any] = field(default_factory=dict)
-    #: Whether an earlier run has finished it.
-    skipped: bool = False
-    #: The counts of a :class:`PredictionReport`; None if the file failed.
-    counted: dict[str, Any] | None = None
-    error: str | None = None
-
-    def result(self, total: PredictionReport) -> FileResult:
-        """The result; its report is like that of all rows."""
-        if self.counted is None:
-            return FileResult(self.data, self.output, "failed", error=self.error)
-        status: Literal["predicted", "skipped"] = "skipped" if self.skipped else "predicted"
-        return FileResult(self.data, self.output, status, total.of(self.counted))
 
 
 @takes(ManyOptions, PredictionOptions)
@@ -183,8 +145,8 @@ def predict_files(
         done.remove_unfinished(job.name for job in jobs)
         on_start(predictor)
         # Those that need no work come first.
-        left = [job for job in jobs if not _is_settled(job, done, settings)]
-        settled = [job for job in jobs if job.counted is not None or job.error is not None]
+        left = [job for job in jobs if not _is_settled(job, done, settings, total)]
+        settled = [job for job in jobs if job.report is not None or job.error is not None]
         names, of = done.columns(settings, [job.name for job in left]) or (None, "")
         predictor.column_order = ColumnOrder(
             None if names is None else tuple(names),
@@ -195,23 +157,27 @@ def predict_files(
         if how.dask is None or not left:
             made = _made_here(predictor, reading, keep, cores, left)
         else:
-            from svmfast.api.cluster import made_by_cluster
+            from svmfast.commands.cluster import made_by_cluster
 
-            made = made_by_cluster(how.dask, predictor, settings, reading, keep, left)
+            made = made_by_cluster(how.dask, predictor, total, reading, keep, left)
         with closing(made):  # no worker writes on after the list of outputs is closed
             for ended, job in enumerate(chain(settled, made), 1):
-                if job.counted is None:
-                    on_failure(job.result(total))
+                if job.report is None:
+                    on_failure(job)
                 else:
-                    if not job.skipped:
-                        done.add(job.name, job.made_from, job.counted)
-                    total.merge(job.counted, earlier=job.skipped)
+                    state = job.report.state()
+                    if job.status != "skipped":
+                        job.status = "predicted"
+                        done.add(job.name, job.made_from, state)
+                    total.merge(state, earlier=job.status == "skipped")
                 listener.progress(ended, len(jobs), "files")
-    return FilesReport(total, [job.result(total) for job in jobs])
+    statuses = [job.status for job in jobs]
+    counts = (statuses.count("predicted"), statuses.count("skipped"), statuses.count("failed"))
+    return FilesReport(total, *counts, files=jobs)
 
 
-def planned(data: Sequence[str], folder: str, suffix: str, relative_to: str | None) -> list[Job]:
-    """A job for each input, whose output has the same name in every run.
+def planned(data: Sequence[str], folder: str, suffix: str, relative_to: str | None) -> list[FileResult]:
+    """An unpredicted result for each input, whose output has the same name in every run.
 
     Refuse two inputs with one output, and an output that is an input or no regular file.
     """
@@ -230,7 +196,7 @@ def planned(data: Sequence[str], folder: str, suffix: str, relative_to: str | No
                 f"'{first}' and '{path}' would both be written to '{os.path.join(folder, name)}'; "
                 "give `relative_to`, a folder that contains both"
             )
-    jobs = [Job(path, os.path.join(folder, name), name) for name, path in named.items()]
+    jobs = [FileResult(path, os.path.join(folder, name), name=name) for name, path in named.items()]
     inputs = {key: job.data for job in jobs if (key := _key(job.data)) is not None}
     for job in jobs:
         place = job.output
@@ -303,7 +269,7 @@ def _keys(value: Any) -> Any:
     return {name: _keys(inner) for name, inner in sorted(value.items())} if isinstance(value, dict) else None
 
 
-def _is_settled(job: Job, done: DoneList, settings: str) -> bool:
+def _is_settled(job: FileResult, done: DoneList, settings: str, total: PredictionReport) -> bool:
     """Whether a job needs no work: its input is a folder, or an earlier run has finished it."""
     if os.path.isdir(job.data):
         advice = f"give its files: {_files_in(job.data)}"
@@ -314,7 +280,7 @@ def _is_settled(job: Job, done: DoneList, settings: str) -> bool:
     job.made_from = {"input": [os.path.realpath(job.data), seen], "settings": settings}
     known = None if seen is None else done.find(job.name, job.made_from)
     if known is not None:
-        job.skipped, job.counted = True, known
+        job.status, job.report = "skipped", total.of(known)
         return True
     try:
         os.makedirs(os.path.dirname(job.output) or os.curdir, exist_ok=True)
@@ -324,12 +290,12 @@ def _is_settled(job: Job, done: DoneList, settings: str) -> bool:
 
 
 def _made_here(
-    predictor: Predictor, reading: Reading, keep: Sequence[str], threads: int, jobs: list[Job]
-) -> Generator[Job, None, None]:
+    predictor: Predictor, reading: Reading, keep: Sequence[str], threads: int, jobs: list[FileResult]
+) -> Generator[FileResult, None, None]:
     for job in jobs:
         try:
-            report = predictor.predict_file(job.data, job.output, reading=reading, threads=threads, keep=keep)
-            job.counted = report.state()
+            found = predictor.predict_file(job.data, job.output, reading=reading, threads=threads, keep=keep)
+            job.report = found
         except WriteError:
             raise  # the next file would fail as well, for example on a full disk
         except SvmfastError as error:
