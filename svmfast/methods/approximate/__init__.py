@@ -1,4 +1,14 @@
-"""approximate: polynomials, one or one per cell, in place of the support vectors."""
+"""Replace the support vectors of `model` by truncated expansions about one or more centers.
+
+A prediction then costs the same however many support vectors there were. Linear and polynomial kernels are
+polynomials already: they are converted without loss.
+
+The report begins with the number of labels that differ from those of `model` (regression: how much the values
+differ, root mean square, in percent of their standard deviation). It is measured on rows of `data` that were
+not used to choose anything, or without `data` on support vectors. Above 1% there is a warning. Above 10%
+nothing is written and the exit status is 1, unless `force` is given. The same applies where order or cells
+are chosen and the exact model is the better choice.
+"""
 
 from __future__ import annotations
 
@@ -117,18 +127,7 @@ class ApproximateOptions(Seeded, Bounded):
 METHOD = Method(
     name="approximate",
     summary="Replace support vectors by a truncated expansion.",
-    description="""
-        Replace the support vectors of `model` by truncated expansions about one or more centers.
-
-        A prediction then costs the same however many support vectors there were. Linear and polynomial
-        kernels are polynomials already: they are converted without loss.
-
-        The report begins with the number of labels that differ from those of `model` (regression: how much
-        the values differ, root mean square, in percent of their standard deviation). It is measured on rows
-        of `data` that were not used to choose anything, or without `data` on support vectors.
-        Above 1% there is a warning. Above 10% nothing is written and the exit status is 1, unless `force` is
-        given. The same applies where order or cells are chosen and the exact model is the better choice.
-        """,
+    description=__doc__,
     group="convert",
     inputs=(
         Input(name="model", content="exact model", role="exact", help="The LIBSVM model."),

@@ -1,4 +1,9 @@
-"""Training on a budget of support vectors."""
+"""Train an RBF SVM with a fixed limit on its size on DATA, and write a LIBSVM model.
+
+Stochastic gradient descent visits the rows one by one; whenever a decision function has more support vectors
+than `budget`, two are merged. Several classes are trained one against one. The arguments are svm-train's:
+MODEL is the same as `output`; '-' is standard output. The report goes to stderr.
+"""
 
 from __future__ import annotations
 
@@ -95,14 +100,7 @@ class BudgetTrainOptions(Seeded):
 METHOD = Method(
     name="budget-train",
     summary="Train an SVM of a fixed size in a few passes.",
-    description="""
-        Train an RBF SVM with a fixed limit on its size on DATA, and write a LIBSVM model.
-
-        Stochastic gradient descent visits the rows one by one; whenever a decision function has more
-        support vectors than `budget`, two are merged. Several classes are trained one against one. The
-        arguments are svm-train's: MODEL is the same as `output`; '-' is standard output. The report goes to
-        stderr.
-        """,
+    description=__doc__,
     group="train",
     inputs=(
         Input(name="data", content="rows", spooled=True, help="Rows to train on."),

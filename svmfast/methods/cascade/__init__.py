@@ -1,4 +1,15 @@
-"""A fast and an exact model in one file, under a statistical guarantee."""
+"""Join `fast`, a model of any kind, and `exact`, the LIBSVM model that it replaces, in one file.
+
+predict then answers a row with `fast` if its decision values are far enough from every boundary, and with
+`exact` otherwise. This distance is chosen on `data` so that `max_diff` holds with `confidence`. The guarantee
+is statistical and holds for rows like these at any gamma; a certificate (approximate) is a proof for each
+row.
+
+A fifth of the rows, drawn at random, decides whether the two together cost less than `exact` alone; the rest
+chooses the distance, so that the guarantee holds for the file that is written. Duplicate rows are refused.
+
+Exit status 1: on the deciding rows `exact` alone costs no more; nothing was written.
+"""
 
 from __future__ import annotations
 
@@ -41,20 +52,7 @@ class CascadeOptions(Seeded, Bounded):
 METHOD = Method(
     name="cascade",
     summary="Join a fast and an exact model under a guarantee.",
-    description="""
-        Join `fast`, a model of any kind, and `exact`, the LIBSVM model that it replaces, in one file.
-
-        predict then answers a row with `fast` if its decision values are far enough from every boundary, and
-        with `exact` otherwise. This distance is chosen on `data` so that `max_diff` holds with `confidence`.
-        The guarantee is statistical and holds for rows like these at any gamma; a certificate (approximate)
-        is a proof for each row.
-
-        A fifth of the rows, drawn at random, decides whether the two together cost less than `exact` alone;
-        the rest chooses the distance, so that the guarantee holds for the file that is written. Duplicate
-        rows are refused.
-
-        Exit status 1: on the deciding rows `exact` alone costs no more; nothing was written.
-        """,
+    description=__doc__,
     group="convert",
     inputs=(
         Input(name="fast", content="model", help="A model of any kind."),

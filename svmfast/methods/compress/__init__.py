@@ -1,4 +1,8 @@
-"""compress: a few vectors with optimized positions in place of thousands of support vectors."""
+"""Replace the support vectors of MODEL by a few vectors whose positions are optimized.
+
+The result is a LIBSVM model. The report, on stderr, shows how much it differs from MODEL on held-out rows.
+Exit status 1: no model smaller than MODEL meets the limits; nothing was written.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +57,7 @@ class CompressOptions(Seeded, Bounded):
 METHOD = Method(
     name="compress",
     summary="Replace many support vectors by a few optimized ones.",
-    description="""
-        Replace the support vectors of MODEL by a few vectors whose positions are optimized.
-
-        The result is a LIBSVM model. The report, on stderr, shows how much it differs from MODEL on held-out
-        rows. Exit status 1: no model smaller than MODEL meets the limits; nothing was written.
-        """,
+    description=__doc__,
     group="convert",
     inputs=(
         Input(name="model", content="exact model", role="exact"),

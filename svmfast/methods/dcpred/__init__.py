@@ -1,4 +1,9 @@
-"""dcpred: divide and conquer with pseudo landmarks (DC-Pred++)."""
+"""Train a tree of clusters with a few landmarks each on DATA, or convert EXACT to one with these rows.
+
+This is DC-Pred++ with landmarks that are optimized by gradient descent. A row is routed to its nearest leaf
+and compared with the landmarks of that leaf only. Several values of `gamma`, `C` or `lambda_` (0.1,1,10 or
+2^-4,2^-2) form a grid for `folds`. There is no certificate; a conversion reports its error on held-out rows.
+"""
 
 from __future__ import annotations
 
@@ -179,14 +184,7 @@ def _usual_gamma(columns: int, exact: Model | None) -> float:
 METHOD = Method(
     name="dcpred",
     summary="Train a tree of small expansions, or convert a model to one.",
-    description="""
-        Train a tree of clusters with a few landmarks each on DATA, or convert EXACT to one with these rows.
-
-        This is DC-Pred++ with landmarks that are optimized by gradient descent. A row is routed to its
-        nearest leaf and compared with the landmarks of that leaf only. Several values of `gamma`, `C` or
-        `lambda_` (0.1,1,10 or 2^-4,2^-2) form a grid for `folds`. There is no certificate; a conversion
-        reports its error on held-out rows.
-        """,
+    description=__doc__,
     group="train",
     inputs=(
         Input(

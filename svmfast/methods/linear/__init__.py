@@ -1,4 +1,8 @@
-"""linear: linear models, the baseline of every kernel model."""
+"""Train a linear model on DATA.
+
+Try it first: if it is as accurate as the kernel model, you need nothing else. Classes are trained with the
+L2-regularized squared hinge loss, one class against the rest, as LIBLINEAR does by default.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +33,7 @@ class LinearOptions(Bounded, Tasked):
 METHOD = Method(
     name="linear",
     summary="Train a linear model, the baseline of every kernel model.",
-    description="""
-        Train a linear model on DATA.
-
-        Try it first: if it is as accurate as the kernel model, you need nothing else. Classes are trained
-        with the L2-regularized squared hinge loss, one class against the rest, as LIBLINEAR does by default.
-        """,
+    description=__doc__,
     group="train",
     inputs=(Input(name="data", content="rows", copies=3, help="Rows to train on."),),
     options=LinearOptions,

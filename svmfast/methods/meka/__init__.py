@@ -1,4 +1,10 @@
-"""meka: block-wise low-rank approximation of kernel matrices (MEKA)."""
+"""Approximate the kernel matrix of DATA by low-rank blocks, and train with it or report its error.
+
+Rows are clustered; blocks within clusters are approximated by the Nystrom method, those between clusters by
+small link matrices in the same bases. A prediction uses the landmarks of the nearest cluster; predict,
+compare and info accept the model like any other. Several values of `gamma`, `lambda_` or `C` (0.1,1,10 or
+2^-4,2^-2) form a grid for `folds`.
+"""
 
 from __future__ import annotations
 
@@ -165,14 +171,7 @@ class MekaOptions(Seeded, Bounded, Tasked):
 METHOD = Method(
     name="meka",
     summary="Train on a block-wise low-rank kernel, or measure its error.",
-    description="""
-        Approximate the kernel matrix of DATA by low-rank blocks, and train with it or report its error.
-
-        Rows are clustered; blocks within clusters are approximated by the Nystrom method, those between
-        clusters by small link matrices in the same bases. A prediction uses the landmarks of the nearest
-        cluster; predict, compare and info accept the model like any other. Several values of `gamma`,
-        `lambda_` or `C` (0.1,1,10 or 2^-4,2^-2) form a grid for `folds`.
-        """,
+    description=__doc__,
     group="train",
     inputs=(
         Input(

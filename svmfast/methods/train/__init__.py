@@ -1,4 +1,8 @@
-"""train: training by LIBSVM's own solver."""
+"""Train a model on DATA, exactly as svm-train of the installed LIBSVM does.
+
+The arguments and the output are svm-train's. MODEL, the same as `output`, defaults to DATA's file name with
+.model added, in the current folder; '-' is standard output.
+"""
 
 from __future__ import annotations
 
@@ -76,12 +80,7 @@ class TrainOptions(Bounded):
 METHOD = Method(
     name="train",
     summary="Train a model with LIBSVM's solver.",
-    description="""
-        Train a model on DATA, exactly as svm-train of the installed LIBSVM does.
-
-        The arguments and the output are svm-train's. MODEL, the same as `output`, defaults to DATA's file
-        name with .model added, in the current folder; '-' is standard output.
-        """,
+    description=__doc__,
     group="train",
     inputs=(Input(name="data", content="rows", labels="used", copies=2.5, help="Rows to train on."),),
     options=TrainOptions,
