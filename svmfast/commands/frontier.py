@@ -10,8 +10,8 @@ next one. With `max_bytes` or `max_operations` alone, the closest model that fit
 labels (`unlabelled`, with TEST) suffice for all limits but `max_loss`.
 
 Each candidate is a separate svmfast command. The recommended command is printed; run again, it writes the
-same bytes on the same instruction set. DIR holds the models, the report (report.html, report.md, report.json)
-and 'recommended', a copy of the recommended model. The copy contains EXACT if EXACT is needed for the rows
+same bytes on the same instruction set. DIR holds the models, the report (report.html, report.json) and
+'recommended', a copy of the recommended model. The copy contains EXACT if EXACT is needed for the rows
 that are not certified. Cheap candidates come first, with `max_bytes` after those that are made for it. All
 methods share the time limit. Run again, the same command continues where it stopped. Exit status 1: no model
 that is faster than EXACT is shown to be within the limits by the choosing and the confirming rows.

@@ -301,7 +301,6 @@ def _written(
     document: Callable[[Mapping[str, Any]], Mapping[str, Any]],
 ) -> FrontierResult:
     """Write the reports and the recommended model."""
-    from svmfast.frontiers import report
     from svmfast.frontiers.html import as_html
 
     folder, best = run.folder, found.recommended
@@ -311,6 +310,5 @@ def _written(
         folder.write_bytes(place.name, run.entries.content(best))
         found = replace(found, copy=os.fspath(place))
     folder.write_bytes("report.html", as_html(found))
-    folder.write_bytes("report.md", report.as_markdown(found).encode())
     folder.write("report.json", document(found.to_dict()))
     return FrontierResult(found, os.fspath(folder.path), found.copy)

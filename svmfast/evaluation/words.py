@@ -1,31 +1,15 @@
-"""Figures as words, and tables in plain text and Markdown, as compare and frontier print them."""
+"""Figures as words, and tables in plain text, as compare and frontier print them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
-from svmfast.display import shown
 from svmfast.evaluation.timing import Speed
 
 #: In place of a figure that does not apply.
 ABSENT = "-"
 #: Width of tables in characters, where figures leave room.
 WIDTH = 100
-#: Characters with a meaning in a line of Markdown; an underscore within a word is not emphasis.
-_MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
-
-
-def markdown(text: str) -> str:
-    """Text that Markdown shows unchanged, on one line (:func:`svmfast.display.shown`)."""
-    return _MARKDOWN.sub(r"\\\g<0>", shown(text))
-
-
-def markdown_table(heads: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A table in Markdown, with the first `left` columns aligned left and the others right."""
-    rules = ["---"] * left + ["---:"] * (len(heads) - left)
-    out = [map(markdown, heads), rules, *(map(markdown, line) for line in lines)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in out)
 
 
 def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]], limit: int | None) -> str:

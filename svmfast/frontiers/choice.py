@@ -61,17 +61,6 @@ class Point(Figures):
     lost_confirming: tuple[LostClass, ...] = ()
     build_seconds: float | None = figure("Time to make it.", default=None)
     command: str | None = figure("The command that makes the file.", default=None)
-    use: str | None = figure("The command that predicts with it.", default=None)
-    allowance_percent: float | None = figure(
-        "Of a cascade: percent of labels that may differ, for which its threshold was chosen; else null.",
-        default=None,
-    )
-
-    @computed.figure("The part of its allowance, in percent, that a cascade spent on the confirming rows.")
-    def spent_percent(self) -> float | None:
-        if not self.allowance_percent:
-            return None
-        return 100 * self.confirming.differing.value / self.allowance_percent
 
     @computed.figure(
         "Labels of the classes that it loses on the choosing or the confirming rows.",
@@ -176,21 +165,22 @@ def pareto(points: Sequence[Point]) -> list[bool]:
     return [not any(dominates(other, own) for other in figures) for own in figures]
 
 
-#: What may decide between models, in words and as a figure of which the smallest is best.
+#: What may decide between models, a figure of which the smallest is best, by the words for a model that is
+#: worse by it.
 KEYS: dict[str, Callable[[Point], float]] = {
-    "the least balanced accuracy lost": lambda p: (p.choosing.balanced_lost or p.choosing.differing).value,
-    "the smallest difference from the exact model": lambda p: p.choosing.differing.value,
-    "the highest speed": lambda p: -p.speed.ratio,
+    "loses more balanced accuracy than": lambda p: (p.choosing.balanced_lost or p.choosing.differing).value,
+    "differs more from the exact model than": lambda p: p.choosing.differing.value,
+    "slower than": lambda p: -p.speed.ratio,
 }
 
 
 def keys(limits: Limits) -> list[str]:
-    """The names of the :data:`KEYS` that decide, the first one first."""
+    """Those of the :data:`KEYS` that decide, the first one first."""
     return list(KEYS)[not limits.balanced :]
 
 
 def _merit(point: Point, limits: Limits) -> tuple[Any, ...]:
-    return (*(KEYS[name](point) for name in keys(limits)), point.name)
+    return (*(KEYS[words](point) for words in keys(limits)), point.name)
 
 
 def unmet(point: Point, exact: Point, limits: Limits) -> str | None:

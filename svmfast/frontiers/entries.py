@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,7 @@ class Entries:
         asked, path = self.request, self.request.folder.model(candidate)
         model = load_model(path, memory=asked.memory).unscaled
         check_same_question(ComparedModel(asked.exact, asked.model), ComparedModel(path, model))
-        alone = self._entry(candidate, record, model, self.command(candidate), [path])
+        alone = self._entry(candidate, record, model, self.command(candidate))
         fallback = self._with_exact(candidate, record, alone)
         for entry in [alone] if fallback is None else [alone, fallback]:
             name = entry.known["name"]
@@ -111,21 +111,17 @@ class Entries:
         record: MadeRecord,
         model: Model,
         command: str,
-        files: Sequence[str],
         whole: Model | None = None,
-        allowance_percent: float | None = None,
     ) -> _Entry:
-        """Measure a model; `files` are the words for them in the command that predicts."""
+        """Measure a model, alone or with the exact one: `whole` has both."""
         asked, backed = self.request, whole is not None
-        unlabelled = ["--unlabelled"] * (not asked.labelled)
+        path = asked.folder.model(candidate)
         known = {
             "name": candidate.name + FALLBACK * backed,
             "method": candidate.method,
-            "n_bytes": os.path.getsize(files[0]) if whole is None else len(asked.stored(whole)),
+            "n_bytes": os.path.getsize(path) if whole is None else len(asked.stored(whole)),
             "build_seconds": record.build_seconds,
             "command": command,
-            "use": shell_line(["svmfast", "predict", "DATA", files[0], "OUT", *files[1:], *unlabelled]),
-            "allowance_percent": allowance_percent,
             **asked.measuring.losses(model, backed=backed)._asdict(),
         }
         return _Entry(model, known, whole)
@@ -143,8 +139,8 @@ class Entries:
         if method.embeds is not None and (alone.known["certified_choosing"] or 0.0) >= LEAST_CERTIFIED:
             made = candidate.filled(asked.exact, train, together)
             made += command_words(method.options, {method.embeds: True})
-            files, whole = [path, "--exact", asked.exact], model.with_exact(asked.model)
-            return self._entry(candidate, record, model, shell_line(["svmfast", *made]), files, whole)
+            command = shell_line(["svmfast", *made])
+            return self._entry(candidate, record, model, command, model.with_exact(asked.model))
         percent, choosing = self._allowance, asked.measuring.choosing
         if percent is None or not alone.known["choosing"].labels_differing:
             return None
@@ -168,7 +164,7 @@ class Entries:
         inputs = {"fast": path, "exact": asked.exact, "data": os.fspath(asked.folder.path / CHOOSE_PART)}
         words = registry.method(CASCADE).command_words(inputs, options, together)
         made_by = f"{alone.known['command']} && {shell_line(['svmfast', *words])}"
-        return self._entry(candidate, record, whole, made_by, [together], whole, percent)
+        return self._entry(candidate, record, whole, made_by, whole)
 
     @property
     def _allowance(self) -> float | None:

@@ -18,7 +18,7 @@ from svmfast.frontiers.plan import CandidateCommand
 #: Folders with another layout are overwritten.
 LAYOUT = 3
 #: The files that a finished run leaves in the folder, besides its models and records.
-RESULTS = ("recommended", "report.json", "report.md", "report.html")
+RESULTS = ("recommended", "report.json", "report.html")
 #: The largest size of a file that is written and read back.
 _MOST_BYTES = 1 << 20
 

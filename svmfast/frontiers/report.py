@@ -1,4 +1,4 @@
-"""The report of ``svmfast frontier``: its figures, its table, and its text and Markdown."""
+"""The report of ``svmfast frontier``: its figures and its table."""
 
 from __future__ import annotations
 
@@ -10,20 +10,9 @@ from typing import Any, NamedTuple
 
 from svmfast.class_scores import with_names
 from svmfast.display import shown
-from svmfast.evaluation.words import (
-    ABSENT,
-    WIDTH,
-    aligned,
-    faster,
-    markdown,
-    markdown_table,
-    share,
-    times,
-    whole,
-)
+from svmfast.evaluation.words import ABSENT, WIDTH, aligned, faster, share, times, whole
 from svmfast.figures import Figures, computed, figure
 from svmfast.frontiers.choice import Limits, Point, Recommendation
-from svmfast.frontiers.words import rule, verdict
 
 
 @dataclass(frozen=True)
@@ -127,10 +116,6 @@ class Frontier(Figures):
     def _undecided(self) -> list[str]:
         return [point.name for point in self.choice.undecided]
 
-    @computed.figure("How the recommended model was chosen, in words.", key="rule")
-    def _rule(self) -> str:
-        return rule(self.limits)
-
     @computed.figure(
         "The rows by their use: `trained`, `choosing` and `confirming`, each with its file and how many "
         "there are; `held_out_of_training`: whether the last two come from the training data.",
@@ -147,22 +132,16 @@ class Frontier(Figures):
 
 
 class Column(NamedTuple):
-    """A column of the tables: its head, the figure that it shows, the words for it, and which tables have it.
-
-    All columns are in report.md; those `on` the terminal and in the page are fewer.
-    """
+    """A column of the tables: its head, the figure that it shows, and the words for it."""
 
     head: str
     value: Callable[[Point], Any]
     words: Callable[[Any], str]
-    on: tuple[str, ...] = ()
+    #: Shown on the terminal too, not only on the page.
+    main: bool = False
 
 
-TERMINAL, PAGE = ("terminal",), ("page",)
-
-
-def figure_text(value: float | None) -> str:
-    """A number with four digits, or a dash."""
+def _number(value: float | None) -> str:
     return ABSENT if value is None or math.isnan(value) else f"{value:.4g}"
 
 
@@ -171,77 +150,62 @@ def _duration(value: float | None) -> str:
 
 
 _COLUMNS = (
-    Column("accuracy", lambda p: p.confirming.quality.accuracy, share(2), TERMINAL + PAGE),
-    Column("balanced", lambda p: p.confirming.quality.balanced_accuracy, share(2), PAGE),
-    Column("lowest recall", lambda p: p.confirming.quality.lowest_recall, share(2), PAGE),
-    Column("MSE", lambda p: p.confirming.quality.mse, figure_text, TERMINAL + PAGE),
-    Column("R^2", lambda p: p.confirming.quality.r2, figure_text, PAGE),
-    Column("differ", lambda p: p.confirming.differing.value, share(3), TERMINAL + PAGE),
-    Column("interval", lambda p: p.confirming.differing, lambda found: found.ends(3), PAGE),
-    Column("choosing", lambda p: p.choosing.differing.value, share(3), TERMINAL),
-    Column("of allowance", lambda p: p.spent_percent, share(0), PAGE),
-    Column("bytes", lambda p: p.n_bytes, whole, TERMINAL + PAGE),
-    Column("speed-up", lambda p: p.speed, faster, TERMINAL + PAGE),
-    Column("counted", lambda p: p.linear_cost_counted, times, TERMINAL),
-    Column("certified", lambda p: p.certified_percent, share(2), TERMINAL + PAGE),
+    Column("accuracy", lambda p: p.confirming.quality.accuracy, share(2), main=True),
+    Column("balanced", lambda p: p.confirming.quality.balanced_accuracy, share(2)),
+    Column("lowest recall", lambda p: p.confirming.quality.lowest_recall, share(2)),
+    Column("MSE", lambda p: p.confirming.quality.mse, _number, main=True),
+    Column("R^2", lambda p: p.confirming.quality.r2, _number),
+    Column("differ", lambda p: p.confirming.differing.value, share(3), main=True),
+    Column("interval", lambda p: p.confirming.differing, lambda found: found.ends(3)),
+    Column("choosing", lambda p: p.choosing.differing.value, share(3), main=True),
+    Column("bytes", lambda p: p.n_bytes, whole, main=True),
+    Column("speed-up", lambda p: p.speed, faster, main=True),
+    Column("counted", lambda p: p.linear_cost_counted, times, main=True),
+    Column("certified", lambda p: p.certified_percent, share(2), main=True),
     Column("built in", lambda p: p.build_seconds, _duration),
 )
-#: Explanations of columns; `{what}` is what differs.
-_MEANINGS = {
-    "balanced": "balanced accuracy, the mean recall of the classes",
-    "differ": "{what}",
-    "interval": "with 95 % confidence",
-    "choosing": "the same figure on the choosing rows, by which the recommendation is made",
-    "of allowance": "how much of the share of labels that may differ a cascade spent",
-    "speed-up": "relative to the exact model, on the choosing rows, ~ if its 95 % interval is wider than a "
-    "tenth",
-    "counted": "multiply-adds relative to a linear model's",
-    "certified": "rows whose label is proven to be the exact model's",
-}
 
 
-def columns(found: Frontier, on: str | None = None) -> list[Column]:
-    """The columns of a table that show something: ``on`` the "terminal", in the "page", or all."""
-    asked = ["balanced"] * (on == "terminal" and found.limits.balanced)
-    return [
+def cells(found: Frontier, *, main: bool = False) -> tuple[list[str], list[list[str]]]:
+    """The heads and lines of the table, of the `main` columns or of all that show something.
+
+    A star marks the points on the Pareto front.
+    """
+    shown = [
         one
         for one in _COLUMNS
-        if (on is None or on in one.on or one.head in asked)
+        if (one.main or not main or (one.head == "balanced" and found.limits.balanced))
         and any(one.words(one.value(point)) != ABSENT for point in found.points)
     ]
-
-
-def cells(found: Frontier, on: str | None = None) -> tuple[list[str], list[list[str]]]:
-    """The heads and lines of the table; a star marks the points on the Pareto front."""
-    shown = columns(found, on)
     points = zip(found.points, found.on_front, strict=True)
     lines = [[p.name, "*" * front, *(one.words(one.value(p)) for one in shown)] for p, front in points]
     return ["model", "", *(one.head for one in shown)], lines
 
 
-_STAR = "*: no other model is as close to the exact one, as fast and as small at once"
-_FALLBACK = (
-    "+ exact: the exact model answers the rows that are not certified, or that lie near a cascade's "
-    "boundary, with a threshold from the choosing rows"
-)
-
-
-def legend(found: Frontier, on: str | None = None) -> str:
-    """An explanation of the columns of the table."""
-    what = (
-        "root mean square difference from the exact values, in percent of their spread (standard deviation)"
-        if found.regression
-        else "labels that are not the exact model's"
-    )
-    heads = [one.head for one in columns(found, on) if one.head in _MEANINGS]
-    except_for = ', except those in the column "choosing"' if "choosing" in heads else ""
-    meanings = [f"{head}: {_MEANINGS[head].format(what=what)}" for head in heads] + [_STAR]
-    if any(point.speed.processor for point in found.points):
-        meanings.append("Speed-ups are of processor time, because wall-clock times varied too much")
+def legend(found: Frontier) -> str:
+    """An explanation of the columns of the tables."""
+    what = "labels that are not the exact model's"
+    if found.regression:
+        what = "root mean square difference from the exact values, in percent of their standard deviation"
+    clock = " in processor time, because wall-clock times varied too much"
+    clock *= any(point.speed.processor for point in found.points)
+    meanings = [
+        "Figures of the answers are measured on the confirming rows, which influenced no choice",
+        f"differ: {what}",
+        "choosing: the same on the choosing rows, by which the recommendation is made",
+        f"speed-up: relative to the exact model{clock}, on the choosing rows, ~ if its 95 % interval is "
+        "wider than a tenth",
+        "counted: multiply-adds relative to a linear model's",
+        "*: no other model is as close to the exact one, as fast and as small at once",
+    ]
+    if any(point.certified_percent is not None for point in found.points):
+        meanings.append("certified: rows whose label is proven to be the exact model's")
     if any(point.name.endswith(" + exact") for point in found.points):
-        meanings.append(_FALLBACK)
-    measured = "Figures of the answers are measured on the confirming rows, which influenced no choice"
-    return f"{measured}{except_for}. {'. '.join(meanings)}."
+        meanings.append(
+            "+ exact: the exact model answers the rows that are not certified, or that lie near a cascade's "
+            "boundary"
+        )
+    return f"{'. '.join(meanings)}."
 
 
 def title(found: Frontier) -> str:
@@ -277,28 +241,6 @@ def origins(found: Frontier) -> list[str]:
 
 def as_text(found: Frontier) -> str:
     """The table in aligned plain text, then the candidates without a point and the legend."""
-    table = aligned(*cells(found, "terminal"), WIDTH)
+    table = aligned(*cells(found, main=True), WIDTH)
     missing = "".join(f"{one.name}: {shown(one.reason)}\n" for one in found.missing)
-    return f"{table}{missing}{fill(legend(found, 'terminal'), WIDTH)}\n"
-
-
-def as_markdown(found: Frontier) -> str:
-    """The whole report in Markdown."""
-    out = [f"# {markdown(title(found))}", ""]
-    out += [f"- {line[:12].strip()}: {markdown(line[12:])}" for line in origins(found)]
-    out.append("")
-    for line in verdict(found):
-        name, _, text = line.partition(": ")
-        if name in ("made by", "used by"):
-            out += [f"{name[0].upper()}{name[1:]}:", "", f"    {text}", ""]
-        else:
-            out += [f"**{name[0].upper()}{name[1:]}**: {markdown(text)}." if text else markdown(line), ""]
-    out += [*markdown_table(*cells(found), left=2).splitlines(), "", markdown(legend(found)), ""]
-    made = [point.command for point in found.points if point.command and " + " not in point.name]
-    if made:
-        out += ["## Commands", "", "```sh", *made, "```", ""]
-    if found.missing:
-        out += ["## Not in the table", ""]
-        out += [markdown(f"- {one.name}: {one.reason}") for one in found.missing]
-        out.append("")
-    return "\n".join(out)
+    return f"{table}{missing}{fill(legend(found), WIDTH)}\n"

@@ -100,7 +100,7 @@ def read_sets(
     for text in dataset.notes.messages():
         note(f"{test or train}: {text}")
     columns(test or train, dataset.columns, named)
-    choosing, confirming, rest = _parts(dataset, test or train, seed, note, everything=bool(test))
+    choosing, confirming, rest = _parts(dataset, test or train, seed, everything=bool(test))
     if test is None:
         place = os.fspath(folder / TRAIN_PART)
         return RowSets(place, (), len(dataset.rows), rest.rows, choosing, confirming, rest)
@@ -115,20 +115,16 @@ def read_sets(
     return RowSets(train, changed_words(reading), seen, first, choosing, confirming)
 
 
-def _parts(
-    dataset: Dataset, path: str, seed: int, note: Callable[[str], None], *, everything: bool
-) -> list[LabelledRows]:
+def _parts(dataset: Dataset, path: str, seed: int, *, everything: bool) -> list[LabelledRows]:
     """Divide rows into choosing and confirming ones and the rest."""
     import numpy as np
 
     from svmfast.frontiers.measuring import LabelledRows
-    from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
+    from svmfast.methods.common.equal_rows import groups_of, row_keys
 
     n = len(dataset.rows)
     half = n // 2 if everything else min(MOST_HELD_OUT, int(n * HELD_OUT / 2))
     group, _ = groups_of(row_keys(dataset.rows))
-    if (times := copied(group)) is not None:
-        note(f"{path}: many rows occur {times} times; equal rows stay in one set")
     first, second, others = divided(group, half, np.random.default_rng(seed), everything=everything)
     if not half or not len(second) or not (everything or len(others)):
         few = "too few different ones" if half else "too few"

@@ -1,4 +1,4 @@
-"""The recommendation in sentences: gains, losses, reasons and the rule."""
+"""The recommendation in sentences: gains, losses and reasons."""
 
 from __future__ import annotations
 
@@ -11,16 +11,7 @@ from svmfast.class_scores import MAX_LINES, LostClass, class_word
 from svmfast.display import count, shell_line
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
-from svmfast.frontiers.choice import (
-    AS_FAST,
-    GAIN,
-    KEYS,
-    Limits,
-    Point,
-    Recommendation,
-    keys,
-    unmet,
-)
+from svmfast.frontiers.choice import AS_FAST, GAIN, KEYS, Limits, Point, Recommendation, keys, unmet
 from svmfast.score import interval_text
 from svmfast.solvers.intervals import CONFIDENCE, LEAST_FOR_MEANS, clopper_pearson, trials_needed
 
@@ -53,7 +44,7 @@ def verdict(found: Frontier) -> list[str]:
     if (note := timing(best.speed)) is not None:
         lines.append(f"timing: {note}")
     lines += few_lines + _hidden_by_accuracy(best, found) + _refusals(found) + _left_out(found)
-    lines += [f"rule: {rule(limits)}", f"made by: {best.command}"]
+    lines.append(f"made by: {best.command}")
     if found.copy is not None:
         words = ["svmfast", "predict", "DATA", found.copy, "OUT", *["--unlabelled"] * found.unlabelled]
         lines.append(f"used by: {shell_line(words)}")
@@ -97,15 +88,10 @@ def gain(speed: Speed, point: Point, exact: Point) -> str:
 
 
 def undecided(choice: Recommendation) -> str:
-    """What timing left open about the recommended model, to end the first line; empty if nothing."""
-    best = choice.recommended
-    if best is None:
-        return ""
+    """The models that timing could not tell from the recommended one, to end the first line."""
     others = [point.name for point in choice.undecided]
-    if others:
-        more = f" and {count(len(others) - 2, 'other')}" * (len(others) > 2)
-        return f"; timing did not decide between it and {', '.join(others[:2])}{more}"
-    return "; timing did not decide how much faster it is" if best.speed.high > GAIN * best.speed.low else ""
+    more = f" and {count(len(others) - 2, 'other')}" * (len(others) > 2)
+    return f"; timing did not decide between it and {', '.join(others[:2])}{more}" if others else ""
 
 
 def timing(speed: Speed) -> str | None:
@@ -153,18 +139,13 @@ def too_few_rows(points: Sequence[Point], limits: Limits) -> str | None:
     if not limit or limit >= 100 or limits.regression:
         return None
     share = limit / 100
-    if clopper_pearson(0, rows)[1] <= share:
-        equal = (loss.differing for one in others for loss in (one.choosing, one.confirming))
-        if not any(known.value == 0 and known.high > limit for known in equal):
-            return None
-        return (
-            f"of {rows:,} choosing and as many confirming rows so many are equal that they cannot show that "
-            f"at most {limit:g}% differ; give more different ones, or a larger limit"
-        )
+    equal = (loss.differing for one in others for loss in (one.choosing, one.confirming))
+    if clopper_pearson(0, rows)[1] <= share and not any(one.value == 0 and one.high > limit for one in equal):
+        return None
     needed = trials_needed(share, (1 + CONFIDENCE) / 2)
     return (
         f"{rows:,} choosing and as many confirming rows cannot show that at most {limit:g}% differ; "
-        f"{needed:,} of each could; give more, or a larger limit"
+        f"{needed:,} different ones of each could; give more, or a larger limit"
     )
 
 
@@ -201,41 +182,11 @@ def lost_class(lost: LostClass, names: Mapping[float, str] | None = None) -> str
     return f"{what}; the exact model's recall is {lost.recall:.4g}%"
 
 
-def spent(point: Point) -> str | None:
-    """Describe the part of its allowance that a cascade spent on confirming rows; None for other points."""
-    if point.spent_percent is None:
-        return None
-    return f"{point.spent_percent:.0f}% of the {point.allowance_percent:g}% that may differ in this cascade"
-
-
 def _points(lost: Estimate) -> str:
     if lost == NOTHING:
         return "nothing lost"
     word, part = _turned(lost, "lost", "gained")
     return f"{abs(part.value):.2g} points {word} ({part.low:.2g} to {part.high:.2g})"
-
-
-def rule(limits: Limits) -> str:
-    """Describe how the recommended model is chosen (:func:`svmfast.frontiers.choice.choose`)."""
-    sized = (limits.max_bytes, limits.max_operations) != (None, None)
-    where = " on the choosing rows, interval included" * (limits.max_diff_percent != 0)
-    musts = [
-        *(["keep every class"] if not (limits.lost_classes or limits.regression) else []),
-        f"are at least {GAIN:g} times as fast as the exact model" + " (if that is within the limits)" * sized,
-        f"are within the limits ({limits}){where}" if limits.of_quality else f"have {limits}",
-    ]
-    first, *others = keys(limits)
-    whole = ", then ".join([f"the one with {first}", *others])
-    if not limits.of_size_alone:
-        whole = f"those within {1 - AS_FAST:.0%} of the fastest, and of these {whole}"
-    again = "the confirming rows do not show the same"
-    again = again if limits.of_quality else "it loses a class on the confirming rows"
-    again = f"; if {again}, take the next one" * (limits.of_quality or len(musts) > 2)
-    return f"of the models that {', '.join(musts[:-1])} and {musts[-1]}, take {whole}{again}"
-
-
-#: What is said of a model that is worse by a key of :data:`svmfast.frontiers.choice.KEYS`.
-_WORSE = ("loses more balanced accuracy than", "differs more from the exact model than", "slower than")
 
 
 def why_not(point: Point, found: Frontier) -> str:
@@ -266,8 +217,8 @@ def why_not(point: Point, found: Frontier) -> str:
     ordered = keys(limits)
     if not limits.of_size_alone and point.speed.ratio < AS_FAST * best.speed.ratio:
         ordered = ordered[::-1]
-    worse = next((name for name in ordered if KEYS[name](point) > KEYS[name](best)), ordered[-1])
-    return f"{_WORSE[[*KEYS].index(worse)]} {best.name}"
+    worse = next((words for words in ordered if KEYS[words](point) > KEYS[words](best)), ordered[-1])
+    return f"{worse} {best.name}"
 
 
 def refusal(point: Point, by: str, found: Frontier) -> str:

@@ -1,19 +1,6 @@
 "use strict";
 (() => {
   const all = (what, where = document) => [...where.querySelectorAll(what)];
-  document.documentElement.classList.add("js");
-
-  for (const button of all("button.copy")) {
-    button.hidden = false;
-    button.addEventListener("click", () => {
-      const text = document.getElementById(button.dataset.of).textContent;
-      const done = () => { button.textContent = "copied"; setTimeout(() => { button.textContent = "copy"; }, 1500); };
-      // Some browsers give a page that was opened from a file no access to the clipboard.
-      const select = () => { getSelection().selectAllChildren(document.getElementById(button.dataset.of)); };
-      if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, select); else select();
-    });
-  }
-
   const tip = document.getElementById("tip");
   const show = (mark) => {
     tip.replaceChildren();
@@ -37,23 +24,6 @@
   }
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 
-  for (const button of all("button[data-group]")) {
-    button.addEventListener("click", () => {
-      const on = button.getAttribute("aria-pressed") !== "true";
-      button.setAttribute("aria-pressed", String(on));
-      for (const one of all("[data-of-group]"))
-        if (one.dataset.ofGroup === button.dataset.group) one.style.display = on ? "" : "none";
-    });
-  }
-
-  const views = all("button[data-view]");
-  const choose = (view) => {
-    for (const button of views) button.setAttribute("aria-pressed", String(button.dataset.view === view));
-    for (const figure of all("figure[data-is-view]")) figure.hidden = figure.dataset.isView !== view;
-  };
-  for (const button of views) button.addEventListener("click", () => choose(button.dataset.view));
-  if (views.length) choose(views[0].dataset.view);
-
   for (const table of all("table.sortable")) {
     const body = table.tBodies[0];
     for (const [column, head] of all("th", table.tHead).entries()) {
@@ -64,12 +34,13 @@
         const up = head.getAttribute("aria-sort") !== "ascending";
         for (const other of all("th", table.tHead)) other.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", up ? "ascending" : "descending");
-        const value = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent;
+        const value = (row) => row.cells[column].firstChild.textContent;
+        const number = (words) => parseFloat(words.replace(/[,~]/g, ""));
         const rows = [...body.rows].sort((a, b) => {
           const [x, y] = [value(a), value(b)];
           // Rows without a value stay at the bottom in either order.
-          if (x === "" || y === "") return (x === "") - (y === "");
-          const order = isNaN(x) || isNaN(y) ? x.localeCompare(y) : x - y;
+          if (x === "-" || y === "-") return (x === "-") - (y === "-");
+          const order = isNaN(number(x)) || isNaN(number(y)) ? x.localeCompare(y) : number(x) - number(y);
           return up ? order : -order;
         });
         body.append(...rows);

@@ -1,11 +1,9 @@
-"""HTML pages: escaped parts, assembled with the style sheet and the script inline."""
+"""HTML pages: escaped text, and the whole page with its style sheet and script inline."""
 
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 
 from svmfast.display import shown
@@ -35,46 +33,15 @@ def page(title: str, body: Sequence[str]) -> bytes:
     return ("\n".join(parts) + "\n").encode()
 
 
-def command(words: str, name: str) -> str:
-    """A command line with a button that copies it; `name` is its id, unique on the page."""
-    return (
-        f'<div class="command"><pre><code id="{name}">{text(words)}</code></pre>'
-        f'<button class="copy" type="button" data-of="{name}" hidden>copy</button></div>'
-    )
-
-
-@dataclass(frozen=True)
-class TableCell:
-    """A cell of a table."""
-
-    words: str
-    #: The key by which rows are sorted; rows with None or infinity stay last.
-    value: float | str | None = None
-    #: A remark below, in small type.
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """A row of a table; filters hide rows by `group`, and a `chosen` row is highlighted."""
-
-    cells: Sequence[TableCell]
-    group: str = ""
-    chosen: bool = False
-
-
-def table(heads: Sequence[str], rows: Sequence[TableRow]) -> str:
-    """A table that a click on a column's head sorts."""
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str], chosen: int) -> str:
+    """A table that a click on a column's head sorts; a note stands below the first cell of each row."""
     out = ['<div class="scroll"><table class="sortable"><thead><tr>']
     out += [f'<th scope="col">{text(head)}</th>' for head in heads]
     out.append("</tr></thead><tbody>")
-    for row in rows:
-        kind = ' class="chosen"' if row.chosen else ""
-        out.append(f'<tr{kind} data-of-group="{text(row.group)}">')
-        for cell in row.cells:
-            value = "" if cell.value in (None, math.inf) else f"{cell.value}"
-            note = f'<div class="note">{text(cell.note)}</div>' if cell.note else ""
-            out.append(f'<td data-value="{text(value)}">{text(cell.words)}{note}</td>')
+    for number, ((first, *others), note) in enumerate(zip(rows, notes, strict=True)):
+        out.append('<tr class="chosen">' if number == chosen else "<tr>")
+        out.append(f'<td>{text(first)}<div class="note">{text(note)}</div></td>')
+        out += [f"<td>{text(words)}</td>" for words in others]
         out.append("</tr>")
     out.append("</tbody></table></div>")
     return "\n".join(out)

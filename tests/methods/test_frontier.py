@@ -91,11 +91,11 @@ def test_everything_is_written(finished: tuple[Path, str]) -> None:
         assert made.exists() == (name != "exact" and " + " not in name)
     files = {path.name for path in (folder / "dir").iterdir()}
     assert files == {
-        "inputs.json", "records", "models", "report.html", "report.json", "report.md", "recommended",
-        "choose.part", "confirm.part",
+        "inputs.json", "records", "models", "report.html", "report.json", "recommended", "choose.part",
+        "confirm.part",
     }  # fmt: skip
-    page = (folder / "dir" / "report.md").read_text()
-    assert all(name in page for name in found)
+    page = (folder / "dir" / "report.html").read_text()
+    assert all(f"<td>{name}<" in page for name in found)
 
 
 def test_the_table_fits_100_columns(finished: tuple[Path, str]) -> None:
@@ -119,10 +119,10 @@ def test_three_sets_of_rows_are_kept_apart_and_named(finished: tuple[Path, str])
     whole = read_svmlight(data("breast.test"))
     known = np.concatenate([part.rows.to_dense() for part in parts.values()])
     assert sorted(known.tolist()) == sorted(whole.rows.to_dense().tolist())
-    page, chart = ((folder / "dir" / name).read_text() for name in ("report.md", "report.html"))
+    page = (folder / "dir" / "report.html").read_text()
     for text in (stderr, page):
         assert all(name in text for name in ("trained on", "choosing", "confirming"))
-    assert f"measured on {rows['confirming']['rows']} confirming rows" in chart
+    assert f"measured on {rows['confirming']['rows']} confirming rows" in page
 
 
 def test_figures_are_those_of_compare_on_the_confirming_rows(finished: tuple[Path, str]) -> None:
@@ -318,7 +318,7 @@ def test_limits(finished: tuple[Path, str]) -> None:
     ) in nothing.stdout
     assert report(folder)["recommended"] is None
     assert not (folder / "dir" / "recommended").exists()
-    assert b"no model is within the limits" in (folder / "dir" / "report.html").read_bytes()
+    assert b"none, not the exact model either" in (folder / "dir" / "report.html").read_bytes()
     recommending(folder, *BREAST, *TEST, *FEW, "--max-operations", "1.5", "--max-diff", "90%")
     best = report(folder)["recommended"]
     assert best["name"] == "linear"
@@ -355,7 +355,7 @@ def test_without_a_test_file_rows_are_held_out(tmp_path: Path) -> None:
     done = recommending(tmp_path, *BREAST, "--methods", "linear", "--max-diff", "50%")
     found = report(tmp_path)
     assert found["row_sets"]["held_out_of_training"]
-    for text in ((tmp_path / "dir" / "report.md").read_text(), done.stdout.decode()):
+    for text in ((tmp_path / "dir" / "report.html").read_text(), done.stdout.decode()):
         assert "the exact model was trained on all these rows" in text
     names = ("train.part", "choose.part", "confirm.part")
     parts = [(tmp_path / "dir" / name).read_text().splitlines() for name in names]
@@ -541,10 +541,10 @@ def test_quiet_prints_only_the_recommendation(finished: tuple[Path, str]) -> Non
     assert lines[0].startswith("recommended: ")
     names = [line.split(":")[0] for line in lines]
     assert set(names) <= {
-        "recommended", "confirmed", "quality", "timing", "rule", "made by", "used by", "refused",
+        "recommended", "confirmed", "quality", "timing", "made by", "used by", "refused",
         "not everything was tried",
     }  # fmt: skip
-    assert {"recommended", "confirmed", "quality", "rule", "made by"} <= set(names)
+    assert {"recommended", "confirmed", "quality", "made by"} <= set(names)
     assert lines[-1] == "used by: svmfast predict DATA dir/recommended OUT"
     assert "\nmodel " in errors
 
@@ -561,9 +561,7 @@ def test_with_a_size_limit_the_closest_model_is_recommended(tmp_path: Path) -> N
     assert len(differing) > 2
     assert differing[found["recommended"]["name"]] == min(differing.values())
     assert max(differing.values()) > 5 * min(differing.values())
-    printed = done.stdout.decode()
-    assert "and have at most 10,240 bytes, take the one with the smallest difference" in printed
-    assert "mean squared error" in printed
+    assert "mean squared error" in done.stdout.decode()
 
 
 def test_with_a_size_limit_nothing_is_both_measured_and_left_out(tmp_path: Path) -> None:
@@ -592,14 +590,11 @@ def test_limits_on_losses(finished: tuple[Path, str]) -> None:
         (("--max-loss", "9%"), "accuracy"),
         (("--max-loss", "9%", "--metric", "balanced-accuracy"), "balanced_accuracy"),
     ):
-        done = recommending(folder, *BREAST, *TEST, *FEW, *more)
+        recommending(folder, *BREAST, *TEST, *FEW, *more)
         best = report(folder)["recommended"]
         for rows in ("choosing", "confirming"):
             assert best[rows][f"{key}_lost_percent_interval"][1] <= 9
         assert report(folder)["limits"]["metric"] == key.replace("_", "-")
-        name = key.replace("_", " ")
-        where = "on the choosing rows, interval included, take those within"
-        assert f"within the limits (at most 9 points of {name} lost) {where}" in done.stdout.decode()
     for more, line in (
         (
             ("--metric", "balanced-accuracy"),
@@ -650,16 +645,13 @@ def test_printed_and_stored_commands_are_quoted(tmp_path: Path) -> None:
 
     shell(plain["command"])
     assert (made / "models" / "approximate-2").read_bytes() == content
-    (tmp_path / "DATA").write_bytes((tmp_path / rows).read_bytes())
-    for one in (plain, backed):
-        shell(one["use"])
-        assert (tmp_path / "OUT").read_text().count("\n") == 189
-        (tmp_path / "OUT").unlink()
     shell(backed["command"])
     assert (made / "models" / "approximate-2+exact").stat().st_size == backed["bytes"]
     printed = done.stdout.decode().split("made by: ")[1].splitlines()[0]
     assert printed == json.loads((made / "report.json").read_text())["recommended"]["command"]
-    assert printed in (made / "report.md").read_text()
+    (tmp_path / "DATA").write_bytes((tmp_path / rows).read_bytes())
+    shell(done.stdout.decode().split("used by: ")[1].splitlines()[0])
+    assert (tmp_path / "OUT").read_text().count("\n") == 189
     assert not (tmp_path / "INJECTED").exists()
 
 

@@ -81,7 +81,7 @@ def test_a_forged_reason_is_shown_as_text(copied: RunFolder, capfd: pytest.Captu
     words = [word for word in ARGUMENTS if word != "-q"]
     assert run(["frontier", *words, str(copied.path)]) == 1
     assert "\nlinear: \\x1b[2J\\nINJECTED \\xff\n" in capfd.readouterr().out
-    assert "\x1b" not in (copied.path / "report.md").read_text()
+    assert "\x1b" not in (copied.path / "report.html").read_text()
 
 
 DAMAGE = {

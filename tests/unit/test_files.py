@@ -108,7 +108,7 @@ def test_an_output_folder_must_not_contain_an_input(
     out = Path(shutil.copytree(results, tmp_path / "out"))
     given = copies("frontier", tmp_path)
     arguments = words("frontier", {**given, "OUT": out})
-    place = out / "report.md"
+    place = out / "report.html"
     place.unlink()
     if kind in ("the same name", "another path"):
         os.rename(given["EXACT"], place)
