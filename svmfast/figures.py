@@ -40,9 +40,6 @@ class Figure:
     shows: str = ""
     #: Shown in the narrow table too.
     main: bool = False
-    #: Computes it, in a report whose figures are measured one by one, or from times that are taken later.
-    measured: Callable[[Any], Any] | None = None
-    timed: Callable[[Any], Any] | None = None
     #: Figures are shown in the order in which they are declared.
     place: int
 

@@ -14,8 +14,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -28,8 +30,7 @@ from kernel_features import BASELINES
 from measuring import processor
 from sklearn.svm import LinearSVC
 
-from svmfast.evaluation.comparison import ComparedModel, compare
-from svmfast.evaluation.timing import measure
+from svmfast.evaluation.benchmark import ComparedModel, measured
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import Dataset, read_svmlight
@@ -56,12 +57,23 @@ def accuracy(model: Model, test: Dataset) -> float:
     return float(np.mean(predicted == test.labels) * 100)
 
 
+def seconds_of(call: Callable[[], object], repeats: int = 5) -> list[float]:
+    """The seconds of calls after a warm-up."""
+    call()
+    found = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - begin)
+    return found
+
+
 def linear_seconds(functions: int, rows: Rows, threads: int) -> float:
     """The least time of a linear prediction, by the faster of a sparse and a dense product."""
     weights = np.random.default_rng(0).standard_normal((rows.n_columns, functions))
     with blas_threads(threads):
         return min(
-            min(measure(lambda form=form: np.argmax(form @ weights, axis=1), limit_seconds=5)[1].samples)
+            min(seconds_of(lambda form=form: np.argmax(form @ weights, axis=1)))
             for form in (rows.to_scipy(), rows.to_dense())
         )
 
@@ -76,8 +88,8 @@ def costs(model: Any, test: Dataset) -> dict[str, float]:
     for name, threads in (("", THREADS), ("_one_thread", 1)):
         ours, linear = [], []
         for _ in range(5):
-            call = measure(lambda t=threads: model.head.predict(model.decision_values(test.rows, threads=t)))
-            ours.append(min(call[1].samples))
+            call = lambda t=threads: model.head.predict(model.decision_values(test.rows, threads=t))  # noqa: E731
+            ours.append(min(seconds_of(call)))
             linear.append(linear_seconds(model.head.linear_functions, test.rows, threads))
         out[f"wall{name}"] = min(ours) / min(linear)
         out[f"microseconds{name}"] = min(ours) / len(test.rows) * 1e6
@@ -157,9 +169,8 @@ def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
         if found is not None:
             n = min(len(test.rows), 20_000)
             part = test.rows[:n]
-            took = measure(lambda m=found, p=part: m.decision_values(p, threads=THREADS), repeats=2)[
-                1
-            ].seconds
+            call = lambda m=found, p=part: m.decision_values(p, threads=THREADS)  # noqa: E731
+            took = statistics.median(seconds_of(call, 2))
             exact = {
                 "accuracy": accuracy(found, test),
                 "microseconds": took / n * 1e6,
@@ -300,12 +311,11 @@ def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
             )
             seconds = time.perf_counter() - begin
             n = min(len(test.rows), 30_000)
-            result = compare(
+            theirs, ours = measured(
                 [ComparedModel("exact", exact, len(libsvm_model_bytes(exact))),
                  ComparedModel("fast", made, len(model_bytes(made)))],
                 test.rows[:n], test.labels[:n], threads=THREADS, repeats=3)  # fmt: skip
             linear = linear_seconds(exact.head.linear_functions, test.rows[:n], THREADS)
-            theirs, ours = result.models
             assert report.held_out is not None
             agreement = 1 - report.held_out["labels_differing_percent"] / 100
             held = {**report.held_out, "label_agreement": agreement}

@@ -222,7 +222,7 @@ def measured(report: dict[str, Any], at: Split) -> dict[str, Any]:
             files[point["name"]] = load_model(path)
             inside = getattr(files[point["name"]], "embedded_exact", None)
             calls[point["name"]] = lambda m=files[point["name"]], e=inside: answer(m, timed, exact=e)
-    _, speeds = race(calls, limit_seconds=4.0)
+    speeds = race(calls, limit_seconds=4.0)
     fastest = max((speed.ratio for name, speed in speeds.items() if name != "exact"), default=1.0)
     found: dict[str, Any] = {"fastest": fastest, "held": True, "figure": None, "speed": None, "of_best": None}
     if best is not None:

@@ -117,7 +117,8 @@ def compare(
     """
     from svmfast.commands.fit import IN_MEMORY, Fit
     from svmfast.commands.given import rows_of, with_scaling_of
-    from svmfast.evaluation.comparison import compare as compare_models
+    from svmfast.evaluation.benchmark import measured
+    from svmfast.evaluation.comparison import Comparison
     from svmfast.formats.data import read_data
     from svmfast.formats.dataset import naming_file
 
@@ -149,18 +150,17 @@ def compare(
     if scaling is not None:
         names = scaling.for_labels(None if labels_of is None else labels_of.tolist()).names_of_labels
     with naming_file(path) if path else nullcontext():
-        return compare_models(
+        found = measured(
             compared,
             rows,
             targets,
             scaling=scaling,
             threads=cores,
             repeats=asked.repeats,
-            data_path=path,
-            class_names=names,
-            max_diff=asked.max_diff,
             progress=listener.progress,
         )
+    width = rows.n_columns if scaling is None else scaling.width(rows)
+    return Comparison(path, len(rows), width, cores, found, names, asked.max_diff)
 
 
 def _compared(name: str, given: Any, memory: int, listener: Listener) -> ComparedModel:

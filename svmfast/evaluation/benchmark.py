@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from svmfast.errors import UnsupportedError
-from svmfast.evaluation.result import ModelResult
-from svmfast.evaluation.timing import Speed, Timed, first_call, timed
-from svmfast.figures import figures_of
+from svmfast.evaluation.result import SCORES, ModelResult
+from svmfast.evaluation.timing import first_call, timed
 from svmfast.models.answer import Answer, answer
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows
@@ -22,7 +20,7 @@ from svmfast.models.scaled import mean_work, with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import Quality, percent, quality, values_differing_percent
+from svmfast.score import percent, quality, values_differing_percent
 from svmfast.solvers.intervals import upper_limit
 
 #: A call that takes this many seconds needs no warm-up; shorter ones are repeated up to this time per sample.
@@ -43,147 +41,114 @@ class ComparedModel:
     source: str | None = None
 
 
-class Subject:
-    """A model under measurement, from which the figures of ModelResult are computed.
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """The rows of a comparison and their targets.
 
-    `exact` is the subject of the exact model; None: this is it. The model takes the rows `timed`, which are
-    `rows` or, if there is a `scaling`, some of them, scaled; the time of the scaling is not counted.
+    The models take the rows `timed`, which are `rows` or, if there is a `scaling`, some of them, scaled; the
+    time of the scaling is not counted.
     """
 
-    def __init__(
-        self,
-        entrant: ComparedModel,
-        rows: Rows,
-        timed: Rows,
-        targets: FloatArray,
-        *,
-        exact: Subject | None = None,
-        scaling: Scaling | None = None,
-        threads: int = 1,
-    ) -> None:
-        self.entrant: ComparedModel = entrant
-        self.rows, self._timed, self._targets = rows, timed, targets
-        self._scaling, self._threads = scaling, threads
-        self.model: Model = entrant.model
-        self.exact: Subject = exact or self
-        self.inside = inside_exact(self.model)
-        #: The multiply-adds of a linear model.
-        self.unit: int = self.exact.model.head.linear_functions * timed.n_columns
-        found, self.first_seconds = first_call(self.call, slow=SLOW)
-        self.answer = found if len(timed) == len(rows) else self._answer_all()
-        self.times: Timed
+    rows: Rows
+    timed: Rows
+    targets: FloatArray
+    scaling: Scaling | None
+    threads: int
 
-    @property
-    def name(self) -> str:
-        """A name of its own among those of all subjects."""
-        return str(id(self))
+
+class _Subject:
+    """A model under measurement; `exact` is the subject of the exact model, or None if this is it."""
+
+    def __init__(self, entrant: ComparedModel, given: _Given, exact: _Subject | None) -> None:
+        self.entrant, self._given, self.model = entrant, given, entrant.model
+        self._exact = exact or self
+        self._inside = inside_exact(self.model)
+        self._unscaled: Any = with_scaling(self.model, given.scaling)  # for rows as read
+        self.answer, self.seconds = first_call(self.call, slow=SLOW)
+        if len(given.timed) < len(given.rows):
+            self.answer = answer(self._unscaled, given.rows, exact=self._inside, threads=given.threads)
 
     def call(self) -> Answer:
         """Answer the timed rows as predict does."""
-        return answer(self.model, self._timed, exact=self.inside, threads=self._threads)
+        return answer(self.model, self._given.timed, exact=self._inside, threads=self._given.threads)
 
-    def _answer_all(self) -> Answer:
-        return answer(self._unscaled, self.rows, exact=self.inside, threads=self._threads)
-
-    @property
-    def _unscaled(self) -> Any:
-        """The model for rows as read."""
-        return with_scaling(self.model, self._scaling)
-
-    @property
-    def _is_of_exact(self) -> bool:
-        """Whether it may have been made from the exact model: known hashes must agree."""
-        sha256, source = self.exact.entrant.sha256, self.entrant.source
-        return sha256 is None or source is None or source == f"sha256:{sha256}"
-
-    @property
-    def seconds(self) -> float:
-        """Seconds for all rows, from those for the rows that are timed."""
-        return self.times.timings[self.name].seconds * len(self.rows) / len(self._timed)
-
-    @property
-    def speed(self) -> Speed:
-        return self.times.speeds[self.name]
-
-    def percent(self, rows: int | None) -> float | None:
-        return None if rows is None else percent(rows, len(self.rows))
-
-    @cached_property
-    def quality(self) -> Quality:
-        head = self.model.head
-        return quality(
-            self.answer.predicted,
-            self._targets,
+    def figures(self) -> dict[str, Any]:
+        """The figures of ModelResult, but those of time."""
+        head, given, found = self.model.head, self._given, self.answer
+        exact, n = self._exact.answer, len(given.rows)
+        worth = quality(
+            found.predicted,
+            given.targets,
             regression=head.is_regression,
-            decisions=self.answer.decisions,
+            decisions=found.decisions,
             sides=head.sides,
         )
+        differing = values = None
+        if self._exact.model.head.is_regression:
+            values = values_differing_percent(found.predicted, exact.predicted)
+        else:
+            differing = int(np.count_nonzero(found.predicted != exact.predicted))
+        open_share = None if self._inside is None else float(np.mean(~np.asarray(found.certified)))
+        violations, certified = self._certificate()
+        mean, largest = self._errors()
+        counted = counted_work(self.model, given.rows, self._inside, open_share, given.scaling)
+        #: The multiply-adds of a linear model.
+        unit = self._exact.model.head.linear_functions * given.timed.n_columns
+        return {
+            "path": self.entrant.path,
+            "kind": self.model.kind,
+            **{name: getattr(worth, name) for name in SCORES},
+            "labels_differing": differing,
+            "labels_differing_percent": None if differing is None else percent(differing, n),
+            "labels_differing_limit_percent": None if differing is None else self._limit(differing),
+            "values_differing_percent": values,
+            "n_bytes": self.entrant.n_bytes,
+            "certified_percent": certified,
+            "violations": violations,
+            "exact_percent": None if open_share is None else 100 * open_share,
+            "mean_abs_error": mean,
+            "max_abs_error": largest,
+            "multiply_adds": counted,
+            "linear_cost_counted": counted / unit if unit else None,
+        }
 
-    @property
-    def _regression(self) -> bool:
-        return self.exact.model.head.is_regression
-
-    @cached_property
-    def differing(self) -> int | None:
-        """Rows whose label is not the exact model's."""
-        if self._regression:
-            return None
-        return int(np.count_nonzero(self.answer.predicted != self.exact.answer.predicted))
-
-    @property
-    def differing_limit(self) -> float | None:
+    def _limit(self, differing: int) -> float | None:
         """The upper confidence bound, in percent, of the share of labels that differ."""
-        differing, sha256 = self.differing, self.exact.entrant.sha256
-        if differing is None or self.exact is self:
+        if self._exact is self:
             return None
-        proven = self.inside is not None and self.model.has_error_bound and self.model.is_rigorous
+        sha256 = self._exact.entrant.sha256
+        proven = self._inside is not None and self.model.has_error_bound and self.model.is_rigorous
         if proven and not differing and sha256 is not None and self.entrant.source == f"sha256:{sha256}":
             return 0.0
-        return 100 * upper_limit(differing, len(self.rows))
+        return 100 * upper_limit(differing, len(self._given.rows))
 
-    @property
-    def values_differing(self) -> float | None:
-        """How much the values of a regression differ, in percent of their spread."""
-        if not self._regression:
-            return None
-        return values_differing_percent(self.answer.predicted, self.exact.answer.predicted)
-
-    @cached_property
-    def errors(self) -> tuple[float | None, float | None]:
+    def _errors(self) -> tuple[float | None, float | None]:
         """Mean and largest error of the values that predict prints: the exact model's for rows left to it."""
-        if not self.model.head.same_functions(self.exact.model.head):
+        if not self.model.head.same_functions(self._exact.model.head):
             return None, None
         values = self.answer.decisions
         if not values.size:
             return 0.0, 0.0
-        difference = np.abs(values - self.exact.answer.decisions)
+        difference = np.abs(values - self._exact.answer.decisions)
         return float(difference.mean()), float(difference.max())
 
-    @cached_property
-    def open_share(self) -> float | None:
-        """The share of rows that the embedded exact model answered."""
-        if self.inside is None:
-            return None
-        assert self.answer.certified is not None
-        return float(np.mean(~self.answer.certified))
+    def _certificate(self) -> tuple[int | None, float | None]:
+        """Rows that break the certificate, and percent of certified rows.
 
-    @cached_property
-    def counted(self) -> float:
-        """Multiply-adds per row."""
-        return counted_work(self.model, self.rows, self.inside, self.open_share, self._scaling)
-
-    @cached_property
-    def certificate(self) -> tuple[int | None, float | None]:
-        """Rows that break the certificate, and percent of certified rows, for the converted model only."""
-        model, head = self.model, self.model.head
-        if not model.has_error_bound or not model.is_rigorous or not self._is_of_exact:
+        None if the model has none, or is known to be made from another exact model.
+        """
+        model, head, sha256 = self.model, self.model.head, self._exact.entrant.sha256
+        other = None not in (sha256, self.entrant.source) and self.entrant.source != f"sha256:{sha256}"
+        if not model.has_error_bound or not model.is_rigorous or other:
             return None, None
-        decisions, bounds = self._unscaled.certified_values(self.rows, threads=self._threads)
-        broken = (np.abs(decisions - self.exact.answer.decisions) > bounds).any(axis=1)
+        decisions, bounds = self._unscaled.certified_values(self._given.rows, threads=self._given.threads)
+        broken = (np.abs(decisions - self._exact.answer.decisions) > bounds).any(axis=1)
         violations = int(np.count_nonzero(broken))
         if head.is_regression:
             return violations, None
-        return violations, self.percent(int(np.count_nonzero(certified_rows(head, decisions, bounds))))
+        return violations, percent(
+            int(np.count_nonzero(certified_rows(head, decisions, bounds))), len(broken)
+        )
 
 
 def measured(
@@ -196,32 +161,39 @@ def measured(
     repeats: int = 7,
     progress: Progress = silent,
 ) -> tuple[ModelResult, ...]:
-    """Measure models, the exact one first; all are timed in turn."""
+    """Measure models on the same rows, the exact one first, in at most `repeats` timed predictions of each.
+
+    UnsupportedError if they do not answer the same question, or if there are no rows. The rows still need the
+    `scaling`; the models take scaled rows.
+    """
+    if not len(rows):
+        raise UnsupportedError("there are no rows for a comparison", "give a data file with rows")
+    for other in models[1:]:
+        check_same_question(models[0], other)
     timed_rows = rows if scaling is None else scaling.apply(rows[: scaling.timed_rows])
-    figures = figures_of(ModelResult)
-    subjects: list[Subject] = []
+    given = _Given(rows, timed_rows, targets, scaling, threads)
+    subjects: list[_Subject] = []
     found = []
     for done, one in enumerate(models):
         progress(done, len(models), "models")
-        exact = subjects[0] if subjects else None
-        subject = Subject(one, rows, timed_rows, targets, exact=exact, scaling=scaling, threads=threads)
-        found.append({each.name: each.measured(subject) for each in figures if each.measured is not None})
-        subjects.append(subject)
-        if exact is not None:
-            del subject.answer  # that for many rows is large
+        subjects.append(_Subject(one, given, subjects[0] if subjects else None))
+        found.append(subjects[-1].figures())
+        if done:
+            del subjects[-1].answer  # that for many rows is large
     progress(len(models), len(models), "models")
     times = timed(
-        {one.name: one.call for one in subjects},
-        {one.name: one.first_seconds for one in subjects},
+        {str(i): one.call for i, one in enumerate(subjects)},
+        {str(i): one.seconds for i, one in enumerate(subjects)},
         longest=LONGEST_SAMPLE,
         limit_seconds=LIMIT_SECONDS * len(subjects),
         rounds=repeats,
         progress=progress,
     )
-    for values, subject in zip(found, subjects, strict=True):
-        subject.times = times
-        values |= {each.name: each.timed(subject) for each in figures if each.timed is not None}
-    return tuple(ModelResult(**values) for values in found)
+    whole = len(rows) / len(timed_rows)
+    return tuple(
+        ModelResult(**values, speed=times.speeds[str(i)], predict_seconds=whole * times.seconds[str(i)])
+        for i, values in enumerate(found)
+    )
 
 
 def inside_exact(model: Model) -> KernelExpansion | None:

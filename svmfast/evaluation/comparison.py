@@ -8,14 +8,9 @@ from typing import Any
 
 from svmfast.class_scores import class_word, with_names
 from svmfast.display import count, shown
-from svmfast.errors import UnsupportedError
-from svmfast.evaluation.benchmark import ComparedModel, check_same_question, measured
 from svmfast.evaluation.result import BOUND, ModelResult
-from svmfast.evaluation.words import ABSENT, WIDTH, aligned, percent
+from svmfast.evaluation.words import ABSENT, aligned, percent
 from svmfast.figures import Figures, figure, figures_of
-from svmfast.models.scaling import Scaling
-from svmfast.progress import Progress, silent
-from svmfast.rows import FloatArray, Rows
 from svmfast.values import percentage
 
 #: The heads of a table, and its lines.
@@ -40,7 +35,7 @@ class Comparison(Figures):
 
     def __str__(self) -> str:
         """The table of ``svmfast compare``."""
-        return aligned(*self.cells(), WIDTH)
+        return aligned(*self.cells())
 
     __repr__ = __str__
 
@@ -53,7 +48,7 @@ class Comparison(Figures):
 
     def lines(self, *, wide: bool = False) -> list[str]:
         """The table as text; with `wide`, all figures, one per line."""
-        return aligned(*self.cells(wide=wide), None if wide else WIDTH).splitlines()
+        return aligned(*self.cells(wide=wide)).splitlines()
 
     def cells(self, *, wide: bool = False) -> Table:
         """The table for people: a line for each model, or if `wide` for each figure and class.
@@ -122,38 +117,3 @@ def short_names(paths: Sequence[str]) -> list[str]:
         length = next((n for n in range(1, len(own)) if all(o[-n:] != own[-n:] for o in others)), len(own))
         names.append("/".join(own[-length:]))
     return names
-
-
-def compare(
-    models: Sequence[ComparedModel],
-    rows: Rows,
-    targets: FloatArray,
-    *,
-    scaling: Scaling | None = None,
-    threads: int = 1,
-    repeats: int = 7,
-    data_path: str | None = None,
-    class_names: Mapping[float, str] | None = None,
-    max_diff: float | None = None,
-    progress: Progress = silent,
-) -> Comparison:
-    """Compare models on the same rows, the exact one first, in at most `repeats` timed predictions of each.
-
-    UnsupportedError if they do not answer the same question, or if there are no rows. The rows still need the
-    `scaling`; the models take scaled rows.
-    """
-    if not len(rows):
-        raise UnsupportedError("there are no rows for a comparison", "give a data file with rows")
-    for other in models[1:]:
-        check_same_question(models[0], other)
-    found = measured(
-        models,
-        rows,
-        targets,
-        scaling=scaling,
-        threads=threads,
-        repeats=repeats,
-        progress=progress,
-    )
-    columns = rows.n_columns if scaling is None else scaling.width(rows)
-    return Comparison(data_path, len(rows), columns, threads, found, class_names, max_diff)

@@ -1,10 +1,9 @@
-"""The figures of a model in a comparison: the meaning, key, column and measurement of each, in one place."""
+"""The figures of a model in a comparison: the meaning, key and column of each, in one place."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmfast.class_scores import ClassScore
 from svmfast.evaluation.timing import Speed
@@ -12,26 +11,17 @@ from svmfast.evaluation.words import area, differing, faster, number, seconds, s
 from svmfast.figures import Figures, figure, figures_of
 from svmfast.score import Quality, of_values
 
-if TYPE_CHECKING:
-    from svmfast.evaluation.benchmark import Subject
-
+#: The scores of :class:`Quality` that are figures of a comparison.
+SCORES = tuple(one.name for one in figures_of(Quality))
 #: Head of the column of the confidence bound, which the narrow table also has if there is a limit.
 BOUND = "95% bound"
-
-
-def _measured(help: str, measured: Callable[[Subject], Any], **declared: Any) -> Any:
-    return figure(help, measured=measured, **declared)
-
-
-def _timed(help: str, timed: Callable[[Subject], Any], **declared: Any) -> Any:
-    return figure(help, timed=timed, **declared)
 
 
 def _score(name: str, **declared: Any) -> Any:
     """A figure of :class:`Quality`; those of labels and those of values exclude each other."""
     one = next(one for one in figures_of(Quality) if one.name == name)
     wanted = _of_values if one.optional is of_values else _of_labels
-    return _measured(one.help, lambda m: getattr(m.quality, name), optional=wanted, **declared)
+    return figure(one.help, optional=wanted, **declared)
 
 
 def _of_labels(row: ModelResult) -> bool:
@@ -50,26 +40,22 @@ class ModelResult(Figures):
     ``--embed-exact``) is measured with it.
     """
 
-    path: str = _measured("The model's name.", lambda m: m.entrant.path)
-    kind: str = _measured("The kind of model.", lambda m: m.model.kind)
+    path: str = figure("The model's name.")
+    kind: str = figure("The kind of model.")
     accuracy: float | None = _score("accuracy", head="accuracy", words=share(2), main=True)
     balanced_accuracy: float | None = _score("balanced_accuracy", head="balanced", words=share(2), main=True)
     auc: float | None = _score("auc", head="ROC AUC", words=area)
-    labels_differing: int | None = _measured(
+    labels_differing: int | None = figure(
         "Rows whose label is not the exact model's; null for regression.",
-        lambda m: m.differing,
         head="labels differ",
         words=differing,
         shows="differing",
         main=True,
     )
-    labels_differing_percent: float | None = _measured(
-        "The same in percent.", lambda m: m.percent(m.differing)
-    )
-    labels_differing_limit_percent: float | None = _measured(
+    labels_differing_percent: float | None = figure("The same in percent.")
+    labels_differing_limit_percent: float | None = figure(
         "The upper 95 % confidence bound of that share among all rows like these; 0 if it is proven that no "
         "label can differ; null for regression, and for the exact model.",
-        lambda m: m.differing_limit,
         head=BOUND,
         words=share(3),
     )
@@ -78,68 +64,55 @@ class ModelResult(Figures):
     rmse: float | None = _score("rmse", head="RMSE", words=number)
     mae: float | None = _score("mae", head="MAE", words=number)
     r2: float | None = _score("r2", head="R^2", words=number)
-    values_differing_percent: float | None = _measured(
+    values_differing_percent: float | None = figure(
         "Regression: root mean square difference from the exact values in percent of their standard "
         "deviation; null for labels.",
-        lambda m: m.values_differing,
         head="values differ",
         words=share(3),
         main=True,
     )
-    speed: Speed = _timed(
+    speed: Speed = figure(
         "How many times as fast as the exact model it is, from samples of both in turn.",
-        lambda m: m.speed,
         head="speed-up",
         words=faster,
         main=True,
         spread=True,
     )
-    n_bytes: int | None = _measured(
-        "Size of the file.", lambda m: m.entrant.n_bytes, key="bytes", head="bytes", words=whole, main=True
-    )
-    certified_percent: float | None = _measured(
+    n_bytes: int | None = figure("Size of the file.", key="bytes", head="bytes", words=whole, main=True)
+    certified_percent: float | None = figure(
         "Percent of rows whose label is proven to be the exact model's; null for a model without a "
         "certificate, and for regression, where a certificate is an error bar.",
-        lambda m: m.certificate[1],
         head="certified",
         words=share(2),
         main=True,
     )
-    violations: int | None = _measured(
+    violations: int | None = figure(
         "Rows with a decision value whose difference from the exact one exceeds the certificate's bound.",
-        lambda m: m.certificate[0],
         head="violations",
         words=whole,
     )
-    exact_percent: float | None = _measured(
+    exact_percent: float | None = figure(
         "Percent of rows that the embedded exact model answers; null without one.",
-        lambda m: None if m.open_share is None else 100 * m.open_share,
         head="by exact",
         words=share(2),
     )
-    mean_abs_error: float | None = _measured(
+    mean_abs_error: float | None = figure(
         "Mean absolute difference of decision values from the exact model's, over all rows and functions; "
         "null if the functions differ: values per class and values per pair, or different orders of labels.",
-        lambda m: m.errors[0],
         head="mean error",
         words=number,
     )
-    max_abs_error: float | None = _measured(
-        "The largest such difference.", lambda m: m.errors[1], head="max error", words=number
-    )
-    predict_seconds: float = _timed(
+    max_abs_error: float | None = figure("The largest such difference.", head="max error", words=number)
+    predict_seconds: float = figure(
         "Median of the repeats, from parsed rows to labels, without parsing.",
-        lambda m: m.seconds,
         head="predict",
         words=seconds,
     )
-    multiply_adds: float = _measured(
+    multiply_adds: float = figure(
         "Counted multiply-adds for a dense row.",
-        lambda m: m.counted,
     )
-    linear_cost_counted: float | None = _measured(
+    linear_cost_counted: float | None = figure(
         "The same divided by the linear model's.",
-        lambda m: m.counted / m.unit if m.unit else None,
         head="counted",
         words=times,
     )

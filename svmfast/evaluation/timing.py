@@ -1,4 +1,4 @@
-"""Timing of calls: warm-up, repeats, median and spread."""
+"""Timing of calls in turn: their medians, and their speeds relative to one of them with intervals."""
 
 from __future__ import annotations
 
@@ -9,41 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from svmfast.figures import Figures, computed
+from svmfast.figures import Figures, computed, figure
 from svmfast.progress import Progress, silent
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Timing:
-    """The seconds that each repeat of a call took."""
-
-    samples: tuple[float, ...]
-
-    @property
-    def seconds(self) -> float:
-        """The median of the samples."""
-        return statistics.median(self.samples)
-
-
-def measure(
-    call: Callable[[], T], *, repeats: int = 5, limit_seconds: float = 20.0, warm_up: bool = True
-) -> tuple[T, Timing]:
-    """Time `repeats` calls, of which none but the first starts after the limit; return the result too.
-
-    With `warm_up` there is a first call without timing, since it includes page faults, packing and cold
-    caches; if it takes longer than the limit, it is timed.
-    """
-    begin = time.perf_counter()
-    result = call()
-    first = time.perf_counter() - begin
-    samples = [] if warm_up and first < limit_seconds else [first]
-    while len(samples) < repeats and (not samples or time.perf_counter() - begin < limit_seconds):
-        start = time.perf_counter()
-        result = call()
-        samples.append(time.perf_counter() - start)
-    return result, Timing(tuple(samples))
 
 
 def _ends(interval: tuple[float, float]) -> list[float | None]:
@@ -59,16 +28,12 @@ class Speed(Figures):
     """
 
     #: Median over the samples of the reference's seconds divided by the call's.
-    ratio: float
-    low: float
-    high: float
-    samples: int
+    ratio: float = figure("How many times as fast as the exact model the model is.", key="speedup")
+    low: float  # type: ignore[misc]  # figures look like defaults
+    high: float  # type: ignore[misc]
+    samples: int  # type: ignore[misc]
     #: The times are processor times, summed over threads, because the wall clock's vary far more.
     processor: bool = False
-
-    @computed.figure("How many times as fast as the exact model the model is.", key="speedup")
-    def _speedup(self) -> float:
-        return self.ratio
 
     @computed.figure("95 % confidence interval of the speed-up.", key="speedup_interval", value=_ends)
     def interval(self) -> tuple[float, float]:
@@ -111,23 +76,18 @@ def median_ratio(ratios: Sequence[float], *, processor: bool = False) -> Speed:
 
 
 def race(
-    calls: Mapping[str, Callable[[], object]],
-    *,
-    limit_seconds: float = 20.0,
-    rounds: int = 40,
-    progress: Progress = silent,
-) -> tuple[float, dict[str, Speed]]:
-    """Time calls as :func:`timed` does, after a warm-up: the first call's median seconds, and all speeds."""
+    calls: Mapping[str, Callable[[], object]], *, limit_seconds: float = 20.0, rounds: int = 40
+) -> dict[str, Speed]:
+    """The speeds of calls relative to the first, timed after a warm-up (:func:`timed`)."""
     once = {name: first_call(call)[1] for name, call in calls.items()}
-    found = timed(calls, once, limit_seconds=limit_seconds, rounds=rounds, progress=progress)
-    return found.timings[next(iter(calls))].seconds, found.speeds
+    return timed(calls, once, limit_seconds=limit_seconds, rounds=rounds).speeds
 
 
 @dataclass(frozen=True)
 class Timed:
-    """Calls timed in turn: the wall-clock time of each, and its speed relative to the first one."""
+    """Calls timed in turn: the median of each one's seconds, and its speed relative to the first one."""
 
-    timings: dict[str, Timing]
+    seconds: dict[str, float]
     speeds: dict[str, Speed]
 
 
@@ -222,9 +182,11 @@ class Rounds:
         """The times and speeds of all calls that have a sample."""
         ratios = {name: self._of_blocks(name) for name, own in self._ratios.items() if own}
         found = _by_clock({name: self.wall(name) for name in ratios}, ratios)
-        timings = {name: Timing(tuple(one.wall for one in own)) for name, own in self._samples.items() if own}
+        walls = {name: [one.wall for one in own] for name, own in self._samples.items() if own}
         alone = Speed(1.0, 1.0, 1.0, self.taken(self._reference))
-        return Timed(timings, {self._reference: alone, **found})
+        return Timed(
+            {name: statistics.median(own) for name, own in walls.items()}, {self._reference: alone, **found}
+        )
 
 
 def timed(
@@ -285,14 +247,19 @@ def _spread(ratios: Iterable[Sequence[float]]) -> float:
 
 
 def first_call(call: Callable[[], T], *, slow: float = math.inf) -> tuple[T, float]:
-    """Call once or, unless that is `slow`, twice; return the result and the last call's seconds."""
-    result, timing = measure(call, repeats=1, warm_up=False)
-    if timing.seconds < slow:
-        result, timing = measure(call, repeats=1, warm_up=False)
-    return result, max(timing.seconds, 1e-6)
+    """Call once or, unless that is `slow`, twice; return the result and the last call's seconds.
+
+    The first call includes page faults, packing and cold caches.
+    """
+    for _ in range(2):
+        begin = time.perf_counter()
+        result = call()
+        seconds = time.perf_counter() - begin
+        if seconds >= slow:
+            break
+    return result, max(seconds, 1e-6)
 
 
 def times_as_fast(one: Callable[[], object], other: Callable[[], object]) -> float:
     """Race two calls: how many times as fast as `one` `other` is."""
-    _, speeds = race({"one": one, "other": other})
-    return speeds["other"].ratio
+    return race({"one": one, "other": other})["other"].ratio

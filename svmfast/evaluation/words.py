@@ -8,37 +8,15 @@ from svmfast.evaluation.timing import Speed
 
 #: In place of a figure that does not apply.
 ABSENT = "-"
-#: Width of tables in characters, where figures leave room.
-WIDTH = 100
 
 
-def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]], limit: int | None) -> str:
-    """A table in plain text, at most `limit` characters wide if the figures fit.
-
-    The first cell of a line is aligned left, and continued on the next line if it is too long; figures are
-    aligned right.
-    """
+def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table in plain text: names, the first cells, are aligned left, and figures right."""
     widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-    if limit is not None:
-        widths[0] = min(widths[0], max(len(heads[0]), limit - sum(width + 2 for width in widths[1:])))
-    out = []
-    for first, *rest in (heads, *lines):
-        pieces = _pieces(first, widths[0])
-        figures = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-        out.append("  ".join([pieces[0].ljust(widths[0]), *figures]).rstrip() + "\n")
-        out += [f"{piece}\n" for piece in pieces[1:]]
-    return "".join(out)
-
-
-def _pieces(name: str, width: int) -> list[str]:
-    """Break a name into pieces of at most `width` characters, after a blank if possible."""
-    pieces = []
-    while len(name) > width:
-        blank = name.rfind(" ", 0, width)
-        end = width if blank < width // 2 else blank + 1
-        pieces.append(name[:end])
-        name = name[end:]
-    return [*pieces, name]
+    return "".join(
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, figures, widths[1:])]).rstrip() + "\n"
+        for first, *figures in (heads, *lines)
+    )
 
 
 def number(value: float | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from svmfast.class_scores import with_names
 from svmfast.display import shown
-from svmfast.evaluation.words import ABSENT, WIDTH, aligned, faster, share, times, whole
+from svmfast.evaluation.words import ABSENT, aligned, faster, share, times, whole
 from svmfast.figures import Figures, computed, figure
 from svmfast.frontiers.choice import Limits, Point, Recommendation
 
@@ -149,6 +149,8 @@ def _duration(value: float | None) -> str:
     return ABSENT if value is None else f"{value:.1f} s"
 
 
+#: Width of the legend in characters.
+_WIDTH = 100
 _COLUMNS = (
     Column("accuracy", lambda p: p.confirming.quality.accuracy, share(2), main=True),
     Column("balanced", lambda p: p.confirming.quality.balanced_accuracy, share(2)),
@@ -241,6 +243,6 @@ def origins(found: Frontier) -> list[str]:
 
 def as_text(found: Frontier) -> str:
     """The table in aligned plain text, then the candidates without a point and the legend."""
-    table = aligned(*cells(found, main=True), WIDTH)
+    table = aligned(*cells(found, main=True))
     missing = "".join(f"{one.name}: {shown(one.reason)}\n" for one in found.missing)
-    return f"{table}{missing}{fill(legend(found), WIDTH)}\n"
+    return f"{table}{missing}{fill(legend(found), _WIDTH)}\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -231,24 +230,13 @@ def test_every_figure_has_a_unique_name() -> None:
     assert len(set(heads)) == len(heads)
 
 
-@pytest.fixture
-def long_name(approximated: Path, tmp_path: Path) -> Path:
-    """A unique name that fills a line by itself."""
-    name = "photographs-of-temples-and-flowers-" * 3 + "approximated"
-    shutil.copy(approximated, tmp_path / name)
-    return tmp_path / name
-
-
-def test_the_table_fits_a_hundred_columns(long_name: Path) -> None:
-    args = (model("photos_c_rbf"), long_name, "--data", data("photos.test"))
+def test_the_table_has_the_main_figures(approximated: Path) -> None:
+    args = (model("photos_c_rbf"), approximated, "--data", data("photos.test"))
     differing = compare(*args)["models"][1]["labels_differing"]
-    table = svmfast("compare", "--repeats", "1", *args).stdout.decode().splitlines()[1:]
-    assert max(map(len, table)) <= 100
-    whole = "\n".join(table)
+    table = svmfast("compare", "--repeats", "1", *args).stdout.decode()
     for figure in ("labels differ", "accuracy", "balanced", "speed-up", "certified", f" {differing} ("):
-        assert figure in whole  # no figure is wrapped
-    assert long_name.name in "".join(line.split("  ")[0] for line in table)
-    assert "mean error" not in whole
+        assert figure in table
+    assert "mean error" not in table
 
 
 def test_wide_shows_everything_and_the_recall_of_every_class(approximated: Path) -> None:

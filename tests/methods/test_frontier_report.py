@@ -14,7 +14,7 @@ from losses import loss
 from svmfast.class_scores import ClassScore, LostClass, lost_classes
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
-from svmfast.evaluation.words import aligned, times
+from svmfast.evaluation.words import times
 from svmfast.frontiers.choice import Limits, Point, Recommendation, choose
 from svmfast.frontiers.html import as_html
 from svmfast.frontiers.report import (
@@ -366,12 +366,3 @@ def test_the_report_says_which_models_are_no_better_than_chance(skilled: bool) -
     """Otherwise nobody can check by the rule why the smallest model was not recommended."""
     one = found(replace(SMALL, skilled=skilled), Limits(0.5))
     assert one.to_dict()["models"][1]["skilled"] is skilled
-
-
-def test_a_long_name_is_broken_after_a_blank() -> None:
-    table = aligned(["model", "x"], [["approximate-2-in-64 + exact", "1"], ["a" * 30, "2"]], 26)
-    first, second, third, fourth = table.splitlines()[1:]
-    assert [first, second] == ["approximate-2-in-64 +    1", "exact"]
-    assert [third, fourth] == [f"{'a' * 23}  2", "a" * 7]
-    name = f"a long exact name {'x' * 30}"
-    assert aligned(["model", "x"], [[name, "1"]], 26).splitlines()[1] == "a long exact name        1"

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from routed_models import routed
 from scipy.spatial.distance import cdist
 
+from svmfast import compare
 from svmfast.errors import ModelContentError, ModelFormatError, UnsupportedError
-from svmfast.evaluation.comparison import ComparedModel, compare
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import DecisionEngine, Kernel
@@ -341,7 +341,7 @@ def test_compare_leaves_out_errors_of_values_that_do_not_correspond() -> None:
     rows = Rows.from_dense(data(40))
     labels = np.array([1, 2, 3])
     pairs, classes = (routed(head=Head("c_svc", labels, one_vs_rest=b)) for b in (False, True))
-    result = compare([ComparedModel("a", pairs), ComparedModel("b", classes)], rows, np.zeros(40), repeats=1)
+    result = compare({"a": pairs, "b": classes}, rows, np.zeros(40), repeats=1)
     assert result.models[0].mean_abs_error == 0
     assert result.models[1].mean_abs_error is None
     assert result.models[1].labels_differing == np.count_nonzero(
