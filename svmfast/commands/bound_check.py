@@ -25,7 +25,7 @@ from svmfast.errors import OptionError
 from svmfast.options import MemoryOfModels, Reading, argument, made, option
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
-from svmfast.values import Choice, InputFile, ModelFile, Real, Share, Whole, is_path
+from svmfast.values import Choice, InputFile, ModelFile, Real, Share, Whole, is_path, percentage
 
 if TYPE_CHECKING:
     from svmfast.commands.fit import Fit
@@ -99,7 +99,7 @@ def bound_check(
     Returns
     -------
     BoundCheck
-        ``report.verdict``, ``report.paper.gamma_max``, ``report.centered.gamma_max``, ``report.inside()``,
+        ``report.verdict``, ``report.paper.gamma_max``, ``report.centered.gamma_max``, ``report.inside``,
         ``report.certified_percent``.
 
     Raises
@@ -123,10 +123,12 @@ def bound_check(
     listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
     asked: dict[str, Any] = {
         "center": chosen.center or "auto",
-        "require_certified": chosen.require_certified,
+        "required_percent": None
+        if chosen.require_certified is None
+        else percentage(chosen.require_certified),
         "tolerance": chosen.tolerance,
+        "data": os.fspath(data) if is_path(data) else getattr(data, "path", None) or "the data",
     }
-    asked["data"] = os.fspath(data) if is_path(data) else getattr(data, "path", None) or "the data"
     if model is None:
         reading = with_scaling_of(reading, [], memory=memory)
         report = _check_data(data, gamma, 2 if order is None else order, reading, cores, listener)

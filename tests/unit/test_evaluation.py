@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -134,14 +135,16 @@ def test_the_interval_of_a_median_covers_as_often_as_stated(n: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 13, 4000])
-def test_the_norms_do_not_depend_on_the_blocks(size: int) -> None:
+def test_bounds_do_not_depend_on_the_blocks(size: int) -> None:
     rows = svmfast.read_svmlight(data("photos.test")).rows
-    found = bound_check.extent(blocks_of(rows, size))
+    found = bound_check.check_data(lambda: blocks_of(rows, size))
     dense = rows.to_dense()
     assert (found.rows, found.features) == (4000, 15)
-    assert found.max_squared_norm == pytest.approx((dense**2).sum(axis=1).max(), rel=1e-14)
-    assert found.mean is not None
-    assert np.array_equal(found.mean, np.cumsum(dense, axis=0)[-1] / 4000)  # added in the order of the rows
+    assert found.paper is not None
+    assert found.paper.max_squared_norm == pytest.approx((dense**2).sum(axis=1).max(), rel=1e-14)
+    mean = bound_check.mean_of(blocks_of(rows, size))
+    assert mean is not None
+    assert np.array_equal(mean, np.cumsum(dense, axis=0)[-1] / 4000)  # added in the order of the rows
 
 
 def test_wide_data_have_a_bound_without_a_mean() -> None:
@@ -149,7 +152,7 @@ def test_wide_data_have_a_bound_without_a_mean() -> None:
     found = bound_check.check_data(lambda: [wide], 0.01)
     assert found.centered is None
     assert found.paper is not None
-    assert (found.paper.gamma_max, found.features, found.inside()) == (1 / 16, 2**31 - 1, True)
+    assert (found.paper.gamma_max, found.features, found.inside) == (1 / 16, 2**31 - 1, True)
 
 
 def test_the_bound_of_a_model_takes_the_norms_of_its_vectors_and_of_the_rows() -> None:
@@ -168,8 +171,8 @@ def test_the_bound_of_a_model_takes_the_norms_of_its_vectors_and_of_the_rows() -
 def test_rows_of_zeros_allow_any_gamma() -> None:
     found = svmfast.bound_check(np.zeros((3, 2)), gamma=1e9)
     assert found.paper is not None
-    assert (found.paper.gamma_max, found.inside()) == (math.inf, True)
-    assert found.inside("mean") is True
+    assert (found.paper.gamma_max, found.inside) == (math.inf, True)
+    assert replace(found, center="mean").inside is True
 
 
 def test_a_linear_model_has_a_weight_vector_per_class() -> None:
