@@ -74,7 +74,7 @@ def common(quiet: str, without: tuple[str, ...] | None, *, jobs: bool = True) ->
     found.append(Option("as_json", Switch(), False, "Print the report as JSON on stdout.", flags=("--json",)))
     found.append(Option("quiet", Switch(), False, quiet, flags=("-q", "--quiet")))
     if jobs:
-        found.append(Option("jobs", Whole(1), None, _JOBS, flags=("-j", "--jobs")))
+        found.append(Option("threads", Whole(1), None, _JOBS, flags=("-j", "--jobs")))
     return found
 
 

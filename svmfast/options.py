@@ -69,35 +69,18 @@ def checked(name: str, value: Any, kind: Value) -> Any:
     return found
 
 
-def option(
-    default: Any,
-    value: Value,
-    help: str,
-    *flags: str,
-    metavar: str | None = None,
-    shown: str | None = None,
-    required: bool = False,
-    only_with: str | None = None,
-) -> Any:
+def option(default: Any, value: Value, help: str, *flags: str, **about: Any) -> Any:
     """A dataclass field that is an option, with the attributes of :class:`Option`.
 
     If none of the flags is long, a name of more than one letter is made into a long flag.
     """
-    about = {"value": value, "help": help, "flags": flags, "metavar": metavar, "shown": shown}
-    about |= {"required": required, "only_with": only_with}
+    about |= {"value": value, "help": help, "flags": flags}
     return dataclasses.field(default=default, metadata={_KEY: about})
 
 
-def argument(
-    value: Value,
-    *,
-    default: Any = None,
-    required: bool = True,
-    many: bool = False,
-    metavar: str | None = None,
-) -> Any:
+def argument(value: Value, *, default: Any = None, required: bool = True, **about: Any) -> Any:
     """A dataclass field that is an argument of a command."""
-    about = {"value": value, "flags": None, "required": required, "many": many, "metavar": metavar}
+    about |= {"value": value, "flags": None, "required": required}
     return dataclasses.field(default=default, metadata={_KEY: about})
 
 
@@ -205,13 +188,6 @@ class Bounded:
     """Options of a method that may need much memory."""
 
     memory: int = option(MEMORY, Bytes(), "Refuse models and work that need more memory.", shown="2G")
-
-
-@dataclass(frozen=True, kw_only=True)
-class MemoryOfModels:
-    """Options of a command that needs much memory only for models."""
-
-    memory: int = option(MEMORY, Bytes(), "Refuse a model that needs more memory.", shown="2G")
 
 
 @dataclass(frozen=True, kw_only=True)

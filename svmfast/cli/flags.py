@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from svmfast.options import Option
 
-#: Parameters with another name on the command line.
-_OTHER_NAMES = {"threads": "jobs"}
 #: Parameters that users of LIBSVM know by a flag with a value, in every command.
 _WITH_VALUE = {"probability": "-b 1"}
 #: Options of the last command: its errors are described after it has ended.
@@ -48,7 +46,7 @@ def with_flags(text: str, options: Sequence[Option] | None = None) -> str:
     def shown(found: re.Match[str]) -> str:
         if found[1] in _WITH_VALUE:
             return _WITH_VALUE[found[1]]
-        one = known.get(_OTHER_NAMES.get(found[1], found[1]))
+        one = known.get(found[1])
         return "--" + found[1].rstrip("_").replace("_", "-") if one is None else one.called
 
     return _NAME.sub(shown, _IF_IT_HAS.sub(advice, text))

@@ -30,19 +30,19 @@ class Front:
         messages.REMARKS.clear()
         remember(options)
         self.command, self.options, self.given = command, options, dict(given)
-        if "jobs" in given:
-            self.given["jobs"] = thread_count(given["jobs"])
+        if "threads" in given:
+            self.given["threads"] = thread_count(given["threads"])
         for one in options:
             if one.only_with and given[one.name] and given[one.only_with] is None:
                 raise OptionError(f"`{one.name}` is only used with `{one.only_with}`")
         self.given |= settle(options, self.given)
         self.quiet: bool = given["quiet"]
         self.as_json: bool = given.get("as_json", False)
-        self.threads: int = self.given.get("jobs", 1)
+        self.threads: int = self.given.get("threads", 1)
         reading = {one.name for one in options_of(Reading)}
         #: The values of the options of :class:`Reading`, and of those that are the command's own.
         self.reading_given = {name: value for name, value in self.given.items() if name in reading}
-        shared = {"as_json", "quiet", "jobs", *reading}
+        shared = {"as_json", "quiet", "threads", *reading}
         self._own = {name: value for name, value in self.given.items() if name not in shared}
         self._began = time.perf_counter()
         self._shown: tuple[Mapping[str, Any], bool] | None = None

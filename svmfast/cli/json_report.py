@@ -82,7 +82,7 @@ def document(
             if value is not None:
                 outputs[kind.role or one.name] = _written(value) if written else None
         elif one.name not in _OF_PRINTING:
-            key = "threads" if one.name == "jobs" else one.called.lstrip("-").replace("-", "_")
+            key = "threads" if one.name == "threads" else one.called.lstrip("-").replace("-", "_")
             others[key] = value
     head = ReportHead(
         svmfast_report=VERSION,

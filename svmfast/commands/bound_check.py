@@ -22,7 +22,7 @@ from svmfast.command import NEGATIVE, QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import MemoryOfModels, Reading, argument, made, option
+from svmfast.options import Bounded, Reading, argument, made, option
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import Choice, InputFile, ModelFile, Real, Share, Whole, is_path, percentage
@@ -42,7 +42,7 @@ class Files:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundCheckOptions(MemoryOfModels):
+class BoundCheckOptions(Bounded):
     """Options of ``bound-check``."""
 
     model: Any = option(

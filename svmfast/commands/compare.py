@@ -26,7 +26,7 @@ from svmfast.command import NEGATIVE, QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import MemoryOfModels, Reading, argument, made, option
+from svmfast.options import Bounded, Reading, argument, made, option
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import InputFile, Share, Switch, Whole, is_path
@@ -63,7 +63,7 @@ class Files:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions(MemoryOfModels):
+class CompareOptions(Bounded):
     """Options of ``compare``."""
 
     max_diff: float | None = option(

@@ -20,7 +20,7 @@ from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
 from svmfast.exports.languages import LANGUAGES
-from svmfast.options import MemoryOfModels, Reading, argument, made, option
+from svmfast.options import Bounded, Reading, argument, made, option
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import Bytes, Choice, InputFile, OnOff, OutputFile, RowsFile, Text, Whole
@@ -59,7 +59,7 @@ class Files:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportOptions(MemoryOfModels):
+class ExportOptions(Bounded):
     """Options of ``export``."""
 
     test: Any = option(

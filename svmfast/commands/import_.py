@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from svmfast.command import Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
-from svmfast.options import MemoryOfModels, argument, made, option
+from svmfast.options import Bounded, argument, made, option
 from svmfast.progress import Listener
 from svmfast.values import InputFile, OutputFile, Switch, in_this_folder
 
@@ -38,7 +38,7 @@ class Files:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportOptions(MemoryOfModels):
+class ImportOptions(Bounded):
     """Options of ``import``."""
 
     trust_pickle: bool = option(

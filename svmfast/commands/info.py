@@ -17,7 +17,7 @@ from svmfast.command import QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import WrongTypeError
-from svmfast.options import MemoryOfModels, Reading, argument, made
+from svmfast.options import Bounded, Reading, argument, made
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import InputFile
@@ -52,7 +52,7 @@ class Description:
         return _lines(named)
 
 
-@takes(MemoryOfModels)
+@takes(Bounded)
 def info(
     source: Any,
     *,
@@ -76,7 +76,7 @@ def info(
     from svmfast.commands.given import open_noted_model
     from svmfast.evaluation.describe import describe_data, describe_model
 
-    memory = made(MemoryOfModels, options).memory
+    memory = made(Bounded, options).memory
     if hasattr(source, "decision_values"):
         return Description({"format": "model", **describe_model(source)})
     if not isinstance(source, str | os.PathLike):
@@ -145,7 +145,7 @@ def run(front: Any, file: str, **options: Any) -> None:
 COMMAND = Verb(
     **listed("info"),
     description=__doc__,
-    takes=(Files, MemoryOfModels),
+    takes=(Files, Bounded),
     run=run,
     reports=("svmfast.evaluation.describe:ModelDescription", "svmfast.evaluation.describe:DataDescription"),
     quiet=QUIET_BUT_REPORT,

@@ -61,7 +61,7 @@ def opened_inputs(
             raise WrongTypeError(f"`{spec.name}`", one, DATA)
         if spec.content != "rows":
             missing = one is None and not spec.required
-            inputs[spec.name] = None if missing else _model(one, spec, inputs, memory, setting)
+            inputs[spec.name] = None if missing else _model(one, spec, memory, setting)
     models = {name: one for name, one in inputs.items() if one is not None}
     reading = with_scaling_of(reading, [(one.name, one.model) for one in models.values()], memory=memory)
     inputs.scaling = reading.scale
@@ -107,18 +107,14 @@ def _reference(method: Method, inputs: Inputs) -> Model | None:
     return inputs.model(models[0].name).model if models else None
 
 
-def _model(given: Any, spec: Input, before: Inputs, memory: int, setting: Setting) -> GivenModel:
+def _model(given: Any, spec: Input, memory: int, setting: Setting) -> GivenModel:
     model, file = model_of(given, f"`{spec.name}`", setting.note, memory)
     if file is None:
         found = GivenModel(model, f"`{spec.name}`", identity_of(model), None)
     else:
         found = GivenModel(model, os.fspath(given), file.identity, file.n_bytes)
     if spec.content == "exact model" and model.unscaled.expansion is None:
-        instead = "give the LIBSVM model"
-        for name, other in before.items():
-            if isinstance(other, GivenModel) and other.model.unscaled.expansion is not None:
-                instead = f"{other.name} is a LIBSVM model: swap `{name}` and `{spec.name}`"
-        raise UnsupportedError(f"{found.name} is a {model.unscaled.kind} model", instead)
+        raise UnsupportedError(f"{found.name} is a {model.unscaled.kind} model", "give the LIBSVM model")
     return found
 
 

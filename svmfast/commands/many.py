@@ -212,21 +212,12 @@ def planned(data: Sequence[str], folder: str, suffix: str, relative_to: str | No
 def _name(path: str, suffix: str, relative_to: str | None) -> str:
     name = os.path.basename(path)
     if not name:
-        raise OptionError(f"'{path}' is a folder's name; give its files: {_files_in(path)}")
+        raise OptionError(f"'{path}' is a folder's name; give its files: {os.path.join(path, '*')}")
     if relative_to is not None:
         name = os.path.relpath(path, relative_to)
         if name.split(os.sep)[0] == os.pardir:
             raise OptionError(f"'{path}' is not in '{relative_to}' (`relative_to`)")
     return name if suffix and name.endswith(suffix) else name + suffix
-
-
-def _files_in(folder: str) -> str:
-    """A shell pattern for the files of a folder, with their common extension if there is one."""
-    try:
-        names = [name for name in sorted(os.listdir(folder)) if not name.startswith(".")]
-    except OSError:
-        names = []
-    return os.path.join(folder, "*" + (os.path.splitext(names[0])[1] if names else ""))
 
 
 def _key(path: str) -> tuple[int, int] | None:
@@ -259,20 +250,14 @@ def _made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> s
 
     The counts of another version may have other names and cannot be added, so its outputs are made again.
     """
-    counted = _keys(predictor.report(labelled=True).state())
-    text = repr((__version__, counted, sorted(predictor.settings().items()), reading, tuple(keep)))
+    text = repr((__version__, sorted(predictor.settings().items()), reading, tuple(keep)))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _keys(value: Any) -> Any:
-    """The names in nested dictionaries."""
-    return {name: _keys(inner) for name, inner in sorted(value.items())} if isinstance(value, dict) else None
 
 
 def _is_settled(job: FileResult, done: DoneList, settings: str, total: PredictionReport) -> bool:
     """Whether a job needs no work: its input is a folder, or an earlier run has finished it."""
     if os.path.isdir(job.data):
-        advice = f"give its files: {_files_in(job.data)}"
+        advice = f"give its files: {os.path.join(job.data, '*')}"
         job.error = str(FileAccessError(job.data, None, "is a folder", None, advice))
         return True
     # The state before reading is recorded, so an input that changes meanwhile is predicted again.

@@ -39,7 +39,7 @@ from svmfast.command import Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import MemoryOfModels, Reading, argument, made, option, options_of
+from svmfast.options import Bounded, Reading, argument, made, option, options_of
 from svmfast.values import InputFile, ModelFile, Names, OnOff, OutputFile, Real, Switch, Text, is_path
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ MOST_NOTES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerOptions(MemoryOfModels):
+class AnswerOptions(Bounded):
     """Options of a prediction of rows in memory."""
 
     probability: bool = option(

@@ -18,7 +18,7 @@ from svmfast.command import QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import MemoryOfModels, Reading, argument, made, option
+from svmfast.options import Bounded, Reading, argument, made, option
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import InputFile, OutputFile, Pair, Real
@@ -36,7 +36,7 @@ class Files:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaleOptions(MemoryOfModels):
+class ScaleOptions(Bounded):
     """Options of ``scale``: svm-scale's."""
 
     lower: float = option(-1.0, Real(), "Lower limit.", "-l", metavar="LOWER")

@@ -15,7 +15,7 @@ from svmfast.cli.main import program
 from svmfast.commands import bound_check, compare, export, frontier, import_, predict, scale
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import MemoryOfModels, made, option, options_of
+from svmfast.options import Bounded, made, option, options_of
 from svmfast.values import Real
 
 VERBS = [
@@ -26,7 +26,7 @@ VERBS = [
     (package.bound_check, bound_check.BoundCheckOptions, "bound-check"),
     (package.export, export.ExportOptions, "export"),
     (package.frontier, frontier.FrontierOptions, "frontier"),
-    (package.info, MemoryOfModels, "info"),
+    (package.info, Bounded, "info"),
     (package.scale, scale.ScaleOptions, "scale"),
     (package.from_sklearn, import_.ImportOptions, "import"),
 ]

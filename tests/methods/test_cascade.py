@@ -303,7 +303,7 @@ def test_models_that_cannot_be_joined() -> None:
         cascade(compressed(8), exact, rows, max_diff=1.0)
     with pytest.raises(OptionError, match="`fast` is `exact` itself"):
         cascade(exact, exact, rows)
-    with pytest.raises(UnsupportedError, match="`fast` is a LIBSVM model: swap `fast` and `exact`"):
+    with pytest.raises(UnsupportedError, match="`exact` is a cascade model; give the LIBSVM model"):
         cascade(exact, CascadeModel(compressed(8), exact, 0.1), rows)
     with pytest.raises(UnsupportedError, match="has a different type or different labels"):
         join(exact_model("iris_c_rbf_prob"), exact, rows)
