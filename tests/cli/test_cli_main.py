@@ -103,7 +103,7 @@ def test_no_command_is_a_usage_error_with_the_help_on_stderr() -> None:
 @pytest.mark.parametrize(
     ("args", "line"),
     [
-        (["predikt"], "svmfast: No such command 'predikt'. Did you mean 'predict'?; see 'svmfast --help'"),
+        (["predikt"], "svmfast: No such command 'predikt'; see 'svmfast --help'"),
         (
             ["dcpred", "exact.model", "rows"],
             "svmfast dcpred: Got unexpected extra argument (rows); usage: svmfast dcpred [OPTIONS] DATA; "
