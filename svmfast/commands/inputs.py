@@ -29,7 +29,6 @@ from svmfast.formats.dataset import naming_file
 from svmfast.formats.detect import identity_of
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.method import GivenModel, GivenRows, GivenStream, Input, Inputs, Method, Setting
-from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
@@ -55,56 +54,40 @@ def opened_inputs(
     ``seed`` and ``rows`` (the size limit of a sample) matter here.
     """
     inputs, memory = Inputs(), getattr(options, "memory", MEMORY)
-    for spec in method.inputs:
+    models = [one for one in method.inputs if one.content != "rows"]
+    for spec in models:
         one = given.get(spec.name)
-        if spec.required and spec.many and _is_empty(one):
-            raise WrongTypeError(f"`{spec.name}`", one, DATA)
-        if spec.content != "rows":
-            missing = one is None and not spec.required
-            inputs[spec.name] = None if missing else _model(one, spec, memory, setting)
-    models = {name: one for name, one in inputs.items() if one is not None}
-    reading = with_scaling_of(reading, [(one.name, one.model) for one in models.values()], memory=memory)
+        missing = one is None and not spec.required
+        inputs[spec.name] = None if missing else _model(one, spec, memory, setting)
+    opened = {name: one for name, one in inputs.items() if one is not None}
+    reading = with_scaling_of(reading, [(one.name, one.model) for one in opened.values()], memory=memory)
     inputs.scaling = reading.scale
-    for name, one in models.items():
+    for name, one in opened.items():
         if one.model.scaling is not None:  # models converted from a scaled one name the model in it as source
             inner = one.model.unscaled
             inputs[name] = replace(one, model=inner, identity=identity_of(inner))
     names = TrainingNames(method, given, options, reading)
-    fit = Fit(_reference(method, inputs), reading, setting)
+    # The model whose width and scale the rows must match: the exact one, if there is one.
+    models.sort(key=lambda one: one.content != "exact model")
+    reference = next((inputs[one.name].model for one in models if inputs[one.name] is not None), None)
     with ExitStack() as stack:
-        reader = _Reader(options, fit, setting, stack, names)
+        reader = _Reader(options, Fit(reference, reading, setting), setting, stack, names)
         for spec in (one for one in method.inputs if one.content == "rows"):
             trains = spec.required and method.group == "train"
             if trains and names.keeps and reading.missing == "mean":
                 reading = with_means(reading, given.get(spec.name), setting.threads)
-            reader = replace(reader, fit=replace(fit, reading=reading), trains=trains)
-            if spec.spooled:
-                inputs[spec.name], used = reader.stream(given.get(spec.name), labels, spec), True
-            else:
-                own = labels if spec.labels != "ignored" else None
-                inputs[spec.name] = one = reader.rows(given.get(spec.name), own, spec)
-                used = own is labels and one is not None
-            labels = None if used else labels
+            reader = replace(reader, fit=replace(reader.fit, reading=reading), trains=trains)
+            own, labels = (None, labels) if spec.labels == "ignored" else (labels, None)
+            inputs[spec.name] = one = reader.read(given.get(spec.name), own, spec)
             if trains:
-                one = inputs[spec.name]
+                assert one is not None
                 width = one.rows.n_columns if isinstance(one, GivenRows) else one.source.n_features
                 reading = replace(reading, scale=names.on(reading.scale, width))
                 inputs.scaling = reading.scale
                 if names.of_classes is not None:
                     meaning = named_labels(names.of_classes)
-                    setting.note(f"{inputs[spec.name].name}: labels stand for classes: {meaning}")
+                    setting.note(f"{one.name}: labels stand for classes: {meaning}")
         yield inputs
-
-
-def _is_empty(given: Any) -> bool:
-    return given is None or (isinstance(given, list | tuple) and not given)
-
-
-def _reference(method: Method, inputs: Inputs) -> Model | None:
-    """The model whose width and scale the rows must match: the exact one, if there is one."""
-    models = [one for one in method.inputs if isinstance(inputs.get(one.name), GivenModel)]
-    models.sort(key=lambda one: one.content != "exact model")
-    return inputs.model(models[0].name).model if models else None
 
 
 def _model(given: Any, spec: Input, memory: int, setting: Setting) -> GivenModel:
@@ -152,21 +135,22 @@ class _Reader:
         self.fit.columns(name, columns, in_memory=in_memory)
         self.names.see(columns)
 
-    def rows(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows | None:
-        """Rows that are read at once; None if none are given."""
-        if _is_empty(given) and not spec.required:
+    def read(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows | GivenStream | None:
+        """The rows of an input; None if none are given."""
+        if spec.spooled:
+            return self._stream(given, labels, spec)
+        if given is None or (isinstance(given, list | tuple) and not given):
+            if spec.required:
+                raise WrongTypeError(f"`{spec.name}`", given, DATA)
             return None
-        paths = spec.many and isinstance(given, list | tuple) and all(map(is_path, given))
-        several = given if paths else [given]
         if self.fit.reading.unlabelled and spec.labels == "needed":
             raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
-        if spec.most is not None and is_path(several[0]):
-            return self._sampled_files(several, spec)
-        if len(several) != 1:
-            raise OptionError(f"`{spec.name}` takes one object, or several paths")
-        if is_path(several[0]):
-            return self._file(several[0], spec)
-        return self._in_memory(several[0], labels, spec)
+        if not spec.many:
+            return self._file(given, spec) if is_path(given) else self._in_memory(given, labels, spec)
+        paths = [given] if is_path(given) else given
+        if isinstance(paths, list | tuple) and all(map(is_path, paths)):
+            return self._sampled_files(paths, spec)
+        return self._in_memory(given, labels, spec)
 
     def _file(self, path: Any, spec: Input) -> GivenRows:
         """All rows of a file."""
@@ -207,9 +191,8 @@ class _Reader:
                     self._note(name, block.notes)
                     sample.add(block.rows, block.labels)
                     self.setting.progress(stream.bytes_read, stream.bytes_total, "read")
-        rows, labels = sample.result()
+        rows, labels = self._taken(sample, spec)
         self.fit.scale(f"`{spec.name}`", rows)
-        self._note_sample(sample, spec)
         name = f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0])
         with naming_file(name):
             return self._given(spec, rows, self._used(labels, spec), name, sample.numbers)
@@ -228,14 +211,12 @@ class _Reader:
         values = self._labels(given, rows, labels, spec)
         self.fit.width(name, rows)
         self.fit.scale(name, rows)
-        sample = self._sample(spec)
-        if len(rows) <= sample.limit:
+        sample = self._sample(spec) if spec.many else None
+        if sample is None or len(rows) <= sample.limit:
             return self._given(spec, rows, values, name)
         sample.add(rows, np.zeros(len(rows)) if values is None else values)
-        self._note_sample(sample, spec)
-        rows, kept = sample.result()
-        values = None if values is None else kept
-        return self._given(spec, rows, values, name, sample.numbers)
+        rows, kept = self._taken(sample, spec)
+        return self._given(spec, rows, None if values is None else kept, name, sample.numbers)
 
     def _given(
         self,
@@ -263,7 +244,7 @@ class _Reader:
             labels = None if labels is None else scaling.apply_labels(labels)
         return GivenRows(rows, labels, name)
 
-    def stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
+    def _stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
         """A stream of rows that is parsed once, into memory or a temporary file."""
         from svmfast.formats.spool import Spool
 
@@ -325,14 +306,15 @@ class _Reader:
 
     def _sample(self, spec: Input) -> RowSample:
         """An empty sample of as many rows as are used: the option `rows`, or the declared limit."""
-        most: int | None = getattr(self.options, "rows", spec.most)
-        limit = sys.maxsize if most is None or spec.most is None else most
-        return RowSample(limit, getattr(self.options, "seed", 0))
+        limit = getattr(self.options, "rows", spec.most)
+        return RowSample(sys.maxsize if limit is None else limit, getattr(self.options, "seed", 0))
 
-    def _note_sample(self, sample: RowSample, spec: Input) -> None:
+    def _taken(self, sample: RowSample, spec: Input) -> tuple[Rows, FloatArray]:
+        """The rows of a sample and their labels, with a remark if they are not all rows."""
         if sample.seen > sample.limit:
             how = " (`rows`)" if hasattr(self.options, "rows") else ""
             self.setting.note(f"{sample.limit:,} of {sample.seen:,} rows of `{spec.name}` are used{how}")
+        return sample.result()
 
 
 @contextmanager

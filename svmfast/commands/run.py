@@ -113,32 +113,17 @@ def run_method(
     from svmfast.models.scaled import with_scaling
 
     begin = time.perf_counter()
-    chosen: Any = made(method.options, options)
-    row_format = made(Reading, reading or {})
-    if writes is None:
-        writes = not method.only_scores(vars(chosen))
-    if hasattr(chosen, "check"):
-        given = {
-            name
-            for name, one in inputs.items()
-            if one is not None and not (isinstance(one, tuple) and not one)
-        }
-        more = {"output": writes, "unlabelled": row_format.unlabelled}
-        chosen.check(given | {name for name, there in more.items() if there})
-    listener, cores = listener or Listener(), thread_count(threads)
+    chosen, row_format, writes = _checked(method, inputs, options, reading or {}, writes)
+    listener = listener or Listener()
     #: The scaling that goes before the method's models, known once the rows are read.
     scaling: Scaling | None = None
 
-    def size_of(model: Model) -> int:
-        whole = with_scaling(model, scaling)
-        return stored_size(output or "", model_bytes(whole))
-
     setting = Setting(
-        threads=cores,
+        threads=thread_count(threads),
         progress=listener.progress,
         note=listener.note,
         warn=listener.warn,
-        stored_size=size_of,
+        stored_size=lambda model: stored_size(output or "", model_bytes(with_scaling(model, scaling))),
         log=listener.log,
         writes=writes,
         race=times_as_fast if raced else None,
@@ -162,3 +147,24 @@ def run_method(
         time.perf_counter() - begin,
         outcome.advice,
     )
+
+
+def _checked(
+    method: Method,
+    inputs: Mapping[str, Any],
+    options: Mapping[str, Any],
+    reading: Mapping[str, Any],
+    writes: bool | None,
+) -> tuple[Any, Reading, bool]:
+    """The options of the method and of rows, and whether a model is wanted; nothing is read yet."""
+    chosen: Any = made(method.options, options)
+    row_format = made(Reading, reading)
+    if writes is None:
+        writes = not method.only_scores(vars(chosen))
+    if hasattr(chosen, "check"):
+        there = {
+            name for name, one in inputs.items() if not (one is None or (isinstance(one, tuple) and not one))
+        }
+        more = {"output": writes, "unlabelled": row_format.unlabelled}
+        chosen.check(there | {name for name, given in more.items() if given})
+    return chosen, row_format, writes

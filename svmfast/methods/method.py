@@ -45,11 +45,10 @@ class Input:
     #: None for a positional argument.
     flag: str | None = None
     required: bool = True
-    #: The flag may be given several times.
-    many: bool = False
     #: For rows: whether the method needs their labels, uses them if there are any, or ignores them.
     labels: Literal["needed", "used", "ignored"] = "needed"
-    #: For rows: the most that are used, drawn at random from a stream of any length; None uses all.
+    #: For rows: the most that are used, drawn at random from files of any length; the flag may then be given
+    #: several times. None uses all rows of one file.
     most: int | None = None
     #: For rows: whether they may exceed memory. They are then read once, and those that do not fit into half
     #: of the option `memory` are kept in a temporary file; the run gets a GivenStream.
@@ -59,6 +58,11 @@ class Input:
     copies: float = 1
     #: Its key in JSON reports, if that differs from its name.
     role: str | None = None
+
+    @property
+    def many(self) -> bool:
+        """Whether several files may be given."""
+        return self.most is not None
 
     @property
     def option(self) -> Option:

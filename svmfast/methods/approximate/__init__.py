@@ -138,7 +138,6 @@ METHOD = Method(
             help="Rows like those to predict: a quarter measures the result, the others choose cells and "
             "orders if these are to be chosen. Labels are ignored.",
             required=False,
-            many=True,
             labels="ignored",
             most=MOST_ROWS,
             copies=3,

@@ -61,7 +61,6 @@ METHOD = Method(
             name="data",
             content="rows",
             flag="--data",
-            many=True,
             labels="ignored",
             most=MOST_ROWS,
             copies=0,

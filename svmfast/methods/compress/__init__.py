@@ -68,7 +68,6 @@ METHOD = Method(
             help="Rows on which to stay close to MODEL. Labels are used only for probabilities; rows without "
             "labels need `unlabelled`.",
             required=False,
-            many=True,
             labels="used",
             most=MOST_ROWS,
             copies=3,
