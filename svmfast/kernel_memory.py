@@ -73,7 +73,7 @@ def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) 
 
 
 def cell_bytes(of: ExpansionSizes, pseudo: ArrayLike, functions: int) -> float:
-    """Bound from above the bytes that a :class:`CellEngine` takes, with so many `pseudo` landmarks a cell."""
+    """Bound from above the bytes of the native sums of cells, with so many `pseudo` landmarks a cell."""
     m, groups, q = of.vectors, of.sizes.shape[1], np.asarray(pseudo, dtype=np.float64)
     # Stored in two layouts, and once more while they are packed.
     dense = 8 * of.densely(np.ceil(m / 8) * 8 + 2 * m, _DENSE_CELL)

@@ -157,9 +157,7 @@ class DecisionEngine:
         )
         return values
 
-    def labels(
-        self, rows: Rows, *, threads: int = 1, single_precision: bool = True
-    ) -> tuple[NDArray[np.int32], LabelCounts]:
+    def labels(self, rows: Rows, *, threads: int = 1) -> tuple[NDArray[np.int32], LabelCounts]:
         """Find the number of each row's class, the winner of the vote, faster than from decision values.
 
         A row is summed in single precision, with a bound on the rounding error (docs/single-precision.md);
@@ -172,9 +170,7 @@ class DecisionEngine:
                 raise ValueError("only pairs of classes and single functions have labels")
             positive = decisions[:, 0] > 0 if decisions.shape[1] else np.ones(len(rows), dtype=np.bool_)
             return np.where(positive, 0, 1).astype(np.int32), LabelCounts(0, 0)
-        winner, single, libsvm = self._sums.labels(
-            rows.indptr, rows.indices, rows.values, single_precision, threads
-        )
+        winner, single, libsvm = self._sums.labels(rows.indptr, rows.indices, rows.values, True, threads)
         return winner, LabelCounts(single, libsvm)
 
     def single_precision_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
@@ -188,73 +184,9 @@ class DecisionEngine:
         return self._sums.single_values(rows.indptr, rows.indices, rows.values, threads)
 
     @property
-    def scattered(self) -> bool:
-        """Whether the support vectors are so wide and sparse that they are stored by columns."""
-        return self._sums is not None and self._sums.scattered
-
-    @property
     def one_hot(self) -> bool:
         """Whether double precision counts one-hot columns, which takes no longer than single precision."""
         return self._sums is not None and self._sums.one_hot
-
-    @property
-    def lattice(self) -> int:
-        """Number of columns that share 32 bits if single precision uses integers; 0 if it does not."""
-        return 0 if self._sums is None else self._sums.lattice
-
-    @property
-    def lattice_columns(self) -> int:
-        """As `lattice` on a processor that has all instructions, so that it depends on the model alone."""
-        return 0 if self._sums is None else self._sums.lattice_columns
-
-
-class CellEngine:
-    """Decision values of the cells of a routed model with the Gaussian kernel, all in one native call.
-
-    The arrays are those of :class:`svmfast.models.routed.RoutedModel`; with `nr_sv` there are no pseudo
-    landmarks. Functions whose coefficients in a cell are all zero take no operations there.
-    """
-
-    def __init__(
-        self,
-        gamma: FloatArray,
-        sizes: NDArray[np.int64],
-        landmarks: Rows,
-        coef: FloatArray,
-        rho: FloatArray,
-        *,
-        pseudo_kind: str,
-        pseudo_sizes: NDArray[np.int64],
-        pairs: NDArray[np.int64],
-        distances: FloatArray,
-        pseudo_coef: FloatArray,
-        nr_sv: NDArray[np.int64] | None = None,
-    ) -> None:
-        groups = np.zeros((len(sizes), 0), dtype=np.int64) if nr_sv is None else nr_sv
-        self._native = _core.CellSums(
-            _reals(gamma),
-            _wholes(sizes),
-            landmarks.indptr,
-            landmarks.indices,
-            landmarks.values,
-            _reals(coef),
-            _reals(rho),
-            {"poly": 1, "triangle": 2}[pseudo_kind],
-            _wholes(pseudo_sizes),
-            _wholes(pairs),
-            _reals(distances),
-            _reals(pseudo_coef),
-            _wholes(groups),
-        )
-
-    def decision_values(
-        self, cell: NDArray[np.int32], rows: Rows, *, threads: int = 1
-    ) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Compute the decision values of rows with known cells, ``(len(rows), p)``, and the doubtful rows.
-
-        Only with `nr_sv` are rows doubtful: those with a value within the rounding error of zero.
-        """
-        return self._native.decide(cell, rows.indptr, rows.indices, rows.values, threads)
 
 
 def _reals(values: NDArray[Any]) -> FloatArray:

@@ -242,7 +242,7 @@ def proven(exact: Any, rows: Any, threads: int) -> Record:
     """Return which share of the rows each tier proved."""
     _, counts = exact._engine.labels(rows, threads=threads)
     return {
-        "one_hot": exact.tier == "one-hot",
+        "one_hot": exact._engine.one_hot,
         "single_percent": 100 * counts.single / len(rows),
         "libsvm_order_percent": 100 * counts.libsvm_order / len(rows),
     }

@@ -15,7 +15,7 @@ from svmfast.commands.opened_models import opened_models
 from svmfast.commands.predict import PredictionOptions
 from svmfast.errors import OptionError
 from svmfast.formats.answers import OutputColumns
-from svmfast.models.answer import Answer, Asked, answered
+from svmfast.models.answer import Answer, answered
 from svmfast.models.requirements import require
 from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading, made
@@ -180,8 +180,8 @@ class Predictor:
     def _answer(self, model: Model, rows: Rows, threads: int | None) -> Answer:
         """The answer of the model for scaled rows, or of the same with its scaling for rows as read."""
         asked = self._options
-        wanted = Asked(asked.columns, self.exact, asked.tolerance, thread_count(threads))
-        found = answered(model, rows, wanted)
+        cores = thread_count(threads)
+        found = answered(model, rows, asked.columns, self.exact, asked.tolerance, cores)
         if self.scaling is None or self.class_names is None:
             return found
         return replace(found, class_names=self.class_names, boolean_classes=self.scaling.boolean_classes)

@@ -117,7 +117,7 @@ class _Subject:
         if self._exact is self:
             return None
         sha256 = self._exact.entrant.sha256
-        proven = self._inside is not None and self.model.has_error_bound and self.model.is_rigorous
+        proven = self._inside is not None and self.model.certifies
         if proven and not differing and sha256 is not None and self.entrant.source == f"sha256:{sha256}":
             return 0.0
         return 100 * upper_limit(differing, len(self._given.rows))
@@ -139,7 +139,7 @@ class _Subject:
         """
         model, head, sha256 = self.model, self.model.head, self._exact.entrant.sha256
         other = None not in (sha256, self.entrant.source) and self.entrant.source != f"sha256:{sha256}"
-        if not model.has_error_bound or not model.is_rigorous or other:
+        if not model.certifies or other:
             return None, None
         decisions, bounds = self._unscaled.certified_values(self._given.rows, threads=self._given.threads)
         broken = (np.abs(decisions - self._exact.answer.decisions) > bounds).any(axis=1)

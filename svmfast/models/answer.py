@@ -5,7 +5,7 @@ The rows that one precision leaves open go to the next one, and at last to the e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from svmfast.models.certified import certified_rows, fall_back, first_proven
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.requirements import LABELS, Columns, require
+from svmfast.models.scaling import Scaling
 from svmfast.prediction_words import not_the_vote
 from svmfast.rows import FloatArray, Rows
 
@@ -98,54 +99,6 @@ class Answer(Cacheless):
         return self.decide()
 
 
-def joined(parts: Sequence[Answer]) -> Answer:
-    """Join the answers for consecutive rows; decision values are still computed on first use."""
-
-    def together(name: str) -> Any:
-        arrays = [getattr(one, name) for one in parts]
-        return None if arrays[0] is None else np.concatenate(arrays)
-
-    names = ("predicted", "probabilities", "voted", "inside", "certified", "error_bounds")
-    arrays = {name: together(name) for name in names}
-    same = {name: getattr(parts[0], name) for name in ("class_names", "boolean_classes")}
-    differing = sum(one.differing_from_vote for one in parts)
-    notes = (not_the_vote(differing, len(arrays["predicted"])),) if differing else ()
-    decide = partial(_joined_decisions, parts)
-    return Answer(decide=decide, differing_from_vote=differing, notes=notes, **arrays, **same)
-
-
-def in_blocks(
-    rows: Rows, parts: Iterable[Rows], answered: Callable[[Rows], Answer], again: Callable[[Rows], Answer]
-) -> Answer:
-    """Join the answers for the scaled `parts` of `rows`, one of which is in memory at a time.
-
-    `again` answers rows as read, where their decision values are wanted.
-    """
-    found: list[Answer] = []
-    begin = 0
-    for part in parts:
-        one = answered(part)
-        if len(part) == len(rows):
-            return one
-        # Its own values would keep the scaled rows.
-        few, begin = rows[begin : begin + len(part)], begin + len(part)
-        found.append(replace(one, decide=partial(_decisions, again, few)))
-    return joined(found)
-
-
-# Functions instead of lambdas, because an answer can be pickled before its decision values are known.
-def _decisions(again: Callable[[Rows], Answer], rows: Rows) -> FloatArray:
-    return again(rows).decisions
-
-
-def _joined_decisions(parts: Sequence[Answer]) -> FloatArray:
-    return np.concatenate([one.decide() for one in parts])
-
-
-def _backed(decide: Callable[[], FloatArray], *others: Any, threads: int) -> FloatArray:
-    return fall_back(decide(), *others, threads=threads)
-
-
 def name_places(names: Mapping[float, str], predicted: FloatArray) -> tuple[list[str], NDArray[np.int64]]:
     """List the names in ascending order of the labels, and find the index of each row's name, ``(n,)``."""
     ordered = sorted(names)
@@ -179,57 +132,82 @@ def answer(
     threads : int
     """
     require(model, columns, exact=exact, tolerance=tolerance)
-    return answered(model, rows, Asked(columns, exact, tolerance, threads))
+    return answered(model, rows, columns, exact, tolerance, threads)
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """The arguments of :func:`answer`, after they have been checked."""
-
-    columns: Columns
-    exact: KernelExpansion | None
-    tolerance: float | None
-    threads: int
-
-
-def answered(model: Model, rows: Rows, asked: Asked) -> Answer:
+def answered(
+    model: Model,
+    rows: Rows,
+    columns: Columns,
+    exact: KernelExpansion | None,
+    tolerance: float | None,
+    threads: int,
+) -> Answer:
     """Answer rows as :func:`answer`, without its checks."""
     if model.scaling is not None:
-        one, whole = (partial(answered, each, asked=asked) for each in (model.unscaled, model))
-        return in_blocks(rows, model.scaling.parts(rows), one, whole)
-    head, columns, exact, threads = model.head, asked.columns, asked.exact, asked.threads
+        return _by_blocks(model, model.scaling, rows, (columns, exact, tolerance, threads))
+    head = model.head
     if exact is None and model.expansion is not None:
-        if head.is_regression and asked.tolerance is not None:
-            return _rounded_answer(model.expansion, rows, asked)
+        if head.is_regression and tolerance is not None:
+            return _rounded_answer(model.expansion, rows, columns.certify, tolerance, threads)
         if columns.certify or not (columns.probability or head.is_regression):
-            return _exact_answer(model.expansion, rows, asked)
-    decisions, bounds, certified, decide = _values(model, rows, asked)
+            return _exact_answer(model.expansion, rows, columns.certify, threads)
+    values_alone = not model.has_error_bound or (exact is None and not columns.certify)
+    decisions, bounds, certified, decide = _values(model, rows, columns, values_alone, tolerance, threads)
     inside = model.inside_bound(rows) if columns.bound and model.has_validity_bound else None
     if exact is None or (certified is not None and certified.all()):
         found = replace(_from_values(head, decisions, columns.probability), decide=decide)
     elif certified is None:
         raise OptionError("values are certified within a tolerance; give the largest error to accept")
     elif head.is_regression:
-        found = _from_values(head, fall_back(decisions, certified, exact, rows, threads=threads), False)
+        found = _from_values(head, fall_back(decide, certified, exact, rows, threads=threads), False)
     else:
         predicted, unsure = head.predict(decisions), np.flatnonzero(~certified)
         predicted[unsure] = exact.labels(rows.take(unsure), threads=threads)
         # Where the values of the two differ in kind (by class and by pair) only the exact label can be used.
         if exact.head.same_functions(head):
-            decide = partial(_backed, decide, certified, exact, rows, threads=threads)
+            decide = partial(fall_back, decide, certified, exact, rows, threads=threads)
         found = Answer(predicted, decide)
     error_bounds = None if bounds is None else bounds.max(axis=1, initial=0.0)
     return replace(found, inside=inside, certified=certified, error_bounds=error_bounds)
+
+
+#: The arguments of :func:`answered` after the rows.
+_Asked = tuple[Columns, KernelExpansion | None, float | None, int]
+
+
+def _by_blocks(model: Model, scaling: Scaling, rows: Rows, asked: _Asked) -> Answer:
+    """Join the answers for the scaled blocks of `rows`, one of which is in memory at a time."""
+    names = ("predicted", "probabilities", "voted", "inside", "certified", "error_bounds")
+    parts, differing = [], 0
+    for scaled in scaling.parts(rows):
+        one = answered(model.unscaled, scaled, *asked)
+        if len(scaled) == len(rows):
+            return one
+        parts.append([getattr(one, name) for name in names])
+        differing += one.differing_from_vote
+    joined = [None if arrays[0] is None else np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    arrays: dict[str, Any] = dict(zip(names, joined, strict=True))
+    notes = (not_the_vote(differing, len(rows)),) if differing else ()
+    decide = partial(_decisions_by_blocks, model, scaling, rows, asked)
+    return Answer(decide=decide, differing_from_vote=differing, notes=notes, **arrays)
+
+
+# Not a lambda, because an answer can be pickled before its decision values are known.
+def _decisions_by_blocks(model: Model, scaling: Scaling, rows: Rows, asked: _Asked) -> FloatArray:
+    return np.concatenate([answered(model, rows[part], *asked).decisions for part in scaling.blocks(rows)])
 
 
 #: Decision values, bounds on their errors, the rows that these certify, and what gives double precision.
 _Values = tuple[FloatArray, FloatArray | None, NDArray[np.bool_] | None, Callable[[], FloatArray]]
 
 
-def _values(model: Model, rows: Rows, asked: Asked) -> _Values:
-    """Compute the model's own values, with their error bounds if they are certified."""
-    head, columns, threads, tolerance = model.head, asked.columns, asked.threads, asked.tolerance
-    if not ((columns.certify or asked.exact is not None) and model.has_error_bound):
+def _values(
+    model: Model, rows: Rows, columns: Columns, alone: bool, tolerance: float | None, threads: int
+) -> _Values:
+    """Compute the model's own values, unless `alone` with their error bounds."""
+    head = model.head
+    if alone:
         compute = model.probability_values if columns.probability else model.decision_values
         decisions = compute(rows, threads=threads)
         return decisions, None, None, partial(np.asarray, decisions)
@@ -245,26 +223,27 @@ def _values(model: Model, rows: Rows, asked: Asked) -> _Values:
     return decisions, bounds, certified, partial(np.asarray, decisions)
 
 
-def _exact_answer(model: KernelExpansion, rows: Rows, asked: Asked) -> Answer:
+def _exact_answer(model: KernelExpansion, rows: Rows, certify: bool, threads: int) -> Answer:
     """Answer with LIBSVM's labels, all of which are certified; bounds of 0 need LIBSVM's own sums."""
-    certify = asked.columns.certify
     compute = model.libsvm_values if certify else model.decision_values
     return Answer(
-        model.labels(rows, threads=asked.threads),
-        partial(compute, rows, threads=asked.threads),
+        model.labels(rows, threads=threads),
+        partial(compute, rows, threads=threads),
         certified=np.ones(len(rows), dtype=np.bool_) if certify else None,
         error_bounds=np.zeros(len(rows)) if certify else None,
     )
 
 
-def _rounded_answer(model: KernelExpansion, rows: Rows, asked: Asked) -> Answer:
+def _rounded_answer(
+    model: KernelExpansion, rows: Rows, certify: bool, tolerance: float, threads: int
+) -> Answer:
     """Answer with values within the tolerance of LIBSVM's, and the bounds on their rounding."""
-    attempts = model.attempts(asked.tolerance, threads=asked.threads)
-    values, bounds, _ = first_proven(model.head, rows, attempts, asked.tolerance)
+    attempts = model.attempts(tolerance, threads=threads)
+    values, bounds, _ = first_proven(model.head, rows, attempts, tolerance)
     return Answer(
         model.head.predict(values),
         partial(np.asarray, values),
-        certified=np.ones(len(rows), dtype=np.bool_) if asked.columns.certify else None,
+        certified=np.ones(len(rows), dtype=np.bool_) if certify else None,
         error_bounds=bounds.max(axis=1, initial=0.0),
     )
 

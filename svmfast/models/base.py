@@ -98,17 +98,13 @@ class Model:
             """Whether :meth:`certified_values` bounds the error of the decision values."""
 
         @property
-        def is_rigorous(self) -> bool:
-            """Whether such bounds are proven, not assumed."""
-
-        @property
         def has_validity_bound(self) -> bool:
             """Whether the kind has the bound of :meth:`inside_bound`."""
 
     else:
         # Not properties at run time, which the fields of a dataclass could not override.
         provenance = MappingProxyType({})
-        fits_labels = has_error_bound = has_validity_bound = is_rigorous = False
+        fits_labels = has_error_bound = has_validity_bound = False
         scaling = expansion = embedded_exact = assumed_error = None
         vectors = largest_squared_norm = truncation = None
 
@@ -133,7 +129,7 @@ class Model:
     @property
     def certifies(self) -> bool:
         """Whether the model carries a certificate: proven bounds on the error of its decision values."""
-        return self.has_error_bound and self.is_rigorous
+        return self.has_error_bound and self.assumed_error is None
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute the ``(n, head.n_functions)`` decision values in LIBSVM's pair order."""

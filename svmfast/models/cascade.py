@@ -42,7 +42,6 @@ class CascadeModel(Cacheless, Model):
 
     kind: ClassVar[str] = "cascade"
     has_error_bound: ClassVar[bool] = True
-    is_rigorous: ClassVar[bool] = False
     schema: ClassVar[Schema] = Schema(
         scalars=(ScalarField("error", "float"),),
         embedded=("fast", "exact"),

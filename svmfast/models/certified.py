@@ -6,7 +6,7 @@ module derives statements about labels from these intervals: docs/certificate.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -120,7 +120,7 @@ def label_margins(head: Head, decisions: FloatArray) -> FloatArray:
 
 
 def fall_back(
-    decisions: FloatArray,
+    decide: Callable[[], FloatArray],
     certified: NDArray[np.bool_],
     exact: KernelExpansion,
     rows: Rows,
@@ -128,7 +128,7 @@ def fall_back(
     threads: int = 1,
 ) -> FloatArray:
     """Replace the values of the rows that are not certified by the exact model's."""
-    open_rows = np.flatnonzero(~certified)
+    decisions, open_rows = decide(), np.flatnonzero(~certified)
     if not len(open_rows):
         return decisions
     out: FloatArray = decisions.copy()
@@ -148,7 +148,7 @@ def check_exact(model: Model, exact: Model) -> KernelExpansion:
 
     The two models of a cascade, whose error is assumed, may be of different types.
     """
-    if model.has_error_bound and not model.is_rigorous:
+    if model.assumed_error is not None:
         return check_same_labels(model, exact)
     a, b = model.head, exact.head
     return _expansion(exact, a.svm_type == b.svm_type and _labels(a) == _labels(b))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,10 @@ from svmfast.models.head import Head
 from svmfast.models.sizes import check_sizes, expect
 from svmfast.rows import FloatArray, Rows
 
-__all__ = ["KERNELS", "Kernel", "KernelExpansion", "Tier"]
+__all__ = ["KERNELS", "Kernel", "KernelExpansion"]
 
 #: The most support vectors on which single precision is tried.
 TRIED_VECTORS = 64
-#: The arithmetic that computes the labels of an expansion, :attr:`KernelExpansion.tier`.
-Tier = Literal["one-hot", "bytes", "words", "single", "double", "scattered"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,25 +110,6 @@ class KernelExpansion(Cacheless, Model):
         labels = [1.0, -1.0] if self.head.labels is None else self.head.labels
         answers: FloatArray = np.asarray(labels, dtype=np.float64)[winner]
         return answers
-
-    @property
-    def tier(self) -> Tier:
-        """The arithmetic that answers most rows.
-
-        Counts of one-hot columns; integers of a lattice, with four columns in a lane (bytes) or two (words);
-        single precision; or double precision, scattered if wide, sparse support vectors are stored by
-        columns. Regression and linear kernels use double precision. It depends on the model alone: a
-        processor may lack the instruction for bytes.
-        """
-        engine = self._engine
-        if engine.scattered:
-            return "scattered"
-        if self.kernel.kind not in ("rbf", "polynomial", "sigmoid") or self.head.is_regression:
-            return "double"
-        if engine.one_hot:
-            return "one-hot"
-        lattices: dict[int, Tier] = {4: "bytes", 2: "words"}
-        return lattices.get(engine.lattice_columns, "single")
 
     def attempts(self, tolerance: float | None, *, threads: int) -> list[Attempt]:
         """List single and double precision, with bounds on the distance from LIBSVM's own results.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
 from svmfast.certificate import REST, centered_squared_norms, inside_bound
-from svmfast.errors import NotFiniteError, UnsupportedError
+from svmfast.errors import NotFiniteError
 from svmfast.models.base import (
     HEAD_ARRAYS,
     HEAD_SCALARS,
@@ -70,7 +70,6 @@ class PolynomialModel(Cacheless, Model):
     embedded_exact: KernelExpansion | None = None
 
     kind: ClassVar[str] = "polynomial"
-    is_rigorous: ClassVar[bool] = True
     has_validity_bound: ClassVar[bool] = True
     schema: ClassVar[Schema] = Schema(
         scalars=(
@@ -160,24 +159,18 @@ class PolynomialModel(Cacheless, Model):
 
     def attempts(self, tolerance: float | None, *, threads: int) -> list[Attempt]:
         """List single precision, which proves some labels, and double precision."""
-        both = self.single_precision_values, self.certified_values
-        return [partial(one, threads=threads) for one in both]
+        return [partial(self.certified_values, single=single, threads=threads) for single in (True, False)]
 
-    def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Compute decision values and bounds on their distances from the exact model's, both ``(n, p)``."""
-        return self._bounded(rows, False, threads)
+    def certified_values(
+        self, rows: Rows, *, threads: int = 1, single: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute decision values and bounds on their distances from the exact model's, both ``(n, p)``.
 
-    def single_precision_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Compute decision values in single precision, and bounds that include its rounding, both ``(n, p)``.
-
-        If these bounds prove a row's label, those of :meth:`certified_values` prove the same label. Bounds
-        are infinite where single precision proves nothing.
+        In single precision, bounds include its rounding: if they prove a row's label, those of double
+        precision prove the same label. They are infinite where single precision proves nothing.
         """
-        return self._bounded(rows, True, threads)
-
-    def _bounded(self, rows: Rows, single: bool, threads: int) -> tuple[FloatArray, FloatArray]:
         if self.bound_degrees is None:
-            raise UnsupportedError("the model has no certificate", "convert again, with a `certificate`")
+            return super().certified_values(rows)
         decisions, bounds = self._run(rows, bounds=True, single_precision=single, threads=threads)
         assert bounds is not None
         return decisions, bounds

@@ -9,9 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast import _core
 from svmfast.caches import Cacheless, cached
+from svmfast.errors import ModelContentError, OptionError
 from svmfast.kernel_memory import ExpansionSizes, cell_bytes, decision_bytes
-from svmfast.kernels import LAPLACIAN, CellEngine, DecisionEngine, Kernel
+from svmfast.kernels import LAPLACIAN, DecisionEngine, Kernel
 from svmfast.models.base import (
     HEAD_ARRAYS,
     HEAD_SCALARS,
@@ -24,8 +26,8 @@ from svmfast.models.base import (
     record_of,
 )
 from svmfast.models.head import Head
-from svmfast.models.pseudo import PseudoLandmarks
-from svmfast.models.sizes import check_sizes, check_starts, check_tree, check_width, expect
+from svmfast.models.pseudo import PSEUDO_KINDS, PseudoLandmarks
+from svmfast.models.sizes import check_sizes, check_tree, check_width, expect
 from svmfast.routing import ROUTER_WIDTH, Router, flat_tree
 from svmfast.rows import FloatArray, Rows
 
@@ -183,8 +185,8 @@ class RoutedModel(Cacheless, Model):
         """Compute the decision values; columns that the model does not have count in distances."""
         if self._cells is not None:
             cell_of = self.route(rows, threads=threads)
-            values, doubtful = self._cells.decision_values(cell_of, rows, threads=threads)
-            # Rounding could change the votes of the doubtful rows.
+            values, doubtful = self._cells.decide(cell_of, rows.indptr, rows.indices, rows.values, threads)
+            # With `nr_sv`, rounding could change the votes of rows with a value near zero.
             for cell in np.unique(cell_of[doubtful]):
                 mine = doubtful[cell_of[doubtful] == cell]
                 values[mine] = self._engine(int(cell)).decision_values(rows.take(mine), threads=threads)
@@ -249,22 +251,25 @@ class RoutedModel(Cacheless, Model):
         return int(tree + decision_bytes(self.kernel, sizes, len(self.coef), p))
 
     @cached
-    def _cells(self) -> CellEngine | None:
+    def _cells(self) -> _core.CellSums | None:
         if not self._together:
             return None
         pseudo = self.pseudo or PseudoLandmarks.none(self.n_cells, self.head.n_functions)
-        return CellEngine(
-            self.gamma,
-            self.sizes,
-            self.landmarks,
-            self.coef,
-            self.rho,
-            pseudo_kind=pseudo.kind,
-            pseudo_sizes=pseudo.sizes,
-            pairs=pseudo.pairs,
-            distances=pseudo.distances,
-            pseudo_coef=pseudo.coef,
-            nr_sv=self.nr_sv,
+        packed, groups = np.ascontiguousarray, self.nr_sv
+        return _core.CellSums(
+            packed(self.gamma),
+            packed(self.sizes),
+            self.landmarks.indptr,
+            self.landmarks.indices,
+            self.landmarks.values,
+            packed(self.coef),
+            packed(self.rho),
+            PSEUDO_KINDS.index(pseudo.kind) + 1,
+            packed(pseudo.sizes),
+            packed(pseudo.pairs),
+            packed(pseudo.distances),
+            packed(pseudo.coef),
+            np.zeros((self.n_cells, 0), np.int64) if groups is None else packed(groups),
         )
 
     @cached
@@ -307,15 +312,13 @@ class RoutedModel(Cacheless, Model):
         arrays, d = record.arrays, int(record.scalars["n_features"])
         check_width("n_features", d)
         start, index, value = (arrays[f"landmark_{name}"] for name in ("start", "index", "value"))
-        check_starts("landmark_start", start, len(index), "landmarks")
-        same = index.shape == value.shape
-        expect("landmark_value", same, f"{len(value)} values", f"{len(index)}, one per index")
-        inside = not len(index) or (index.min() >= 0 and index.max() < d)
-        expect("landmark_index", bool(inside), "a column out of range", f"columns from 0 to {d - 1}")
-        rising = index[1:] > index[:-1]
-        rising[start[(start > 0) & (start < len(index))] - 1] = True
-        what = "columns that are not in ascending order"
-        expect("landmark_index", bool(rising.all()), what, "ascending columns in a row")
+        try:
+            landmarks = Rows(start, index, value, d)
+        except OptionError as error:
+            what, expected = f"not rows of landmarks: {error}", "ascending starts and columns"
+            raise ModelContentError("landmark_start", what, expected) from error
+        whole = landmarks.nnz == len(index)
+        expect("landmark_start", whole, "not starts of all values", f"numbers from 0 to {len(index)}")
         width = arrays["centers"].shape[1]
         expect("centers", width <= d, f"{width} columns", f"at most {d}")
         fitted, pseudo_type = record.scalars.get("fitted"), record.scalars.get("pseudo_type")
@@ -326,7 +329,7 @@ class RoutedModel(Cacheless, Model):
         return cls(
             head=head_of(record),
             kernel=str(record.scalars["kernel_type"]),
-            landmarks=Rows(start, index, value, d),
+            landmarks=landmarks,
             **{name: arrays[name] for name in ("gamma", "children", "centers", "sizes", "coef", "rho")},
             nr_sv=arrays.get("nr_sv"),
             provenance=record.provenance,

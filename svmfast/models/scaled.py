@@ -87,8 +87,8 @@ class ScaledModel(Model):
         return self.model.has_error_bound
 
     @property
-    def is_rigorous(self) -> bool:
-        return self.model.is_rigorous
+    def assumed_error(self) -> float | None:
+        return self.model.assumed_error
 
     @property
     def embedded_exact(self) -> KernelExpansion | None:

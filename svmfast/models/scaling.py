@@ -269,12 +269,8 @@ class Scaling(Cacheless):
         if other is None:
             return False
         missing = {} if self.missing is not None and other.missing is not None else {"missing": None}
-        bare = (replace(one, **_NAMELESS, **missing).stored() for one in (self, other))  # type: ignore[arg-type]
-        (mine, my_arrays), (theirs, their_arrays) = bare
-        return mine == theirs and all(
-            name in their_arrays and np.array_equal(array, their_arrays[name])
-            for name, array in my_arrays.items()
-        )
+        bare = {**_NAMELESS, **missing}
+        return replace(self, **bare).digest() == replace(other, **bare).digest()  # type: ignore[arg-type]
 
     def digest(self) -> str:
         """Hash the map and its names."""
@@ -282,7 +278,7 @@ class Scaling(Cacheless):
 
         scalars, arrays = self.stored()
         parts = [repr(sorted(scalars.items())).encode()]
-        parts += [name.encode() + array.tobytes() for name, array in sorted(arrays.items())]
+        parts += [name.encode() + (array + 0.0).tobytes() for name, array in sorted(arrays.items())]
         return hashlib.sha256(b"\n".join(parts)).hexdigest()
 
     def stored(self) -> tuple[dict[str, Scalar], dict[str, Array]]:

@@ -1,4 +1,4 @@
-"""Checks of the sizes and starts that files declare, made before any array of that size is allocated.
+"""Checks of the sizes that files declare, made before any array of that size is allocated.
 
 Sums of 64-bit integers wrap around silently, so every term is checked against its limits before it is added.
 """
@@ -42,15 +42,6 @@ def check_sizes(name: str, sizes: IntArray, count: int, total: int, of: str) -> 
     outside = sizes[(sizes < 0) | (sizes > total)]
     expect(name, not len(outside), what, expected, str(next(iter(outside), "")))
     expect(name, total_of(sizes) == total, what, expected)
-
-
-def check_starts(name: str, starts: IntArray, total: int, of: str) -> None:
-    """Check that the starts of consecutive parts, and the end of the last one, ascend from 0 to `total`."""
-    what, expected = f"not the starts of the {of}", f"ascending numbers from 0 to {total}"
-    outside = starts[(starts < 0) | (starts > total)]
-    expect(name, not len(outside), what, expected, str(next(iter(outside), "")))
-    ends = len(starts) > 0 and starts[0] == 0 and starts[-1] == total
-    expect(name, ends and bool((starts[1:] >= starts[:-1]).all()), what, expected)
 
 
 def check_tree(name: str, children: IntArray) -> None:

@@ -61,6 +61,7 @@ NATIVE = {
     "routing.py",
     "models/head.py",
     "models/polynomial.py",
+    "models/routed.py",
     "models/scaling.py",
 }
 NATIVE_FOLDERS = {"solvers", "formats", "_core"}

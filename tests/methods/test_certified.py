@@ -71,7 +71,6 @@ class Tent(Model):
     kind = "tent"
     n_features = 1
     has_error_bound = True
-    is_rigorous = True
 
     def __init__(self, exact: KernelExpansion) -> None:
         self.exact, self.head = exact, exact.head
@@ -114,7 +113,7 @@ def test_fallback_gives_the_exact_labels() -> None:
     assert (with_fallback.predicted == truth).all()
     assert with_fallback.certified is not None
     assert (with_fallback.certified == plain.certified).all()
-    untouched = fall_back(plain.decisions, np.ones(len(rows), dtype=np.bool_), exact, rows)
+    untouched = fall_back(lambda: plain.decisions, np.ones(len(rows), dtype=np.bool_), exact, rows)
     assert untouched is plain.decisions
 
 
@@ -147,7 +146,7 @@ def test_fallback_of_votes_gives_the_exact_labels(classes: int) -> None:
 
     class Noisy(Model):
         kind, head, n_features = "noisy", exact.head, exact.n_features
-        has_error_bound, is_rigorous, embedded_exact = True, True, None
+        has_error_bound, embedded_exact = True, None
 
         def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
             return decisions

@@ -254,7 +254,7 @@ def test_single_precision_on_a_lattice(origin: float, off: float, d: int, expone
     sv = origin + level + off * (level == 1)
     gamma = 4 * exponent / (9 * d)
     twin = SingleTwin(gamma, sv, np.ones((1, 20)), [10, 10], np.zeros(1))
-    assert twin.engine.lattice
+    assert twin.engine._sums.lattice
     z = sv[1].copy()
     z[2] -= off
     width = sv.max() - sv.min()

@@ -285,10 +285,11 @@ def test_pseudo_landmarks_and_their_type_go_together() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("landmark_start", lambda a: a[::-1].copy(), "not the starts of the landmarks"),
-        ("landmark_index", lambda a: a + 100, "a column out of range"),
-        ("landmark_index", lambda a: a * 0, "columns that are not in ascending order"),
-        ("landmark_value", lambda a: a[:-1], "one per index"),
+        ("landmark_start", lambda a: a[::-1].copy(), "indptr does not ascend"),
+        ("landmark_start", lambda a: np.maximum(a, 1), "not starts of all values"),
+        ("landmark_index", lambda a: a + 100, "column 10[0-9] is out of range"),
+        ("landmark_index", lambda a: a * 0, "are not in ascending order"),
+        ("landmark_value", lambda a: a[:-1], "indptr, indices and values are inconsistent"),
     ],
 )
 def test_landmarks_that_are_no_rows(name: str, value: object, message: str) -> None:

@@ -58,7 +58,7 @@ def polynomial_values(model: PolynomialModel, z: FloatArray) -> list[list[mpmath
 def largest_share(model: PolynomialModel, z: FloatArray) -> float:
     """Return the largest error of single precision over what its bounds allow beyond double precision's."""
     rows, worst = Rows.from_dense(z), 0.0
-    values, bounds = model.single_precision_values(rows)
+    values, bounds = model.certified_values(rows, single=True)
     _, double = model.certified_values(rows)
     for at, true in enumerate(polynomial_values(model, z)):
         for value, bound, other, exact, rho in zip(
@@ -79,7 +79,7 @@ def assert_labels_agree(model: PolynomialModel, rows: Rows) -> float:
     values, bounds = model.certified_values(rows)
     certified, label = certified_rows(model.head, values, bounds), model.head.predict(values)
     found = first_proven(model.head, rows, model.attempts(None, threads=2))
-    single = certified_rows(model.head, *model.single_precision_values(rows))
+    single = certified_rows(model.head, *model.certified_values(rows, single=True))
     assert found.certified.tolist() == certified.tolist()
     assert model.head.predict(found.values)[certified].tolist() == label[certified].tolist()
     assert (found.bounds[single] >= bounds[single]).all()
@@ -126,7 +126,7 @@ def test_bounds_hold_in_fifty_digits(
     z[:2, :d] = centers
     assert largest_share(made, z) <= 1
     assert_labels_agree(made, Rows.from_dense(z))
-    values, bounds = made.single_precision_values(Rows.from_dense(z))
+    values, bounds = made.certified_values(Rows.from_dense(z), single=True)
     for true, value, bound in zip(exact_sums(model, z[:4]), values, bounds, strict=False):
         for t, v, b in zip(true, value, bound, strict=True):
             assert abs(mpf(float(v)) - t) <= mpf(float(b))
@@ -161,7 +161,7 @@ def test_sparse_rows_of_any_length(order: int, d: int) -> None:
         row[rng.choice(d, nnz, replace=False)] = rng.normal(size=nnz)
     rows = Rows.from_dense(z)
     assert zero.decision_values(rows) == pytest.approx(about.decision_values(rows), rel=1e-11, abs=1e-11)
-    values, bounds = zero.single_precision_values(rows)
+    values, bounds = zero.certified_values(rows, single=True)
     double, narrower = zero.certified_values(rows)
     assert (np.abs(values - double) <= bounds - narrower + 1e-15 * bounds).all()
     assert np.abs(values - double).max() < 1e-5 * np.abs(model.sv_coef).sum()
@@ -225,13 +225,13 @@ def test_bounds_without_use_are_infinite() -> None:
     made = in_cells(model, np.zeros((1, 2)), np.array([[2]]), "centre")
     assert made.bound_degrees is not None
     rows = Rows.from_dense(np.array([[0.5, 1.0]]))
-    assert np.isfinite(made.single_precision_values(rows)[1]).all()
+    assert np.isfinite(made.certified_values(rows, single=True)[1]).all()
     for useless in (
         replace(made, coefficients=np.full(6, 1e305)),
         replace(made, bound_degrees=made.bound_degrees[:, :, :2]),
         replace(made, bound_rest=np.full((1, 1, 5), 0.1)),
     ):
-        assert np.isinf(useless.single_precision_values(rows)[1]).all()
+        assert np.isinf(useless.certified_values(rows, single=True)[1]).all()
 
 
 @pytest.mark.parametrize("factor", [0.99, 1.01])
@@ -242,7 +242,7 @@ def test_the_relative_part_of_a_bound_stays_below_its_limit(factor: float) -> No
     for place, limit in ((3, 0.005), (4, 0.005 * 0.1 / 600)):
         rest = np.zeros((1, 1, 5))
         rest[0, 0, place] = factor * limit
-        bounds = replace(made, bound_rest=rest).single_precision_values(rows)[1]
+        bounds = replace(made, bound_rest=rest).certified_values(rows, single=True)[1]
         assert np.isfinite(bounds).all() == (factor < 1)
 
 
@@ -257,7 +257,7 @@ def test_the_most_roundings_of_the_proof(d: int, proven: bool) -> None:
         centers=np.zeros((1, d)),
         coefficients=np.ones(d + 1),
     )
-    bounds = made.single_precision_values(Rows.from_dense(np.full((1, d), 0.01)))[1]
+    bounds = made.certified_values(Rows.from_dense(np.full((1, d), 0.01)), single=True)[1]
     assert np.isfinite(bounds).all() == proven
 
 
@@ -304,7 +304,7 @@ def test_bounds_are_the_documented_sum(
     rows = Rows.from_dense(shift + 2.0**-exponent * np.outer([0.0, 1e-60, 0.5, 1.5], rng.normal(size=d)))
     wanted = replace(made, bound_degrees=degrees).certified_values(rows)[1]
     assert np.isfinite(wanted[0, 0])
-    np.testing.assert_allclose(made.single_precision_values(rows)[1], wanted, rtol=1e-11)
+    np.testing.assert_allclose(made.certified_values(rows, single=True)[1], wanted, rtol=1e-11)
 
 
 def test_threads_and_neighbours_change_nothing() -> None:
@@ -313,11 +313,11 @@ def test_threads_and_neighbours_change_nothing() -> None:
     for about in ("zero", "centre"):
         made = in_cells(model, rng.normal(size=(4, 9)) * 0.4, np.tile([[3], [2], [4], [1]], 3), about)
         rows = Rows.from_dense(rng.normal(size=(500, 9)) * (rng.uniform(size=(500, 9)) < 0.4))
-        values, bounds = made.single_precision_values(rows)
-        again = made.single_precision_values(rows, threads=3)
+        values, bounds = made.certified_values(rows, single=True)
+        again = made.certified_values(rows, threads=3, single=True)
         assert (again[0].tobytes(), again[1].tobytes()) == (values.tobytes(), bounds.tobytes())
         for i in (0, 1, 13, 499):
-            alone = made.single_precision_values(rows[i : i + 1])
+            alone = made.certified_values(rows[i : i + 1], single=True)
             assert np.array_equal(alone[0][0], values[i])
             assert np.array_equal(alone[1][0], bounds[i])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from svmfast.errors import ModelContentError
-from svmfast.models.sizes import check_sizes, check_starts, check_tree, check_width, total_of
+from svmfast.models.sizes import check_sizes, check_tree, check_width, total_of
 
 EDGES = [s * v for v in (0, 1, 2, 5, 2**31, 2**32, 2**62, 2**63 - 1) for s in (1, -1)] + [-(2**63)]
 
@@ -38,17 +38,6 @@ def test_sizes_are_taken_only_where_exact_sums_agree() -> None:
     assert taken > 10
     assert is_refused(check_sizes, "sizes", np.array([1, 1]), 3, 2, "cells")
     assert is_refused(check_sizes, "sizes", np.array([[1, 1]]), 2, 2, "cells")
-
-
-def test_starts_are_taken_only_where_they_ascend() -> None:
-    taken = 0
-    for values in itertools.product(EDGES, repeat=3):
-        for total in (0, 5, 2**31):
-            fits = list(values) == sorted(values) and values[0] == 0 and values[-1] == total
-            assert is_refused(check_starts, "start", np.array(values, np.int64), total, "rows") == (not fits)
-            taken += fits
-    assert taken > 5
-    assert is_refused(check_starts, "start", np.zeros(0, np.int64), 0, "rows")
 
 
 def test_a_tree_is_taken_only_where_every_node_has_a_parent() -> None:
