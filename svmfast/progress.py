@@ -37,9 +37,10 @@ class Listener:
         self.on_note(text)
 
     def warn(self, text: str) -> None:
-        """Record and forward a warning."""
-        self.warnings.append(text)
-        self.on_warning(text)
+        """Record and forward a warning, once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+            self.on_warning(text)
 
 
 def counting(work: Callable[[T], R], progress: Progress, total: int, what: str) -> Callable[[T], R]:

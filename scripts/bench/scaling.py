@@ -139,7 +139,7 @@ def compare_certificate(train: Path, test: Path, fast: Path, folder: Path) -> tu
     labels = [(folder / name).read_text().split() for name in ("ours", "theirs")]
     differing = sum(a != b for a, b in zip(*labels, strict=True))
     raw, scaled = (svmfast.read_svmlight(folder / name) for name in (test.name, "scaled.t"))
-    found = svmfast.predict(made, raw, certify=True, fallback=False)
+    found = svmfast.predict(made, raw, certify=True, no_fallback=True)
     assert found.error_bounds is not None
     assert found.certified is not None
     gaps = np.abs(found.decisions - exact.decision_values(scaled.rows))[:, 0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svmfast.commands.fit import Fit
-from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions, PathLike
+from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions
 from svmfast.commands.given import open_noted_model, with_scaling_of
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import RunFolder, file_hash
@@ -69,17 +68,9 @@ class FrontierResult:
         """The recommended model; raises UnsupportedError if there is none."""
         from svmfast.formats.detect import load_model
 
-        return load_model(self._path())
-
-    def save(self, path: PathLike) -> int:
-        """Copy the recommended model; return the file's size (UnsupportedError if there is none)."""
-        shutil.copyfile(self._path(), path)
-        return os.path.getsize(path)
-
-    def _path(self) -> str:
         if self.recommended is None:
             raise UnsupportedError("no model meets the limits", "nothing is recommended")
-        return self.recommended
+        return load_model(self.recommended)
 
 
 @dataclass(frozen=True, kw_only=True)

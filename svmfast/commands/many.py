@@ -250,8 +250,14 @@ def _made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> s
 
     The counts of another version may have other names and cannot be added, so its outputs are made again.
     """
-    text = repr((__version__, sorted(predictor.settings().items()), reading, tuple(keep)))
+    counted = _keys(predictor.report(labelled=True).state())
+    text = repr((__version__, counted, sorted(predictor.settings().items()), reading, tuple(keep)))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _keys(value: Any) -> Any:
+    """The names in nested dictionaries."""
+    return {name: _keys(inner) for name, inner in sorted(value.items())} if isinstance(value, dict) else None
 
 
 def _is_settled(job: FileResult, done: DoneList, settings: str, total: PredictionReport) -> bool:

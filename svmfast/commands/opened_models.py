@@ -45,21 +45,15 @@ def opened_models(
     model = opened("`model`", given)
     exact = embedded = model.embedded_exact if model.has_error_bound else None
     if options.exact is not None:
-        if options.fallback is False:
+        if options.no_fallback:
             raise OptionError("`exact` and `no_fallback` exclude each other")
         loaded = opened("`exact`", options.exact)
         exact = check_exact(model, loaded)
         # A certificate refers to one exact model.
         if exact is not embedded:
             check_source(model, model.provenance.get("source"), identity_of(loaded))
-    elif options.fallback is False:
+    elif options.no_fallback:
         exact = None
-    elif options.fallback and embedded is None:
-        if model.embedded_exact is not None:
-            raise OptionError(
-                "`fallback`: `model` has no certificate that shows which rows need its exact model"
-            )
-        raise OptionError("`fallback`: `model` has no exact model embedded; name one with `exact`")
     if options.probability and exact is not None and not model.head.is_regression and not options.certify:
         if options.bound:
             raise OptionError("`bound`: with `probability` the exact model answers, which has no such bound")

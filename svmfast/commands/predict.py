@@ -80,11 +80,8 @@ class AnswerOptions(Bounded):
         "The exact model that was approximated; it answers the rows that are not certified, and all rows "
         "with `probability`.",
     )
-    fallback: bool | None = option(
-        None,
-        Switch(),
-        "Use the exact model embedded in MODEL in the same way (default: if there is one).",
-        "--fallback/--no-fallback",
+    no_fallback: bool = option(
+        False, Switch(), "Do not use the exact model embedded in MODEL, which otherwise answers like `exact`."
     )
     tolerance: float | None = option(
         None,

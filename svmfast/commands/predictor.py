@@ -137,7 +137,8 @@ class Predictor:
         if isinstance(data, Rows):
             rows = data
         else:
-            rows = rows_of(data, reading=self._reading, see=self.see, see_array=self._see_array)
+            fit = self._fit(self._reading)
+            rows = rows_of(data, reading=self._reading, see=self.see, see_array=fit.array)
         return self._answer(self._whole, rows, threads)
 
     def answer_file(
@@ -168,14 +169,6 @@ class Predictor:
         fit = self._fit(self._reading)
         fit.columns(IN_MEMORY, columns, in_memory=True)
         fit.width(IN_MEMORY, Rows.empty(len(columns)), columns)
-
-    def _see_array(self, width: int) -> None:
-        """Judge the number of columns of an array; a warning is given once."""
-        heard = Listener()
-        Fit(self.model, self._reading, heard).array(width)
-        for text in heard.warnings:
-            if text not in self.listener.warnings:
-                self.listener.warn(text)
 
     def _answer(self, model: Model, rows: Rows, threads: int | None) -> Answer:
         """The answer of the model for scaled rows, or of the same with its scaling for rows as read."""

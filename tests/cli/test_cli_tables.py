@@ -113,7 +113,7 @@ def test_selected_columns(tmp_path: Path) -> None:
     done = svmfast("predict", "-q", "--certify", "--no-fallback", data("breast.test"), fast, out)
     assert done.returncode == 0
     found = parquet.read_table(out)
-    answer = package.predict(fast, data("breast.test"), certify=True, fallback=False)
+    answer = package.predict(fast, data("breast.test"), certify=True, no_fallback=True)
     assert found.schema.types == [pa.int64(), pa.bool_(), pa.float64()]
     assert found.column_names == ["label", "certified", "error_bound"]
     assert np.array_equal(found["error_bound"], answer.error_bounds)

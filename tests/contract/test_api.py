@@ -49,7 +49,7 @@ def test_with_exact_every_label_is_the_exact_models(fast: Path) -> None:
     exact = package.load_model(original)
     loaded = package.load_model(fast)
     expected = package.predict(exact, rows)
-    assert (package.predict(fast, rows, fallback=False).decisions != expected.decisions).all()
+    assert (package.predict(fast, rows, no_fallback=True).decisions != expected.decisions).all()
     for given in (original, exact, loaded.embedded_exact, None):
         answers = package.predict(loaded, rows, exact=given)
         assert (answers.predicted == expected.predicted).all()
@@ -71,7 +71,7 @@ def test_options_that_prove_nothing_are_refused(fast: Path) -> None:
         OptionError,
         match="`tolerance` needs `certify`, `exact` or a LIBSVM regression model",
     ):
-        package.predict(fast, rows, tolerance=0.1, fallback=False)
+        package.predict(fast, rows, tolerance=0.1, no_fallback=True)
     with pytest.raises(OptionError, match="`tolerance` needs `model`"):
         package.bound_check(rows, tolerance=0.1)
 

@@ -116,7 +116,7 @@ def test_the_exact_models_probabilities_do_not_need_the_fast_models(
     answer = package.predict(CascadeModel(dumb, exact, 0.05), rows, probability=True)
     assert np.array_equal(answer.predicted, theirs[True])
     with pytest.raises(UnsupportedError, match="does not support probability estimates"):
-        package.predict(CascadeModel(dumb, exact, 0.05), rows, probability=True, fallback=False)
+        package.predict(CascadeModel(dumb, exact, 0.05), rows, probability=True, no_fallback=True)
 
 
 def test_a_libsvm_model(exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatArray]) -> None:

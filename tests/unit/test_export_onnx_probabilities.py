@@ -113,7 +113,7 @@ def test_other_kinds_have_them_too(made: Any) -> None:
     loaded = made()
     table = np.random.default_rng(0).normal(size=(100, 4))
     found = outputs(svmfast.export(loaded, "onnx", probability=True).data, table)
-    wanted = svmfast.predict(loaded, table, probability=True, fallback=False)
+    wanted = svmfast.predict(loaded, table, probability=True, no_fallback=True)
     assert wanted.probabilities is not None
     assert np.abs(found["probabilities"] - wanted.probabilities).max() < 1e-9
 
