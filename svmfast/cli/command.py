@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from svmfast.cli import methods
 from svmfast.cli.flags import with_flags
 from svmfast.cli.front import Front
 from svmfast.cli.parsing import debug_option
@@ -131,7 +130,10 @@ def _made(command: Command, kind: type[click.Command] = click.Command) -> click.
     params = [_param(one, options) for one in options]
     if any(isinstance(param, ClassWeight) for param in params):
         kind = WeightsCommand
-    run = command.run if isinstance(command, Verb) else methods.run
+    if isinstance(command, Verb):
+        run = command.run
+    else:
+        from svmfast.cli.methods import run
 
     def callback(**given: Any) -> int | None:
         return Front(command, options, given).run(run)

@@ -121,15 +121,16 @@ def test_no_command_is_a_usage_error_with_the_help_on_stderr() -> None:
         ),
         (
             ["train", "--gama", "1"],
-            "svmfast train: No such option '--gama'. Did you mean '--gamma'?; see 'svmfast train --help'",
+            "svmfast train: No such option '--gama'; did you mean '--gamma'?; see 'svmfast train --help'",
         ),
         (
             ["compress", "--max", "1k"],
-            "svmfast compress: No such option '--max'; see 'svmfast compress --help'",
+            "svmfast compress: No such option '--max'; did you mean '--max-diff' or '--max-bytes'?; see "
+            "'svmfast compress --help'",
         ),
         (
             ["compress", "--ratoi", "5%"],
-            "svmfast compress: No such option '--ratoi'. Did you mean '--ratio'?; see "
+            "svmfast compress: No such option '--ratoi'; did you mean '--ratio'?; see "
             "'svmfast compress --help'",
         ),
         (["info", "--model"], "svmfast info: No such option '--model'; see 'svmfast info --help'"),

@@ -55,7 +55,7 @@ def test_a_file_with_another_order_is_an_error(
     assert done.returncode == 2
     assert sorted(path.name for path in out.glob("*.parquet")) == ["part-0.parquet", "part-2.parquet"]
     lines = done.stderr.decode().splitlines()
-    assert f"{files[1]}: its columns are those of {files[0]} {ORDER}{HINT}" in lines
+    assert f"{files[1]}: its columns differ from those of {files[0]}: {ORDER}{HINT}" in lines
     named = svmfast(*WORDS, tmp_path / "named", *dask, "--features", ",".join(NAMES), EXACT, *files)
     assert named.returncode == 0
     found = [parquet.read_table(tmp_path / "named" / path.name) for path in files]
@@ -103,7 +103,7 @@ def test_a_later_run_requires_the_same_order(
     for given in (files[:2], files[1:2]):
         done = svmfast(*WORDS, out, *dask, EXACT, *given)
         assert done.returncode == 2
-        error = f"{files[1]}: its columns are those of {files[0]} {ORDER}{HINT} (an earlier run "
+        error = f"{files[1]}: its columns differ from those of {files[0]}: {ORDER}{HINT} (an earlier run "
         error += f"wrote outputs by the order of {files[0]}; --overwrite starts over)"
         assert error in done.stderr.decode().splitlines()
     assert svmfast(*WORDS, out, *dask, EXACT, files[2]).returncode == 0
