@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -177,10 +176,7 @@ class DataDescription(Figures):
 
     empty_rows: int = figure("Rows without any value.", key="rows_without_features", default=0)
 
-    @computed.figure("Smallest and largest value.")
-    def value_range(self) -> list[float] | None:
-        return [self.least_value, self.greatest_value] if self.values else None
-
+    value_range: list[float] | None = figure("Smallest and largest value.", default=None)
     max_squared_norm: float = figure("Largest squared norm of a row.", default=0.0, value=_nullable)
     labels: dict[float, int] | None = figure(
         "Rows of every label; null where there are many labels.",
@@ -188,15 +184,7 @@ class DataDescription(Figures):
         value=_label_rows,
         default_factory=dict,
     )
-
-    @computed.figure("Smallest and largest label.")
-    def label_range(self) -> list[float] | None:
-        return [self.least_label, self.greatest_label] if self.labels != {} else None
-
-    least_value: float = math.inf
-    greatest_value: float = -math.inf
-    least_label: float = math.inf
-    greatest_label: float = -math.inf
+    label_range: list[float] | None = figure("Smallest and largest label.", default=None)
 
     def add(self, rows: Rows, labels: FloatArray) -> None:
         if not len(rows):
@@ -207,17 +195,21 @@ class DataDescription(Figures):
         self.max_squared_norm = max(self.max_squared_norm, _largest_squared_norm(rows))
         if rows.nnz:
             self.features = max(self.features, int(rows.indices.max()) + 1)
-            self.least_value = min(self.least_value, float(rows.values.min()))
-            self.greatest_value = max(self.greatest_value, float(rows.values.max()))
+            self.value_range = _widened(self.value_range, rows.values)
         if np.isnan(labels).all():
             return  # rows without labels
-        self.least_label = min(self.least_label, float(labels.min()))
-        self.greatest_label = max(self.greatest_label, float(labels.max()))
+        self.label_range = _widened(self.label_range, labels)
         if self.labels is not None:
             for label, count in zip(*np.unique(labels, return_counts=True), strict=True):
                 self.labels[float(label)] = self.labels.get(float(label), 0) + int(count)
             if len(self.labels) > LISTED_LABELS:
                 self.labels = None
+
+
+def _widened(known: list[float] | None, values: FloatArray) -> list[float]:
+    """The smallest and largest value, also of those before."""
+    ends = [float(values.min()), float(values.max())]
+    return ends if known is None else [min(known[0], ends[0]), max(known[1], ends[1])]
 
 
 def describe_data(blocks: Iterable[tuple[Rows, FloatArray]]) -> dict[str, Any]:

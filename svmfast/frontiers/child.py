@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from svmfast.import_path import without_current_folder
 from svmfast.methods.method import NOTHING_WRITTEN
@@ -48,18 +48,13 @@ def child_command(arguments: Sequence[str]) -> list[str]:
     return [sys.executable, *flags, "-c", code, *arguments]
 
 
-def make(
-    arguments: Sequence[str],
-    seconds: float,
-    environment: Mapping[str, str] | None = None,
-    tick: Callable[[], None] = lambda: None,
-) -> float:
+def make(arguments: Sequence[str], seconds: float, tick: Callable[[], None] = lambda: None) -> float:
     """Run ``svmfast ARGUMENTS``; return the seconds it took, or raise OutOfTime or Failed.
 
     The process is terminated after `seconds`; `tick` is called repeatedly until then.
     """
     begin = time.perf_counter()
-    env = dict(os.environ if environment is None else environment)
+    env = dict(os.environ)
     if entries := without_current_folder(env.pop("PYTHONPATH", "").split(os.pathsep)):
         env["PYTHONPATH"] = os.pathsep.join(entries)
     with tempfile.TemporaryFile() as stderr:

@@ -16,7 +16,7 @@ from svmfast.figures import plain
 from svmfast.frontiers.plan import CandidateCommand
 
 #: Folders with another layout are overwritten.
-LAYOUT = 3
+LAYOUT = 4
 #: The files that a finished run leaves in the folder, besides its models and records.
 RESULTS = ("recommended", "report.json", "report.html")
 #: The largest size of a file that is written and read back.
@@ -100,14 +100,10 @@ class RunFolder:
     def record(self, candidate: CandidateCommand) -> MadeRecord | None:
         """The record of a candidate; None if the candidate must be made, perhaps again.
 
-        The seal detects damage.
+        The seal detects damage, and records of another run or command.
         """
         known = _read(self.path / "records" / f"{candidate.name}.json")
-        if known.pop("seal", None) != _seal(known):
-            return None
-        if known.pop("run", None) != _seal(self._wanted):
-            return None
-        if known.pop("arguments", None) != list(candidate.arguments):
+        if known.pop("seal", None) != self._seal(candidate, known):
             return None
         record = MadeRecord(**known)
         changed = record.sha256 is not None and record.sha256 != file_hash(self.model(candidate))
@@ -116,8 +112,11 @@ class RunFolder:
     def keep(self, candidate: CandidateCommand, record: MadeRecord) -> None:
         """Write the record of a finished candidate."""
         values = {name: value for name, value in asdict(record).items() if value is not None}
-        content = {"run": _seal(self._wanted), "arguments": list(candidate.arguments), **values}
-        self.write(f"records/{candidate.name}.json", {**content, "seal": _seal(content)})
+        self.write(f"records/{candidate.name}.json", {**values, "seal": self._seal(candidate, values)})
+
+    def _seal(self, candidate: CandidateCommand, values: dict[str, Any]) -> str:
+        content = json.dumps([self._wanted, candidate.arguments, values], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _read(place: Path) -> dict[str, Any]:
@@ -127,14 +126,10 @@ def _read(place: Path) -> dict[str, Any]:
             return {}
         with place.open("rb") as file:
             found = json.loads(file.read(_MOST_BYTES))
-        json.dumps(found)  # nesting that can be read may still be too deep for hashing
+        json.dumps([found])  # nesting that can be read may still be too deep for hashing
     except (FileNotFoundError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _seal(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def file_hash(path: str | os.PathLike[str]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from svmfast.errors import OptionError
@@ -33,13 +33,6 @@ class CandidateCommand:
     #: Of ``svmfast``, with :data:`EXACT`, :data:`TRAIN` and :data:`OUT` in place of paths.
     arguments: tuple[str, ...]
     sized: bool = False
-
-    def in_memory(self, memory: int) -> CandidateCommand:
-        """This command with a memory limit, unless that is the default."""
-        limited = any(one.name == "memory" for one in options_of(registry.method(self.method).options))
-        if memory == MEMORY or not limited:
-            return self
-        return replace(self, arguments=(*self.arguments, "--memory", str(memory)))
 
     def filled(self, exact: str, train: str, out: str) -> list[str]:
         """The arguments with the paths filled in."""
@@ -78,11 +71,13 @@ def plan(
     proven: bool = False,
     labelled: bool = True,
     reading: Sequence[str] = (),
+    memory: int = MEMORY,
 ) -> tuple[list[CandidateCommand], list[Missing]]:
     """The candidates in the order in which to try them, cheap ones first, and those that are not tried.
 
     `proven`: only methods whose models prove their labels are tried. Without labels, methods that
-    train on them are not. `reading` are the options for reading the training data.
+    train on them are not. `reading` are the options for reading the training data, `memory` is the limit of
+    each command.
     """
     from svmfast.frontiers.report import Missing
 
@@ -99,7 +94,7 @@ def plan(
         if not labelled and any(map(_trains_on_labels, tried)):
             missing.append(Missing(name, name, "it trains on labels, and the rows have none"))
             tried = [one for one in tried if not _trains_on_labels(one)]
-        found += [_command(method, one, reading) for one in tried]
+        found += [_command(method, one, reading, memory) for one in tried]
         missing += [Missing(one.name, name, one.reason) for one in left_out]
 
     # The sort is stable: within a level the methods keep their order.
@@ -111,8 +106,10 @@ def _trains_on_labels(one: Candidate) -> bool:
     return "data" in one.inputs and not {"model", "exact"} & set(one.inputs)
 
 
-def _command(method: Method, one: Candidate, reading: Sequence[str]) -> CandidateCommand:
+def _command(method: Method, one: Candidate, reading: Sequence[str], memory: int) -> CandidateCommand:
     places = {"data": TRAIN, "exact": EXACT, "model": EXACT}
     inputs = {given: places[given] for given in one.inputs}
-    arguments = method.command_words(inputs, one.options, OUT, reading)
+    limited = memory != MEMORY and any(known.name == "memory" for known in options_of(method.options))
+    options = {**one.options, **({"memory": memory} if limited else {})}
+    arguments = method.command_words(inputs, options, OUT, reading)
     return CandidateCommand(one.name, method.name, one.level, tuple(arguments), one.sized)

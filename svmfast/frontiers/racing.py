@@ -82,8 +82,3 @@ class Racing:
     def result(self) -> Timed:
         """The times and speeds of all models so far."""
         return self._rounds.result()
-
-
-def most_timing(left: float) -> float:
-    """The limit on the seconds of timing at the end, if so many are left before it."""
-    return min(MOST_TIMING, max(left, LEAST_TIMING)) + LEAST_TIMING

@@ -12,7 +12,7 @@ from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.entries import Entries, RunRequest
 from svmfast.frontiers.folder import MadeRecord, file_hash
 from svmfast.frontiers.plan import CandidateCommand, plan
-from svmfast.frontiers.racing import most_timing
+from svmfast.frontiers.racing import LEAST_TIMING, MOST_TIMING
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.grid import Grid
 from svmfast.progress import Progress, duration, silent
@@ -43,10 +43,11 @@ class FrontierRun:
             proven=asked.limits.max_diff_percent == 0,
             labelled=asked.labelled,
             reading=asked.sets.reading,
+            memory=asked.memory,
         )
         self.folder.open()
         asked.sets.write(self.folder.path)
-        late = self._make([candidate.in_memory(asked.memory) for candidate in candidates])
+        late = self._make(candidates)
         missing += self._not_made(late)
         self._show("timing")
         self.entries.racing.finish(asked.end)
@@ -131,11 +132,11 @@ class FrontierRun:
 
     def _show(self, what: str, candidate: CandidateCommand | None = None) -> None:
         """Show the step and the most time that is left; making takes 9 tenths of the bar, timing the rest."""
-        asked, now, every = self.request, time.monotonic(), max(1, len(self._candidates))
-        begin = now if candidate is None else max(now, asked.deadline)
-        left = f"at most {duration(begin - now + most_timing(asked.end - begin))} left"
-        if candidate is None:
-            self._progress(0.9, 1.0, f"{what}, {left}")
-            return
+        every, left = max(1, len(self._candidates)), max(self.request.end - time.monotonic(), LEAST_TIMING)
         done = min(len(self._records), every - 1)
-        self._progress(0.9 * done / every, 1.0, f"{what} {candidate.name} ({done + 1} of {every}), {left}")
+        if candidate is None:
+            done, left = every, min(left, MOST_TIMING)
+        else:
+            what += f" {candidate.name} ({done + 1} of {every})"
+        text = f"{what}, at most {duration(left + LEAST_TIMING)} left"
+        self._progress(0.9 * done / every, 1.0, text)

@@ -53,9 +53,7 @@ def verdict(found: Frontier) -> list[str]:
 
 def _refusals(found: Frontier) -> list[str]:
     """Lines on the models that the confirming rows refused."""
-    refused = found.choice.refused
-    lines = [f"refused: {point.name}, {refusal(point, by, found)}" for point, by in refused[:MAX_LINES]]
-    return lines + [f"refused: {len(refused) - MAX_LINES:,} more"] * (len(refused) > MAX_LINES)
+    return [f"refused: {point.name}, {refusal(point, by, found)}" for point, by in found.choice.refused]
 
 
 def _left_out(found: Frontier) -> list[str]:
@@ -112,7 +110,7 @@ def losses(point: Point, exact: Point, limits: Limits) -> list[str]:
         differs = f"no label differs {rows}, and it is proven that none can"
     if loss.lost is None:
         return [differs]
-    return [differs, _error(loss, known) if limits.regression else _accuracy(loss, known, limits)]
+    return [differs, _error(loss, known) if limits.regression else _accuracy(loss, known)]
 
 
 def differing(loss: Loss) -> str:
@@ -149,17 +147,17 @@ def too_few_rows(points: Sequence[Point], limits: Limits) -> str | None:
     )
 
 
-def _accuracy(loss: Loss, exact: Loss, limits: Limits) -> str:
-    worth, known = loss.quality, exact.quality
-    assert worth.accuracy is not None
-    assert loss.lost is not None
-    accuracy = f"accuracy {worth.accuracy:.4g}% instead of {known.accuracy:.4g}%, {_points(loss.lost)}"
-    if worth.balanced_accuracy is None or known.balanced_accuracy is None:
-        return accuracy
-    balanced = f"balanced accuracy {worth.balanced_accuracy:.4g}% instead of {known.balanced_accuracy:.4g}%"
-    if limits.balanced and loss.balanced_lost is not None:
-        return f"{balanced}, {_points(loss.balanced_lost)}; {accuracy}"
-    return f"{accuracy}; {balanced}"
+def _accuracy(loss: Loss, exact: Loss) -> str:
+    own, known = loss.quality, exact.quality
+    terms = [
+        ("accuracy", own.accuracy, known.accuracy, loss.lost),
+        ("balanced accuracy", own.balanced_accuracy, known.balanced_accuracy, loss.balanced_lost),
+    ]
+    return "; ".join(
+        f"{name} {value:.4g}% instead of {other:.4g}%, {_points(lost)}"
+        for name, value, other, lost in terms
+        if lost is not None
+    )
 
 
 def _turned(lost: Estimate, more: str, less: str) -> tuple[str, Estimate]:

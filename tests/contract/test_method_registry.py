@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -152,7 +152,6 @@ def test_frontier_tries_a_registered_method(
     def make(
         arguments: Sequence[str],
         seconds: float,
-        environment: Mapping[str, str] | None = None,
         tick: Callable[[float], None] = lambda share: None,
     ) -> float:
         if main.run(arguments):

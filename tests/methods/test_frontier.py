@@ -293,13 +293,14 @@ def test_a_run_on_other_inputs_starts_again_with_overwrite(tmp_path: Path) -> No
     assert (tmp_path / "dir/models/linear").read_bytes() != first
 
 
-def test_a_killed_command_gives_no_result(tmp_path: Path) -> None:
+def test_a_killed_command_gives_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Failed) as refused:
         make(["info", "nowhere"], 60)
     assert refused.value.final
     (tmp_path / "sitecustomize.py").write_text("import os; os.kill(os.getpid(), 9)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(Failed, match="was killed by signal 9") as killed:
-        make(["info", "nowhere"], 60, {**os.environ, "PYTHONPATH": str(tmp_path)})
+        make(["info", "nowhere"], 60)
     assert not killed.value.final
 
 
@@ -406,9 +407,9 @@ def test_records_of_another_run_are_not_used(tmp_path: Path) -> None:
         for path in (tmp_path / "other" / folder).iterdir():
             shutil.copy(path, tmp_path / "dir" / folder / path.name)
     record = tmp_path / "dir" / "records" / "linear.json"
-    before = json.loads(record.read_text())["run"]
+    before = record.read_text()
     assert frontier(tmp_path, *words, "--seed", "7").returncode in (0, 1)
-    assert json.loads(record.read_text())["run"] != before
+    assert record.read_text() != before
     assert ours.read_bytes() == made != theirs.read_bytes()
 
 

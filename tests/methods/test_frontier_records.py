@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,10 @@ ARGUMENTS = [
 LINEAR = CandidateCommand("linear", "linear", 0, ("linear", "{train}", "-o", "{out}"))
 
 
-def seal(record: dict[str, Any]) -> bytes:
+def sealed(folder: RunFolder, candidate: CandidateCommand, record: dict[str, Any]) -> bytes:
     """Forge a record: its seal is a hash that anybody can compute."""
     content = {name: value for name, value in record.items() if name != "seal"}
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    return json.dumps({**content, "seal": digest}).encode()
+    return json.dumps({**content, "seal": folder._seal(candidate, content)}).encode()
 
 
 @pytest.fixture(scope="module")
@@ -51,22 +51,25 @@ def place(folder: RunFolder) -> Path:
     return folder.path / "records" / "linear.json"
 
 
+OTHER = replace(LINEAR, arguments=("info",))
+
+
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda record: b"{}",
-        lambda record: json.dumps({**record, "build_seconds": 1.5}).encode(),
-        lambda record: json.dumps({**record, "seal": 7}).encode(),
-        lambda record: seal({**record, "run": "another"}),
-        lambda record: seal({**record, "arguments": ["info"]}),
-        lambda record: seal({**record, "sha256": "0" * 64}),
+        lambda record, folder: b"{}",
+        lambda record, folder: json.dumps({**record, "build_seconds": 1.5}).encode(),
+        lambda record, folder: json.dumps({**record, "seal": 7}).encode(),
+        lambda record, folder: sealed(RunFolder(folder.path, {"seed": 7}), LINEAR, record),
+        lambda record, folder: sealed(folder, OTHER, record),
+        lambda record, folder: sealed(folder, LINEAR, {**record, "sha256": "0" * 64}),
     ],
     ids=["empty", "another figure", "no seal", "another run", "another command", "another model"],
 )
 def test_a_record_of_something_else_is_made_again(damage: Any, copied: RunFolder) -> None:
     whole = json.loads(place(copied).read_text())
     assert copied.record(LINEAR) == MadeRecord(whole["sha256"], whole["build_seconds"])
-    place(copied).write_bytes(damage(whole))
+    place(copied).write_bytes(damage(whole, copied))
     assert copied.record(LINEAR) is None
 
 
@@ -77,7 +80,9 @@ def _failure(record: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_forged_reason_is_shown_as_text(copied: RunFolder, capfd: pytest.CaptureFixture[str]) -> None:
     record = json.loads(place(copied).read_text())
-    place(copied).write_bytes(seal({**_failure(record), "reason": "\x1b[2J\nINJECTED \udcff"}))
+    place(copied).write_bytes(
+        sealed(copied, LINEAR, {**_failure(record), "reason": "\x1b[2J\nINJECTED \udcff"})
+    )
     words = [word for word in ARGUMENTS if word != "-q"]
     assert run(["frontier", *words, str(copied.path)]) == 1
     assert "\nlinear: \\x1b[2J\\nINJECTED \\xff\n" in capfd.readouterr().out
@@ -136,7 +141,8 @@ def test_a_model_with_other_labels_is_bad_input(copied: RunFolder, capfd: pytest
         content = model(name).read_bytes()
         (copied.path / "models" / "linear").write_bytes(content)
         record = json.loads(place(copied).read_text())
-        place(copied).write_bytes(seal({**record, "sha256": hashlib.sha256(content).hexdigest()}))
+        forged = {**record, "sha256": hashlib.sha256(content).hexdigest()}
+        place(copied).write_bytes(sealed(copied, LINEAR, forged))
         assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
         captured = capfd.readouterr().err
         assert captured.startswith(f"svmfast: {copied.path}/models/linear ")
