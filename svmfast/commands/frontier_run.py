@@ -52,7 +52,7 @@ class FrontierResult:
         from svmfast.frontiers import report
 
         found = self.report
-        return [report.title(found), *report.origins(found), *report.as_text(found).splitlines()]
+        return [report.title(found), *report.origins(found), *report.table_lines(found)]
 
     def lines(self) -> list[str]:
         """The recommendation as text."""

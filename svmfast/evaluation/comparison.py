@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,6 @@ from svmfast.evaluation.result import BOUND, ModelResult
 from svmfast.evaluation.words import ABSENT, aligned, percent
 from svmfast.figures import Figures, figure, figures_of
 from svmfast.values import percentage
-
-#: The heads of a table, and its lines.
-Table = tuple[list[str], list[list[str]]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,11 +31,8 @@ class Comparison(Figures):
     #: Limit on the share of labels that differ; regression: on `values_differing_percent`.
     max_diff: float | None = None
 
-    def __str__(self) -> str:
-        """The table of ``svmfast compare``."""
-        return aligned(*self.cells())
-
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
 
     def title(self) -> str:
         """One line that describes the rows."""
@@ -47,24 +42,23 @@ class Comparison(Figures):
         return about + "; speed-ups of processor time" * any(row.speed.processor for row in self.models)
 
     def lines(self, *, wide: bool = False) -> list[str]:
-        """The table as text; with `wide`, all figures, one per line."""
-        return aligned(*self.cells(wide=wide)).splitlines()
+        """The table: a line for each model, or if `wide` for each figure and class.
 
-    def cells(self, *, wide: bool = False) -> Table:
-        """The table for people: a line for each model, or if `wide` for each figure and class.
-
-        Models are named by their shortest different ends.
+        Names leave out the folders that all models share.
         """
-        names, columns = short_names([shown(row.path) for row in self.models]), []
+        paths = [shown(row.path).split("/") for row in self.models]
+        shared = len(os.path.commonprefix([path[:-1] for path in paths]))  # noqa: RUF071  # of lists
+        columns = []
+        names = ["/".join(path[shared:]) for path in paths]
         for one in figures_of(ModelResult):
             column = [one.cell(row) for row in self.models] if one.head else []
             shows = wide or one.main or (one.head == BOUND and self.max_diff is not None)
             if one.head and set(column) != {ABSENT} and shows:
                 columns.append([one.head, *column])
         if wide:
-            return ["", *names], [*columns, *self._recalls()]
+            return aligned(["", *names], [*columns, *self._recalls()])
         heads, *lines = map(list, zip(["model", *names], *columns, strict=True))
-        return heads, lines
+        return aligned(heads, lines)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures that docs/compare.md describes, as plain types."""
@@ -79,11 +73,12 @@ class Comparison(Figures):
         limit, found = percentage(self.max_diff), []
         for row in self.models:
             labels, values = row.labels_differing_percent, row.values_differing_percent
-            if labels is not None and labels > limit:
-                share = f"{labels:.3g}% of the labels differ ({row.labels_differing:,} of {self.rows:,})"
-                found.append(f"{row.path}: {share}, more than {limit:g}%")
-            if values is not None and values > limit:
+            share = labels if values is None else values
+            if values is not None:
                 what = f"values differ by {values:.4g}% of their spread"
+            else:
+                what = f"{labels:.3g}% of the labels differ ({row.labels_differing:,} of {self.rows:,})"
+            if share is not None and share > limit:
                 found.append(f"{row.path}: {what}, more than {limit:g}%")
         return found
 
@@ -106,14 +101,3 @@ class Comparison(Figures):
             for score in self.models[0].classes
             if score.rows
         ]
-
-
-def short_names(paths: Sequence[str]) -> list[str]:
-    """The shortest ends of the paths, in whole folders, that are different."""
-    parts = [path.split("/") for path in paths]
-    names = []
-    for own, path in zip(parts, paths, strict=True):
-        others = [other for other, its in zip(parts, paths, strict=True) if its != path]
-        length = next((n for n in range(1, len(own)) if all(o[-n:] != own[-n:] for o in others)), len(own))
-        names.append("/".join(own[-length:]))
-    return names

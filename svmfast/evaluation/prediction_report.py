@@ -25,7 +25,6 @@ _SUMS = (
     "outside",
     "rows_with_unknown",
     "differing_from_vote",
-    "unknown_by_name",
 )
 
 
@@ -84,8 +83,7 @@ class PredictionReport(Figures):
     differing_from_vote: int = figure(
         "Rows whose most probable label differs from the winner of the vote.", default=0
     )
-    #: Rows with unknown features that have names, and the largest unknown index in other rows.
-    unknown_by_name: int = 0
+    #: The largest unknown index in rows without names of columns; -1 if there is none.
     largest_column: int = -1
     #: Rows that earlier runs predicted.
     earlier: int = 0
@@ -113,11 +111,8 @@ class PredictionReport(Figures):
             # Columns ascend within a row, so the last one is the largest; skip rows without entries.
             filled = rows.indptr[1:] > rows.indptr[:-1]
             last = rows.indices[rows.indptr[1:][filled] - 1]
-            unknown = int(np.count_nonzero(last >= known))
-            self.rows_with_unknown += unknown
-            if named:  # another warning lists the names of the columns
-                self.unknown_by_name += unknown
-            else:
+            self.rows_with_unknown += int(np.count_nonzero(last >= known))
+            if not named:  # otherwise another warning lists the names of the columns
                 self.largest_column = max(self.largest_column, int(last.max()))
 
     def of(self, state: Mapping[str, Any]) -> PredictionReport:
@@ -183,9 +178,10 @@ class PredictionReport(Figures):
             yield f"{new}; without labels there is no score"
         elif self.quality is not None:
             yield from self.quality.neglected_lines(self.class_names)
-        by_index = self.rows_with_unknown - self.unknown_by_name
-        if by_index:
-            yield unknown_features(by_index, self.rows, self.largest_column, self.model.n_features)
+        if self.largest_column >= self.model.n_features:
+            yield unknown_features(
+                self.rows_with_unknown, self.rows, self.largest_column, self.model.n_features
+            )
         if self.differing_from_vote:
             yield not_the_vote(self.differing_from_vote, self.rows)
         if self.outside is not None:

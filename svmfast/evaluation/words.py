@@ -10,13 +10,13 @@ from svmfast.evaluation.timing import Speed
 ABSENT = "-"
 
 
-def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table in plain text: names, the first cells, are aligned left, and figures right."""
+def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table in plain text: names, the first cells, are aligned left, and figures right."""
     widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-    return "".join(
-        "  ".join([first.ljust(widths[0]), *map(str.rjust, figures, widths[1:])]).rstrip() + "\n"
+    return [
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, figures, widths[1:])]).rstrip()
         for first, *figures in (heads, *lines)
-    )
+    ]
 
 
 def number(value: float | None) -> str:
@@ -31,10 +31,7 @@ def whole(value: int | None) -> str:
 
 def times(value: float | None) -> str:
     """A ratio such as ``0.85x``, ``12.5x`` or ``4,320x``, or a dash."""
-    if value is None:
-        return ABSENT
-    text = f"{value:.3g}"
-    return f"{rounded(value)}x" if "e+" in text else f"{text}x"
+    return ABSENT if value is None else f"{float(f'{value:.3g}'):,.10g}x"
 
 
 def faster(speed: Speed | None) -> str:
@@ -50,11 +47,6 @@ def percent(value: float | None, digits: int) -> str:
 def share(digits: int) -> Callable[[float | None], str]:
     """The function that shows percentages with so many digits."""
     return lambda value: percent(value, digits)
-
-
-def rounded(value: float) -> str:
-    """A large number with three digits that count."""
-    return f"{float(f'{value:.3g}'):,.0f}"
 
 
 def area(value: float | None) -> str:

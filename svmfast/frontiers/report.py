@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import fill
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from svmfast.class_scores import with_names
@@ -241,8 +241,7 @@ def origins(found: Frontier) -> list[str]:
     return lines
 
 
-def as_text(found: Frontier) -> str:
-    """The table in aligned plain text, then the candidates without a point and the legend."""
-    table = aligned(*cells(found, main=True))
-    missing = "".join(f"{one.name}: {shown(one.reason)}\n" for one in found.missing)
-    return f"{table}{missing}{fill(legend(found), _WIDTH)}\n"
+def table_lines(found: Frontier) -> list[str]:
+    """The table in plain text, then the candidates without a point and the legend."""
+    missing = [f"{one.name}: {shown(one.reason)}" for one in found.missing]
+    return [*aligned(*cells(found, main=True)), *missing, *wrap(legend(found), _WIDTH)]

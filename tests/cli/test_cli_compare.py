@@ -16,7 +16,7 @@ from scipy.stats import beta
 from sklearn.metrics import balanced_accuracy_score, precision_recall_fscore_support
 
 import svmfast as package
-from svmfast.evaluation import benchmark, comparison, timing
+from svmfast.evaluation import benchmark, timing
 from svmfast.evaluation.loss import loss
 from svmfast.evaluation.result import ModelResult
 from svmfast.figures import figures_of
@@ -250,10 +250,13 @@ def test_wide_shows_everything_and_the_recall_of_every_class(approximated: Path)
     assert f"recall of {classes[0]['label']} ({classes[0]['rows']:,} rows) " in shown
 
 
-def test_models_are_shown_by_their_shortest_unique_names() -> None:
-    assert comparison.short_names(["/a/b/x", "/a/c/x", "/a/c/y", "z"]) == ["b/x", "c/x", "y", "z"]
-    assert comparison.short_names(["x", "a/x", "a/x"]) == ["x", "a/x", "a/x"]
-    assert comparison.short_names(["/x"]) == ["x"]
+def test_names_leave_out_what_all_models_share(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    exact, fast = tmp_path / "exact", tmp_path / "folder" / "fast"
+    for place in (exact, fast):
+        place.write_bytes(model("breast_c_rbf").read_bytes())
+    table = svmfast("compare", exact, fast, "--data", data("breast.test")).stdout.decode()
+    assert [line.split()[0] for line in table.splitlines()[2:]] == ["exact", "folder/fast"]
 
 
 @pytest.mark.parametrize(

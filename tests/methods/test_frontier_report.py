@@ -21,10 +21,10 @@ from svmfast.frontiers.report import (
     Frontier,
     Missing,
     Origin,
-    as_text,
     cells,
     legend,
     origins,
+    table_lines,
 )
 from svmfast.frontiers.words import verdict
 from svmfast.score import Quality, quality
@@ -249,7 +249,7 @@ def test_no_words_of_labels_in_the_page_of_a_regression() -> None:
     assert "values differ by 7% of their spread on the choosing rows, more than 6%" in page
     assert "10% more error on the choosing rows, more than 2" in page
     words = re.sub(r"<(style|script).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
-    shown = " ".join([words, as_text(one), *verdict(one), *origins(one)])
+    shown = " ".join([words, *table_lines(one), *verdict(one), *origins(one)])
     assert not re.findall(r"\blabels?\b|boundary|cascade|accuracy", shown)
 
 
@@ -260,7 +260,7 @@ def test_columns_are_explained() -> None:
         assert head in heads
         assert f"{head}: " in legend(one)
     assert "`" not in legend(one)  # which the program would take for an option
-    shown = " ".join(as_text(one).split()).replace("multiply- adds", "multiply-adds")
+    shown = " ".join(table_lines(one)).replace("multiply- adds", "multiply-adds")
     assert shown.endswith(legend(one))
     assert set(heads) < set(cells(one)[0])
     assert "+ exact: " not in legend(one)
@@ -284,7 +284,7 @@ def test_a_ratio_has_three_digits(ratio: float, text: str) -> None:
 def test_rejected_candidates_are_named_with_their_reason() -> None:
     one = found(SMALL, Limits(0.5))
     line = "approximate-2: rejected: 48.6% of the labels differ"
-    assert f"\n{line}\n" in as_text(one)
+    assert line in table_lines(one)
     assert one.to_dict()["missing"][0]["reason"] == line.split(": ", 1)[1]
 
 
