@@ -18,8 +18,8 @@ namespace nanobind::detail {
 // The array's type in signatures.
 template <class T>
 constexpr auto array_name() {
+    if constexpr (std::is_same_v<T, float>) return const_name("NDArray[numpy.float32]");
     if constexpr (std::is_same_v<T, double>) return const_name("NDArray[numpy.float64]");
-    if constexpr (std::is_same_v<T, bool>) return const_name("NDArray[numpy.bool_]");
     if constexpr (std::is_same_v<T, std::int64_t>) return const_name("NDArray[numpy.int64]");
     if constexpr (std::is_same_v<T, std::int32_t>) return const_name("NDArray[numpy.int32]");
     if constexpr (std::is_same_v<T, std::uint64_t>) return const_name("NDArray[numpy.uint64]");
@@ -156,49 +156,42 @@ auto take(Tokenizer &tokenizer) {
 
 void bind_text(nb::module_ &m) {
     nb::class_<Tokenizer>(m, "SvmlightTokenizer")
-        .def(
-            "__init__",
-            [](Tokenizer *at, bool zero_based, bool precomputed, bool dense, bool lenient, bool labelled) {
-                new (at) Tokenizer({zero_based, precomputed, dense, lenient, labelled});
-            },
-            "zero_based"_a, "precomputed"_a, "dense"_a, "lenient"_a, "labelled"_a)
-        .def("feed", &feed, "text"_a, "begin"_a, "end"_a, "threads"_a,
+        .def("__init__", [](Tokenizer *at, bool zero_based, bool precomputed, bool dense, bool lenient,
+                            bool labelled) { new (at) Tokenizer({zero_based, precomputed, dense, lenient, labelled}); })
+        .def("feed", &feed,
              nb::sig("def feed(self, text: object, begin: int, end: int, threads: int) -> "
                      "tuple[str, str, int, bytes, bytes | None, int, int] | None"))
         .def("take", &take)
         .def_prop_ro("rows", &Tokenizer::rows);
     m.attr("TEXT_PADDING") = text::padding;
-    m.def("write_svmlight_rows", &write_svmlight_rows, "labels"_a, "indptr"_a, "indices"_a, "values"_a, "first"_a,
-          "last"_a, "base"_a, unlocked);
+    m.def("write_svmlight_rows", &write_svmlight_rows, unlocked);
     m.attr("SV_FAULTS") =
         nb::make_tuple("ok", "too_few_lines", "too_many_lines", "empty_line", "missing_coefficient", "bad_coefficient",
                        "no_colon", "bad_index", "index_order", "bad_value", "bad_serial");
-    m.def("read_sv_section", &read_sv_section, "text"_a, "pos"_a, "n_sv"_a, "n_coef"_a, "precomputed"_a, unlocked);
-    m.def("format_sv_section", &format_sv_section, "coef"_a, "indptr"_a, "indices"_a, "values"_a, "precomputed"_a,
-          unlocked);
-    m.def("eight_digits", &eight_digits, "numbers"_a, unlocked);
-    m.def("parse_float64", &parse_numbers<double>, "text"_a, "pos"_a, "count"_a, unlocked);
-    m.def("parse_int64", &parse_numbers<std::int64_t>, "text"_a, "pos"_a, "count"_a, unlocked);
-    m.def("parse_int32", &parse_numbers<std::int32_t>, "text"_a, "pos"_a, "count"_a, unlocked);
-    m.def("format_float64", &format_numbers<double>, "numbers"_a, "per_line"_a, unlocked);
-    m.def("format_int64", &format_numbers<std::int64_t>, "numbers"_a, "per_line"_a, unlocked);
-    m.def("format_int32", &format_numbers<std::int32_t>, "numbers"_a, "per_line"_a, unlocked);
+    m.def("read_sv_section", &read_sv_section, unlocked);
+    m.def("format_sv_section", &format_sv_section, unlocked);
+    m.def("eight_digits", &eight_digits, unlocked);
+    m.def("parse_float64", &parse_numbers<double>, unlocked);
+    m.def("parse_int64", &parse_numbers<std::int64_t>, unlocked);
+    m.def("parse_int32", &parse_numbers<std::int32_t>, unlocked);
+    m.def("format_float64", &format_numbers<double>, unlocked);
+    m.def("format_int64", &format_numbers<std::int64_t>, unlocked);
+    m.def("format_int32", &format_numbers<std::int32_t>, unlocked);
 }
 
 // --- scaling ------------------------------------------------------------------------------------------------------
 
 void bind_scaling(nb::module_ &m) {
     nb::class_<ScalingMap>(m, "ScalingMap")
-        .def(nb::init<In1<double>, In1<double>, bool, double, double, double, double, int>(), "first"_a, "second"_a,
-             "ranges"_a, "lower"_a, "upper"_a, "least"_a, "most"_a, "digits"_a)
+        .def(nb::init<In1<double>, In1<double>, bool, double, double, double, double, int>())
         .def_prop_ro("moving", &ScalingMap::moving)
-        .def("apply", &ScalingMap::apply, "indptr"_a, "indices"_a, "values"_a, unlocked)
-        .def("text", &ScalingMap::text, "labels"_a, "indptr"_a, "indices"_a, "values"_a, unlocked);
+        .def("apply", &ScalingMap::apply, unlocked)
+        .def("text", &ScalingMap::text, unlocked);
     nb::class_<ColumnExtremes>(m, "ColumnExtremes")
         .def(nb::init<>())
-        .def("add", &ColumnExtremes::add, "indptr"_a, "indices"_a, "values"_a, "width"_a, unlocked)
+        .def("add", &ColumnExtremes::add, unlocked)
         .def("result", &ColumnExtremes::result);
-    m.def("round_digits", &scaling::rounded, "value"_a, "digits"_a);
+    m.def("round_digits", &scaling::rounded);
 }
 
 // --- models --------------------------------------------------------------------------------------------------------
@@ -208,16 +201,12 @@ void bind_expansions(nb::module_ &m) {
     using Indices = In1<std::int32_t>;
     nb::class_<DecisionSums>(m, "DecisionSums")
         .def(nb::init<int, double, double, int, Starts, Indices, In1<double>, In2<double>, In1<double>, Starts>(),
-             "kind"_a, "gamma"_a, "coef0"_a, "degree"_a, "indptr"_a, "indices"_a, "values"_a, "sv_coef"_a, "rho"_a,
-             "group_sizes"_a, nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(),
-             nb::keep_alive<1, 9>())
-        .def("decide", &DecisionSums::decide, "indptr"_a, "indices"_a, "values"_a, "libsvm_order"_a, "threads"_a,
-             unlocked)
-        .def("double_values", &DecisionSums::double_values, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked)
-        .def("labels", &DecisionSums::labels, "indptr"_a, "indices"_a, "values"_a, "single"_a, "threads"_a, unlocked)
-        .def("single_values", &DecisionSums::single_values, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked)
-        .def("probability_values", &DecisionSums::probability_values, "indptr"_a, "indices"_a, "values"_a, "a"_a, "b"_a,
-             "marks"_a, "threads"_a, unlocked)
+             nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(), nb::keep_alive<1, 9>())
+        .def("decide", &DecisionSums::decide, unlocked)
+        .def("double_values", &DecisionSums::double_values, unlocked)
+        .def("labels", &DecisionSums::labels, unlocked)
+        .def("single_values", &DecisionSums::single_values, unlocked)
+        .def("probability_values", &DecisionSums::probability_values, unlocked)
         .def_prop_ro("scattered", &DecisionSums::scattered)
         .def_prop_ro("one_hot", &DecisionSums::one_hot)
         .def_prop_ro("lattice", &DecisionSums::lattice)
@@ -230,24 +219,21 @@ void bind_routed(nb::module_ &m) {
     using Starts = In1<std::int64_t>;
     using Indices = In1<std::int32_t>;
     nb::class_<CenterTree>(m, "Router")
-        .def(nb::init<Starts, In2<double>>(), "children"_a, "centers"_a)
-        .def("route", &CenterTree::route, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked)
+        .def(nb::init<Starts, In2<double>>())
+        .def("route", &CenterTree::route, unlocked)
         .def_prop_ro("cells", &CenterTree::cells);
-    m.def("count_columns", &count_columns, "start"_a, "indices"_a, unlocked);
+    m.def("count_columns", &count_columns, unlocked);
     nb::class_<CellSums>(m, "CellSums")
         .def(nb::init<In1<double>, Starts, Starts, Indices, In1<double>, In2<double>, In2<double>, int, Starts,
-                      In2<std::int64_t>, In1<double>, In2<double>, In2<std::int64_t>>(),
-             "gamma"_a, "sizes"_a, "indptr"_a, "indices"_a, "values"_a, "coef"_a, "rho"_a, "kind"_a, "pseudo_sizes"_a,
-             "pairs"_a, "distance"_a, "pseudo_coef"_a, "group_sizes"_a)
-        .def("decide", &CellSums::decide, "cell"_a, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked);
+                      In2<std::int64_t>, In1<double>, In2<double>, In2<std::int64_t>>())
+        .def("decide", &CellSums::decide, unlocked);
     nb::class_<CellFit>(m, "CellFit")
-        .def(nb::init<In2<double>, In2<double>, In1<double>, bool>(), "x"_a, "target"_a, "weight"_a, "hinge"_a)
-        .def("evaluate", &CellFit::evaluate, "vectors"_a, "coef"_a, "rho"_a, "gamma"_a, "pairs"_a, "threads"_a,
-             unlocked);
+        .def(nb::init<In2<double>, In2<double>, In1<double>, bool>())
+        .def("evaluate", &CellFit::evaluate, unlocked);
 }
 
 void bind_polynomials(nb::module_ &m) {
-    m.def("power_sum_coefficients", &power_sum_coefficients, "points"_a, "weights"_a, "threads"_a, unlocked);
+    m.def("power_sum_coefficients", &power_sum_coefficients, unlocked);
     m.attr("SPARE_ENTRIES") = SPARE_ENTRIES;
     nb::class_<PolynomialValues>(m, "PolynomialValues")
         .def(nb::init<In1<std::int32_t>, double, bool, In2<double>, In2<std::int32_t>, In2<std::int64_t>, In1<double>,
@@ -256,41 +242,28 @@ void bind_polynomials(nb::module_ &m) {
              "bound_degrees"_a.none(), "bound_rest"_a.none(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(),
              nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(), nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>(),
              nb::keep_alive<1, 11>())
-        .def("values", &PolynomialValues::values, "indptr"_a, "indices"_a, "values"_a, "bounds"_a, "single_precision"_a,
-             "threads"_a, unlocked)
-        .def("nearest", &PolynomialValues::nearest, "indptr"_a, "indices"_a, "values"_a, "threads"_a, unlocked);
+        .def("values", &PolynomialValues::values, unlocked)
+        .def("nearest", &PolynomialValues::nearest, unlocked);
 }
 
 // --- training ------------------------------------------------------------------------------------------------------
 
 void bind_training(nb::module_ &m) {
-    nb::class_<MergeLookup>(m, "MergeLookup").def(nb::init<In2<double>, In2<double>>(), "wd"_a, "h"_a);
     nb::class_<BudgetedSgd>(m, "BudgetedSgd")
-        .def(nb::init<std::size_t, std::size_t, double, double, int, int, double, double, double, bool,
-                      const MergeLookup &>(),
-             "columns"_a, "budget"_a, "gamma"_a, "lambda_"_a, "maintenance"_a, "loss"_a, "epsilon"_a,
-             "weight_negative"_a, "weight_positive"_a, "bias"_a, "lookup"_a, nb::keep_alive<1, 12>())
-        .def("steps", &BudgetedSgd::steps, "indptr"_a, "indices"_a, "values"_a, "norms"_a, "targets"_a, "order"_a,
-             unlocked)
+        .def(nb::init<std::size_t, std::size_t, double, double, int, int, double, double, double, bool, In2<float>,
+                      In2<float>, In1<float>>(),
+             nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(), nb::keep_alive<1, 14>())
+        .def("steps", &BudgetedSgd::steps, unlocked)
         .def("expansion", &BudgetedSgd::expansion)
         .def("counts", &BudgetedSgd::counts);
-    m.def("random_order", &random_order, "count"_a, "key"_a);
-    m.def("merge_tables", &merge_tables, "n"_a, "eps"_a, unlocked);
-    nb::class_<Refit>(m, "Refit")
-        .def(nb::init<In2<double>, double, int, double, double, double, bool>(), "vectors"_a, "gamma"_a, "loss"_a,
-             "epsilon"_a, "weight_negative"_a, "weight_positive"_a, "bias"_a)
-        .def("sums", &Refit::sums, "indptr"_a, "indices"_a, "values"_a, "norms"_a, "targets"_a, "order"_a, "theta"_a,
-             "hessian"_a, "threads"_a, unlocked)
-        .def("gram", &Refit::gram, unlocked);
-    m.def("solve_symmetric", &solve_symmetric, "a"_a, "b"_a, unlocked);
+    m.def("random_order", &random_order);
+    m.def("merge_tables", &merge_tables, unlocked);
+    m.def("rbf_rows", &rbf_rows, unlocked);
     nb::class_<ReducedSetObjective>(m, "ReducedSetObjective")
-        .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<double>, std::size_t, In1<std::int64_t>, In2<double>,
-                      In2<double>>(),
-             "indptr"_a, "indices"_a, "values"_a, "n_columns"_a, "winner"_a, "target"_a, "weight"_a)
-        .def("evaluate", &ReducedSetObjective::evaluate, "kind"_a, "gamma"_a, "coef0"_a, "degree"_a, "vectors"_a,
-             "coef"_a, "rho"_a, "sizes"_a, "shares"_a, "threads"_a, unlocked)
-        .def("decisions", &ReducedSetObjective::decisions, "kind"_a, "gamma"_a, "coef0"_a, "degree"_a, "vectors"_a,
-             "coef"_a, "rho"_a, "sizes"_a, "threads"_a, unlocked);
+        .def(nb::init<int, double, double, int, In1<std::int64_t>, In1<std::int32_t>, In1<double>, std::size_t,
+                      In1<std::int64_t>, In2<double>, In2<double>>())
+        .def("evaluate", &ReducedSetObjective::evaluate, unlocked)
+        .def("decisions", &ReducedSetObjective::decisions, unlocked);
 }
 
 // --- svmfast predict -----------------------------------------------------------------------------------------------
@@ -322,7 +295,7 @@ void bind_prediction(nb::module_ &m) {
         .def_ro("median_norm", &Prediction::median_norm)
         .def_ro("least_norm", &Prediction::least_norm)
         .def_ro("largest_norm", &Prediction::largest_norm);
-    m.def("predict_plain", &predict_plain, "arguments"_a, unlocked);
+    m.def("predict_plain", &predict_plain, unlocked);
 }
 
 }  // namespace
@@ -337,9 +310,7 @@ NB_MODULE(_native, m) {
     main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
     pthread_atfork(nullptr, nullptr, after_fork_in_child);
     on_interrupt(ask_python);
-    m.def(
-        "set_least_threaded_work", [](double multiply_adds) { least_threaded_work = multiply_adds; },
-        "multiply_adds"_a);
+    m.def("set_least_threaded_work", [](double multiply_adds) { least_threaded_work = multiply_adds; });
     m.def("keep_freed_memory", &keep_freed_memory);
     m.def("isa", &isa);
     bind_text(m);

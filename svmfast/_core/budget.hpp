@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "aligned.hpp"
-#include "arrays.hpp"
 #include "csr.hpp"
 #include "dispatch.hpp"
 #include "math.hpp"
@@ -85,14 +84,14 @@ struct TrainingRows : Csr {
     const double *targets;  // +-1, or the value
 };
 
-// Training rows that come from Python, checked.
-TrainingRows training_rows(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values,
-                           const In1<double> &norms, const In1<double> &targets, const In1<std::int64_t> &order,
-                           std::size_t columns);
-
 }  // namespace svmfast
 
 // One step for each row order[first..last).
 SVMFAST_DECLARE(void budget_steps(BudgetState &, const TrainingRows &, const std::int64_t *order, std::size_t count))
+// Gaussian kernel values of the rows order[0 .. count), whose squared norms are `norms`, with vectors that lie
+// feature-major, [columns][stride]; `squares` are the vectors' -> out[count][stride].
+SVMFAST_DECLARE(void gaussian_rows(const Csr &, const double *norms, const std::int64_t *order, std::size_t count,
+                                   const double *vectors, const double *squares, std::size_t stride, double gamma,
+                                   double *out))
 // wd and h on the grid of MergeTable, [n/2 + 1][n], by golden section search to precision eps.
 SVMFAST_DECLARE(void make_merge_table(std::size_t n, double eps, double *wd, double *h))

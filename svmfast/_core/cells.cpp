@@ -208,7 +208,6 @@ void CellSums::pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) 
 
 CellFit::CellFit(In2<double> x, In2<double> target, In1<double> weight, bool hinge) {
     const std::size_t n = rows.n = x.shape(0), d = rows.d = x.shape(1), p = rows.functions = target.shape(1);
-    if (target.shape(0) != n || weight.shape(0) != n) throw std::invalid_argument("a target and a weight for each row");
     rows.hinge = hinge;
     const std::size_t unit = vector_lanes(), tile = rows.tile_rows = FIT_VECTORS * unit;
     rows.padded_d = round_up(d, unit);
@@ -240,11 +239,6 @@ std::tuple<double, Out<double>, Out<double>, Out<double>, double> CellFit::evalu
     FitPoint s{};
     const std::size_t m = s.m = vectors.shape(0), q = s.pseudo = pairs.shape(0), d = rows.d, p = rows.functions;
     const std::size_t width = m + q;
-    if (vectors.shape(1) != d || coef.shape(0) != p || coef.shape(1) != width || rho.shape(0) != p)
-        throw std::invalid_argument("vectors and coefficients do not fit the rows");
-    for (std::size_t i = 0; i < 2 * q; ++i)
-        if (pairs.data()[i] < 0 || static_cast<std::size_t>(pairs.data()[i]) >= m)
-            throw std::invalid_argument("a pair of vectors that do not exist");
     std::unique_ptr<double[]> by_vectors(new double[m * d]()), by_coef(new double[p * width]()),
         by_rho(new double[p]());
     double value = 0, by_gamma = 0;

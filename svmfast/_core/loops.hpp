@@ -12,7 +12,6 @@
 #include "growing.hpp"
 #include "polynomial.hpp"
 #include "reduced_set.hpp"
-#include "refit.hpp"
 #include "router.hpp"
 #include "scaling.hpp"
 #include "svmfast.hpp"
@@ -93,23 +92,12 @@ class PolynomialValues {
 
 // --- training ------------------------------------------------------------------------------------------------------
 
-// The working form of the merge tables (see MergeTable), shared by all machines.
-class MergeLookup {
-  public:
-    MergeLookup(In2<double> wd, In2<double> h);
-    MergeTable table;
-
-  private:
-    // m -> 0: the part of the small vector outside the span of phi(x_j) and its derivative towards x_i.
-    static double limit(double kappa);
-    std::vector<float> angle_, h_, reach_;
-};
-
-// Keeps the lookup.
+// Keeps the tables, which are those of MergeTable.
 class BudgetedSgd {
   public:
     BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, double lambda, int maintenance, int loss,
-                double epsilon, double weight_negative, double weight_positive, bool bias, const MergeLookup &lookup);
+                double epsilon, double weight_negative, double weight_positive, bool bias, In2<float> angle,
+                In2<float> h, In1<float> reach);
     void steps(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, In1<double> norms,
                In1<double> targets, In1<std::int64_t> order);
     // Vectors (n, columns) and coefficients alpha (n,) of the occupied slots in slot order, and the bias.
@@ -127,41 +115,32 @@ std::tuple<Out<double>, Out<double>> merge_tables(std::size_t n, double eps);
 // Fisher-Yates with Lemire's multiply-and-shift, whose bias, count / 2^64, is negligible).
 Out<std::int64_t> random_order(std::size_t count, In1<std::uint64_t> key);
 
-class Refit {
-  public:
-    Refit(In2<double> vectors, double gamma, int loss, double epsilon, double weight_negative, double weight_positive,
-          bool bias);
-    // (loss, active rows, gradient (size,), hessian (size, size) or (0, 0)), summed over the rows `order`.
-    std::tuple<double, std::int64_t, Out<double>, Out<double>> sums(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                                    In1<double> values, In1<double> norms,
-                                                                    In1<double> targets, In1<std::int64_t> order,
-                                                                    In1<double> theta, bool hessian, Threads threads);
-    // Kernel matrix of the vectors, (vectors, vectors).
-    Out<double> gram() const;
+// Gaussian kernel values of the rows `order` with vectors (columns, a multiple of 8) that lie feature-major, one
+// column of the result for each.
+Out<double> rbf_rows(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, In1<double> norms,
+                     In1<std::int64_t> order, In2<double> vectors, In1<double> squares, double gamma);
 
-  private:
-    RefitBasis basis_;
-    std::vector<double> norms_;
-};
-
-// Solves a x = b for a symmetric a by Cholesky's method; an empty array if a is not positive definite.
-Out<double> solve_symmetric(In2<double> a, In1<double> b);
-
+// Keeps no arrays. Rows are sorted by winner.
 class ReducedSetObjective {
   public:
-    ReducedSetObjective(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, std::size_t n_columns,
-                        In1<std::int64_t> winner, In2<double> target, In2<double> weight);
-    std::tuple<double, Out<double>, Out<double>, Out<double>> evaluate(int kind, double gamma, double coef0, int degree,
-                                                                       In2<double> vectors, In2<double> coef,
+    ReducedSetObjective(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr,
+                        In1<std::int32_t> indices, In1<double> values, std::size_t n_columns, In1<std::int64_t> winner,
+                        In2<double> target, In2<double> weight);
+    // (objective, by vectors, by coefficients, by offsets)
+    std::tuple<double, Out<double>, Out<double>, Out<double>> evaluate(In2<double> vectors, In2<double> coef,
                                                                        In1<double> rho, In1<std::int64_t> sizes,
-                                                                       std::size_t shares, Threads threads) const;
-    Out<double> decisions(int kind, double gamma, double coef0, int degree, In2<double> vectors, In2<double> coef,
-                          In1<double> rho, In1<std::int64_t> sizes, Threads threads) const;
+                                                                       Threads threads) const;
+    Out<double> decisions(In2<double> vectors, In2<double> coef, In1<double> rho, In1<std::int64_t> sizes,
+                          Threads threads) const;
 
   private:
-    std::size_t share_tiles(std::size_t shares) const;
-    ReducedSet pack(int kind, double gamma, double coef0, int degree, const In2<double> &vectors,
-                    const In2<double> &coef, const In1<double> &rho, const In1<std::int64_t> &sizes) const;
+    template <class Body>
+    void each_part(std::size_t parts, Threads threads, Body &&body) const;
+    ReducedSet pack(const In2<double> &vectors, const In2<double> &coef, const In1<double> &rho,
+                    const In1<std::int64_t> &sizes) const;
+    KernelKind kind_;
+    double gamma_, coef0_;
+    int degree_;
     ReducedRows rows;
 };
 

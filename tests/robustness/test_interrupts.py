@@ -96,19 +96,6 @@ def budget_steps() -> Callable[[int], object]:
     return lambda _: machine.steps(block, order)
 
 
-def refit_sums() -> Callable[[int], object]:
-    rows = dense(60_000, 20)
-    vectors = np.random.default_rng(1).normal(size=(1000, 20))
-    refit = _core.Refit(vectors, 0.01, 0, 0.1, 1.0, 1.0, True)
-    arrays = (*TrainingBlock(rows, rows.squared_norms(), np.resize([1.0, -1.0], 60_000)).arrays(),)
-    return lambda threads: refit.sums(*arrays, np.arange(60_000), np.zeros(1001), True, threads)
-
-
-def cholesky() -> Callable[[int], object]:
-    matrix = np.eye(5000) * 5000 + 1
-    return lambda _: _core.solve_symmetric(matrix, np.ones(5000))
-
-
 def cell_fit() -> Callable[[int], object]:
     rng = np.random.default_rng(0)
     problem = _core.CellFit(
@@ -122,12 +109,12 @@ def cell_fit() -> Callable[[int], object]:
 def reduced_set() -> Callable[[int], object]:
     rows = dense(20_000, 200)
     objective = _core.ReducedSetObjective(
-        rows.indptr, rows.indices, rows.values, 200, np.zeros(20_000, np.int64), np.zeros((20_000, 1)),
-        np.ones((20_000, 1)),
+        2, 0.01, 0.0, 3, rows.indptr, rows.indices, rows.values, 200, np.zeros(20_000, np.int64),
+        np.zeros((20_000, 1)), np.ones((20_000, 1)),
     )  # fmt: skip
     vectors, coef = np.random.default_rng(1).normal(size=(1500, 200)), np.ones((1, 1500))
     sizes = np.array([1500])
-    return lambda threads: objective.evaluate(2, 0.01, 0.0, 3, vectors, coef, np.zeros(1), sizes, 16, threads)
+    return lambda threads: objective.evaluate(vectors, coef, np.zeros(1), sizes, threads)
 
 
 def power_sums() -> Callable[[int], object]:
@@ -146,8 +133,6 @@ WORK: dict[str, Callable[[], Callable[[int], object]]] = {
     "laplacian rows": lambda: decisions("laplacian", dense(10_000, 200), dense(20_000, 200)),
     "laplacian matrix": laplacian_matrix,
     "budgeted steps": budget_steps,
-    "refit": refit_sums,
-    "Cholesky": cholesky,
     "cell fit": cell_fit,
     "reduced set": reduced_set,
     "power sums": power_sums,

@@ -29,9 +29,9 @@ def kernel(a, b, gamma):
     return np.exp(-gamma * ((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
 
 
-def refit(start, blocks, count, options, *, bias=True, threads=1):
+def refit(start, blocks, count, options, *, bias=True, threads=1, room=0):
     """Refit coefficients on blocks of rows, each with an order; return the expansion and the refit."""
-    fit = Refit(start, count, options, bias=bias)
+    fit = Refit(start, count, options, bias=bias, room=room)
     while not fit.done:
         for block, order in blocks():
             fit.add(block, order, threads)

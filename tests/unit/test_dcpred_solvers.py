@@ -116,20 +116,6 @@ def test_threads_do_not_matter_and_optimization_lowers_the_loss() -> None:
     assert move_landmarks(problem, start, 1.0, 0) is start
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    x, y, w = problem_data(20)
-    problem = CellProblem(x, y, w, False)
-    for broken in (
-        replace(cell(), vectors=np.zeros((7, 4))),
-        replace(cell(), rho=np.zeros(2)),
-        replace(cell(), pairs=np.full((4, 2), 7)),
-    ):
-        with pytest.raises(ValueError, match="vectors"):
-            problem.objective(broken, 1.0)
-    with pytest.raises(ValueError, match="a target and a weight"):
-        CellProblem(x, y[:-1], w, False)
-
-
 def test_every_row_a_landmark_is_kernel_ridge_regression() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 3))

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svmfast.kernels import DecisionEngine, Kernel
-from svmfast.methods.budget.sgd import merge_tables
+from svmfast.methods.budget.sgd import GRID, merge_tables
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.taylor import by_degree, gaussian_coefficients
 
@@ -157,8 +157,8 @@ def monomials(z: list[mpmath.mpf], degree: int) -> list[mpmath.mpf]:
 
 def test_the_merging_table() -> None:
     """wd is 1 - what the best point on the line keeps; h is where: golden section in 50 digits."""
-    n = 40
-    wd, h = merge_tables(n)
+    wd, h = merge_tables()
+    n = GRID
     rng = np.random.default_rng(0)
     for i, j in zip(rng.integers(1, n // 2, 24), rng.integers(1, n - 1, 24), strict=True):
         m, kappa = mpf(int(i)) / n, mpf(int(j)) / (n - 1)

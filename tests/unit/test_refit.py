@@ -7,10 +7,9 @@ import pytest
 from scipy.optimize import minimize
 from two_moons import block_of, kernel, refit, two_moons
 
-from svmfast import _core
+from svmfast.methods.budget import finish
 from svmfast.methods.budget.finish import MAX_ITERATIONS
-from svmfast.methods.budget.sgd import BudgetExpansion, StepOptions, TrainingBlock
-from svmfast.rows import Rows
+from svmfast.methods.budget.sgd import BudgetExpansion, StepOptions
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 
 
@@ -62,7 +61,7 @@ def test_refit_reaches_the_minimum(name, bias):
         assert found.bias == 0.0
 
 
-def test_refit_reads_blocks_and_orders_and_ignores_the_number_of_threads():
+def test_refit_reads_blocks_and_orders_and_ignores_threads_and_the_room_for_kernel_values(monkeypatch):
     x, y, options = case("plain")
     start = BudgetExpansion(x[:17], np.ones(17), 0.0)
     whole = refit(start, lambda: [(block_of(x, y), np.arange(300))], 300, options)[0]
@@ -70,8 +69,9 @@ def test_refit_reads_blocks_and_orders_and_ignores_the_number_of_threads():
         (block_of(x[:200], y[:200]), np.arange(199, -1, -1)),
         (block_of(x[200:], y[200:]), np.arange(100)),
     ]
+    monkeypatch.setattr(finish, "_BLOCK", 700)
     for threads in (1, 2, 3):
-        parts = refit(start, lambda: pieces, 300, options, threads=threads)[0]
+        parts = refit(start, lambda: pieces, 300, options, threads=threads, room=threads * 10_000)[0]
         np.testing.assert_allclose(parts.coef, whole.coef, rtol=1e-4)
         again = refit(start, lambda: pieces, 300, options, threads=1)[0]
         np.testing.assert_array_equal(parts.coef, again.coef)
@@ -83,30 +83,6 @@ def test_refit_survives_equal_vectors():
     found, report = refit(start, lambda: [(block_of(x, y), np.arange(300))], 300, options)
     assert report.iterations < MAX_ITERATIONS
     assert np.isfinite(found.coef).all()
-
-
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 40])
-def test_cholesky_solves(n):
-    rng = np.random.default_rng(n)
-    a = rng.normal(size=(n, n + 3))
-    a = a @ a.T + np.eye(n)
-    b = rng.normal(size=n)
-    np.testing.assert_allclose(_core.solve_symmetric(a, b), np.linalg.solve(a, b), rtol=1e-9)
-    a[n - 1, n - 1] = -1.0
-    assert len(_core.solve_symmetric(a, b)) == 0
-
-
-def test_rows_outside_their_arrays_are_refused():
-    x, y, _ = case("plain")
-    good = block_of(x, y)
-    native = _core.Refit(x[:3].copy(), 0.5, 0, 0.0, 1.0, 1.0, False)
-    theta = np.zeros(3)
-    native.sums(*good.arrays(), np.arange(3), theta, True, 1)
-    with pytest.raises(ValueError, match="row that is not there"):
-        native.sums(*good.arrays(), np.array([300]), theta, True, 1)
-    wide = Rows(good.rows.indptr, good.rows.indices + np.int32(5), good.rows.values, 20)
-    with pytest.raises(ValueError, match="column is out of range"):
-        native.sums(*TrainingBlock(wide, good.norms, good.targets).arrays(), np.arange(3), theta, True, 1)
 
 
 def test_sigmoid_reaches_the_minimum_of_platts_cost():

@@ -13,7 +13,6 @@
 #include "decision.hpp"
 #include "interrupt.hpp"
 #include "polynomial.hpp"
-#include "refit.hpp"
 #include "router.hpp"
 #include "simd/exp2.hpp"
 #include "single_precision.hpp"
@@ -158,32 +157,20 @@ void polynomials() {
 void training() {
     const std::size_t n = 150, d = 11;
     const Matrix x(n, d, 0.7);
-    std::vector<double> norms, targets;
+    std::vector<double> norms;
     std::vector<std::int64_t> order;
     for (std::size_t i = 0; i < n; ++i) {
         double norm = 0;
         for (std::int64_t k = x.indptr[i]; k < x.indptr[i + 1]; ++k) norm += x.values[k] * x.values[k];
-        norms.push_back(norm), targets.push_back(next() > 0 ? 1 : -1), order.push_back(static_cast<std::int64_t>(i));
+        norms.push_back(norm), order.push_back(static_cast<std::int64_t>(i));
     }
-    RefitBasis basis{};
-    basis.columns = d, basis.vectors = 19, basis.stride = 24, basis.bias = true;
-    basis.gamma = 0.3, basis.weight[0] = basis.weight[1] = 1, basis.loss = Loss::hinge;
-    basis.values.assign(d * basis.stride, 0.0), basis.gain.assign(basis.stride, 0.6 * LOG2_E),
-        basis.offset.assign(basis.stride, 0.0);
-    for (std::size_t j = 0; j < basis.vectors; ++j)
-        for (std::size_t f = 0; f < d; ++f) {
-            const double value = basis.values[f * basis.stride + j] = next();
-            basis.offset[j] -= 0.3 * LOG2_E * value * value;
-        }
-    RefitSums sums;
-    sums.gradient.assign(basis.stride, 0.0), sums.hessian.assign(basis.stride * basis.stride, 0.0);
-    const std::vector<double> theta = numbers(basis.size());
-    const TrainingRows rows{x.csr(), norms.data(), targets.data()};
-    core::refit_rows(basis, rows, order.data(), n, theta.data(), sums);
-    print("loss", sums.loss, 1e-12 * sums.loss);
-    for (const double g : sums.gradient) print("gradient", g, 1e-11);
-    for (std::size_t i = 0; i < basis.size(); ++i)
-        for (std::size_t j = 0; j <= i; ++j) print("hessian", sums.hessian[i * basis.stride + j], 1e-11);
+    const std::size_t stride = 24;
+    const std::vector<double> vectors = numbers(d * stride);
+    std::vector<double> squares(stride), kernel(n * stride);
+    for (std::size_t j = 0; j < d * stride; ++j) squares[j % stride] += vectors[j] * vectors[j];
+    core::gaussian_rows(x.csr(), norms.data(), order.data(), n, vectors.data(), squares.data(), stride, 0.3,
+                        kernel.data());
+    for (const double value : kernel) print("kernel", value, 1e-12);
 
     std::vector<double> wd(21 * 40), h(21 * 40);
     core::make_merge_table(40, 1e-6, wd.data(), h.data());

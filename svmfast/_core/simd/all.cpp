@@ -9,6 +9,5 @@
 #include "simd/polynomial.inl"
 #include "simd/polynomial_rows.inl"
 #include "simd/reduced_set.inl"
-#include "simd/refit.inl"
 #include "simd/router.inl"
 #include "simd/single_labels.inl"

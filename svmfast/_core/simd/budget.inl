@@ -116,61 +116,49 @@ void merge_into(BudgetState &s, std::size_t first, const SlotEntries &entries, s
     s.born[second] = static_cast<double>(s.steps);
 }
 
-// Inverse of the kernel matrix of the occupied slots, by Gauss-Jordan elimination (positive definite: no pivoting).
-void make_inverse(BudgetState &s) {
+// Extends the inverse of the kernel matrix by the row and column of a slot, whose kernel row is given. Those of slots
+// that it lacks are zero.
+void extend_inverse(BudgetState &s, std::size_t slot) {
     const std::size_t n = s.stride;
-    double *q = s.inverse.data();
-    for (std::size_t i = 0; i < n; ++i) {
-        std::fill_n(q + i * n, n, 0.0);
-        if (s.coef[i] == 0.0) continue;
-        kernel_row(s, find_entries(s, i), s.norm[i]);
-        for (std::size_t j = 0; j < n; ++j) q[i * n + j] = s.coef[j] == 0.0 ? 0.0 : s.kernel[j];
-        q[i * n + i] = 1.0 + RIDGE;
+    double *q = s.inverse.data(), schur = 1.0 + RIDGE;
+    Aligned<double> &u = s.work;
+    std::fill(u.begin(), u.end(), 0.0);
+    for (std::size_t j = 0; j < n; ++j) {
+        if (j == slot || s.coef[j] == 0.0) continue;
+        for (std::size_t l = 0; l < n; ++l) u[l] += s.kernel[j] * q[j * n + l];
     }
+    for (std::size_t j = 0; j < n; ++j)
+        if (j != slot && s.coef[j] != 0.0) schur -= s.kernel[j] * u[j];
+    schur = std::max(schur, RIDGE);
+    u[slot] = -1.0;
+    for (std::size_t j = 0; j < n; ++j) {
+        const double factor = u[j] / schur;
+        for (std::size_t l = 0; l < n; ++l) q[j * n + l] += factor * u[l];
+    }
+    ++s.since_inverse;
+}
+
+void make_inverse(BudgetState &s) {
     Pulse pulse;
-    for (std::size_t p = 0; p < n; ++p) {
-        if (s.coef[p] == 0.0) continue;
-        pulse.spent(n * n);
-        double *pivot_row = q + p * n;
-        const double inverse = 1.0 / pivot_row[p];
-        pivot_row[p] = 1.0;
-        for (std::size_t j = 0; j < n; ++j) pivot_row[j] *= inverse;
-        for (std::size_t i = 0; i < n; ++i) {
-            if (i == p || q[i * n + p] == 0.0) continue;
-            const double factor = q[i * n + p];
-            q[i * n + p] = 0.0;
-            for (std::size_t j = 0; j < n; ++j) q[i * n + j] -= factor * pivot_row[j];
-        }
+    std::fill(s.inverse.begin(), s.inverse.end(), 0.0);
+    for (std::size_t i = 0; i < s.stride; ++i) {
+        if (s.coef[i] == 0.0) continue;
+        pulse.spent(2 * s.stride * s.stride);
+        kernel_row(s, find_entries(s, i), s.norm[i]);
+        extend_inverse(s, i);
     }
     s.since_inverse = 0;
 }
 
 // Removes `first` and projects it onto the others (Wang, Crammer and Vucetic 2012): with Q the inverse kernel matrix
 // the coefficients of the projection are -Q_ji / Q_ii.
-void project(BudgetState &s, std::size_t first, std::size_t fresh, bool empty_inverse) {
+void project(BudgetState &s, std::size_t first, std::size_t fresh) {
     const std::size_t n = s.stride;
     double *q = s.inverse.data();
-    if (empty_inverse || s.since_inverse >= INVERSE_REFRESH) {
+    if (s.since_inverse < 0 || s.since_inverse >= INVERSE_REFRESH)
         make_inverse(s);
-    } else {
-        // Extend the inverse by the row and column of the new point.
-        Aligned<double> &u = s.work;
-        std::fill(u.begin(), u.end(), 0.0);
-        double schur = 1.0 + RIDGE;
-        for (std::size_t j = 0; j < n; ++j) {
-            if (j == fresh || s.coef[j] == 0.0) continue;
-            for (std::size_t l = 0; l < n; ++l) u[l] += s.kernel[j] * q[j * n + l];
-        }
-        for (std::size_t j = 0; j < n; ++j)
-            if (j != fresh && s.coef[j] != 0.0) schur -= s.kernel[j] * u[j];
-        schur = std::max(schur, RIDGE);
-        u[fresh] = -1.0;
-        for (std::size_t j = 0; j < n; ++j) {
-            const double factor = u[j] / schur;
-            for (std::size_t l = 0; l < n; ++l) q[j * n + l] += factor * u[l];
-        }
-        ++s.since_inverse;
-    }
+    else
+        extend_inverse(s, fresh);
     const double *row = q + first * n;
     const double diagonal = row[first], own = s.coef[first];
     for (std::size_t j = 0; j < n; ++j) {
@@ -191,7 +179,7 @@ void project(BudgetState &s, std::size_t first, std::size_t fresh, bool empty_in
 void maintain(BudgetState &s, std::size_t fresh) {
     const std::size_t first = smallest_slot(s);
     if (s.maintenance == Maintenance::project) {
-        project(s, first, fresh, s.since_inverse < 0);
+        project(s, first, fresh);
         clear(s, first, find_entries(s, first));
         return;
     }
@@ -240,6 +228,18 @@ void budget_steps(BudgetState &s, const TrainingRows &rows, const std::int64_t *
         }
         maintain(s, slot);
         ++s.maintained;
+    }
+}
+
+void gaussian_rows(const Csr &rows, const double *norms, const std::int64_t *order, std::size_t count,
+                   const double *vectors, const double *squares, std::size_t stride, double gamma, double *out) {
+    for (std::size_t n = 0; n < count; ++n, out += stride) {
+        const std::int64_t row = order[n], begin = rows.indptr[row];
+        dot_row(stride / 8, vectors, stride, rows.indices + begin, rows.values + begin, rows.entries(row), out);
+        for (std::size_t j = 0; j < stride; j += W) {
+            const vd distance = norms[row] + load(squares + j) - 2.0 * load(out + j);
+            store(out + j, exp2(minimum(distance * (-gamma * LOG2_E), vd{})));
+        }
     }
 }
 

@@ -8,13 +8,15 @@ after n C steps. With the vectors u_1..u_B fixed, Newton's method in the primal 
 
 Chapelle, "Training a Support Vector Machine in the Primal" (Neural Computation 19, 2007); reduced bases:
 Keerthi, Chapelle and DeCoste, "Building Support Vector Machines with Reduced Classifier Complexity" (JMLR 7,
-2006). Sums and the linear solver are native; the order of summation does not depend on the number of threads.
+2006). Kernel values are native, sums and the linear solver NumPy's; the order of summation does not depend on
+the number of threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from svmfast import _core
 from svmfast.errors import NotFiniteError
 from svmfast.kernels import Kernel
-from svmfast.methods.budget.sgd import LOSSES, BudgetExpansion, StepOptions, TrainingBlock
+from svmfast.methods.budget.sgd import BudgetExpansion, StepOptions, TrainingBlock
 from svmfast.methods.budget.training import BudgetRun, Pair
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -31,12 +33,15 @@ from svmfast.solvers.arithmetic import eight_digits
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 from svmfast.solvers.ridge import solve_with_ridge
 from svmfast.solvers.training_data import expand
-from svmfast.threads import map_in_threads
+from svmfast.threads import interruptible, map_in_threads, one_blas_thread
 
 #: Newton's method stops when the objective decreases by less than this share.
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 30
 _SHORTEST_STEP = 2.0**-12
+#: Parts of the rows that are summed separately, and kernel values that a part computes at a time; both fixed,
+#: so that sums do not depend on the threads.
+_PARTS, _BLOCK = 4, 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +56,31 @@ class Refit:
 
     Until :attr:`done` is true, pass every training row to :meth:`add`, always in the same order, and then
     call :meth:`advance`. `start` has the vectors and initial coefficients, `count` is the number of training
-    rows n. A bias is fitted without regularization, or it is 0.
+    rows n. A bias is fitted without regularization, or it is 0. `room` bytes of kernel values are kept from
+    one pass to the next.
     """
 
+    #: Calls of :meth:`add` in this pass, and the sums of its rows.
+    _calls: int
+    _loss: float
+    _gradient: FloatArray
+    _hessian: FloatArray
+
     def __init__(
-        self, start: BudgetExpansion, count: int, options: StepOptions, *, bias: bool = True
+        self, start: BudgetExpansion, count: int, options: StepOptions, *, bias: bool = True, room: int = 0
     ) -> None:
-        self._vectors, self._count, self._bias = np.ascontiguousarray(start.vectors), count, bias
-        m = len(start.coef)
-        self._size = m + bias
-        self._native = _core.Refit(
-            self._vectors, options.gamma, LOSSES[options.loss], options.epsilon, *options.weights, bias
-        )
+        self._vectors, self._count, self._options = np.ascontiguousarray(start.vectors), count, options
+        m, columns = self._vectors.shape
+        self._bias, self._size = bias, m + bias
+        self._kept: dict[tuple[int, int, int], FloatArray] = {}
+        self._room = room
+        # One column of the vectors after another, padded to whole octets with room for the bias.
+        self._basis, self._squares = np.zeros((columns, (m // 8 + 1) * 8)), np.zeros((m // 8 + 1) * 8)
+        self._basis[:, :m] = self._vectors.T
+        self._squares[:m] = np.einsum("ij,ij->i", self._vectors, self._vectors)
         self._penalty = np.zeros((self._size, self._size))
-        self._penalty[:m, :m] = options.lambda_ * self._native.gram()
+        own = TrainingBlock(Rows.from_dense(self._vectors), self._squares[:m], np.zeros(m))
+        self._penalty[:m, :m] = options.lambda_ * self._kernel(own, np.arange(m))[:, :m]
         self._theta = np.append(start.coef, start.bias) if bias else start.coef.copy()
         self._point: _Point | None = None
         self._step, self._length = np.zeros(self._size), 0.0
@@ -78,10 +94,63 @@ class Refit:
     def add(self, block: TrainingBlock, order: NDArray[np.int64], threads: int = 1) -> None:
         """Add the rows of a block with the numbers ``order``."""
         trial = self._theta + self._length * self._step
-        loss, _, gradient, hessian = self._native.sums(*block.arrays(), order, trial, True, threads)
-        self._loss += loss
-        self._gradient += gradient
-        self._hessian += hessian
+        call, self._calls = self._calls, self._calls + 1
+        found = map_in_threads(
+            lambda part: self._sums(block, order, trial, (call, part)), range(_PARTS), threads
+        )
+        for loss, gradient, hessian in found:
+            self._loss += loss
+            self._gradient += gradient
+            self._hessian += hessian
+
+    def _kernel(self, block: TrainingBlock, order: NDArray[np.int64]) -> FloatArray:
+        """Compute the kernel values of rows with all vectors, and a column of 1 for the bias."""
+        rows, m = block.rows, len(self._vectors)
+        values: FloatArray = _core.rbf_rows(
+            rows.indptr,
+            rows.indices,
+            rows.values,
+            block.norms,
+            order,
+            self._basis,
+            self._squares,
+            self._options.gamma,
+        )
+        values[:, m] = 1
+        return values[:, : self._size]
+
+    def _sums(
+        self, block: TrainingBlock, order: NDArray[np.int64], theta: FloatArray, part: tuple[int, int]
+    ) -> tuple[float, FloatArray, FloatArray]:
+        """Sum loss, gradient and Hessian over a part of the rows; those with a positive loss are active."""
+        loss, gradient, hessian = 0.0, np.zeros(self._size), np.zeros((self._size, self._size))
+        step = 1 + _BLOCK // (1 + self._size)
+        for begin in range(step * part[1], len(order), step * _PARTS):
+            rows = order[begin : begin + step]
+            key, y = (*part, begin), block.targets[rows]
+            kernel = self._kept.get(key)
+            if kernel is None:
+                kernel = self._kernel(block, rows)
+                size = 8 * len(rows) * self._basis.shape[1]
+                if size <= self._room:
+                    self._room -= size
+                    self._kept[key] = kernel
+            with np.errstate(over="ignore", invalid="ignore"):
+                f = kernel @ theta
+                if self._options.loss == "hinge":
+                    slack, direction = 1 - y * f, -y
+                    weight = np.where(y > 0, self._options.weights[1], self._options.weights[0])
+                else:
+                    slack, direction = np.abs(f - y) - self._options.epsilon, np.where(f > y, 1.0, -1.0)
+                    weight = np.ones(len(y))
+                active = np.flatnonzero(slack > 0)
+                kernel, slack, weight = kernel[active], slack[active], weight[active]
+                weighted = weight * slack
+                loss += 0.5 * float(weighted @ slack)
+                gradient += (direction[active] * weighted) @ kernel
+                kernel *= np.sqrt(weight)[:, None]
+                hessian += kernel.T @ kernel
+        return loss, gradient, hessian
 
     def advance(self) -> None:
         """After all rows were added, accept the trial or shorten the step, and choose the next trial."""
@@ -115,7 +184,9 @@ class Refit:
             self._step, self._length = solve_with_ridge(point.hessian, -point.gradient, _cholesky), 1.0
 
     def _restart(self) -> None:
-        self._loss = 0.0
+        if self.done:
+            self._kept.clear()
+        self._calls, self._loss = 0, 0.0
         self._gradient, self._hessian = np.zeros(self._size), np.zeros((self._size, self._size))
 
     def expansion(self) -> BudgetExpansion:
@@ -125,8 +196,11 @@ class Refit:
 
 
 def _cholesky(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
-    found: FloatArray = _core.solve_symmetric(matrix, right)
-    return found if len(found) == len(right) else None
+    try:
+        np.linalg.cholesky(matrix)
+        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None
 
 
 #: A refit holds about this many matrices of (B + 1)^2 numbers.
@@ -171,7 +245,10 @@ def finish(run: BudgetRun) -> list[Finished]:
         return Finished(found, iterate.coef > 0)
 
     iterates = run.for_pairs(rounded)
-    fits = _refits(run, iterates) if run.options.keep == "refit" else [None] * len(iterates)
+    fits: list[Refit | None] = [None] * len(iterates)
+    if run.options.keep == "refit":
+        with one_blas_thread(numpy_only=True):
+            fits = _refits(run, iterates)
     return map_in_threads(chosen, list(zip(run.pairs, iterates, fits, strict=True)), run.threads)
 
 
@@ -180,10 +257,11 @@ def _refits(run: BudgetRun, iterates: list[BudgetExpansion]) -> list[Refit | Non
     found: list[Refit | None] = []
     at_once = run.options.memory // 4 // (REFIT_MATRICES * 8 * (run.options.budget + 1) ** 2)
     at_once = max(run.threads, at_once)
+    room = run.options.memory // 4 // min(at_once, max(1, len(run.pairs)))
     for first in range(0, len(run.pairs), at_once):
         pairs = run.pairs[first : first + at_once]
         fits = [
-            Refit(iterate, pair.count, pair.machine.options, bias=run.options.bias is not False)
+            Refit(iterate, pair.count, pair.machine.options, bias=run.options.bias is not False, room=room)
             for pair, iterate in zip(pairs, iterates[first : first + at_once], strict=True)
         ]
         _refit_in_step(run, pairs, fits)
@@ -205,7 +283,8 @@ def _refit_in_step(run: BudgetRun, pairs: Sequence[Pair], fits: Sequence[Refit])
 
             map_in_threads(add, going, run.threads)
             del working, everything, add  # memory holds one working set
-        map_in_threads(lambda both: both[1].advance(), going, run.threads)
+        # LAPACK cannot be stopped, so it does not run in this thread.
+        interruptible(partial(map_in_threads, lambda both: both[1].advance(), going, run.threads))
 
 
 def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:

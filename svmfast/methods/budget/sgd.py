@@ -55,19 +55,10 @@ class StepOptions:
     bias: bool = False
 
     def __post_init__(self) -> None:
-        if self.maintenance not in MAINTENANCE:
-            raise OptionError(f"no budget maintenance '{self.maintenance}'; one of {', '.join(MAINTENANCE)}")
-        if self.loss not in LOSSES:
-            raise OptionError(f"no loss '{self.loss}'; one of {', '.join(LOSSES)}")
-        if self.budget < 1:
-            raise OptionError(f"a budget of {self.budget}; it must be at least 1")
         if not (np.isfinite(self.gamma) and self.gamma > 0):
             raise OptionError(f"gamma is {self.gamma:g}; budgeted training needs a positive one")
         if not (np.isfinite(self.lambda_) and self.lambda_ > 0):
             raise OptionError(f"lambda is {self.lambda_:g}; it must be positive")
-
-
-RowArrays = tuple[NDArray[np.int64], NDArray[np.int32], FloatArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +68,6 @@ class TrainingBlock:
     rows: Rows
     norms: FloatArray
     targets: FloatArray
-
-    def arrays(self) -> RowArrays:
-        """The five arrays that the native core takes."""
-        return self.rows.indptr, self.rows.indices, self.rows.values, self.norms, self.targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +96,13 @@ class BudgetedSgd:
             options.epsilon,
             *options.weights,
             options.bias,
-            _merge_lookup(),
+            *_merge_lookup(),
         )
 
     def steps(self, block: TrainingBlock, order: NDArray[np.int64]) -> None:
         """Take a step for each row ``order[0], order[1], ...``; the division into calls does not matter."""
-        self._native.steps(*block.arrays(), order)
+        rows = block.rows
+        self._native.steps(rows.indptr, rows.indices, rows.values, block.norms, block.targets, order)
 
     def expansion(self) -> BudgetExpansion:
         return BudgetExpansion(*self._native.expansion())
@@ -124,22 +112,31 @@ class BudgetedSgd:
         return self._native.counts()
 
 
-def merge_tables(n: int = GRID, precision: float = PRECISION) -> tuple[FloatArray, FloatArray]:
-    """Compute wd and h, both ``(n/2 + 1, n)``, on the lower half, m <= 1/2, of a grid over [0, 1]^2.
+def merge_tables() -> tuple[FloatArray, FloatArray]:
+    """Compute wd and h, both ``(GRID/2 + 1, GRID)``, on the lower half, m <= 1/2, of a grid over [0, 1]^2.
 
-    Row i is m = i / n, column j is kappa = j / (n - 1); `precision` is the width of the final interval of h.
+    Row i is m = i / GRID, column j is kappa = j / (GRID - 1).
     The other half would follow from h(m, kappa) = 1 - h(1-m, kappa) and wd(m, kappa) = wd(1-m, kappa), but is
     not needed: the first partner of a merge always has the smaller share. Below kappa = e^-2, s can have two
     modes; for m <= 1/2 the better one lies in [0, 1/2], the interval of the golden section search.
     """
-    if n < 4 or n % 2 or not 0 < precision < 0.5:
-        raise OptionError(
-            f"merge tables of {n} points to {precision:g}: an even number and 0 < precision < 0.5"
-        )
-    return _core.merge_tables(n, precision)
+    return _core.merge_tables(GRID, PRECISION)
 
 
 @lru_cache(maxsize=1)
-def _merge_lookup() -> _core.MergeLookup:
-    """Put the tables in the solver's form; they are computed once per process, in 0.1 s."""
-    return _core.MergeLookup(*merge_tables())
+def _merge_lookup() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Put the tables in the solver's form (budget.hpp); they are computed once per process, in 0.1 s."""
+    wd, h = merge_tables()
+    cells = GRID - 1
+    kappa = np.arange(GRID) / cells
+    length = np.empty_like(wd)
+    length[1:] = np.sqrt(wd[1:]) / (np.arange(1, len(wd))[:, None] / GRID)
+    # m -> 0: the part of the small vector outside the span of phi(x_j) and its derivative towards x_i.
+    logarithm = np.log(np.maximum(kappa, 1e-300))
+    length[0] = np.sqrt(np.maximum(0, 1 - kappa * kappa * (1 - 2 * logarithm)))
+    angle = np.arcsin(np.minimum(length, 1)).astype(np.float32)
+    least, most = angle.min(axis=0), angle.max(axis=0)
+    lowest, highest = np.minimum(least[:-1], least[1:]), np.maximum(most[:-1], most[1:])
+    first = (lowest <= highest[:, None]).argmax(axis=1)
+    # Slightly lower, because rounding determines the cell of a kappa.
+    return angle, h.astype(np.float32), (first / cells - 1e-6).astype(np.float32)

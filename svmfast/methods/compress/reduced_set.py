@@ -28,8 +28,6 @@ from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.ridge import solve_with_ridge
 from svmfast.threads import interruptible, map_in_threads, one_blas_thread
 
-#: Number of parts of the rows that are summed separately; fixed, so that sums do not depend on the threads.
-_SHARES = 16
 #: Tikhonov term of the least squares problem, relative to the mean of the diagonal. It keeps coefficients
 #: finite if vectors coincide, and is far below the precision of a model file.
 _RIDGE = 1e-10
@@ -77,6 +75,10 @@ class Target:
         self.weight = np.ascontiguousarray(weight, dtype=np.float64)
         self.total_weight = float(self.weight.sum()) or 1.0
         self._native = _core.ReducedSetObjective(
+            NATIVE_KINDS[kernel.kind],
+            kernel.gamma,
+            kernel.coef0,
+            kernel.degree,
             np.ascontiguousarray(rows.indptr, dtype=np.int64),
             np.ascontiguousarray(rows.indices, dtype=np.int32),
             np.ascontiguousarray(rows.values, dtype=np.float64),
@@ -85,27 +87,16 @@ class Target:
             self.values,
             self.weight,
         )
-        self._parameters = (NATIVE_KINDS[kernel.kind], kernel.gamma, kernel.coef0, kernel.degree)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def gradient(self, reduced: ReducedSet) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        return self._native.evaluate(
-            *self._parameters,
-            reduced.vectors,
-            reduced.coef,
-            reduced.rho,
-            reduced.sizes,
-            _SHARES,
-            self.threads,
-        )
+        return self._native.evaluate(reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, self.threads)
 
     def decisions(self, reduced: ReducedSet) -> FloatArray:
         """The expansion's decision values ``(n, width)`` for the functions of each row's winner."""
-        return self._native.decisions(
-            *self._parameters, reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, self.threads
-        )
+        return self._native.decisions(reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, self.threads)
 
     def error(self, reduced: ReducedSet) -> float:
         """The weighted mean of the squared residuals, 2 E / sum of the weights."""
