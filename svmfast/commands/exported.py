@@ -27,7 +27,6 @@ from svmfast.values import is_path
 
 if TYPE_CHECKING:
     from svmfast.commands.export import ExportOptions
-    from svmfast.exports.computation import Computation
     from svmfast.models.base import Model
 
 
@@ -52,26 +51,9 @@ def exported(
         text, beside = libsvm_text(given, ranges=ranges, listener=listener)
         _note_lacks(to, given, chosen, listener)
         return Export(text, ExportReport(language=to, bytes=len(text)), beside)
-    fit = Fit(given, replace(reading, scale=None), listener)
-    rows, of = _rows(chosen.test, fit, cores, chosen.memory)
-    single = (chosen.precision or {"c": "float"}.get(to)) == "float"
-    made_file = _program(to, given, chosen, rows, of, single, cores, listener)
-    _note_lacks(to, given, chosen, listener)
-    return made_file
-
-
-def _program(
-    to: str,
-    given: Model,
-    chosen: ExportOptions,
-    rows: Rows | None,
-    of: str,
-    single: bool,
-    cores: int,
-    listener: Listener,
-) -> Export:
-    """The model as a program or a graph, measured on the rows of the test."""
-    dtype = np.dtype(np.float32 if single else np.float64)
+    rows, of = _rows(chosen.test, Fit(given, replace(reading, scale=None), listener), cores, chosen.memory)
+    arithmetic = chosen.precision or ("float" if to == "c" else "double")
+    dtype = np.dtype(np.float32 if arithmetic == "float" else np.float64)
     computation, language = computation_of(given), LANGUAGES[to].module()
     found = measured(given, computation, language.evaluate, dtype, rows, of, cores)
     checked = None
@@ -84,7 +66,8 @@ def _program(
     # The provenance never includes a time or a host.
     known = {name: text for name, text in given.provenance.items() if text}
     origin = {"exported by": f"svmfast {__version__}", "model": identity_of(given), **known}
-    names = _names(given, computation)
+    names = () if given.scaling is None else given.scaling.feature_names or ()
+    names = names if len(names) == computation.n_features else ()  # of all features, or none
     settings = Settings(chosen.prefix, dtype, origin, found, checked, names, chosen.probability)
     content, table_bytes = language.write(computation, settings)
     if chosen.max_flash is not None and table_bytes > chosen.max_flash:
@@ -94,19 +77,14 @@ def _program(
         )
     report = ExportReport(
         language=to,
-        arithmetic="float" if single else "double",
+        arithmetic=arithmetic,
         bytes=len(content),
         table_bytes=table_bytes,
         accuracy=found,
         test_rows=None if checked is None else len(checked.values),
     )
+    _note_lacks(to, given, chosen, listener)
     return Export(content, report)
-
-
-def _names(model: Model, computation: Computation) -> tuple[str, ...]:
-    """The names of all features, or none if the model does not name all of them."""
-    found = () if model.scaling is None else model.scaling.feature_names or ()
-    return found if len(found) == computation.n_features else ()
 
 
 def _check_probability(model: Model) -> None:

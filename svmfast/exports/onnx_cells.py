@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from svmfast.exports.computation import Computation, KernelSums, degrees, starts_of
 from svmfast.exports.onnx_graph import Graph, Value
+from svmfast.kernels import pairwise_coefficients
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.solvers.taylor import by_degree
-from svmfast.votes import pair_numbers
 
 
 @dataclass
@@ -136,11 +136,9 @@ def _weighted(n_classes: int, values: KernelSums, cell: CellTables, k: Value) ->
         return k @ cell.part(values.coef.T, values.sizes)
     graph, (one, other) = cell.graph, np.triu_indices(n_classes, 1)
     if cell.cell is not None:
-        pair, full = pair_numbers(n_classes), np.zeros((values.coef.shape[1], len(one)))
-        owner = np.concatenate([np.repeat(np.arange(n_classes), counts) for counts in values.classes])
-        for c in range(n_classes):
-            full[np.ix_(owner == c, np.delete(pair[c], c))] = values.coef[:, owner == c].T
-        return k @ cell.part(full, values.sizes)
+        cells = zip(np.split(values.coef, np.cumsum(values.sizes)[:-1], axis=1), values.classes, strict=True)
+        full = np.hstack([pairwise_coefficients(*one) for one in cells])
+        return k @ cell.part(full.T, values.sizes)
     # Class by class, a vector has k - 1 coefficients instead of one for each of the k (k - 1) / 2 pairs.
     present = np.flatnonzero(values.classes[0])
     sizes = values.classes[0][present]

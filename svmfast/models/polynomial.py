@@ -117,7 +117,12 @@ class PolynomialModel(Cacheless, Model):
         needed, size = sum(self.counts()), self.coefficients.size
         expect("coefficients", self.coefficients.shape == (needed,), f"{size} values", f"{needed}")
         if self.embedded_exact is not None:
-            self._check_embedded(self.embedded_exact)
+            own, other, d = self.head, self.embedded_exact.head, self.embedded_exact.n_features
+            # The labels determine the decision functions.
+            same = own.svm_type == other.svm_type and own.same_functions(other) and d == self.n_features
+            what = f"an embedded model of type {other.svm_type}, {d} features or other labels"
+            expected = f"type {own.svm_type}, {self.n_features} features and the same labels"
+            expect("exact", same, what, expected)
         both = (self.bound_degrees is None) == (self.bound_rest is None)
         expect("bound_degrees", both, "half a certificate", "bound_degrees and bound_rest, or neither")
         if self.bound_degrees is not None and self.bound_rest is not None:
@@ -134,16 +139,6 @@ class PolynomialModel(Cacheless, Model):
         """The number of coefficients of each polynomial, by cell, then by function."""
         d = self.centers.shape[1]
         return [math.comb(d + order, order) for order in self.orders.ravel().tolist()]
-
-    def _check_embedded(self, exact: KernelExpansion) -> None:
-        """Check that `exact` can be the model that this one was made from."""
-        own, other = self.head, exact.head
-        same = own.svm_type == other.svm_type
-        expect("exact", same, f"an embedded model of type {other.svm_type}", f"one of type {own.svm_type}")
-        # The labels determine the decision functions.
-        expect("exact", own.same_functions(other), "an embedded model with other labels", "the same labels")
-        width, wanted = exact.n_features, self.n_features
-        expect("exact", width == wanted, f"an embedded model of {width} features", f"{wanted}")
 
     @property
     def has_error_bound(self) -> bool:
