@@ -158,13 +158,10 @@ def with_scaling(model: Model, scaling: Scaling | None) -> Model:
 
 def scaling_of(scalars: Mapping[str, Scalar], arrays: Mapping[str, Array]) -> Scaling:
     """Undo :meth:`Scaling.stored`; raise ModelContentError if the parts are inconsistent."""
-    ranged, affine = _all_or_none(arrays, RANGES), _all_or_none(arrays, AFFINE)
+    ranged = _all_or_none({**arrays, **scalars}, (*RANGES, *LIMITS))
+    affine = _all_or_none(arrays, AFFINE)
     both = "minimum and maximum, or offset and factor"
-    expect("minimum", not (ranged and affine), "offset and factor too", f"one map: {both}")
-    expect("factor", ranged or affine, "no map", both)
-    limits = _all_or_none(scalars, LIMITS)
-    expect("minimum", limits or not ranged, "without its limits", "lower and upper")
-    expect("lower", ranged or not limits, "limits without ranges", "minimum and maximum")
+    expect("minimum", ranged != affine, "both maps" if affine else "no map", f"one map: {both}")
     clip, target = (
         [float(scalars[name]) for name in names] if _all_or_none(scalars, names) else None
         for names in (CLIP, TARGET)

@@ -231,12 +231,18 @@ def scaled(model: Any = None) -> ScaledModel:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"-array": "maximum"}, "6: 'maximum' is missing; expected all of minimum maximum, or none"),
-        ({"-scalar": "upper"}, "3: 'upper' is missing; expected all of lower upper, or none"),
-        ({"-both": ("lower", "upper")}, "4: without its limits; expected lower and upper"),
+        (
+            {"-array": "maximum"},
+            "6: 'maximum' is missing; expected all of minimum maximum lower upper, or none",
+        ),
+        ({"-scalar": "upper"}, "5: 'upper' is missing; expected all of minimum maximum lower upper, or none"),
+        (
+            {"-both": ("lower", "upper")},
+            "4: 'lower' is missing; expected all of minimum maximum lower upper, or none",
+        ),
         (
             {"array": "offset"},
-            "6: offset and factor too; expected one map: minimum and maximum, or offset and factor",
+            "6: both maps; expected one map: minimum and maximum, or offset and factor",
         ),
         (
             {"scalar": ("feature_names", "a b")},
