@@ -317,8 +317,8 @@ def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
                 test.rows[:n], test.labels[:n], threads=THREADS, repeats=3)  # fmt: skip
             linear = linear_seconds(exact.head.linear_functions, test.rows[:n], THREADS)
             assert report.held_out is not None
-            agreement = 1 - report.held_out["labels_differing_percent"] / 100
-            held = {**report.held_out, "label_agreement": agreement}
+            agreement = 1 - report.held_out.labels_differing_percent / 100
+            held = {**report.held_out.to_dict(), "label_agreement": agreement}
             entries[fit] = {
                 "seconds": seconds, "rows": n, "labels_differing": ours.labels_differing,
                 "accuracy": ours.accuracy, "exact_accuracy": theirs.accuracy, "speedup": ours.speedup,

@@ -135,7 +135,7 @@ def convert(results: dict[str, Any]) -> list[str]:
         for fit, e in entry["fits"].items():
             shape = ", ".join(f"{key} {value}" for key, value in entry["shape"].items())
             held = f"{e['held_out']['label_agreement']:.2%}"
-            if "abs_error_99" in e["held_out"]:
+            if e["held_out"].get("abs_error_99") is not None:
                 held += f", {e['held_out']['abs_error_99']:.3g}"
             share = e["labels_differing"] / e["rows"]
             out.append(

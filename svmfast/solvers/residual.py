@@ -72,15 +72,13 @@ def residual_tail(
     top: int,
     reach: float | None = None,
     negligible: float = 0.0,
-    by_row_norms: bool = False,
     threads: int = 1,
 ) -> Tail:
     """Bound the residual of the expansion of order `order` about `center`, rounding included.
 
     Points that together change no value by more than `negligible` at distance `reach` from the center are
     left out of the quadratic part; the triangle inequality bounds their contribution instead, so the result
-    is still a bound. With `by_row_norms` it bounds that of all points, in O(n d) instead of O(n^2 d).
-    `threads` changes no bit.
+    is still a bound. `threads` changes no bit.
     """
     n, d = points.shape
     degrees = np.zeros(top + 1)
@@ -89,8 +87,8 @@ def residual_tail(
     scale = math.sqrt(2 * gamma)
     squares = squared_norms_about(points, center, scale)
     norms = np.sqrt(squares)
-    apart = np.arange(n if by_row_norms else 0)
-    if not by_row_norms and reach is not None:
+    apart = np.arange(0)
+    if reach is not None:
         apart = _negligible(beta, norms, scale * reach, negligible)
     a = beta * np.exp(-squares / 2)
     # The relative error of each a_i (exponent and exponential), then of products and sums in any order.

@@ -33,8 +33,6 @@ def test_command_and_report(tmp_path: Path) -> None:
         "10%",
         "--iterations",
         "60",
-        "--start",
-        "kmeans",
         "--json",
     ]
     done = svmfast("compress", *map(str, arguments), "--data", str(data("odd.train")), timeout=300)
@@ -59,7 +57,7 @@ def test_bytes_do_not_depend_on_threads(tmp_path: Path) -> None:
 
 def test_max_bytes(tmp_path: Path) -> None:
     out = tmp_path / "small.model"
-    arguments = ("--max-bytes", "6k", "--iterations", "30", "--start", "kmeans", "--data", data("odd.train"))
+    arguments = ("--max-bytes", "6k", "--iterations", "30", "--data", data("odd.train"))
     assert run(model("odd_c_rbf"), "-o", out, *arguments, "-q")[0] == 0
     assert 0.7 * 6144 < out.stat().st_size <= 6144
 
@@ -71,8 +69,6 @@ def test_max_diff(tmp_path: Path) -> None:
         "2%",
         "--iterations",
         "60",
-        "--start",
-        "kmeans",
         "--data",
         data("photos.train"),
     )
@@ -87,7 +83,7 @@ def test_max_diff(tmp_path: Path) -> None:
     assert report["support_vectors"] < 60
     held = report["held_out"]["rows"]
     assert "% of the labels differ (95% confidence: " in said
-    assert f"{held} held-out rows (data) on which nothing was chosen: " in said
+    assert f"held out     {held} rows (data) on which nothing was chosen" in said
 
 
 @pytest.mark.parametrize(
@@ -106,20 +102,20 @@ def test_a_model_that_would_not_be_better_is_refused(
     name: str, options: tuple[object, ...], message: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "small.model"
-    status, _, stderr = run(model(name), "-o", out, *options, "--iterations", "5", "--start", "kmeans")
-    assert status == 1
-    assert message in stderr
+    done = svmfast("compress", model(name), "-o", out, *map(str, options), "--iterations", "5")
+    assert done.returncode == 1
+    assert message in done.stderr.decode()
     assert not out.exists()
 
 
-@pytest.mark.parametrize("start", ["kmeans", "auto"])
+@pytest.mark.parametrize("start", ["kmeans", "lars"])
 def test_zero_iterations_leave_the_vectors_unchanged(start: str) -> None:
     settings = CompressOptions(start=start, iterations=0)
     made, report = Compressor(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)
     selected, _ = Compressor(
         exact("breast_c_rbf"), *rows("breast.train"), CompressOptions(start=report.start, select_only=True)
     ).compress(6)
-    assert (report.iterations, report.evaluations) == (0, 0)
+    assert report.iterations == 0
     assert model_bytes(made) == model_bytes(selected)
 
 
@@ -136,7 +132,7 @@ def test_zero_iterations_leave_the_vectors_unchanged(start: str) -> None:
     ],
 )
 def test_bad_options(args: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    quick = ("--iterations", "5", "--start", "kmeans")
+    quick = ("--iterations", "5")
     out = () if "-o" in args else ("-o", tmp_path / "x")
     done = svmfast("compress", model("breast_c_rbf"), *out, *quick, *args, timeout=300)
     assert done.returncode == 2
@@ -145,7 +141,7 @@ def test_bad_options(args: tuple[str, ...], message: str, tmp_path: Path) -> Non
 
 
 def test_an_impossible_size_is_a_negative_answer(tmp_path: Path) -> None:
-    quick = ("--iterations", "5", "--start", "kmeans", "--max-bytes", "300")
+    quick = ("--iterations", "5", "--max-bytes", "300")
     done = svmfast("compress", model("breast_c_rbf"), "-o", tmp_path / "x", *quick, timeout=300)
     assert done.returncode == 1
     assert "dense support vector takes" in done.stderr.decode()

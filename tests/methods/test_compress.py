@@ -50,7 +50,7 @@ def dictionaries(z: Rows) -> Iterator[dict[int, float]]:
         yield dict(zip((z.indices[cut] + 1).tolist(), z.values[cut].tolist(), strict=True))
 
 
-QUICK = CompressOptions(start="kmeans", iterations=60)
+QUICK = CompressOptions(iterations=60)
 #: Model, fitting data, test file, support vectors, limit on differing labels (regression: relative RMS).
 CASES = [
     ("breast_c_rbf", "breast.train", "breast.test", 8, 0.03),
@@ -123,7 +123,7 @@ def test_optimized_vectors_are_better_than_selected_ones() -> None:
     differing = [np.mean(m.head.predict(m.decision_values(test)) != old) for m in (selected, moved)]
     assert differing[1] < 0.5 * differing[0]
     assert differing[1] < 0.06
-    assert [start.name for start in report.starts] == ["lars"]
+    assert report.start == "lars"
     # Selected vectors are the model's own.
     own = {row.tobytes() for row in before.sv.to_dense(15)}
     assert all(row.tobytes() in own for row in selected.sv.to_dense(15))
@@ -131,9 +131,7 @@ def test_optimized_vectors_are_better_than_selected_ones() -> None:
 
 def test_the_error_statement_holds_on_unseen_rows() -> None:
     before = exact("photos_c_rbf")
-    made, report = Compressor(
-        before, *rows("photos.train"), CompressOptions(start="kmeans", iterations=200)
-    ).compress(20)
+    made, report = Compressor(before, *rows("photos.train"), CompressOptions(iterations=200)).compress(20)
     statement = report.statement
     assert (statement.rows_from, statement.median < statement.quantile_99 < statement.largest) == (
         "data",
@@ -152,53 +150,8 @@ def test_the_error_statement_holds_on_unseen_rows() -> None:
 
 @pytest.mark.parametrize(("name", "expected"), [("breast.train", True), ("breast.test", False)])
 def test_it_reports_whether_the_model_was_trained_on_the_rows(name: str, expected: bool) -> None:
-    _, report = Compressor(
-        exact("breast_c_rbf"), *rows(name), CompressOptions(start="kmeans", iterations=0)
-    ).compress(5)
+    _, report = Compressor(exact("breast_c_rbf"), *rows(name), CompressOptions(iterations=0)).compress(5)
     assert any("was trained on rows of `data`" in note for note in report.notes) == expected
-
-
-def test_auto_takes_the_better_start() -> None:
-    settings = CompressOptions(iterations=80)
-    _, report = Compressor(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)
-    assert [start.name for start in report.starts] == ["kmeans", "lars"]
-    assert report.start in ("kmeans", "lars")
-    only = replace(settings, select_only=True)
-    _, report = Compressor(exact("breast_c_rbf"), *rows("breast.train"), only).compress(6)
-    best = min(report.starts, key=lambda start: start.choosing_error)
-    assert (report.start, report.method) == (best.name, "selection")
-
-
-def test_a_few_large_errors_do_not_choose_the_start() -> None:
-    """LARS has the smaller squared error on these rows, but k-means gives more of the exact labels."""
-    before = exact("odd_c_rbf")
-    squared, differing = {}, {}
-    for start in ("kmeans", "lars"):
-        compressor = Compressor(before, *rows("odd.train"), CompressOptions(start=start, select_only=True))
-        made, report = compressor.compress(16)
-        columns = compressor.split.columns
-        values = made.decision_values(
-            compressor.split.choose.rows.renumbered(
-                columns[compressor.split.choose.rows.indices], int(columns[-1]) + 1
-            )
-        )
-        f = compressor.choose.values
-        squared[start] = np.average((values - f) ** 2, weights=compressor.choose.weight)
-        differing[start] = report.statement.labels_differing_percent
-    assert squared["lars"] < squared["kmeans"]
-    assert differing["kmeans"] < differing["lars"]
-    _, report = Compressor(before, *rows("odd.train"), CompressOptions(select_only=True)).compress(16)
-    assert report.start == "kmeans"
-
-
-def test_the_report_shows_by_what_the_start_was_chosen() -> None:
-    settings = CompressOptions(iterations=100)
-    _, report = Compressor(exact("odd_c_rbf"), *rows("odd.train"), settings).compress(16)
-    best = min(report.starts, key=lambda start: start.choosing_error)
-    assert report.start == best.name
-    lines = [line for line in report.lines() if line.startswith("start")]
-    for line, start in zip(lines, report.starts, strict=True):
-        assert line.endswith(f"{start.name}: error {start.choosing_error:.3g} on the rows for choices")
 
 
 def test_parts_share_no_row() -> None:
@@ -270,9 +223,9 @@ def test_refusals() -> None:
         Compressor(exact("single_class"))
     with pytest.raises(NothingFitsError, match="2 support vectors are too few for 10 classes"):
         Compressor(exact("digits_c_rbf_prob"), options=QUICK).compress(2)
-    with pytest.raises(OptionError, match="`start` is 'best'; expected auto, kmeans or lars"):
+    with pytest.raises(OptionError, match="`start` is 'best'; expected kmeans or lars"):
         made(CompressOptions, {"start": "best"})
-    with pytest.raises(MemoryLimitError, match="starting from lars with dense support vectors needs 12,240"):
+    with pytest.raises(MemoryLimitError, match="starting from lars needs 74,664"):
         Compressor(exact("breast_c_rbf"), options=CompressOptions(start="lars", memory=1000)).compress(20)
     with pytest.raises(MemoryLimitError, match="moving 20 vectors of 30 features"):
         Compressor(exact("breast_c_rbf"), options=CompressOptions(memory=1000)).compress(20)
@@ -282,11 +235,11 @@ def test_refusals() -> None:
 
 
 def test_every_phase_is_named() -> None:
-    """On large data the starts and the error statement take as long as the optimization."""
+    """On large data the start and the error statement take as long as the optimization."""
     phases: list[str] = []
     compressor = Compressor(exact("breast_c_rbf"), *rows("breast.train"), CompressOptions(iterations=2))
     compressor.compress(6, progress=lambda _done, _total, what: phases.append(what))
-    for phase in ("kmeans start", "lars start", "from kmeans", "error on held-out rows"):
+    for phase in ("kmeans start", "moving vectors", "error on held-out rows"):
         assert phase in phases
 
 
@@ -315,7 +268,6 @@ def _tried(differences: Mapping[int, tuple[float, float]], limit: float) -> Foun
 def test_max_diff_is_decided_without_the_rows_of_the_interval() -> None:
     size = 5  # the first one that is tried
     found = _tried({size: (0.0, 0.5), 2: (0.1, 0.0), 3: (0.1, 0.0), 4: (0.1, 0.0)}, 0.02)
-    assert found.report is not None
     assert (found.verdict, dict(found.report.sizes_tried)[size]) == ("", 0.0)
     assert found.report.statement.labels_differing_percent == 50
     refused = _tried({size: (0.1, 0.0)}, 0.02)
@@ -344,7 +296,6 @@ def test_the_held_out_rows_may_not_show_the_limit(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("svmfast.methods.compress.search.search", lambda *_, **__: found(0.02))
     assert not package.compress(exact("breast_c_rbf"), **once).warnings
     none = found(0.0).report
-    assert none is not None
     assert doubtful(none.statement, 0.015) is None
     for few in (0.0145, 0.0):  # 200 rows of which none differs show 1.5 %
         assert "0% of the labels differ" in str(doubtful(none.statement, few))

@@ -70,7 +70,7 @@ def test_no_copy_of_a_held_out_row_is_fitted(fit: str, monkeypatch: pytest.Monke
     assert told is not None
     aside = row_keys(seen["aside"])
     assert len(aside) == len(set(aside)) == int(0.1 * len(set(row_keys(once))))
-    assert told["rows"] == sum(key in set(aside) for key in row_keys(rows)) >= 2 * len(aside)
+    assert told.rows == sum(key in set(aside) for key in row_keys(rows)) >= 2 * len(aside)
     assert not set(aside) & set(row_keys(seen["fitted"]))
 
 

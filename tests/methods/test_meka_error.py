@@ -18,16 +18,16 @@ def test_kernel_error_report() -> None:
     rows, _ = data("digits.train")
     found = kernel_error(rows, settings(gamma=(0.02,)))
     alone = kernel_error(rows, settings(gamma=(0.02,), link_threshold=1.0))
-    assert found.relative_error < 0.5 * found.block_diagonal_error
-    assert alone.relative_error == found.block_diagonal_error == alone.block_diagonal_error
+    assert found.relative_error < 0.5 * alone.relative_error
+    assert (found.links, alone.links) == (found.clusters * (found.clusters - 1) // 2, 0)
 
 
 def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
     rows, _ = data("digits.train")
     found = kernel_error(rows, settings(block_only=True, gamma=(0.02,)))
-    near = kernel_error(rows, settings(gamma=(0.02,), rank=300))
-    assert found.relative_error == pytest.approx(near.block_diagonal_error, rel=1e-6)
-    assert (found.links, found.block_diagonal_error) == (0, None)
+    near = kernel_error(rows, settings(gamma=(0.02,), rank=300, link_threshold=1.0))
+    assert found.relative_error == pytest.approx(near.relative_error, rel=1e-6)
+    assert found.links == 0
 
 
 @pytest.mark.parametrize("psd", ["clip", "shift", "none"])
@@ -56,9 +56,10 @@ def test_a_repair_leaves_no_negative_eigenvalue() -> None:
     assert clip[0] == pytest.approx(values[0])
     assert clip[2] == 0
     np.testing.assert_allclose(clip[1], vectors * np.maximum(values, 0) @ vectors.T, atol=1e-10)
-    assert shift[1] is None
     assert shift[2] == pytest.approx(-values[0])
-    assert none == (None, None, 0.0)
+    assert (none[0], none[2]) == (None, 0.0)
+    for bare in (shift, none):
+        np.testing.assert_array_equal(bare[1], made.link_matrix())
 
 
 def test_the_two_forms_of_one_partition_against_dense_matrices() -> None:

@@ -113,7 +113,7 @@ def test_frequent_rows_are_counted_and_may_be_fitted() -> None:
     )
     share = differ[:8] @ (21.0 + np.arange(8)) / len(often)
     assert held.labels_differing_percent >= 100 * share
-    assert f"{held.frequent_rows:,} rows that occur 10 times or more" in "\n".join(report.lines())
+    assert f"{held.frequent_rows:,} that occur 10 times or more" in "\n".join(report.lines())
     # Copies of a file are no independent draws.
     split = Compressor(exact, Rows.concatenate([rows] * 12), options=CompressOptions()).split
     assert not len(split.frequent)

@@ -172,7 +172,6 @@ def test_optimization_stops_by_held_out_rows() -> None:
     moved = optimize(case.target(), case.reduced, held_out=other.target(), max_iterations=5000, patience=2)
     assert moved.stopped == "held-out"
     assert moved.iterations < 5000
-    assert moved.best_iteration <= moved.iterations - 40
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.kind}{k.degree}")
@@ -207,32 +206,27 @@ def test_early_stop(errors: list[float], best_iteration: int, stops_at: int | No
     """Two checks of patience, one check in 20 iterations."""
     left = iter(errors)
     held_out: Any = SimpleNamespace(error=lambda _: next(left))
-    start = Case(Kernel("rbf", 0.2), [4]).reduced
-    best = EarlyStop(held_out, start, patience=2)
-    stopped = None
-    for iteration in range(20, 20 * len(errors), 20):
-        if best.check(start, iteration):
-            stopped = iteration
-            break
-    assert (best.best_iteration, stopped) == (best_iteration, stops_at)
+    sets: Any = {iteration: object() for iteration in range(0, 20 * len(errors), 20)}
+    best = EarlyStop(held_out, sets[0], patience=2)
+    stopped = next((at for at in list(sets)[1:] if best.check(sets[at], at)), None)
+    assert (best.best, stopped) == (sets[best_iteration], stops_at)
 
 
-def starting(how: str, count: int, **changed: object) -> tuple[FloatArray, list[str]]:
+def starting(how: str, count: int) -> FloatArray:
     rng = np.random.default_rng(2)
     sv = rng.normal(size=(60, 3))
-    options = {"n_columns": 3, "seed": 1, "memory": 1 << 30, **changed}
+    options: Any = {"n_columns": 3, "seed": 1, "memory": 1 << 30}
     coef = rng.normal(size=(2, 60))
-    return start_vectors(how, Kernel("rbf", 0.5), Rows.from_dense(sv), coef, count, **options)  # type: ignore[arg-type]
+    return start_vectors(how, Kernel("rbf", 0.5), Rows.from_dense(sv), coef, count, **options)
 
 
 @pytest.mark.parametrize("how", ["kmeans", "lars"])
 @pytest.mark.parametrize("count", [0, 1, 7, 59, 60])
 def test_starts_give_as_many_vectors_as_asked(how: str, count: int) -> None:
-    vectors, notes = starting(how, count)
+    vectors = starting(how, count)
     assert vectors.shape == (count, 3)
     assert len(np.unique(vectors, axis=0)) == count
-    np.testing.assert_array_equal(vectors, starting(how, count)[0])
-    assert notes == []
+    np.testing.assert_array_equal(vectors, starting(how, count))
 
 
 def test_lars_takes_what_scikit_learn_takes_from_omega() -> None:
@@ -251,11 +245,5 @@ def test_lars_takes_what_scikit_learn_takes_from_omega() -> None:
     aim[used] = (c * basis.T @ (gram @ (gram @ coef[0])))[used] / np.sqrt(values[used])
     omega /= np.linalg.norm(omega, axis=0)
     _, active, _ = lars_path(omega, aim, max_iter=5, method="lar")
-    got, _ = start_vectors("lars", kernel, Rows.from_dense(sv), coef, 5, n_columns=3, seed=0, memory=1 << 30)
+    got = start_vectors("lars", kernel, Rows.from_dense(sv), coef, 5, n_columns=3, seed=0, memory=1 << 30)
     np.testing.assert_array_equal(got, sv[np.sort(active[:5])])
-
-
-def test_lars_respects_the_memory_limit() -> None:
-    vectors, notes = starting("lars", 5, memory=3 * 8 * 20 * 20)
-    assert vectors.shape == (5, 3)
-    assert notes == ["lars chose among 20 of 60 support vectors (`memory`)"]

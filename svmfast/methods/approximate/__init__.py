@@ -5,16 +5,15 @@ polynomials already: they are converted without loss.
 
 The report begins with the number of labels that differ from those of `model` (regression: how much the values
 differ, root mean square, in percent of their standard deviation). It is measured on rows of `data` that were
-not used to choose anything, or without `data` on support vectors. Above 1% there is a warning. Above 10%
+not used to choose anything, or without `data` on support vectors. Above `max_diff`, or if a class is lost,
 nothing is written and the exit status is 1, unless `force` is given. The same applies where order or cells
-are chosen and the exact model is the better choice.
+are chosen and the result is not faster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
@@ -29,19 +28,6 @@ MOST_ORDER = 16
 MOST_CELLS = 1 << 16
 
 
-class AccuracyLimit(NamedTuple):
-    """What a model must reach to be written, in percent."""
-
-    #: The largest share of differing labels (regression: of the values' spread).
-    differing: float
-    #: The smallest share of the rows of each of the exact model's classes that keep their label.
-    recall: float
-
-
-#: Default limits: if the user gives an order or cells, and otherwise.
-ASKED, DEFAULT = AccuracyLimit(10.0, 0.0), AccuracyLimit(1.0, 90.0)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ApproximateOptions(Seeded, Bounded):
     """Options of ``approximate``."""
@@ -49,8 +35,8 @@ class ApproximateOptions(Seeded, Bounded):
     order: int | str | None = option(
         None,
         WholeOrAuto(0, MOST_ORDER),
-        "Degree of the polynomials, of C(features + K, K) numbers each. auto: the first of 1 to 4 that "
-        "proves 99% of the labels.",
+        "Degree of the polynomials, of C(features + K, K) numbers each. auto: of 1 to 4, the one with the "
+        "fewest multiply-adds if the exact model answers the rows that are not certified.",
         metavar="K|auto",
         shown="2; the first of 2 to 4 within `max_diff` if `cells` is not given either",
     )
@@ -60,13 +46,13 @@ class ApproximateOptions(Seeded, Bounded):
         "Expand about N centers, for large gamma; a row uses the nearest. auto: 1 or 64.",
         shown="1; or 64 if `order` is not given either and 1 exceeds `max_diff`",
     )
-    max_diff: float | None = option(
-        None,
+    max_diff: float = option(
+        0.01,
         Share(),
         "Write no model if more than this share of labels differs on held-out rows (regression: root mean "
         "square difference relative to the spread of the values).",
         metavar="0.5%",
-        shown=f"{DEFAULT.differing:g}%, or {ASKED.differing:g}% with `order` or `cells`",
+        shown="1%",
     )
     max_bytes: int | None = option(
         None,
@@ -94,8 +80,8 @@ class ApproximateOptions(Seeded, Bounded):
     force: bool = option(
         False,
         Switch(),
-        "Write the model even if more than `max_diff` differs, a class is lost, or the exact model is the "
-        "better choice.",
+        "Write the model even if more than `max_diff` differs, a class is lost, or it is not faster than the "
+        "exact model.",
     )
 
     @property
@@ -110,12 +96,6 @@ class ApproximateOptions(Seeded, Bounded):
     @property
     def centers(self) -> tuple[str, ...]:
         return ("mean", "origin") if self.center == "auto" else (self.center,)
-
-    @property
-    def limit(self) -> AccuracyLimit:
-        if self.max_diff is not None:
-            return DEFAULT._replace(differing=100 * self.max_diff)
-        return DEFAULT if self.open else ASKED
 
     def check(self, given: Collection[str]) -> None:
         if self.certificate == "none" and self.embed_exact:

@@ -1,7 +1,7 @@
-"""The ladder of expansions: each is built and measured, and the first that is good enough is taken.
+"""The ladder of expansions: each is built and measured, and the one that takes the least work is taken.
 
-All are measured on the planning rows, never on the rows of the report. A certificate takes far longer than
-an expansion, so one is made only for an expansion that is accurate enough.
+The rows that make centers, those that choose, and those of the report are different. A certificate takes far
+longer than an expansion, so one is made only for an expansion that is accurate and may be faster.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from svmfast.errors import NegativeAnswerError
 from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.expansion import Expander, better_center
 from svmfast.methods.approximate.report import OTHERS, measure
-from svmfast.methods.approximate.sample import Sample
+from svmfast.methods.approximate.sample import Divided
 from svmfast.methods.method import Setting
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.kernel_clusters import kmeans_centers
+from svmfast.solvers.kernel_clusters import kmeans_centers, partition
+from svmfast.solvers.residual import squared_norms_about
 from svmfast.solvers.taylor import coefficient_count
 
 
@@ -37,10 +38,10 @@ class Rung(NamedTuple):
 LADDER = tuple(Rung(*one) for one in ((1, 1), (2, 1), (3, 1), (2, 64), (4, 1), (3, 64), (4, 64)))
 #: Later rungs that would store more than this multiple of the exact model's numbers are left out.
 MOST_NUMBERS = 20
-#: Planning rows per cell: a center of fewer rows does not represent others.
+#: Rows per cell: a center of fewer rows does not represent others.
 ROWS_A_CELL = 10
-#: With auto the first expansion is taken that certifies this percentage of the planning rows.
-TARGET = 99.0
+#: A later expansion is taken if it needs at most this share of an earlier one's multiply-adds.
+WORTHWHILE = 0.75
 
 
 def rungs_of(options: ApproximateOptions) -> list[Rung]:
@@ -58,57 +59,55 @@ def rungs_of(options: ApproximateOptions) -> list[Rung]:
 
 
 class Ladder:
-    """The expansions of one model that the options allow."""
+    """The expansions of one model that the options allow; `rows` are those for choices."""
 
     def __init__(
         self,
         expander: Expander,
         options: ApproximateOptions,
         rungs: list[Rung],
-        planning: Sample | None,
+        rows: Divided,
         setting: Setting,
         provenance: Mapping[str, str],
     ) -> None:
         self.expander, self.options, self.rungs = expander, options, rungs
-        self.planning, self.setting, self.provenance = planning, setting, provenance
+        self.rows, self.setting, self.provenance = rows, setting, provenance
         exact = expander.model
         self._exact_numbers = exact.sv.nnz + exact.sv_coef.size
+        self._exact_work = exact.multiply_adds(rows.choosing.rows)
         self._cells: dict[int, tuple[list[FloatArray], list[float]]] = {}
 
-    def taken(self) -> tuple[PolynomialModel, str]:
-        """The first expansion that is good enough, and its center: ``mean``, ``origin`` or ``cells``.
+    def taken(self) -> list[tuple[PolynomialModel, str]]:
+        """The best expansion, before those it surpassed; each with its center: mean, origin or cells.
 
-        With auto, if none certifies the target, the one of those within the limits that certifies most.
-        NegativeAnswerError: none is within the limits.
+        Without auto the best is the first that is accurate and small enough. With auto it is the one that
+        takes the least work, the exact model's for the rows that are not certified included.
+        NegativeAnswerError: none is accurate and small enough.
         """
-        options, certify = self.options, self.options.certificate != "none"
-        compares = len(self.rungs) > 1 and not (options.embed_exact or options.force)
-        best, most, failed = None, -1.0, []
+        found: list[tuple[PolynomialModel, str]] = []
+        failed, least = [], math.inf
+        compares = len(self.rungs) > 1
         for rung in self.rungs:
-            # Certifying an expansion that is larger than the exact model takes long and gains little.
-            if best is not None and self._stored(rung) > self._exact_numbers:
-                continue
-            if reason := self._obstacle(rung):
+            made, reason = None, self._obstacle(rung)
+            if reason is None:
+                made, center = self._built(rung, certify=not compares)
+                reason = self._shortcoming(made, least) if compares else None
+            if made is not None and reason is None:
+                if compares:
+                    made, center = self._built(rung, certify=True)
+                reason = self._too_large(made)
+            if made is None or reason is not None:
                 failed.append(f"{rung}: {reason}")
                 continue
-            made, center = self._built(rung, certify and not compares)
-            if compares:
-                if reason := self._inaccurate(made):
-                    failed.append(f"{rung}: {reason}")
-                    continue
-                made, center = self._built(rung, certify)
-            if reason := self._too_large(made):
-                failed.append(f"{rung}: {reason}")
-                continue
-            share = self._certified(made) if options.auto and len(self.rungs) > 1 else TARGET
-            if share > most:
-                best, most = (made, center), share
-            if share >= TARGET:
+            if (work := self._work(made)) <= WORTHWHILE * least:
+                found.insert(0, (made, center))
+                least = work
+            if not self.options.auto:
                 break
-        if best is None:
+        if not found:
             tried = "; ".join(failed)
             raise NegativeAnswerError(f"no expansion is accurate and small enough ({tried}); {OTHERS}")
-        return best
+        return found
 
     def collapsed(self, degree: int) -> PolynomialModel:
         """The polynomial of a kernel that is one itself; NegativeAnswerError if it is too large."""
@@ -127,7 +126,8 @@ class Ladder:
 
     def _obstacle(self, rung: Rung) -> str | None:
         """Why `rung` is not worth building."""
-        options, stored = self.options, self._stored(rung)
+        options, terms = self.options, self.expander.terms
+        stored = rung.cells * terms.n_functions * coefficient_count(len(terms.features), rung.order)
         if options.max_bytes is not None and 2 * stored > options.max_bytes:  # a digit and a blank
             return f"{stored:,} numbers do not fit into {options.max_bytes:,} bytes"
         if rung == self.rungs[0]:
@@ -136,30 +136,35 @@ class Ladder:
             return f"{stored:,} numbers for {self._exact_numbers:,}"
         if 8 * stored > options.memory:
             return f"{8 * stored:,} bytes of memory"
-        assert self.planning is not None, "a choice is made by rows"
-        if rung.cells not in (1, options.cells) and len(self.planning) < ROWS_A_CELL * rung.cells:
-            return f"{len(self.planning):,} rows are too few"
+        if rung.cells not in (1, options.cells) and len(self.rows.centers) < ROWS_A_CELL * rung.cells:
+            return f"{len(self.rows.centers):,} rows are too few"
         return None
 
-    def _stored(self, rung: Rung) -> int:
-        terms = self.expander.terms
-        return rung.cells * terms.n_functions * coefficient_count(len(terms.features), rung.order)
+    def _shortcoming(self, made: PolynomialModel, least: float) -> str | None:
+        """Why `made`, which has no certificate yet, is not taken; `least` is the best one's work."""
+        choosing, options = self.rows.choosing, self.options
+        if not (options.embed_exact or options.force):
+            measured = measure(made, self.expander.model, choosing, threads=self.setting.threads)
+            if measured.percent > 100 * options.max_diff:
+                return f"{measured.percent:.3g}% differ"
+            if reason := measured.inaccurate(options.max_diff):
+                return reason
+        if options.auto and not options.force:
+            least = min(least, self._exact_work)
+        work, most = made.multiply_adds(choosing.rows), WORTHWHILE * least
+        return f"{work:,.0f} multiply-adds, more than {most:,.0f}" if work > most else None
 
-    def _inaccurate(self, made: PolynomialModel) -> str | None:
-        assert self.planning is not None, "a choice is made by rows"
-        measured = measure(made, self.expander.model, self.planning, threads=self.setting.threads)
-        if measured.percent > self.options.limit.differing:
-            return f"{measured.percent:.3g}% differ"
-        return measured.inaccurate(self.options.limit)
+    def _work(self, made: PolynomialModel) -> float:
+        """The multiply-adds for a row, with those of the exact model for rows that are not certified."""
+        work, choosing = made.multiply_adds(self.rows.choosing.rows), self.rows.choosing
+        if not self.options.auto:
+            return work
+        measured = measure(made, self.expander.model, choosing, threads=self.setting.threads)
+        return work + (1 - (measured.certified_percent or 0.0) / 100) * self._exact_work
 
-    def _certified(self, made: PolynomialModel) -> float:
-        """The percentage of the planning rows that `made` certifies."""
-        assert self.planning is not None, "a choice is made by rows"
-        measured = measure(made, self.expander.model, self.planning, threads=self.setting.threads)
-        return measured.certified_percent or 0.0
-
-    def _built(self, rung: Rung, certify: bool) -> tuple[PolynomialModel, str]:
+    def _built(self, rung: Rung, *, certify: bool) -> tuple[PolynomialModel, str]:
         options, expander = self.options, self.expander
+        certify = certify and options.certificate != "none"
         if rung.cells == 1:
             name = better_center(expander, options.centers, rung.order)
             made = expander.expanded([expander.center(name)], rung.order, certify=certify)
@@ -178,28 +183,16 @@ class Ladder:
         return replace(made, provenance=origin, embedded_exact=embedded)
 
     def _centers(self, cells: int) -> tuple[list[FloatArray], list[float]]:
-        """At most `cells` centers of the planning rows by k-means, and how far most of their rows reach.
+        """At most `cells` centers of the rows by k-means, and how far most of their rows reach.
 
         Centers that are nearest to no row are left out.
         """
         if cells not in self._cells:
-            assert self.planning is not None, "centers are made of rows"
-            points = self.expander.terms.dense(self.planning.rows)
-            centers = kmeans_centers(Rows.from_dense(points), cells, seed=self.options.seed)
-            nearest = _nearest_center(points, centers)
-            filled = np.unique(nearest)
+            rows = Rows.from_dense(self.expander.terms.dense(self.rows.centers))
+            parted = partition(rows, kmeans_centers(rows, cells, seed=self.options.seed))
             reaches = []
-            for c in filled:
-                away = points[nearest == c] - centers[c]
-                reaches.append(math.sqrt(np.quantile(np.einsum("ij,ij->i", away, away), 0.95)))
-            self._cells[cells] = list(centers[filled]), reaches
+            for c, center in enumerate(parted.centers):
+                squares = squared_norms_about(parted.cluster(c).to_dense(len(center)), center)
+                reaches.append(math.sqrt(np.quantile(squares, 0.95)))
+            self._cells[cells] = list(parted.centers), reaches
         return self._cells[cells]
-
-
-def _nearest_center(points: FloatArray, centers: FloatArray) -> np.ndarray:
-    """The index of the center nearest to each of ``(n, d)`` points."""
-    squares = np.einsum("ij,ij->i", centers, centers)
-    parts = [
-        (squares - 2 * points[s : s + 4096] @ centers.T).argmin(axis=1) for s in range(0, len(points), 4096)
-    ]
-    return np.concatenate(parts)

@@ -9,7 +9,6 @@ import numpy as np
 from svmfast.class_scores import MIN_ROWS, KeptLabels, class_scores
 from svmfast.display import count
 from svmfast.figures import Figures, computed, figure
-from svmfast.methods.approximate import AccuracyLimit
 from svmfast.methods.approximate.sample import OF_DATA, OF_VECTORS, Sample
 from svmfast.methods.common.equal_rows import Counted, groups_of, row_keys
 from svmfast.methods.common.error_statement import probability_lines
@@ -19,14 +18,12 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.score import interval_text, values_differing_percent
 
-#: Percent of differing labels (regression: of the spread) above which there is a warning.
-WARN_ABOVE = 1.0
 #: A chosen model is worth a file if it is this many times as fast as the exact one.
 WORTHWHILE = 4 / 3
-BETTER = "the exact model is the better choice: "
-_FORCE = "`force` writes it anyway"
+#: A class is lost if fewer than this percentage of its rows keep their label.
+LEAST_KEPT = 90.0
 #: What may serve where no expansion does.
-OTHERS = "svmfast compress or svmfast dcpred may be faster; svmfast frontier tries every method"
+OTHERS = "svmfast compress or svmfast dcpred may be better; svmfast frontier tries every method"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +64,7 @@ class Measured(Figures):
     measured_on: str = figure("Their source: `data`, or support vectors.")
     certified_percent: float | None = figure(
         "Percent of rows whose label (regression: value, within `tolerance`) is proven; null without a "
-        "certificate, and for regression without rows."
+        "certificate."
     )
     tolerance: float | None = figure("Regression: the largest error that counts as certified.", default=None)
     speedup: float | None = figure(
@@ -78,18 +75,12 @@ class Measured(Figures):
         "The same, with the exact model for the rows that are not certified; null unless it was raced so.",
         default=None,
     )
-    #: The file's size as a multiple of the exact model's; None if it does not matter.
-    growth: float | None = None
 
     @property
     def percent(self) -> float:
         """The figure that decides: differing labels, or values for regression."""
         labels = self.labels_differing_percent
         return labels if labels is not None else self.values_differing_percent or 0.0
-
-    @property
-    def speed(self) -> float | None:
-        return self.speedup or self.speedup_with_fallback
 
     def difference(self, rows_of_data: str = "held-out rows of the data") -> str:
         if not self.measured_rows:
@@ -102,52 +93,29 @@ class Measured(Figures):
             found += f" ({interval_text(100 * self.interval[0], 100 * self.interval[1])})"
         return f"{found}: {self.labels_differing:,} of {rows}"
 
-    def inaccurate(self, limit: AccuracyLimit) -> str | None:
-        if self.percent > limit.differing:
-            return f"{self.difference()}, more than {limit.differing:g}%"
-        return self.kept.lost(limit.recall, MIN_ROWS)
+    def inaccurate(self, max_diff: float) -> str | None:
+        if self.percent > 100 * max_diff:
+            return f"{self.difference()}, more than {100 * max_diff:g}%"
+        return self.kept.lost(LEAST_KEPT, MIN_ROWS)
 
-    def refused(self, limit: AccuracyLimit) -> str | None:
-        if found := self.inaccurate(limit):
-            return found
-        speed, growth = self.speed, self.growth
-        if speed is not None and speed < WORTHWHILE:
-            joined = "" if self.speedup is not None else "with it for the rows that are not certified, "
-            return (
-                f"{BETTER}{joined}the approximation is {speed:.2f} times as fast on held-out rows; less than "
-                f"{WORTHWHILE:.2f} is not worth a file"
-            )
-        if speed is not None and growth is not None and growth > max(1.0, speed):
-            return f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large"
-        return None
-
-    def advised(self, made: PolynomialModel, limit: AccuracyLimit) -> str | None:
-        if not self.refused(limit):
+    @property
+    def slow(self) -> str | None:
+        """Why the exact model is the better choice, if it is."""
+        speed = self.speedup or self.speedup_with_fallback
+        if speed is None or speed >= WORTHWHILE:
             return None
-        if self.inaccurate(limit):
-            return f"{self.alternatives(made)}; {_FORCE}"
-        if self.speed is None or self.speed < WORTHWHILE:
-            return f"{OTHERS}; {_FORCE}"
-        return f"a limit on the file's size (`max_bytes`) allows a larger file; {_FORCE}"
+        joined = "" if self.speedup is not None else "with it for the rows that are not certified, "
+        return (
+            f"the exact model is the better choice: {joined}the approximation is {speed:.2f} times as fast "
+            f"on held-out rows; less than {WORTHWHILE:.2f} is not worth a file"
+        )
 
-    def alternatives(self, made: PolynomialModel) -> str:
-        """Suggest options and commands that may give a closer model than `made`."""
-        ways = ["svmfast compress", "svmfast dcpred of the exact model"]
-        if made.gamma > 0:
-            ways.insert(0, "more `cells`" if made.n_cells > 1 else "`cells` auto with `data`")
-        found = f"try {', '.join(ways[:-1])} or {ways[-1]}"
-        if made.head.is_regression:
-            if made.has_error_bound:
-                found += ", or leave rows with a large error bound to the exact model "
-                found += "(svmfast predict `exact` `tolerance`)"
-        else:
-            joined = ["`embed_exact`"] if made.has_error_bound and made.embedded_exact is None else []
-            joined.append("svmfast cascade")
-            found += f", or leave uncertain rows to the exact model with {' or '.join(joined)}"
+    @property
+    def advice_if_refused(self) -> str:
+        words = [OTHERS, "`force` writes it anyway"]
         if self.measured_on == OF_VECTORS:
-            why = "are not like other rows" if made.head.is_regression else "lie closest to the boundary"
-            found += f"; support vectors {why}: `data` measures your own rows instead"
-        return found
+            words.insert(0, "`data` measures rows like yours: support vectors are harder than most")
+        return "; ".join(words)
 
 
 def measure(made: PolynomialModel, exact: KernelExpansion, sample: Sample, *, threads: int) -> Measured:
@@ -188,11 +156,8 @@ def measure(made: PolynomialModel, exact: KernelExpansion, sample: Sample, *, th
 
 @dataclass(frozen=True, kw_only=True)
 class ApproximationReport(Measured):
-    difference_warning: str | None = figure(
-        "If more than 1% differ: how many, and what may reduce the difference."
-    )
-    refusal: str | None = figure("Why nothing was written; null where the result can be used.")
-    advice: str | None = figure("What may help where nothing was written; else null.")
+    refusal: str | None = figure("Why nothing is written without `force`; null where the result can be used.")
+    advice: str | None = figure("What may help then; else null.")
     svm_type: str = figure("LIBSVM's name of the type.")
     kernel: str = figure("The kernel's name.")
     features: int = figure("Features in use.")

@@ -15,11 +15,11 @@ import numpy as np
 
 from svmfast.certificate import MAX_ORDER, gamma_max
 from svmfast.errors import UnsupportedError
-from svmfast.methods.approximate import AccuracyLimit, ApproximateOptions
+from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.certificate import dual_expansion
 from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.ladder import LADDER, MOST_NUMBERS, Ladder, Rung, rungs_of
-from svmfast.methods.approximate.report import WARN_ABOVE, ApproximationReport, Measured, measure
+from svmfast.methods.approximate.report import ApproximationReport, Measured, measure
 from svmfast.methods.approximate.sample import Sample, divided
 from svmfast.methods.common.error_statement import probabilities_after
 from svmfast.methods.grid import Candidate, Grid, NotTried
@@ -60,20 +60,23 @@ def approximate(
     check_memory(d, rungs[0].order, rungs[0].cells * model.head.n_functions, options.memory)
     terms = dual_expansion(model, memory_limit=options.memory)
     expander = Expander(model, terms, threads=setting.threads, progress=setting.progress)
-    plans = len(rungs) > 1 or rungs[0].cells > 1
-    planning, held_out = divided(model, data, plans=plans, seed=options.seed, threads=setting.threads)
-    ladder = Ladder(expander, options, rungs, planning, setting, provenance or {})
-    made, center = ladder.taken() if degree is None else (ladder.collapsed(degree), "origin")
-    setting.progress(0, None, "measure")
-    measured = measure(made, model, held_out, threads=setting.threads)
-    if (options.auto or options.open) and degree is None and len(model.sv):
-        fallback = model if options.auto else made.embedded_exact
-        measured = _raced(measured, made, model, held_out, setting, fallback)
-        if options.max_bytes is not None:  # the user limits the size
-            measured = replace(measured, growth=None)
-    if model.head.is_regression and data is None and not plans:  # there is no tolerance
-        measured = replace(measured, certified_percent=None)
-    report = _report(made, center, expander, measured, held_out, options.limit)
+    chooses, cells = len(rungs) > 1, any(rung.cells > 1 for rung in rungs)
+    rows = divided(model, data, centers=cells, chooses=chooses, seed=options.seed, threads=setting.threads)
+    ladder = Ladder(expander, options, rungs, rows, setting, provenance or {})
+    built = ladder.taken() if degree is None else [(ladder.collapsed(degree), "origin")]
+    raced = (options.auto or options.open) and degree is None and len(model.sv)
+    found = []
+    for made, center in built:
+        setting.progress(0, None, "measure")
+        measured = measure(made, model, rows.held_out, threads=setting.threads)
+        if raced:
+            fallback = model if options.auto else made.embedded_exact
+            measured = _raced(measured, made, model, rows.held_out, setting, fallback)
+        found.append((made, center, measured))
+        if measured.slow is None:
+            break
+    made, center, measured = found[0 if measured.slow else -1]
+    report = _report(made, center, expander, measured, rows.held_out, options.max_diff)
     return made, replace(report, exact=degree is not None, seconds=time.perf_counter() - begin)
 
 
@@ -104,7 +107,7 @@ def _raced(
     setting: Setting,
     fallback: KernelExpansion | None,
 ) -> Measured:
-    """Add speed and size; `fallback` answers rows that are not certified.
+    """Add the speed; `fallback` answers rows that are not certified.
 
     The rows of `sample` are repeated if they are few, since a call with few rows is mostly overhead.
     """
@@ -118,10 +121,9 @@ def _raced(
         lambda: answer(exact, rows, threads=threads),
         lambda: answer(made, rows, exact=fallback, tolerance=sample.tolerance, threads=threads),
     )
-    growth = setting.stored_size(replace(made, embedded_exact=None)) / max(1, setting.stored_size(exact))
     if fallback is None:
-        return replace(measured, growth=growth, speedup=speed)
-    return replace(measured, growth=growth, speedup_with_fallback=speed)
+        return replace(measured, speedup=speed)
+    return replace(measured, speedup_with_fallback=speed)
 
 
 def _report(
@@ -130,17 +132,16 @@ def _report(
     expander: Expander,
     measured: Measured,
     sample: Sample,
-    limit: AccuracyLimit,
+    max_diff: float,
 ) -> ApproximationReport:
     """Describe `made`, with the figures measured on the rows of `sample`."""
     model = expander.model
     origin, mean = (expander.largest_squared_distance(expander.center(name)) for name in ("origin", "mean"))
-    warning = f"{measured.difference()}; {measured.alternatives(made)}"
+    refusal = measured.inaccurate(max_diff) or measured.slow
     return ApproximationReport(
         **vars(measured),
-        difference_warning=warning if measured.percent > WARN_ABOVE else None,
-        refusal=measured.refused(limit),
-        advice=measured.advised(made, limit),
+        refusal=refusal,
+        advice=None if refusal is None else measured.advice_if_refused,
         svm_type=model.head.svm_type,
         kernel=model.kernel.kind,
         features=len(expander.terms.features),
@@ -175,8 +176,7 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
     report = replace(report, bytes_exact=source.n_bytes, probabilities=probabilities)
     if report.refusal is not None and not options.force:
         return Outcome(None, report, report.refusal, advice=report.advice)
-    warning = report.difference_warning
-    return Outcome(made, report, warnings=() if warning is None else (warning,))
+    return Outcome(made, report, warnings=() if report.refusal is None else (report.refusal,))
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
@@ -192,7 +192,8 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
             reason = f"it would store {numbers:,} numbers, the exact model stores {exact:,}"
             left_out.append(NotTried(name, reason))
             continue
-        options: dict[str, Any] = {"order": order}
+        # frontier measures the models itself.
+        options: dict[str, Any] = {"order": order, "force": True}
         if cells > 1:
             options |= {"cells": cells, "seed": grid.seed}
         inputs = ("model",) if cells == 1 else ("model", "data")

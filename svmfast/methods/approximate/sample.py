@@ -1,4 +1,4 @@
-"""The rows that choose centers and orders, and the others, on which the result is measured and raced."""
+"""The rows that make centers, those that choose an expansion, and those on which the result is measured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.methods.approximate import MOST_ROWS
@@ -17,8 +16,8 @@ from svmfast.rows import FloatArray, Rows
 # Regression: a row is certified if its error bar is at most this share of the standard deviation of the
 # exact values.
 REGRESSION_SHARE = 0.01
-# The share of the distinct rows that is held out to measure.
-HELD_OUT = 0.25
+# The share of the distinct rows that measures the result, and the share that chooses an expansion.
+MEASURING, CHOOSING = 0.25, 0.25
 # Rows for measuring if nothing is chosen: as many as this much work allows, within these limits.
 MEASURED, MEASURING_WORK = (1_000, 5_000), 2e10
 # Fewer distinct rows or support vectors than this are not divided.
@@ -41,14 +40,20 @@ class Sample:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @classmethod
+    def of(cls, model: KernelExpansion, rows: Rows, source: str, threads: int) -> Sample:
+        values = model.decision_values(rows, threads=threads)
+        tolerance = None
+        if model.head.is_regression:
+            tolerance = REGRESSION_SHARE * float(values.std()) if values.size else 0.0
+        return cls(rows, values, tolerance, source)
+
 
 class Divided(NamedTuple):
-    """The rows for planning (None: nothing is chosen) and those for measuring.
+    """The parts of the rows. No row is in two of them, unless there are fewer than :data:`LEAST_ROWS`."""
 
-    No row serves for both, unless there are fewer than :data:`LEAST_ROWS` support vectors and no data.
-    """
-
-    planning: Sample | None
+    centers: Rows
+    choosing: Sample
     held_out: Sample
 
 
@@ -56,38 +61,39 @@ def divided(
     model: KernelExpansion,
     data: Rows | None,
     *,
-    plans: bool,
+    centers: bool,
+    chooses: bool,
     seed: int = 0,
     threads: int = 1,
 ) -> Divided:
-    """Divide a sample of `data`, or of the support vectors.
+    """Divide a sample of `data`, or of the support vectors, by what is needed; equal rows stay together.
 
-    Equal rows stay together. Fewer than :data:`LEAST_ROWS` distinct rows are not divided; the result is then
-    measured on support vectors. If nothing is chosen (`plans`), all rows measure.
+    If there are neither centers nor choices to make, all rows measure. Fewer than :data:`LEAST_ROWS`
+    distinct rows are not divided; the result is then measured on support vectors.
     """
-    rng = np.random.default_rng([seed, 2])
-    tolerance = None
     if data is not None and not len(data):
         raise OptionError("there are no rows in the data")
     source, rows = (OF_VECTORS, model.sv) if data is None else (OF_DATA, data)
-    planning, measuring = _divided(_sample(rows, MOST_ROWS, np.random.default_rng(seed)), plans, rng)
-    chosen_by = source
-    if not len(measuring):
-        source, measuring = OF_VECTORS, _sample(model.sv, _measured(model), rng)
-
-    def sample(rows: Rows, source: str) -> Sample:
-        nonlocal tolerance
-        values = model.decision_values(rows, threads=threads)
-        if tolerance is None and model.head.is_regression:
-            tolerance = REGRESSION_SHARE * float(values.std()) if values.size else 0.0
-        return Sample(rows, values, tolerance, source)
-
-    choosers = None
-    if planning is not None:
-        choosers = sample(planning, chosen_by)
-    else:
-        measuring = _sample(measuring, _measured(model), rng)
-    return Divided(choosers, sample(measuring, source))
+    rng = np.random.default_rng([seed, 2])
+    rows = _sample(rows, MOST_ROWS, np.random.default_rng(seed))
+    none = Rows.empty()
+    if not (centers or chooses):
+        held_out = Sample.of(model, _sample(rows, _measured(model), rng), source, threads)
+        return Divided(none, Sample.of(model, none, source, threads), held_out)
+    group, first = groups_of(row_keys(rows))
+    n = len(first)
+    if n < LEAST_ROWS:
+        vectors = _sample(model.sv, _measured(model), rng)
+        held_out = Sample.of(model, vectors, OF_VECTORS, threads)
+        return Divided(rows, Sample.of(model, rows, source, threads), held_out)
+    place = np.empty(n, dtype=np.int64)
+    place[rng.permutation(n)] = np.arange(n)
+    held = max(1, round(MEASURING * n))
+    end = held + (max(1, round(CHOOSING * n)) if centers else n) * chooses
+    part = np.searchsorted([held, end], place[group], side="right")
+    measuring, choosing, others = (rows.take(part == number) for number in range(3))
+    samples = (Sample.of(model, one, source, threads) for one in (choosing, measuring))
+    return Divided(others, *samples)
 
 
 def _measured(model: KernelExpansion) -> int:
@@ -98,22 +104,3 @@ def _measured(model: KernelExpansion) -> int:
 
 def _sample(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
     return rows if len(rows) <= most else rows.take(np.sort(rng.permutation(len(rows))[:most]))
-
-
-def _divided(data: Rows, plans: bool, rng: np.random.Generator) -> tuple[Rows | None, Rows]:
-    """The planning rows and the measuring rows."""
-    if not plans:
-        return None, data
-    group, first = groups_of(row_keys(data))
-    n = len(first)
-    if n < LEAST_ROWS:
-        return data, Rows.empty()
-    held = _held_out(n, rng)[group]
-    return data.take(~held), data.take(held)
-
-
-def _held_out(n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw which of `n` items are held out."""
-    held = np.zeros(n, dtype=np.bool_)
-    held[rng.permutation(n)[: max(1, round(HELD_OUT * n))]] = True
-    return held

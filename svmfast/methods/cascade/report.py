@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from svmfast.class_scores import KeptLabels
 from svmfast.display import count
 from svmfast.figures import Figures, computed, figure
-from svmfast.methods.common.error_statement import labels_differing, labels_line
+from svmfast.methods.common.error_statement import labels_differing, labels_text
 from svmfast.solvers.intervals import clopper_pearson
 
 
@@ -104,7 +104,7 @@ class CascadeReport(Figures):
             f"error bound  {bound}",
             f"answered     {self.measured_answered:,} of the {count(measured, 'measured row')} by the fast "
             f"model ({self.measured_answered / measured:.2%}), the others by the exact model",
-            f"labels       {labels_line(share)}: {differing:,} of the {measured:,} {which}",
+            f"labels       {labels_text(*share.values())}: {differing:,} of the {measured:,} {which}",
             f"guarantee    with {self.confidence:.4g} confidence {claim}, shown by the "
             f"{self.rows_choosing:,} rows that chose the error bound, of which "
             f"{self.labels_differing_choosing:,} differ",

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from svmfast.figures import Figures, figure
+from svmfast.methods.common.equal_rows import FREQUENT, Counted, quantiles
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import interval_text
+from svmfast.score import interval_text, values_differing_percent
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ErrorStatement(Figures):
     """A statistical statement from held-out rows, which proves nothing for a single row."""
 
@@ -24,19 +23,87 @@ class ErrorStatement(Figures):
     #: See :class:`svmfast.methods.common.equal_rows.Counted`.
     frequent_rows: int = figure("Rows of the data that count besides, because each of them is frequent.")
     rows_from: str = figure("`data` or `support vectors`.")
-    #: Statistics over all rows and decision functions.
-    median: float = figure("Median difference of the decision values.", key="median_abs_error")
-    quantile_99: float = figure("The 99% quantile of the differences.", key="abs_error_99")
-    quantile_999: float = figure("The 99.9% quantile of the differences.", key="abs_error_999")
-    largest: float = figure("The largest difference.", key="max_abs_error")
+    #: Statistics over all rows and decision functions; None if these are not to be compared.
+    median: float | None = figure(
+        "Median difference of the decision values; null if they were not fitted.",
+        key="median_abs_error",
+        default=None,
+    )
+    quantile_99: float | None = figure(
+        "The 99% quantile of the differences.", key="abs_error_99", default=None
+    )
+    quantile_999: float | None = figure(
+        "The 99.9% quantile of the differences.", key="abs_error_999", default=None
+    )
+    largest: float | None = figure("The largest difference.", key="max_abs_error", default=None)
     values_differing_percent: float | None = figure(
-        "Root mean square difference of the values in percent of their spread; null unless regression."
+        "Root mean square difference of the values in percent of their spread; null unless regression.",
+        default=None,
     )
     labels_differing_percent: float | None = figure(
-        "Percent of rows whose label is not the exact model's; null for regression."
+        "Percent of rows whose label is not the exact model's; null for regression.", default=None
     )
-    labels_differing_percent_low: float | None = figure("Lower end of its 95% confidence interval.")
-    labels_differing_percent_high: float | None = figure("Upper end of its 95% confidence interval.")
+    labels_differing_percent_low: float | None = figure(
+        "Lower end of its 95% confidence interval.", default=None
+    )
+    labels_differing_percent_high: float | None = figure(
+        "Upper end of its 95% confidence interval.", default=None
+    )
+
+    @classmethod
+    def of(
+        cls,
+        heads: tuple[Head, Head],
+        values: tuple[FloatArray, FloatArray],
+        counted: Counted,
+        *,
+        rows: int,
+        rows_from: str = "data",
+        values_fitted: bool = True,
+    ) -> ErrorStatement:
+        """Compare decision values ``(n, p)`` of two models; `heads` and `values` are (exact, new)."""
+        (exact, new), (theirs, ours) = heads, values
+        found: dict[str, float] = {}
+        if ours.size and values_fitted:
+            difference = np.abs(ours - theirs)
+            names = ("median", "quantile_99", "quantile_999")
+            found = dict(zip(names, quantiles(difference, counted.weights, [0.5, 0.99, 0.999]), strict=True))
+            found["largest"] = float(difference.max())
+        if ours.size and exact.is_regression:
+            found["values_differing_percent"] = values_differing_percent(ours, theirs, counted.weights)
+        elif ours.size:
+            found |= labels_differing(counted.share(new.predict(ours) != exact.predict(theirs)))
+        return cls(rows=rows, frequent_rows=counted.frequent_rows, rows_from=rows_from, **found)
+
+    @property
+    def differing_percent(self) -> float:
+        """The figure that limits apply to: differing labels, or values for regression."""
+        return self.labels_differing_percent or self.values_differing_percent or 0.0
+
+    def difference(self) -> str:
+        """A clause; empty if there are no rows."""
+        if self.values_differing_percent is not None:
+            return f"values differ by {self.values_differing_percent:.3g}% of their spread"
+        low, high = self.labels_differing_percent_low, self.labels_differing_percent_high
+        if self.labels_differing_percent is None or low is None or high is None:
+            return ""
+        return labels_text(self.labels_differing_percent, low, high)
+
+    def lines(self) -> list[str]:
+        frequent = ""
+        if self.frequent_rows:
+            frequent = f" and {self.frequent_rows:,} that occur {FREQUENT} times or more"
+        lines = [f"held out     {self.rows:,} rows ({self.rows_from}) on which nothing was chosen{frequent}"]
+        if self.median is not None:
+            lines.append(
+                f"difference   of decision values: half below {self.median:.3g}, 99% below "
+                f"{self.quantile_99:.3g}, 99.9% below {self.quantile_999:.3g}"
+            )
+        if self.values_differing_percent is not None:
+            lines.append(f"values       {self.difference().removeprefix('values ')}")
+        elif self.labels_differing_percent is not None:
+            lines.append(f"labels       {self.difference()}")
+        return lines
 
 
 def labels_differing(share: tuple[float, float, float]) -> dict[str, float]:
@@ -47,22 +114,17 @@ def labels_differing(share: tuple[float, float, float]) -> dict[str, float]:
     return {f"labels_differing_percent{name}": one for name, one in zip(names, percents, strict=True)}
 
 
-def labels_line(figures: Mapping[str, Any]) -> str:
-    value, low, high = (figures[f"labels_differing_percent{name}"] for name in ("", "_low", "_high"))
-    return f"{value:.3g}% of the labels differ ({interval_text(low, high)})"
+def labels_text(percent: float, low: float, high: float) -> str:
+    return f"{percent:.3g}% of the labels differ ({interval_text(low, high)})"
 
 
-def probability_lines(what: str, held_out: Mapping[str, float] | None = None) -> list[str]:
+def probability_lines(what: str) -> list[str]:
     """The line of a report; `what` became of them is ``none`` (there were none), kept or dropped."""
     if what == "none":
         return []
     if what == "dropped":
         return ["probability  dropped: predict with `probability` will refuse the model"]
-    line = "probability  probA and probB are the exact model's, applied to the new decision values"
-    if held_out and "probability_max" in held_out:
-        mean, largest = held_out["probability_mean"], held_out["probability_max"]
-        line += f"; |difference| on held-out rows {mean:.3g} on average, {largest:.3g} at most"
-    return [line]
+    return ["probability  probA and probB are the exact model's, applied to the new decision values"]
 
 
 def probabilities_after(exact: Head, made: Head) -> str:
@@ -74,14 +136,6 @@ def probabilities_after(exact: Head, made: Head) -> str:
     pairs = ((getattr(exact, name), getattr(made, name)) for name in ("prob_a", "prob_b", "density_marks"))
     same = all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
     return "kept" if same else "refitted"
-
-
-def probability_error(head: Head, ours: FloatArray, theirs: FloatArray) -> dict[str, float]:
-    """How much the probabilities of both models, by the same `head`, differ: mean and largest, if any."""
-    if head.is_regression or not head.has_probability:
-        return {}
-    difference = np.abs(head.probabilities(ours) - head.probabilities(theirs))
-    return {"probability_mean": float(difference.mean()), "probability_max": float(difference.max())}
 
 
 def refit_probabilities(

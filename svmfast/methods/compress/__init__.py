@@ -38,9 +38,9 @@ class CompressOptions(Seeded, Bounded):
     )
     rows: int = option(MOST_ROWS, Whole(1), "Use at most this many rows of `data`, drawn at random.")
     start: str = option(
-        "auto",
-        Choice("auto", "kmeans", "lars"),
-        "Initial vectors; auto tries kmeans and, if it fits, lars, and keeps the better on held-out rows.",
+        "kmeans",
+        Choice("kmeans", "lars"),
+        "Initial vectors: k-means centers of the support vectors, or those that LARS selects.",
     )
     select_only: bool = option(False, Switch(), "Do not move the initial vectors (the baseline).")
     iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")
@@ -77,8 +77,5 @@ METHOD = Method(
     run="svmfast.methods.compress.search:run",
     candidates="svmfast.methods.compress.search:candidates",
     color="#D55E00",
-    reports=(
-        "svmfast.methods.compress.report:CompressReport",
-        "svmfast.methods.compress.report:Nothing",
-    ),
+    reports=("svmfast.methods.compress.report:CompressReport",),
 )

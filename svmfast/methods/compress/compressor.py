@@ -3,7 +3,7 @@
 After Xu et al., Compressed Support Vector Machines. A start selects initial vectors that represent many
 others. Vectors, coefficients and offsets are then optimized together until the expansion is close to the
 exact decision values on the support vectors and any given rows, and a final least squares fit sets the
-coefficients. Held-out rows decide which start to use and when to stop. A second set of held-out rows, not
+coefficients. Held-out rows decide when to stop. A second set of held-out rows, not
 used before, measures the difference between the result and the exact model.
 """
 
@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.class_scores import KeptLabels
 from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
-from svmfast.methods.common.error_statement import ErrorStatement, refit_probabilities
+from svmfast.methods.common.error_statement import refit_probabilities
 from svmfast.methods.compress import CompressOptions
-from svmfast.methods.compress.data_split import Answered, DataSplit, gather, scale_of, target
-from svmfast.methods.compress.landmark_start import dense_bytes, lars_bytes, start_vectors
-from svmfast.methods.compress.reduced_set import Optimized, ReducedSet, allocate, optimize, solve_coefficients
-from svmfast.methods.compress.report import CompressReport, StartReport, compared
+from svmfast.methods.compress.data_split import DataSplit, gather, scale_of, target
+from svmfast.methods.compress.landmark_start import lars_bytes, start_vectors
+from svmfast.methods.compress.reduced_set import ReducedSet, allocate, optimize, solve_coefficients
+from svmfast.methods.compress.report import CompressReport, compared
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
@@ -72,12 +71,6 @@ def as_model(model: KernelExpansion, columns: NDArray[np.int32], reduced: Reduce
     return KernelExpansion(model.head, model.kernel, sv, coef, reduced.rho, sizes)
 
 
-#: Iterations after which ``auto`` compares its starts.
-PROBE_ITERATIONS = 60
-#: LARS squares a Gram matrix, which takes minutes for a class with more support vectors than this.
-_AUTO_LARS_LIMIT = 6000
-
-
 class Compressor:
     """Compresses a model to any size, on given rows; `labels` serve to refit the probabilities."""
 
@@ -115,8 +108,7 @@ class Compressor:
             )
         scale = scale_of(model, split.fit.exact)
         self.fit = target(model, split, split.fit, scale, threads)
-        self.choosing = split.with_frequent(split.choose)
-        self.choose = target(model, split, self.choosing, scale, threads)
+        self.choose = target(model, split, split.with_frequent(split.choose), scale, threads)
         self._labelled = (data, labels) if data is not None and labels is not None else None
 
     @property
@@ -132,15 +124,17 @@ class Compressor:
             raise NothingFitsError(
                 f"{count} support vectors are too few for {self.smallest} classes, which need one each"
             )
-        reduced, how = self._find(count, notes, progress)
+        reduced, how = self._find(count, progress)
         compressed = as_model(self.model, self.split.columns, self._with_best_coefficients(reduced))
         progress(0, None, "error on held-out rows")
         head, probabilities = refit_probabilities(
             self.model, compressed, self._labelled, threads=self.threads, notes=notes
         )
         compressed = replace(compressed, head=head)
-        statement, _, kept = self._compared(compressed, self.split.state)
-        _, difference, kept_choosing = self._compared(compressed, self.split.choose)
+        (statement, kept), (choosing, kept_choosing) = (
+            compared(self.model, compressed, self.split, part, self.threads)
+            for part in (self.split.state, self.split.choose)
+        )
         return compressed, CompressReport(
             **how,
             support_vectors=len(compressed.sv),
@@ -148,70 +142,39 @@ class Compressor:
             rows_fitted=int(self.split.fit.times.sum()),
             rows_choosing=int(self.split.choose.times.sum()),
             statement=statement,
-            choosing_difference=difference,
+            choosing_difference=choosing.differing_percent / 100,
             kept=kept,
             kept_choosing=kept_choosing,
             probabilities=probabilities,
             notes=tuple(notes),
         )
 
-    def _compared(
-        self, compressed: KernelExpansion, part: Answered
-    ) -> tuple[ErrorStatement, float, KeptLabels]:
-        return compared(self.model, compressed, self.split, part, self.threads)
+    def _find(self, count: int, progress: Progress) -> tuple[ReducedSet, dict[str, Any]]:
+        """Find `count` vectors: the sums of a linear kernel, or the start, usually optimized.
 
-    def _find(self, count: int, notes: list[str], progress: Progress) -> tuple[ReducedSet, dict[str, Any]]:
-        """Find `count` vectors: the sums of a linear kernel, or the best start, usually optimized.
-
-        With them come the figures of the report that say how. Several starts are optimized for a few
-        iterations, and the best of them is continued.
+        With them come the figures of the report that say how.
         """
         sums = collapsed(self.model, self.split, count)
         if sums is not None:
             return sums, {"method": "collapse", "start": "collapse", "stopped": "exact"}
-        sizes, limit = allocate(count, class_sizes(self.model)), self.options.iterations
         self._check_memory(count)
-        tried: dict[str, ReducedSet] = {}
-        for name in self._start_names():
-            progress(0, None, f"{name} start")
-            tried[name] = self._start(name, sizes, notes)
-        evaluations = spent = 0
-        if len(tried) > 1 and not self.options.select_only:
-            spent = min(PROBE_ITERATIONS, limit)
-            for name, reduced in tried.items():
-                moved = self._optimize(reduced, spent, progress, what=f"from {name}")
-                evaluations, tried[name] = evaluations + moved.evaluations, moved.reduced
-        starts = tuple(StartReport(name, self._choosing_error(reduced)) for name, reduced in tried.items())
-        errors = np.array([start.choosing_error for start in starts])
-        best = starts[int(np.nan_to_num(errors, nan=np.inf).argmin())].name
+        name, limit = self.options.start, self.options.iterations
+        progress(0, None, f"{name} start")
+        start = self._start(allocate(count, class_sizes(self.model)))
         if self.options.select_only:
-            how = {"method": "selection", "start": best, "stopped": "not moved", "starts": starts}
-            return tried[best], how
-        moved = self._optimize(tried[best], max(limit - spent, 0), progress)
-        return moved.reduced, {
-            "method": "reduced set",
-            "start": best,
-            "iterations": spent + moved.iterations,
-            "evaluations": evaluations + moved.evaluations,
-            "stopped": moved.stopped,
-            "starts": starts,
-        }
+            return start, {"method": "selection", "start": name, "stopped": "not moved"}
+        moved = optimize(self.fit, start, self.choose, max_iterations=limit, progress=progress)
+        how = {"method": "reduced set", "start": name, "iterations": moved.iterations}
+        return moved.reduced, {**how, "stopped": moved.stopped}
 
-    def _start_names(self) -> list[str]:
-        if self.options.start != "auto":
-            return [self.options.start]
-        n, memory = int(class_sizes(self.model).max()), self.options.memory
-        needed = max(lars_bytes(n), dense_bytes(n, self.split.width))
-        return ["kmeans", "lars"] if n <= _AUTO_LARS_LIMIT and needed <= memory else ["kmeans"]
-
-    def _start(self, name: str, sizes: NDArray[np.int64], notes: list[str]) -> ReducedSet:
+    def _start(self, sizes: NDArray[np.int64]) -> ReducedSet:
         options, model = self.options, self.model
         edge = np.concatenate([[0], np.cumsum(class_sizes(model))])
         parts = []
         for g, size in enumerate(sizes):
             own = slice(int(edge[g]), int(edge[g + 1]))
-            vectors, remarks = start_vectors(
-                name,
+            vectors = start_vectors(
+                options.start,
                 model.kernel,
                 self.split.sv[own],
                 np.ascontiguousarray(model.sv_coef[:, own]),
@@ -221,28 +184,7 @@ class Compressor:
                 memory=options.memory,
             )
             parts.append(vectors)
-            notes += [text for text in remarks if text not in notes]
         return solve_coefficients(self.fit, np.vstack(parts), sizes)
-
-    def _choosing_error(self, reduced: ReducedSet) -> float:
-        """The figure by which starts are compared on the choosing rows; the smaller, the better.
-
-        For labels it is the mean of r^2 / (r^2 + f^2), with the residual r of an exact value f: about 0 where
-        the sign of f is safe, and about 1 where r exceeds f. In the squared error, a few rows with large
-        residuals would decide.
-        """
-        if self.model.head.is_regression:
-            return self.choose.error(reduced)
-        if not len(self.choose.values):
-            return 0.0  # the first start is taken
-        f = self.choose.values
-        r = self.choose.decisions(reduced) - f
-        squared = r * r
-        share = np.divide(squared, squared + f * f, out=np.zeros_like(r), where=r != 0)
-        return float(np.average(share.mean(axis=1), weights=self.choosing.times))
-
-    def _optimize(self, start: ReducedSet, iterations: int, progress: Progress, **how: Any) -> Optimized:
-        return optimize(self.fit, start, self.choose, max_iterations=iterations, progress=progress, **how)
 
     def _with_best_coefficients(self, reduced: ReducedSet) -> ReducedSet:
         """Round the vectors as in a file, and use least-squares coefficients if they are better."""
@@ -251,10 +193,10 @@ class Compressor:
         return solved if self.choose.error(solved) <= self.choose.error(reduced) else reduced
 
     def _check_memory(self, count: int) -> None:
-        needed = dense_bytes(int(class_sizes(self.model).max()), self.split.width)
+        needed = lars_bytes(int(class_sizes(self.model).max()), self.split.width)
         if self.options.start == "lars" and needed > self.options.memory:
             raise MemoryLimitError(
-                "starting from lars with dense support vectors",
+                "starting from lars",
                 needed,
                 self.options.memory,
                 "raise `memory`, or start from kmeans",

@@ -19,18 +19,10 @@ from svmfast.threads import one_blas_thread
 
 IntArray = NDArray[np.int64]
 
-#: Rows of a Gram matrix computed at a time.
-_BLOCK = 1024
 
-
-def lars_bytes(n: int) -> int:
-    """The bytes that ``lars`` needs for `n` vectors: K, H and LARS's copy of H."""
-    return 3 * 8 * n * n
-
-
-def dense_bytes(n: int, n_columns: int) -> int:
-    """The bytes of `n` vectors as dense rows, which ``lars`` needs besides."""
-    return 8 * n * n_columns
+def lars_bytes(n: int, n_columns: int) -> int:
+    """The bytes that ``lars`` needs for `n` vectors: K, H and LARS's copy of H, and dense vectors."""
+    return 8 * n * (3 * n + n_columns)
 
 
 def start_vectors(
@@ -43,22 +35,21 @@ def start_vectors(
     n_columns: int,
     seed: int,
     memory: int,
-) -> tuple[FloatArray, list[str]]:
-    """Find `count` dense vectors that represent the n support vectors of one class, and notes for the user.
+) -> FloatArray:
+    """Find `count` dense vectors that represent the n support vectors of one class.
 
-    `coef` is ``(width, n)``. ``lars`` takes a subsample if its Gram matrices would exceed `memory`, in bytes.
+    `coef` is ``(width, n)``.
     """
-    notes: list[str] = []
     if count >= len(sv):
-        return sv.to_dense(n_columns), notes
+        return sv.to_dense(n_columns)
     if count == 0:
-        return np.zeros((0, n_columns)), notes
+        return np.zeros((0, n_columns))
     rng = np.random.default_rng([seed, len(sv), count])
     with one_blas_thread():
         if how == "kmeans":
-            return _centroids(sv, coef, count, n_columns, int(rng.integers(2**31)), memory), notes
-        chosen, notes = _least_angle(kernel, sv, coef, count, n_columns, memory, rng)
-    return sv.take(np.sort(chosen)).to_dense(n_columns), notes
+            return _centroids(sv, coef, count, n_columns, int(rng.integers(2**31)), memory)
+        chosen = _least_angle(kernel, sv, coef, count, n_columns, rng)
+    return sv.take(np.sort(chosen)).to_dense(n_columns)
 
 
 def _centroids(sv: Rows, coef: FloatArray, count: int, n_columns: int, seed: int, memory: int) -> FloatArray:
@@ -71,28 +62,13 @@ def _centroids(sv: Rows, coef: FloatArray, count: int, n_columns: int, seed: int
     return k_means(data, count, seed=seed, max_iterations=50, weights=weight)
 
 
-def _gram_times(kernel: Kernel, x: FloatArray, y: FloatArray, right: FloatArray) -> FloatArray:
-    return np.vstack([kernel.matrix(x[i : i + _BLOCK], y) @ right for i in range(0, len(x), _BLOCK)])
-
-
 def _least_angle(
-    kernel: Kernel,
-    sv: Rows,
-    coef: FloatArray,
-    count: int,
-    n_columns: int,
-    memory: int,
-    rng: np.random.Generator,
-) -> tuple[IntArray, list[str]]:
-    notes: list[str] = []
-    pool = np.arange(len(sv))
-    if lars_bytes(len(sv)) > memory:
-        size = max(count, int(np.sqrt(memory / lars_bytes(1))))
-        pool = np.sort(rng.choice(len(sv), size, replace=False))
-        notes.append(f"lars chose among {size:,} of {len(sv):,} support vectors (`memory`)")
-    x = sv.take(pool).to_dense(n_columns)
+    kernel: Kernel, sv: Rows, coef: FloatArray, count: int, n_columns: int, rng: np.random.Generator
+) -> IntArray:
+    """The vectors that LARS selects, and random ones if it ends early."""
+    x = sv.to_dense(n_columns)
     gram = kernel.matrix(x, x)
-    target = gram @ coef.T if len(pool) == len(sv) else _gram_times(kernel, x, sv.to_dense(n_columns), coef.T)
+    target = gram @ coef.T
     # H = K/2 + C K^2 and C K yt. The file does not contain C; it is the largest |coefficient| if one is
     # bounded.
     c = float(np.abs(coef).max()) or 1.0
@@ -117,11 +93,8 @@ def _least_angle(
             if step < len(order) and order[step] not in seen and len(chosen) < count:
                 seen.add(order[step])
                 chosen.append(order[step])
-    if len(chosen) < count:
-        rest = np.setdiff1d(np.arange(len(pool)), chosen)
-        notes.append(f"lars ended after {len(chosen):,} vectors; {count - len(chosen):,} are random")
-        chosen += list(rng.choice(rest, count - len(chosen), replace=False))
-    return pool[np.array(chosen, dtype=np.int64)], notes
+    rest = np.setdiff1d(np.arange(len(sv)), chosen)
+    return np.append(np.array(chosen, dtype=np.int64), rng.permutation(rest)[: count - len(chosen)])
 
 
 def _path(hessian: FloatArray, right: FloatArray, count: int) -> list[int]:

@@ -194,12 +194,9 @@ _CLEARLY_BETTER = 0.999
 
 @dataclass(frozen=True)
 class Optimized:
-    #: The best set on the held-out rows, that of `best_iteration`.
+    #: The best set on the held-out rows.
     reduced: ReducedSet
     iterations: int
-    best_iteration: int
-    #: Evaluations of E with its gradient.
-    evaluations: int
     #: ``held-out`` (no improvement for some time), ``converged`` or ``limit``.
     stopped: str
 
@@ -238,7 +235,7 @@ class EarlyStop:
 
     def __init__(self, held_out: Target, start: ReducedSet, patience: int) -> None:
         self.held_out, self.patience = held_out, patience
-        self.best, self.best_error, self.best_iteration = start, held_out.error(start), 0
+        self.best, self.best_error = start, held_out.error(start)
         self._last_clear_gain = 0  # an iteration
 
     def check(self, reduced: ReducedSet, iteration: int) -> bool:
@@ -247,7 +244,7 @@ class EarlyStop:
             # A smaller gain is accepted, but is not a reason to go on.
             if error < _CLEARLY_BETTER * self.best_error:
                 self._last_clear_gain = iteration
-            self.best, self.best_error, self.best_iteration = reduced, error, iteration
+            self.best, self.best_error = reduced, error
         return iteration - self._last_clear_gain >= self.patience * _CHECK_EVERY
 
 
@@ -263,28 +260,25 @@ def optimize(
     max_iterations: int,
     patience: int = 8,
     progress: Progress = silent,
-    what: str = "moving vectors",
 ) -> Optimized:
     """Run L-BFGS until `held_out` stops it."""
     from scipy.optimize import minimize
 
     if max_iterations == 0:  # L-BFGS-B would still make one
-        return Optimized(start, 0, 0, 0, "limit")
+        return Optimized(start, 0, "limit")
     variables, best = Variables(target, start), EarlyStop(held_out, start, patience)
-    iterations = evaluations = 0
+    iterations = 0
     # L-BFGS-B's tolerances are absolute below 1.
     first_value = 0.5 * target.error(start) * target.total_weight or 1.0
 
     def fun(x: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal evaluations
-        evaluations += 1
         value, by_vectors, by_coef, by_rho = target.gradient(variables.unpack(x))
         return value / first_value, variables.gradient(by_vectors, by_coef, by_rho) / first_value
 
     def callback(x: FloatArray) -> None:
         nonlocal iterations
         iterations += 1
-        progress(iterations, max_iterations, what)
+        progress(iterations, max_iterations, "moving vectors")
         if iterations % _CHECK_EVERY == 0 and best.check(variables.unpack(x), iterations):
             raise _StoppedEarly
 
@@ -299,7 +293,7 @@ def optimize(
         stopped = "converged" if iterations < max_iterations else "limit"
     except _StoppedEarly:
         stopped = "held-out"
-    return Optimized(best.best, iterations, best.best_iteration, evaluations, stopped)
+    return Optimized(best.best, iterations, stopped)
 
 
 def _rms(values: FloatArray) -> float:

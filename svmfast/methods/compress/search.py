@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from svmfast.errors import NothingFitsError
-from svmfast.methods.common.error_statement import ErrorStatement, labels_line
+from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
-from svmfast.methods.compress.report import CompressReport, Nothing
+from svmfast.methods.compress.report import CompressReport
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.expansion import KernelExpansion
@@ -36,7 +36,7 @@ class Found:
     #: None if no model smaller than the exact one is as small or as close as required.
     model: KernelExpansion | None
     #: Of the model, or of the closest one that was tried.
-    report: CompressReport | None
+    report: CompressReport
     #: Why there is no model, or empty, and what may help.
     verdict: str = ""
     advice: str | None = None
@@ -45,15 +45,11 @@ class Found:
 def doubtful(statement: ErrorStatement, limit: float) -> str | None:
     """A sentence if more than `limit` differs on the held-out rows, or they are too few to show less."""
     rows, most = statement.rows + statement.frequent_rows, round(100 * limit, 10)
-    values, labels = statement.values_differing_percent, statement.labels_differing_percent
-    if values is not None:
-        shown = round(values, 10) <= most
-        found = f"the values differ by {values:.3g}% of their spread"
-    else:
-        assert labels is not None
-        shown = labels <= most and limit > 0 and rows >= trials_needed(limit)
-        found = labels_line(statement.to_dict())
-    return None if shown else f"{rows:,} held-out rows do not show `max_diff`: {found}"
+    shown = round(statement.differing_percent, 10) <= most
+    if statement.values_differing_percent is None:
+        shown = shown and limit > 0 and rows >= trials_needed(limit)
+    found = f"{rows:,} held-out rows do not show `max_diff`: {statement.difference()}"
+    return None if shown else found
 
 
 def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = silent) -> Found:
@@ -62,8 +58,8 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
     own, limit, split = size_of(exact), options.max_bytes, compressor.split
     if options.max_diff is not None:
         if not len(split.frequent) and not (len(split.choose) and len(split.state)):
-            verdict = "there are too few distinct rows to hold some out, so `max_diff` cannot be checked"
-            return Found(None, None, verdict, "give more rows in `data`")
+            what = "there are too few distinct rows to hold some out, so `max_diff` cannot be checked"
+            raise NothingFitsError(what, "give more rows in `data`")
         found = _search_difference(compressor, options.max_diff, size_of, progress)
     elif limit is not None and own > limit:
         found = _search_bytes(compressor, limit, size_of, progress)
@@ -71,10 +67,9 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
         count = n if limit else options.sv or max(compressor.smallest, round((options.ratio or 0) * n))
         if count >= n:
             size = f"{n:,} support vectors and {own:,} bytes"
-            return Found(None, None, f"the model, of {size}, is already small enough")
+            raise NothingFitsError(f"the model, of {size}, is already small enough", "ask for less")
         found = Found(*compressor.compress(count, progress=progress))
     if found.model is None:
-        assert found.report is not None
         rows = found.report.rows_choosing
         tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in found.report.sizes_tried)
         verdict = f"no smaller model is close enough on the {rows:,} rows for choices; tried {tried}"
@@ -186,10 +181,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
         progress=setting.progress,
     )
     found = search(compressor, setting.stored_size, progress=setting.progress)
-    report = found.report
-    if report is None:
-        return Outcome(None, Nothing(found.verdict), found.verdict, advice=found.advice)
-    limit = options.max_diff
+    report, limit = found.report, options.max_diff
     if found.model is not None and limit is not None and (doubt := doubtful(report.statement, limit)):
         advice = "ask for less, or give more rows in `data`"
         low = report.statement.labels_differing_percent_low

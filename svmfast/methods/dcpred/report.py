@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from svmfast.figures import figure
-from svmfast.methods.common.equal_rows import FREQUENT, Aside, quantiles
-from svmfast.methods.common.error_statement import (
-    labels_differing,
-    labels_line,
-    probability_error,
-    probability_lines,
-)
+from svmfast.methods.common.equal_rows import Aside
+from svmfast.methods.common.error_statement import ErrorStatement, probability_lines
 from svmfast.methods.common.landmarks import LandmarkReport
 from svmfast.models.base import Model
 from svmfast.rows import Rows
-from svmfast.score import values_differing_percent
 
 #: Describes the targets, after the score on the training rows.
 _FITTED = {
@@ -35,7 +26,7 @@ class DcpredReport(LandmarkReport):
     pseudo_landmarks: int = figure("Pseudo landmarks of the model, in all leaves together.")
     pseudo: str = figure("Their kind.")
     leaf_gammas: tuple[float, float] = figure("Smallest and largest gamma of a leaf, after the optimization.")
-    held_out: Mapping[str, float] | None = figure(
+    held_out: ErrorStatement | None = figure(
         "Of a conversion: differences from the exact model on held-out rows; null if there are none.",
         default=None,
     )
@@ -51,51 +42,25 @@ class DcpredReport(LandmarkReport):
             data=f"; {self.clusters} clusters of {low:,} to {high:,} rows",
             kernel=f"rbf, gamma {self.gamma:.6g} (leaves {narrow:.4g} to {wide:.4g})",
             fitted=_FITTED.get(self.task, ""),
-            held=[*self._held(), *probability_lines(self.probabilities, self.held_out)],
+            held=[*(self.held_out.lines() if self.held_out else ()), *probability_lines(self.probabilities)],
             pseudo=f", {self.pseudo_landmarks:,} {self.pseudo} pseudo" if self.pseudo_landmarks else "",
         )
-
-    def _held(self) -> list[str]:
-        held = self.held_out
-        if not held:
-            return []
-        parts = []
-        if "labels_differing_percent" in held:
-            parts.append(labels_line(held))
-        if "values_differing_percent" in held:
-            parts.append(f"values differ by {held['values_differing_percent']:.3g}% of their spread")
-        if "median_abs_error" in held:
-            parts.append(
-                f"|difference| median {held['median_abs_error']:.3g}, 99% below {held['abs_error_99']:.3g}, "
-                f"99.9% below {held['abs_error_999']:.3g}"
-            )
-        frequent = ""
-        if held["frequent_rows"]:
-            frequent = f" and {held['frequent_rows']:,.0f} that occur {FREQUENT} times or more"
-        return [f"held out     {held['rows']:,.0f} rows{frequent}: {'; '.join(parts)}"]
 
 
 def held_out(
     exact: Model, model: Model, rows: Rows, aside: Aside, *, values_fitted: bool, threads: int
-) -> dict[str, float] | None:
+) -> ErrorStatement | None:
     """Compare two models on the rows that are held out, and on the frequent rows; None if there are none.
 
     `values_fitted`: `model` was fitted to the decision values of `exact`, so that these can be compared.
     """
     if not len(aside.rows):
         return None
-    compared, weights = rows.take(aside.rows), aside.counted.weights
-    ours, theirs = (m.decision_values(compared, threads=threads) for m in (model, exact))
-    found = {"rows": float(len(aside.held)), "frequent_rows": float(aside.counted.frequent_rows)}
-    if values_fitted:
-        difference = np.abs(ours - theirs)
-        median, q99, q999 = quantiles(difference, weights, [0.5, 0.99, 0.999])
-        found |= {"median_abs_error": median, "abs_error_99": q99, "abs_error_999": q999}
-        found |= {"max_abs_error": float(difference.max())}
-        found |= probability_error(exact.head, ours, theirs)
-    if exact.head.is_regression:
-        found["values_differing_percent"] = values_differing_percent(ours, theirs, weights)
-    else:
-        differing = model.head.predict(ours) != exact.head.predict(theirs)
-        found |= labels_differing(aside.counted.share(differing))
-    return found
+    compared = rows.take(aside.rows)
+    return ErrorStatement.of(
+        (exact.head, model.head),
+        (exact.decision_values(compared, threads=threads), model.decision_values(compared, threads=threads)),
+        aside.counted,
+        rows=len(aside.held),
+        values_fitted=values_fitted,
+    )

@@ -17,7 +17,7 @@ from svmfast.methods.meka.approximation import BLOCK, Meka, approximate_kernel, 
 from svmfast.methods.meka.solve import positive_spectrum
 from svmfast.methods.method import ALONE, Setting
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.kernel_clusters import Partition, load_kmeans
+from svmfast.solvers.kernel_clusters import load_kmeans
 from svmfast.threads import map_in_threads, one_blas_thread
 
 IntArray = NDArray[np.int64]
@@ -42,9 +42,6 @@ class ErrorReport(Figures):
         "Smallest eigenvalue of the approximation; null if it was not computed."
     )
     relative_error: float = figure("Frobenius norm of the error over that of the matrix.")
-    block_diagonal_error: float | None = figure(
-        "The same of low-rank blocks without links; null for exact blocks (`block_only`)."
-    )
     seconds: float = figure("Time to build it, without measuring its error.", key="build_seconds")
     bytes: int = figure("Memory of the approximated kernel matrix.", key="kernel_bytes")
 
@@ -53,18 +50,13 @@ class ErrorReport(Figures):
         return "error"
 
     def lines(self) -> list[str]:
-        name = "exact blocks" if self.block_diagonal_error is None else "meka"
         rank = str(max(self.ranks)) if len(set(self.ranks)) == 1 else f"<={max(self.ranks)}"
-        lines = [
+        return [
             f"{self.kernel} kernel, gamma {self.gamma:.6g}; {self.rows:,} rows, compared on "
             f"{self.sampled_rows:,}; {self.clusters} clusters",
-            f"{'method':<20} {'rank':>6} {'relative error':>15} {'seconds':>9} {'MiB':>9}",
-            f"{name:<20} {rank:>6} {self.relative_error:>15.6f} {self.seconds:>9.2f} "
-            f"{self.bytes / 2**20:>9.1f}",
+            f"{'rank':>6} {'relative error':>15} {'seconds':>9} {'MiB':>9}",
+            f"{rank:>6} {self.relative_error:>15.6f} {self.seconds:>9.2f} {self.bytes / 2**20:>9.1f}",
         ]
-        if self.block_diagonal_error is not None:
-            lines.append(f"low-rank blocks without links: {self.block_diagonal_error:.6f}")
-        return lines
 
 
 def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> ErrorReport:
@@ -77,23 +69,21 @@ def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> 
     with one_blas_thread():
         begin = time.perf_counter()
         parted = clustered(rows, options, "error", 1, setting)
-        chosen = _sample(parted, options)
-        smallest = apart = None
+        chosen = sample_rows(
+            [parted.cluster(s) for s in range(len(parted.sizes))], options.sample, options.seed
+        )
+        smallest, added = None, 0.0
         if options.block_only:
-            seconds = time.perf_counter() - begin
             ranks, links, size = parted.sizes, 0, triangle_bytes(parted.sizes)
-            setting.progress(0, None, "error")
-            error = relative_error(kernel, chosen, _exact_blocks(kernel, chosen), threads=threads)
+            blocks = _exact_blocks(kernel, chosen)
         else:
             meka = approximate_kernel(kernel, parted, options, threads=threads, progress=setting.progress)
-            smallest, middle, diagonal = positive_repair(meka, options.psd)
-            seconds = time.perf_counter() - begin
             ranks, links, size = meka.ranks, len(meka.links), meka.bytes
-            setting.progress(0, None, "error")
-            whole = _meka_blocks(meka, chosen, middle, links=True)
-            error = relative_error(kernel, chosen, whole, diagonal=diagonal, threads=threads)
-            alone = _meka_blocks(meka, chosen, None, links=False)
-            apart = relative_error(kernel, chosen, alone, threads=threads)
+            smallest, middle, added = positive_repair(meka, options.psd)
+            blocks = _meka_blocks(meka, chosen, middle)
+        seconds = time.perf_counter() - begin
+        setting.progress(0, None, "error")
+        error = relative_error(kernel, chosen, blocks, diagonal=added, threads=threads)
     return ErrorReport(
         rows=len(rows),
         features=rows.n_columns,
@@ -105,21 +95,18 @@ def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> 
         links=links,
         smallest_eigenvalue=smallest,
         relative_error=error,
-        block_diagonal_error=apart,
         seconds=seconds,
         bytes=size,
     )
 
 
-def positive_repair(meka: Meka, psd: str) -> tuple[float | None, FloatArray | None, float]:
-    """The smallest eigenvalue if computed; L clipped if necessary; what is added to the diagonal."""
+def positive_repair(meka: Meka, psd: str) -> tuple[float | None, FloatArray, float]:
+    """The smallest eigenvalue if computed; L, clipped if necessary; what is added to the diagonal."""
     if psd == "none":
-        return None, None, 0.0
+        return None, meka.link_matrix(), 0.0
     spectrum = positive_spectrum(meka, psd)
-    if spectrum.smallest >= 0:
-        return spectrum.smallest, None, 0.0
     if psd == "shift":
-        return spectrum.smallest, None, -spectrum.smallest
+        return spectrum.smallest, meka.link_matrix(), max(0.0, -spectrum.smallest)
     return spectrum.smallest, (spectrum.vectors * spectrum.values) @ spectrum.vectors.T, 0.0
 
 
@@ -136,25 +123,13 @@ def _exact_blocks(kernel: Kernel, chosen: Sample) -> BlockOf:
     return block
 
 
-def _sample(parted: Partition, options: MekaOptions) -> Sample:
-    """Sample rows, cluster by cluster, on which the matrices are compared."""
-    groups = [parted.cluster(s) for s in range(len(parted.sizes))]
-    return sample_rows(groups, options.sample, options.seed)
-
-
-def _meka_blocks(meka: Meka, chosen: Sample, whole: FloatArray | None, *, links: bool) -> BlockOf:
+def _meka_blocks(meka: Meka, chosen: Sample, middle: FloatArray) -> BlockOf:
     at = meka.slices()
     bases = [basis[p] for basis, p in zip(meka.bases, chosen.positions, strict=True)]
 
     def block(g: int, a: slice, h: int, b: slice) -> FloatArray:
-        left, right = bases[g][a], bases[h][b]
-        if whole is not None:
-            middle: FloatArray | None = whole[at[g], at[h]]
-        elif g == h:
-            middle = np.diag(meka.diagonal[g])
-        else:
-            middle = meka.links.get((g, h)) if links else None
-        return np.zeros((len(left), len(right))) if middle is None else left @ middle @ right.T
+        product: FloatArray = bases[g][a] @ middle[at[g], at[h]] @ bases[h][b].T
+        return product
 
     return block
 
