@@ -49,7 +49,7 @@ def test_a_share_of_rows_equals_the_share_that_is_written(n: int) -> None:
         assert k / n == Share().of_text(f"{text}%")
         assert percent(k, n) == percentage(k / n)
         shown = labels_differing((k / n, 0.0, 1.0))
-        statement = ErrorStatement(10**9, 0, "data", 0.0, 0.0, 0.0, 0.0, None, **shown)
+        statement = ErrorStatement(rows=10**9, frequent_rows=0, rows_from="data", **shown)
         assert doubtful(statement, k / n) is None
 
 

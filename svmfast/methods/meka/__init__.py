@@ -2,8 +2,7 @@
 
 Rows are clustered; blocks within clusters are approximated by the Nystrom method, those between clusters by
 small link matrices in the same bases. A prediction uses the landmarks of the nearest cluster; predict,
-compare and info accept the model like any other. Several values of `gamma`, `lambda_` or `C` (0.1,1,10 or
-2^-4,2^-2) form a grid for `folds`.
+compare and info accept the model like any other.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
 from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
-from svmfast.values import Choice, Grid, Real, Switch, Whole
+from svmfast.values import Choice, Real, Switch, Whole
 
 #: Default rank.
 RANK = 128
@@ -31,9 +30,9 @@ class MekaOptions(Seeded, Bounded, Tasked):
         "ridge: kernel ridge regression; svc: support vector classification; error: only measure the error "
         "of the approximated kernel matrix.",
     )
-    gamma: tuple[float, ...] = option(
+    gamma: float = option(
         None,
-        Grid(),
+        Real(0, above=True),
         "Width of the kernel exp(-gamma |u-v|^2).",
         "-g",
         shown="1/number of features",
@@ -41,21 +40,9 @@ class MekaOptions(Seeded, Bounded, Tasked):
     laplacian: bool = option(
         False, Switch(), "Use the Laplacian kernel exp(-gamma |u-v|_1) instead of the Gaussian one."
     )
-    C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="1")
+    C: float = option(None, Real(0, above=True), "Cost C (svc).", "-c", shown="1")
     weights: tuple[tuple[int, float], ...] = class_weights("the rows of the class labelled I (svc)")
-    lambda_: tuple[float, ...] = option(
-        None,
-        Grid(),
-        "Regularization of ridge.",
-        metavar="L[,L...]",
-        shown="0.1",
-    )
-    folds: int | None = option(
-        None,
-        Whole(2),
-        "Choose among several `gamma`, `C` or `lambda_` by cross-validation; without `output`, scores only.",
-        "-v",
-    )
+    lambda_: float = option(None, Real(0, above=True), "Regularization of ridge.", shown="0.1")
     clusters: int = option(10, Whole(1), "Number of clusters.")
     rank: int = option(
         None,
@@ -112,13 +99,8 @@ class MekaOptions(Seeded, Bounded, Tasked):
             )
         if self.task is None:
             raise OptionError("give `task` (ridge, svc or error)")
-        if self.task == "error":
-            if "output" in given:
-                raise OptionError("`task` error makes no model; leave out `output`")
-            if self.folds:
-                raise OptionError("`task` error has nothing to cross-validate; leave out `folds`")
-        elif "output" not in given and not self.folds:
-            raise OptionError("give `output`; only `folds` and `task` error can be used without it")
+        if self.task == "error" and "output" in given:
+            raise OptionError("`task` error makes no model; leave out `output`")
         if self.C is not None and self.task != "svc":
             raise OptionError("`C` is for `task` svc; ridge has `lambda_`")
         if self.weights and self.task != "svc":
@@ -132,9 +114,9 @@ class MekaOptions(Seeded, Bounded, Tasked):
     def resolved(self, columns: int) -> MekaOptions:
         """Fill in all defaults, for rows of `columns`."""
         usual: dict[str, Any] = {
-            "gamma": (1.0 / max(1, columns),),
-            "C": (1.0,),
-            "lambda_": (0.1,),
+            "gamma": 1.0 / max(1, columns),
+            "C": 1.0,
+            "lambda_": 0.1,
             "rank": RANK,
             "landmarks": 0,
         }
@@ -149,14 +131,14 @@ class MekaOptions(Seeded, Bounded, Tasked):
         """Number of sampled columns of each cluster."""
         return self.landmarks or 2 * self.rank
 
-    def regularizations(self, hinge: bool) -> tuple[float, ...]:
+    def regularization(self, hinge: bool) -> float:
         """C for the squared hinge loss, otherwise lambda."""
         return self.C if hinge else self.lambda_
 
-    def parameters(self, task: str, gamma: float, regularization: float) -> str:
+    def parameters(self, task: str) -> str:
         """List what a model's file records."""
-        parts = [f"task {task}", f"kernel {self.kernel_kind}", f"gamma {gamma!r}"]
-        parts.append(f"{'C' if task == 'svc' else 'lambda'} {regularization!r}")
+        parts = [f"task {task}", f"kernel {self.kernel_kind}", f"gamma {self.gamma!r}"]
+        parts.append(f"C {self.C!r}" if task == "svc" else f"lambda {self.lambda_!r}")
         parts += [f"w{label} {weight!r}" for label, weight in self.weights]
         parts.append(f"clusters {self.clusters}")
         if self.block_only:
@@ -188,9 +170,7 @@ METHOD = Method(
     reports=(
         "svmfast.methods.meka.fit:MekaReport",
         "svmfast.methods.meka.error:ErrorReport",
-        "svmfast.methods.common.cross_validation:ScoresReport",
     ),
     color="#CC79A7",
-    scores_alone=("folds",),
     scores_instead="task=error",
 )
