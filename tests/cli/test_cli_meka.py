@@ -105,11 +105,11 @@ def test_incompatible_options_are_refused(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "1,,2", "nan", "1e999", "0^-1", "x", "(-8)^0.5", "1_0"])
-def test_invalid_grids(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "1e999", "x", "1_0"])
+def test_an_invalid_gamma(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = call(capsys, FIXTURES / "data" / "iris.train", "--task", "error", "-g", value)
     assert status == 2
-    assert f"'{value}' is not positive numbers such as 0.5, 2^-4 or 0.01,0.1,1" in err
+    assert f"'{value}' is not a finite decimal number above 0" in err
 
 
 def test_the_memory_limit_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

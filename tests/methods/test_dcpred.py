@@ -63,7 +63,7 @@ def test_class_weights_are_weights_of_rows(name: str) -> None:
     """The coefficients solve the weighted problem on the model's own landmarks."""
     dataset = read_svmlight(data_path(f"{name}.train"))
     weights = {1: 6.0, 2: 0.25, 99: 2.0}
-    options = {"task": "svc", "clusters": 1, "landmarks": 20, "iterations": 0, "C": (2.0,), "gamma": (0.05,)}
+    options = {"task": "svc", "clusters": 1, "landmarks": 20, "iterations": 0, "C": 2.0, "gamma": 0.05}
     made, _ = result = svmfast.dcpred(dataset, weights=weights, **options)
     assert any("no row has label 99, which has a weight" in warning for warning in result.warnings)
     x, z = dataset.rows.to_dense(), made.landmarks.to_dense()
@@ -96,7 +96,7 @@ def test_class_weights_are_weights_of_rows(name: str) -> None:
         assert best * (1 - 1e-6) <= ours <= best * 1.1 < unweighted
     # The weights also affect the search for landmarks that are derived from local models.
     assert plain.landmarks.to_dense().tolist() != z.tolist()
-    assert "C 2.0, w1 6.0, w2 0.25, w99 2.0" in made.provenance["parameters"]
+    assert "-c 2.0 -w1 6.0 -w2 0.25 -w99 2.0" in made.provenance["parameters"]
 
 
 def test_class_weights_need_classes() -> None:
@@ -189,7 +189,7 @@ def test_the_cost_is_within_the_limit_and_close_to_it(name: str) -> None:
         mine = settings(gamma=0.01, max_operations=cost, clusters=clusters, iterations=10)
         model, report = fit_svc(rows, y, mine)
         assert 0.6 * cost < report.multiply_adds / report.linear_multiply_adds <= cost
-        chosen = f"max-operations {cost!r}x, clusters {clusters}, landmarks "
+        chosen = f"--max-operations {cost!r} --clusters {clusters}"
         assert chosen in model.provenance["parameters"]
 
 

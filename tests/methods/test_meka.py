@@ -113,7 +113,7 @@ def test_class_weights_are_weights_of_rows(name: str) -> None:
     rows, y = data(f"{name}.train")
     gamma, n, weights = 0.05, len(rows), {1: 4.0, 2: 0.25, 99: 2.0}
     dataset = read_svmlight(FIXTURES / "data" / f"{name}.train")
-    options = {"task": "svc", "gamma": (gamma,), "clusters": 1, "rank": n}
+    options = {"task": "svc", "gamma": gamma, "clusters": 1, "rank": n}
     made, _ = result = meka(dataset, weights=weights, **options)
     assert any("no row has label 99, which has a weight" in warning for warning in result.warnings)
     x = rows.to_dense()
@@ -129,7 +129,7 @@ def test_class_weights_are_weights_of_rows(name: str) -> None:
         expected = expected[:, [classes.index(label) for label in labels]]
     np.testing.assert_allclose(made.decision_values(rows), expected, rtol=0, atol=2e-3)
     assert np.abs(meka(dataset, **options).model.decision_values(rows) - expected).max() > 0.1
-    assert "w1 4.0, w2 0.25, w99 2.0" in made.provenance["parameters"]
+    assert "-w1 4.0 -w2 0.25 -w99 2.0" in made.provenance["parameters"]
 
 
 @pytest.mark.parametrize("laplacian", [False, True])

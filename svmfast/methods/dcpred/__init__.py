@@ -125,10 +125,8 @@ class DcpredOptions(Seeded, Bounded, Tasked):
             "C": 10.0,
             "lambda_": 0.1 if exact is None else 0.001,
             "clusters": max(1, min(16, len(rows) // LEAF_ROWS)),
-            "levels": 0,
             "landmarks": 32,
             "pseudo": "none",
-            "pseudo_landmarks": 0,
             "iterations": 150,
         }
         return with_defaults(self, usual)
@@ -141,22 +139,6 @@ class DcpredOptions(Seeded, Bounded, Tasked):
     def pseudo_count(self) -> int:
         """Number of pseudo landmarks of each leaf."""
         return 0 if self.pseudo == "none" else self.pseudo_landmarks or self.landmarks
-
-    def parameters(self, hinge: bool, task: str) -> str:
-        """List what a model's file records."""
-        parts = [f"task {task}", f"gamma {self.gamma!r}"]
-        parts.append(f"{'C' if hinge else 'lambda'} {self.regularization(hinge)!r}")
-        parts += [f"w{label} {weight!r}" for label, weight in self.weights]
-        if self.max_operations is not None:
-            parts.append(f"max-operations {self.max_operations!r}x")
-        parts.append(f"clusters {self.clusters}")
-        if self.levels:
-            parts.append(f"levels {self.levels}")
-        parts.append(f"landmarks {self.landmarks}")
-        if self.pseudo_count:
-            parts.append(f"pseudo {self.pseudo} {self.pseudo_count}")
-        parts += [f"kmeans {self.kmeans}", f"iterations {self.iterations}"]
-        return ", ".join(parts)
 
 
 def _usual_gamma(columns: int, exact: Model | None) -> float:

@@ -27,6 +27,7 @@ from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
+from svmfast.options import changed_words
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.arithmetic import provenance
 from svmfast.solvers.kernel_clusters import load_kmeans
@@ -41,10 +42,10 @@ def fit(rows: Rows, labels: FloatArray, options: DcpredOptions, setting: Setting
     Ridge minimizes sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf.
     """
     problem = Problem.of_task(options.task, rows, labels, options.weights)
-    options = options.resolved(rows)
     if options.fit == "values":
         raise OptionError("`fit` values needs `exact`")
-    return _fit_model(problem, options, setting)
+    origin = provenance("dcpred", " ".join(changed_words(options)), options.seed)
+    return _fit_model(problem, options.resolved(rows), setting, origin)
 
 
 def fit_exact(
@@ -58,6 +59,7 @@ def fit_exact(
     per class, without probabilities. auto means labels for three or more classes, whose many pairs would have
     to share each leaf's landmarks, and otherwise values.
     """
+    origin = provenance("dcpred", " ".join(changed_words(options)), options.seed, source)
     options = options.resolved(rows, exact)
     task, head, threads = what_is_fitted(exact.head, options.fit), exact.head, setting.threads
     if not head.n_functions:
@@ -76,7 +78,7 @@ def fit_exact(
         inside, vectors = _with_vectors(inside, expansion, held)
     values = exact.decision_values(inside, threads=threads)
     problem = Problem(inside, values, head, task) if task == "values" else _labelled(inside, head, values)
-    model, report = _fit_model(replace(problem, vectors=vectors), options, setting, source)
+    model, report = _fit_model(replace(problem, vectors=vectors), options, setting, origin)
     setting.progress(0, None, "error on held-out rows")
     found = held_out(exact, model, rows, aside, values_fitted=task == "values", threads=threads)
     return model, replace(report, held_out=found, probabilities=probabilities_after(head, model.head))
@@ -89,9 +91,7 @@ def what_is_fitted(head: Head, fit: str) -> str:
     return "labels" if head.is_classifier and head.n_classes > 2 else "values"
 
 
-def _fit_model(
-    problem: Problem, options: DcpredOptions, setting: Setting, source: str | None = None
-) -> Fitted:
+def _fit_model(problem: Problem, options: DcpredOptions, setting: Setting, origin: dict[str, str]) -> Fitted:
     if not len(problem.rows):
         raise OptionError("no rows to train on")
     _check_width(problem.rows, options)
@@ -105,7 +105,6 @@ def _fit_model(
             _check_width(problem.rows, options)
         made = train_tree(problem, tree, options, setting)
     rows, task, sizes = problem.rows, problem.task, np.bincount(tree.leaf)
-    origin = provenance("dcpred", options.parameters(problem.hinge, task), options.seed, source)
     model = replace(made, provenance=origin, fits_labels=task == "labels")
     decisions = model.decision_values(rows[: min(len(rows), MOST_SCORED)], threads=setting.threads)
     return model, DcpredReport(

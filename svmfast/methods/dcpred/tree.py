@@ -96,7 +96,7 @@ def _breadth_first(
 
 
 def build_tree(rows: Rows, options: DcpredOptions, threads: int) -> KMeansTree:
-    return kmeans_tree(rows, options.clusters, levels=options.levels, seed=options.seed, threads=threads)
+    return kmeans_tree(rows, options.clusters, levels=options.levels or 0, seed=options.seed, threads=threads)
 
 
 def affordable_landmarks(problem: Problem, tree: KMeansTree, most_operations: float) -> int:

@@ -118,7 +118,6 @@ class MekaOptions(Seeded, Bounded, Tasked):
             "C": 1.0,
             "lambda_": 0.1,
             "rank": RANK,
-            "landmarks": 0,
         }
         return with_defaults(self, usual)
 
@@ -134,20 +133,6 @@ class MekaOptions(Seeded, Bounded, Tasked):
     def regularization(self, hinge: bool) -> float:
         """C for the squared hinge loss, otherwise lambda."""
         return self.C if hinge else self.lambda_
-
-    def parameters(self, task: str) -> str:
-        """List what a model's file records."""
-        parts = [f"task {task}", f"kernel {self.kernel_kind}", f"gamma {self.gamma!r}"]
-        parts.append(f"C {self.C!r}" if task == "svc" else f"lambda {self.lambda_!r}")
-        parts += [f"w{label} {weight!r}" for label, weight in self.weights]
-        parts.append(f"clusters {self.clusters}")
-        if self.block_only:
-            parts.append("block-only")
-        else:
-            parts += [f"rank {self.rank}", f"landmarks {self.columns}"]
-            parts += [f"oversampling {self.oversampling!r}", f"link-threshold {self.link_threshold!r}"]
-            parts += [f"strategy {self.strategy}", f"psd {self.psd}"]
-        return ", ".join(parts)
 
 
 METHOD = Method(

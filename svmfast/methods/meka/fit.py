@@ -20,6 +20,7 @@ from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.solve import assemble, block_ridge, block_svc, meka_ridge, meka_svc
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.routed import RoutedModel
+from svmfast.options import changed_words
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.arithmetic import provenance
 from svmfast.solvers.kernel_clusters import Partition, load_kmeans
@@ -51,6 +52,7 @@ def fit(rows: Rows, labels: FloatArray, options: MekaOptions, setting: Setting =
     svc has the squared hinge loss, three or more classes one-vs-rest; with `block_only`, each cluster has its
     own LIBSVM C-SVC model instead (BKA-SVM, section 4.2 of the paper).
     """
+    origin = provenance("meka", " ".join(changed_words(options)), options.seed)
     options = options.resolved(rows.n_columns)
     if options.task == "svc" and options.psd == "none" and not options.block_only:
         raise OptionError("svc needs a positive semidefinite approximation; `psd` must be clip or shift")
@@ -60,7 +62,6 @@ def fit(rows: Rows, labels: FloatArray, options: MekaOptions, setting: Setting =
         parted = clustered(rows, options, problem.task, problem.targets.shape[1], setting)
         ordered = replace(problem.only(parted.order), rows=parted.rows)
         model, meka = _trained(ordered, parted, options, setting)
-    origin = provenance("meka", options.parameters(problem.task), options.seed, None)
     model = replace(model, provenance=origin)
     setting.progress(0, None, "error")
     sample = rows[: min(len(rows), MOST_SCORED)]
