@@ -175,7 +175,7 @@ def test_reports_have_names(flowers: tuple[Path, Path], predicted: list[str], tm
     rows, imported = flowers
     fast = tmp_path / "fast"
     made = svmfast(
-        "approximate", imported, "-o", fast, "--order", "2", "--data", rows, "--label", "species", "-q"
+        "approximate", imported, "-o", fast, "--force", "--data", rows, "--label", "species", "-q"
     )
     assert made.returncode == 0, made.stderr
     compared = ["compare", imported, fast, "--data", rows, "--label", "species", "--repeats", "1"]
