@@ -174,9 +174,7 @@ def test_reports_have_names(flowers: tuple[Path, Path], predicted: list[str], tm
     assert [one["name"] for one in report["classes"]] == names
     rows, imported = flowers
     fast = tmp_path / "fast"
-    made = svmfast(
-        "approximate", imported, "-o", fast, "--force", "--data", rows, "--label", "species", "-q"
-    )
+    made = svmfast("approximate", imported, "-o", fast, "--force", "--data", rows, "--label", "species", "-q")
     assert made.returncode == 0, made.stderr
     compared = ["compare", imported, fast, "--data", rows, "--label", "species", "--repeats", "1"]
     both = json.loads(svmfast(*compared, "--json").stdout)["models"]
