@@ -2,6 +2,7 @@
 // without the interpreter's lock; an object keeps the arrays that it was made of.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -120,57 +121,47 @@ void ask_python() {
 
 // --- LIBSVM text ---------------------------------------------------------------------------------------------------
 
-nb::bytes cut(const char *begin, const char *end, std::size_t most) {
-    return nb::bytes(begin, std::min(static_cast<std::size_t>(end - begin), most));
-}
-
-// None, or the first fault as (rule, why, line, text of the line, token or None, found, wanted).
+// None, or the first fault as (rule, line, text of the line, token or None, found, wanted).
 nb::object feed(Tokenizer &tokenizer, In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads) {
-    constexpr std::size_t shown_token = 256, shown_line = 1 << 16;  // limits on text in a message, in bytes
     const svmlight::Fault *fault;
     {
         nb::gil_scoped_release released;
         fault = tokenizer.feed(text, begin, end, threads);
     }
     if (!fault) return nb::none();
-    nb::object token = nb::none();
-    if (fault->begin) token = cut(fault->begin, fault->end, shown_token);
+    const auto cut = [](const char *from, const char *to) {
+        constexpr std::ptrdiff_t shown = 1 << 16;  // limit on text for a message, in bytes
+        return nb::bytes(from, static_cast<std::size_t>(std::min(to - from, shown)));
+    };
     const char *line_end = fault->line_begin;
-    if (line_end)
-        while (*line_end != '\n') ++line_end;
-    return nb::make_tuple(fault->rule, fault->why, fault->line, cut(fault->line_begin, line_end, shown_line), token,
-                          fault->found, fault->wanted);
+    while (*line_end != '\n') ++line_end;
+    const nb::object token = fault->begin ? nb::object(cut(fault->begin, fault->end)) : nb::none();
+    return nb::make_tuple(fault->rule, fault->line, cut(fault->line_begin, line_end), token, fault->found,
+                          fault->wanted);
 }
 
 // The rows since the last call: (labels, indptr, indices, values, width, line of the first row, notes).
 auto take(Tokenizer &tokenizer) {
     svmlight::Block &rows = tokenizer.block();
-    const svmlight::Notes n = rows.notes;
     auto taken = std::make_tuple(rows.labels.give(), rows.indptr.give(), rows.indices.give(), rows.values.give(),
-                                 rows.width, rows.first_row,
-                                 std::make_tuple(n.comment_lines, n.line_comments, n.qid, n.blank_lines, n.sorted_rows,
-                                                 n.unknown_serials, n.blank_rows));
-    tokenizer.next_block();
+                                 rows.width, rows.first_row, rows.notes);
+    rows.clear();
     return taken;
 }
 
 void bind_text(nb::module_ &m) {
     nb::class_<Tokenizer>(m, "SvmlightTokenizer")
-        .def("__init__", [](Tokenizer *at, bool zero_based, bool precomputed, bool dense, bool lenient,
-                            bool labelled) { new (at) Tokenizer({zero_based, precomputed, dense, lenient, labelled}); })
+        .def("__init__",
+             [](Tokenizer *at, bool zero_based, bool precomputed, bool dense, bool lenient, std::size_t numbers) {
+                 new (at) Tokenizer({zero_based, precomputed, dense, lenient, numbers});
+             })
         .def("feed", &feed,
              nb::sig("def feed(self, text: object, begin: int, end: int, threads: int) -> "
-                     "tuple[str, str, int, bytes, bytes | None, int, int] | None"))
+                     "tuple[str, int, bytes, bytes | None, int, int] | None"))
         .def("take", &take)
-        .def_prop_ro("rows", &Tokenizer::rows);
+        .def_prop_ro("rows", [](Tokenizer &t) { return t.block().rows(); });
     m.attr("TEXT_PADDING") = text::padding;
-    m.def("write_svmlight_rows", &write_svmlight_rows, unlocked);
-    m.attr("SV_FAULTS") =
-        nb::make_tuple("ok", "too_few_lines", "too_many_lines", "empty_line", "missing_coefficient", "bad_coefficient",
-                       "no_colon", "bad_index", "index_order", "bad_value", "bad_serial");
-    m.def("read_sv_section", &read_sv_section, unlocked);
-    m.def("format_sv_section", &format_sv_section, unlocked);
-    m.def("eight_digits", &eight_digits, unlocked);
+    m.def("write_rows", &write_rows, unlocked);
     m.def("parse_float64", &parse_numbers<double>, unlocked);
     m.def("parse_int64", &parse_numbers<std::int64_t>, unlocked);
     m.def("parse_int32", &parse_numbers<std::int32_t>, unlocked);
@@ -185,13 +176,12 @@ void bind_scaling(nb::module_ &m) {
     nb::class_<ScalingMap>(m, "ScalingMap")
         .def(nb::init<In1<double>, In1<double>, bool, double, double, double, double, int>())
         .def_prop_ro("moving", &ScalingMap::moving)
-        .def("apply", &ScalingMap::apply, unlocked)
-        .def("text", &ScalingMap::text, unlocked);
+        .def("apply", &ScalingMap::apply, unlocked);
     nb::class_<ColumnExtremes>(m, "ColumnExtremes")
         .def(nb::init<>())
         .def("add", &ColumnExtremes::add, unlocked)
         .def("result", &ColumnExtremes::result);
-    m.def("round_digits", &scaling::rounded);
+    m.def("round_digits", &round_digits, unlocked);
 }
 
 // --- models --------------------------------------------------------------------------------------------------------
@@ -268,10 +258,9 @@ void bind_training(nb::module_ &m) {
 
 // --- svmfast predict -----------------------------------------------------------------------------------------------
 
-std::optional<Prediction> predict_plain(const std::vector<std::string_view> &arguments) {
+Prediction predict_plain(const std::vector<std::string_view> &arguments) {
     keep_freed_memory();
-    const auto job = plain_job({arguments.begin(), arguments.end()});
-    return job ? predict_file(*job) : std::nullopt;
+    return predict_file(plain_job({arguments.begin(), arguments.end()}));
 }
 
 void bind_prediction(nb::module_ &m) {

@@ -1,19 +1,14 @@
 // Reads well-formed LIBSVM models. Whatever is wrong or unusual is declined: formats/libsvm_model.py reads it, or says
 // why it cannot be read.
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <set>
-#include <stdexcept>
 
-#include "loops.hpp"
 #include "rounding.hpp"
 #include "svmfast.hpp"
 
 namespace svmfast {
 namespace {
-
-using Words = std::vector<std::string_view>;
 
 constexpr std::string_view TYPES[] = {"c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr"};
 constexpr std::string_view KERNELS[] = {"linear", "polynomial", "rbf", "sigmoid"};
@@ -21,87 +16,65 @@ constexpr std::size_t MARKS = 10;
 // Bytes that arrays made of a model may take; svmfast/options.py has the limit that users set.
 constexpr double MEMORY = double(std::size_t{2} << 30);
 
-struct Declined {};
-
-void require(bool fine) {
-    if (!fine) throw Declined{};
-}
-
 // The lines of a header, in the order in which LIBSVM writes them.
-class Header {
-  public:
-    explicit Header(std::string_view text) : rest(text) {}
+struct Header {
+    std::string_view rest;
 
-    double real(std::string_view key) { return reals(key, 1).front(); }
-    std::int32_t integer(std::string_view key) { return integers(key, 1).front(); }
-
-    std::size_t choice(std::string_view key, const std::string_view *first, const std::string_view *last) {
-        const Words words = take(key, 1);
-        const auto found = std::find(first, last, words.front());
-        require(found != last);
-        return static_cast<std::size_t>(found - first);
-    }
-
-    std::vector<double> reals(std::string_view key, std::size_t count) {
-        std::vector<double> numbers;
-        for (const std::string_view word : take(key, count)) {
-            double number;
-            require(text::scan_double(word.data(), word.data() + word.size(), number) == text::Scan::ok);
-            numbers.push_back(number);
+    std::vector<std::string_view> words() const {
+        std::string_view line = rest.substr(0, rest.find('\n'));
+        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+        std::vector<std::string_view> words;
+        for (std::size_t at = 0; (at = line.find_first_not_of(" \t", at)) != line.npos;) {
+            const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
+            words.push_back(line.substr(at, end - at));
+            at = end;
         }
-        return numbers;
+        return words;
     }
 
-    std::vector<std::int32_t> integers(std::string_view key, std::size_t count) {
-        std::vector<std::int32_t> numbers;
-        for (const std::string_view word : take(key, count)) {
-            std::int64_t number;
-            require(text::scan_int64(word.data(), word.data() + word.size(), number) == text::Scan::ok);
-            numbers.push_back(static_cast<std::int32_t>(number));
-            require(numbers.back() == number);
-        }
-        return numbers;
-    }
-
-    // None where the next line has another key.
-    std::vector<double> reals_if_any(std::string_view key, std::size_t count) {
-        const Words words = split(rest.substr(0, rest.find('\n')));
-        return !words.empty() && words.front() == key ? reals(key, count) : std::vector<double>();
+    bool has(std::string_view key) const {
+        const auto all = words();
+        return !all.empty() && all[0] == key;
     }
 
     // The values of the next line, which must have this key.
-    Words take(std::string_view key, std::size_t count) {
-        const std::size_t end = rest.find('\n');
-        require(end != rest.npos);
-        Words words = split(rest.substr(0, end));
-        rest.remove_prefix(end + 1);
-        require(words.size() == count + 1 && words.front() == key);
-        words.erase(words.begin());
-        return words;
+    std::vector<std::string_view> take(std::string_view key, std::size_t count) {
+        auto values = words();
+        require(has(key) && values.size() == count + 1);
+        rest.remove_prefix(rest.find('\n') + 1);
+        values.erase(values.begin());
+        return values;
     }
 
-    std::string_view rest;
+    template <std::size_t N>
+    int choice(std::string_view key, const std::string_view (&known)[N]) {
+        const auto found = std::find(known, known + N, take(key, 1)[0]);
+        require(found != known + N);
+        return static_cast<int>(found - known);
+    }
 
-  private:
-    static Words split(std::string_view line) {
-        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-        Words words;
-        const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-        for (auto at = line.begin(); at != line.end();) {
-            const auto begin = std::find_if_not(at, line.end(), blank);
-            at = std::find_if(begin, line.end(), blank);
-            if (begin != at) words.push_back(line.substr(static_cast<std::size_t>(begin - line.begin()), at - begin));
-        }
-        return words;
+    template <class Number>
+    std::vector<Number> numbers(std::string_view key, std::size_t count) {
+        std::vector<Number> numbers;
+        for (const std::string_view word : take(key, count))
+            require(text::scan_number(word.data(), word.data() + word.size(), numbers.emplace_back()));
+        return numbers;
+    }
+    double real(std::string_view key) { return numbers<double>(key, 1)[0]; }
+    std::int32_t integer(std::string_view key) { return numbers<std::int32_t>(key, 1)[0]; }
+    std::vector<double> reals_if_any(std::string_view key, std::size_t count) {
+        return has(key) ? numbers<double>(key, count) : std::vector<double>();
     }
 };
 
-LibsvmModel read(std::string_view text) {
+}  // namespace
+
+LibsvmModel read_libsvm_model(std::string_view text) {
     require(!text.empty() && text.back() == '\n');
-    Header header(text);
+    Header header{text};
     LibsvmModel m;
-    m.type = static_cast<SvmType>(header.choice("svm_type", std::begin(TYPES), std::end(TYPES)));
-    m.kernel = static_cast<int>(header.choice("kernel_type", std::begin(KERNELS), std::end(KERNELS)));
+    m.type = static_cast<SvmType>(header.choice("svm_type", TYPES));
+    m.kernel = header.choice("kernel_type", KERNELS);
     const bool polynomial = m.kernel == int(KernelKind::polynomial);
     if (polynomial) m.degree = header.integer("degree");
     if (m.kernel != int(KernelKind::linear)) m.gamma = header.real("gamma");
@@ -111,9 +84,9 @@ LibsvmModel read(std::string_view text) {
     const std::size_t k = static_cast<std::size_t>(classes), pairs = k * (k - 1) / 2,
                       n = static_cast<std::size_t>(total);
     require(pairs < text.size());
-    m.rho = header.reals("rho", pairs);
+    m.rho = header.numbers<double>("rho", pairs);
     if (m.classifier()) {
-        m.labels = header.integers("label", k);
+        m.labels = header.numbers<std::int32_t>("label", k);
         require(std::set<std::int32_t>(m.labels.begin(), m.labels.end()).size() == k);
     }
     m.prob_a = header.reals_if_any("probA", pairs);
@@ -122,7 +95,7 @@ LibsvmModel read(std::string_view text) {
     require(m.classifier() ? m.prob_a.size() == m.prob_b.size() : m.prob_b.empty());
     require(m.type == SvmType::one_class ? m.prob_a.empty() : m.density_marks.empty());
     if (m.classifier()) {
-        const auto sizes = header.integers("nr_sv", k);
+        const auto sizes = header.numbers<std::int32_t>("nr_sv", k);
         require(*std::min_element(sizes.begin(), sizes.end()) >= 0);
         m.group_sizes.assign(sizes.begin(), sizes.end());
     } else {
@@ -132,26 +105,25 @@ LibsvmModel read(std::string_view text) {
     header.take("SV", 0);
 
     const std::size_t width = m.classifier() ? k - 1 : 1;
-    auto [fault, position, coef, indptr, indices, values, columns] =
-        read_sv_section(text, static_cast<std::size_t>(header.rest.data() - text.data()), n, width, false);
-    require(fault == 0 && !(m.kernel != int(KernelKind::linear) && m.gamma == 0 && values.shape[0]));
+    svmlight::Options form;
+    form.numbers = width;
+    Tokenizer tokenizer(form);
+    const In1<std::uint8_t> all(reinterpret_cast<const std::uint8_t *>(text.data()), {text.size() + text::padding});
+    require(!tokenizer.feed(all, text.size() - header.rest.size(), text.size(), 1));
+    svmlight::Block &rows = tokenizer.block();
+    require(rows.rows() == n && !rows.noted());
+    const double values = double(rows.values.size());
+    require(m.kernel == int(KernelKind::linear) || m.gamma > 0 || values == 0);
     // Panels of vectors, but lists where few values are stored (decision.cpp).
-    const double dense = 24.0 * double(n) * double(columns), listed = 400.0 * double(values.shape[0]);
-    require(20.0 * double(text.size()) + std::min(dense, listed) < MEMORY);
-    m.sv_coef = std::move(coef), m.indptr = std::move(indptr), m.indices = std::move(indices);
-    m.values = std::move(values), m.columns = columns;
+    const double dense = 24.0 * double(n) * double(rows.width);
+    require(20.0 * double(text.size()) + std::min(dense, 400.0 * values) < MEMORY);
+    std::unique_ptr<double[]> coef(new double[width * n]);
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < width; ++c) coef[c * n + i] = rows.labels.data()[i * width + c];
+    m.sv_coef = give(std::move(coef), {width, n});
+    m.indptr = rows.indptr.give(), m.indices = rows.indices.give();
+    m.values = rows.values.give(), m.columns = rows.width;
     return m;
-}
-
-}  // namespace
-
-std::optional<LibsvmModel> read_libsvm_model(std::string_view text) {
-    try {
-        return read(text);
-    } catch (const Declined &) {
-    } catch (const std::invalid_argument &) {  // more support vectors than the text can hold
-    }
-    return std::nullopt;
 }
 
 DecisionSums decision_sums(const LibsvmModel &m) {

@@ -1,6 +1,5 @@
 // The library's other loops, which Python uses: routed models and polynomials, training, tables, scaling, text.
 #pragma once
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -171,25 +170,13 @@ class ScalingMap {
     std::size_t moving() const { return moving_.size(); }
     // The scaled rows; zeros are not stored.
     ScaledRows apply(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values) const;
-    // The rows as lines of svm-scale's output, and the number of their values.
-    std::tuple<Growing<char>, std::size_t> text(In1<double> labels, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                In1<double> values) const;
 
   private:
-    static char *write_entry(char *p, std::int32_t column, double z);
-    // "index:zero " of all moved columns, one after another: they are most of the text.
-    void write_zeros() const;
-    // Visits the nonzero values of a scaled row, by ascending column: zeros(from, to) for the moved columns from, ..,
-    // to - 1 of moving_ that the row does not store, take(column, z) for a value that it does.
-    template <class Zeros, class Take>
-    void each(std::size_t row, const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices,
-              const In1<double> &values, Zeros &&zeros, Take &&take) const;
+    // A value of one row; an std::overflow_error names row and column if it leaves the range of doubles.
+    double scaled(std::size_t row, std::int32_t column, double x) const;
 
-    std::vector<double> first_, second_, zeros_, read_zeros_;
+    std::vector<double> first_, second_, zeros_;
     std::vector<std::int32_t> moving_;
-    mutable std::once_flag zeros_written_;
-    mutable Growing<char> zero_text_;
-    mutable std::vector<std::size_t> zero_ends_;
     scaling::Map map_;
 };
 
@@ -207,20 +194,18 @@ class ColumnExtremes {
     std::uint64_t rows_ = 0;
 };
 
+// Each number printed with "%.*g" and read back: the values of support vectors in LIBSVM's files have 8 digits.
+Out<double> round_digits(In1<double> numbers, int digits);
+
 // --- text ----------------------------------------------------------------------------------------------------------
 
-// Rows [first, last) as text, "label index:value ...\n"; columns are written as column + base.
-Growing<char> write_svmlight_rows(In1<double> labels, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                  In1<double> values, std::size_t first, std::size_t last, std::int64_t base);
-
-// Texts of models are followed by a NUL.
-//
-// The SV section from `pos`: its fault (sv_section.hpp) and where, sv_coef, indptr, indices, values, number of columns.
-using SvText =
-    std::tuple<int, std::size_t, Out<double>, Out<std::int64_t>, Out<std::int32_t>, Out<double>, std::int64_t>;
-SvText read_sv_section(std::string_view text, std::size_t pos, std::size_t n_sv, std::size_t n_coef, bool precomputed);
-Growing<char> format_sv_section(In2<double> coef, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                In1<double> values, bool precomputed);
+// Rows [first, last) as text. numbers (m, n): those before a row's entries, which are its label or its coefficients;
+// columns are written as column + base.
+// - digits 0: "number index:value\n" with the shortest decimals that read back to the same number.
+// - Otherwise as LIBSVM writes it, with a blank before the line end: numbers with 17 digits, and values with `digits`,
+//   or with 8 that do not determine a value, all of them; integers where base is 0 (precomputed kernel).
+Growing<char> write_rows(In2<double> numbers, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                         std::size_t first, std::size_t last, std::int64_t base, int digits);
 
 // Up to `count` whitespace-separated numbers from `pos`: the array, how many were read, and where reading stopped,
 // which is the first token that is not a number of this type, if any.
@@ -230,8 +215,5 @@ std::tuple<Out<T>, std::size_t, std::size_t> parse_numbers(std::string_view text
 // Shortest decimals that read back to the same number, a blank between them and a line end after every `per_line`.
 template <class T>
 Growing<char> format_numbers(In1<T> numbers, std::size_t per_line);
-
-// Each number printed with "%.8g" and read back: the values of support vectors in LIBSVM's files.
-Out<double> eight_digits(In1<double> numbers);
 
 }  // namespace svmfast

@@ -35,7 +35,7 @@ void keep_freed_memory() {
 #endif
 }
 
-std::optional<PredictJob> plain_job(const std::vector<std::string> &arguments) {
+PredictJob plain_job(const std::vector<std::string> &arguments) {
     PredictJob job;
     bool b = false, j = false;
     std::vector<std::string> files;
@@ -49,12 +49,12 @@ std::optional<PredictJob> plain_job(const std::vector<std::string> &arguments) {
         } else if (word == "-q" && !job.quiet) {
             job.quiet = true;
         } else if (word.empty() || (word[0] == '-' && (word.size() > 1 || files.size() < 2))) {
-            return std::nullopt;
+            throw Declined();
         } else {
             files.push_back(word);
         }
     }
-    if (files.size() < 2 || files.size() > 3) return std::nullopt;
+    require(files.size() == 2 || files.size() == 3);
     if (!j) job.threads = usable_threads();
     job.data = files[0], job.model = files[1];
     if (files.size() == 3) job.output = files[2];

@@ -4,29 +4,28 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <iterator>
 #include <map>
+#include <numeric>
 
 #include "number_text.hpp"
 #include "output_file.hpp"
 #include "rounding.hpp"
-#include "scaling.hpp"
 #include "svmfast.hpp"
 #include "vote.hpp"
 
 namespace svmfast {
 namespace {
 
-// Bytes of text that are read at a time.
+// Bytes of text that are read at a time; longer lines are left to Python.
 constexpr std::size_t CHUNK = std::size_t{2} << 20;
 // Largest number of values held besides the rows: it bounds the memory for many classes and short rows.
 constexpr std::size_t CELLS = std::size_t{1} << 20;
-// Left to Python: longer lines, more targets, and larger data for standard output, which gets nothing before all rows
-// are known to be plain.
-constexpr std::size_t MOST_LINE = std::size_t{64} << 20, MOST_TARGETS = 1000;
+// Left to Python: more targets, and larger data for standard output, which gets nothing before all rows are known to be
+// plain.
+constexpr std::size_t MOST_TARGETS = 1000;
 constexpr std::size_t MOST_MODEL = std::size_t{100} << 20;
 constexpr std::string_view FIRST_WORD = "svm_type ";
 constexpr off_t MOST_TO_STDOUT = off_t{8} << 20;
@@ -38,12 +37,6 @@ constexpr const char *OTHER_OUTPUTS[] = {
     ".gz",    ".bz2",    ".xz",  ".zst",  ".parquet", ".pq",  ".arrow",  ".feather", ".ipc",    ".csv", ".tsv", ".json",
     ".jsonl", ".ndjson", ".xml", ".html", ".yaml",    ".yml", ".xlsx",   ".xls",     ".xlsm",   ".ods", ".orc", ".avro",
     ".h5",    ".hdf5",   ".npy", ".npz",  ".mat",     ".pkl", ".pickle", ".rds",     ".sqlite", ".db"};
-
-struct Declined {};
-
-void require(bool fine) {
-    if (!fine) throw Declined{};
-}
 
 class InputFile {
   public:
@@ -68,8 +61,8 @@ class InputFile {
                 require(fstat(descriptor_, &now) == 0 && lseek(descriptor_, 0, SEEK_CUR) <= now.st_size);
                 break;
             }
-            require(count > 0 || errno == EINTR);
-            filled += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+            require(count > 0);
+            filled += static_cast<std::size_t>(count);
         }
         return filled;
     }
@@ -89,29 +82,21 @@ class Lines {
 
     // Moves to the next lines, [0, end()); false at the end of the file.
     bool next() {
-        std::copy(text_.begin() + end_, text_.begin() + filled_, text_.begin());
+        std::copy(text_.data() + end_, text_.data() + filled_, text_.data());
         filled_ -= end_;
-        end_ = 0;
-        while (!ended_) {
-            const std::size_t room = text_.size() - BEHIND - static_cast<std::size_t>(filled_);
-            const std::size_t count = file_.read(text_.data() + filled_, room);
-            filled_ += static_cast<std::ptrdiff_t>(count);
-            ended_ = count < room;
-            const std::size_t last = std::string_view(text_.data(), static_cast<std::size_t>(filled_)).rfind('\n');
-            if (!ended_ && last != std::string_view::npos) {
-                end_ = static_cast<std::ptrdiff_t>(last) + 1;
-                return true;
-            }
-            require(text_.size() < MOST_LINE);
-            if (!ended_) text_.resize(2 * text_.size());
+        const std::size_t room = text_.size() - BEHIND - filled_, count = file_.read(text_.data() + filled_, room);
+        filled_ += count;
+        if (count < room) {
+            if (filled_ && text_[filled_ - 1] != '\n') text_[filled_++] = '\n';
+            end_ = filled_;
+        } else {
+            end_ = std::string_view(text_.data(), filled_).rfind('\n') + 1;  // npos + 1 is 0
+            require(end_ > 0);
         }
-        if (filled_ && text_[static_cast<std::size_t>(filled_) - 1] != '\n')
-            text_[static_cast<std::size_t>(filled_++)] = '\n';
-        end_ = filled_;
         return end_ > 0;
     }
 
-    std::size_t end() const { return static_cast<std::size_t>(end_); }
+    std::size_t end() const { return end_; }
     In1<std::uint8_t> text() const { return {reinterpret_cast<const std::uint8_t *>(text_.data()), {text_.size()}}; }
 
   private:
@@ -119,8 +104,7 @@ class Lines {
 
     InputFile &file_;
     std::string text_;
-    std::ptrdiff_t filled_ = 0, end_ = 0;
-    bool ended_ = false;
+    std::size_t filled_ = 0, end_ = 0;
 };
 
 // Predicts rows, appends their lines to `text`, and counts.
@@ -132,7 +116,7 @@ class Predicting {
         if (labels_.empty()) labels_ = {1, -1};
         for (const double label : labels_) {
             char word[number_room];
-            words_.emplace_back(word, probability_ ? scaling::write_g6(word, label) : write_g17(word, label));
+            words_.emplace_back(word, write_digits(word, label, probability_ ? 6 : 17));
             if (!probability_) words_.back() += '\n';
         }
         longest_ = std::max_element(words_.begin(), words_.end(), [](const auto &a, const auto &b) {
@@ -146,7 +130,7 @@ class Predicting {
     }
 
     void add(const svmlight::Block &block) {
-        const std::size_t n = block.labels.size(), k = labels_.size();
+        const std::size_t n = block.rows(), k = labels_.size();
         const std::size_t step = std::max<std::size_t>(1, CELLS / (1 + p_ + (probability_ ? k * k : 0)));
         for (std::size_t first = 0; first < n; first += step) {
             const std::size_t count = std::min(step, n - first);
@@ -219,12 +203,10 @@ class Predicting {
     bool class_neglected() const {
         const double accuracy = static_cast<double>(found.correct) / static_cast<double>(found.rows);
         return std::any_of(targets_.begin(), targets_.end(), [&](const auto &one) {
-            double all = 0, right = 0;
-            for (std::size_t c = 0; c < labels_.size(); ++c) {
-                all += static_cast<double>(one.second[c]);
-                if (labels_[c] == one.first) right = static_cast<double>(one.second[c]);
-            }
-            return right <= all * accuracy / 2;
+            const auto at = std::find(labels_.begin(), labels_.end(), one.first) - labels_.begin();
+            const auto all = std::accumulate(one.second.begin(), one.second.end(), std::size_t{0});
+            const std::size_t right = at < std::ptrdiff_t(labels_.size()) ? one.second[std::size_t(at)] : 0;
+            return static_cast<double>(right) <= static_cast<double>(all) * accuracy / 2;
         });
     }
 
@@ -293,7 +275,7 @@ class Predicting {
             to = std::copy(words_[best].begin(), words_[best].end(), to);
             for (std::size_t c = 0; c < k; ++c) {
                 *to++ = ' ';
-                to = scaling::write_g6(to, row[c]);
+                to = write_digits(to, row[c], 6);
             }
             *to++ = '\n';
         }
@@ -305,7 +287,7 @@ class Predicting {
         char *to = text.end();
         for (std::size_t i = 0; i < n; ++i) {
             const double p = values.data.get()[i], t = targets[i];
-            to = write_g17(to, p);
+            to = write_digits(to, p, 17);
             *to++ = '\n';
             squares_ += (p - t) * (p - t);
             sum_p_ += p, sum_t_ += t, pp_ += p * p, tt_ += t * t, pt_ += p * t;
@@ -333,24 +315,28 @@ bool ends_with(std::string path, const char *const *endings, std::size_t count) 
     });
 }
 
-Prediction predict(const PredictJob &job) {
+}  // namespace
+
+Prediction predict_file(const PredictJob &job) {
     constexpr const char *tables[] = {".csv", ".tsv"};
     require(!ends_with(job.data, tables, 2) && !ends_with(job.output, OTHER_OUTPUTS, std::size(OTHER_OUTPUTS)));
     struct stat inputs[2];
     std::string text;
+    std::size_t size;
     {
         InputFile file(job.model);
         inputs[0] = file.status;
-        const std::size_t size = static_cast<std::size_t>(file.status.st_size);
-        require(size < MOST_MODEL);
+        size = static_cast<std::size_t>(file.status.st_size);
+        require(FIRST_WORD.size() < size && size < MOST_MODEL);
+        text.resize(FIRST_WORD.size());
         // As LIBSVM writes it; of another file nothing more is read.
-        text.resize(std::min(size, FIRST_WORD.size()));
         require(file.read(text.data(), text.size()) == text.size() && text == FIRST_WORD);
-        text.resize(size);
-        require(file.read(text.data() + FIRST_WORD.size(), size - FIRST_WORD.size()) == size - FIRST_WORD.size());
+        text.resize(size + text::padding);
+        const std::size_t rest = size - FIRST_WORD.size();
+        require(file.read(text.data() + FIRST_WORD.size(), rest) == rest);
     }
-    const std::optional<LibsvmModel> model = read_libsvm_model(text);
-    require(model && (!job.probability || model->has_probability()));
+    const LibsvmModel model = read_libsvm_model(std::string_view(text).substr(0, size));
+    require(!job.probability || model.has_probability());
     text = std::string();
     InputFile data(job.data);
     inputs[1] = data.status;
@@ -358,16 +344,16 @@ Prediction predict(const PredictJob &job) {
     OutputFile out;
     Lines lines(data);
     Tokenizer tokenizer({});
-    Predicting rows(*model, job.probability, job.threads);
+    Predicting rows(model, job.probability, job.threads);
     bool begun = false;
     while (lines.next()) {
         check_interrupt();
         const char first = static_cast<char>(lines.text().data()[0]);
-        require(begun || is_digit(first) || first == '+' || first == '-' || first == '.');
+        require(begun || text::is_digit(first) || first == '+' || first == '-' || first == '.');
         require(!tokenizer.feed(lines.text(), 0, lines.end(), job.threads));
-        require(!tokenizer.block().notes.any());
+        require(!tokenizer.block().noted());
         rows.add(tokenizer.block());
-        tokenizer.next_block();
+        tokenizer.block().clear();
         if (!begun) require(out.open(job.output, inputs, 2));
         begun = true;
         if (job.output == "-") continue;
@@ -379,16 +365,6 @@ Prediction predict(const PredictJob &job) {
     require(out.write(rows.text.data(), rows.text.size()) && out.finish());
     rows.found.job = job;
     return std::move(rows.found);
-}
-
-}  // namespace
-
-std::optional<Prediction> predict_file(const PredictJob &job) {
-    try {
-        return predict(job);
-    } catch (const Declined &) {
-        return std::nullopt;
-    }
 }
 
 }  // namespace svmfast

@@ -73,18 +73,17 @@ bool streams_are_open() {
 int main(int argc, char **argv) {
     try {
         const auto job = svmfast::plain_job({argv + 1, argv + argc});
-        if (!job || !streams_are_open()) hand_over(argv + 1, argc - 1);
+        svmfast::require(streams_are_open());
         watch_signals();
         svmfast::keep_freed_memory();
-        const auto found = svmfast::predict_file(*job);
-        if (!found) hand_over(argv + 1, argc - 1);
-        std::FILE *const stream = job->output == "-" ? stderr : stdout;
-        std::fputs(found->lines.c_str(), stream);
+        const auto found = svmfast::predict_file(job);
+        std::FILE *const stream = job.output == "-" ? stderr : stdout;
+        std::fputs(found.lines.c_str(), stream);
         std::fflush(stream);
         std::_Exit(0);  // without giving back memory
     } catch (const Interrupted &) {
         return 128 + signal_to_end;
-    } catch (const std::exception &) {  // no memory, for example: the command reports it
+    } catch (const std::exception &) {  // not plain, or no memory, for example: the command reports it
         hand_over(argv + 1, argc - 1);
     }
 }

@@ -3,10 +3,8 @@
 #include "scaling.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstring>
-#include <mutex>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,8 +14,6 @@
 
 namespace svmfast {
 namespace {
-
-constexpr std::size_t index_room = 12;  // a column's index and its colon
 
 std::size_t rows_of(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values) {
     const std::size_t n = indptr.shape(0) - 1, entries = values.shape(0);
@@ -37,11 +33,9 @@ ScalingMap::ScalingMap(In1<double> first, In1<double> second, bool ranges, doubl
     if (first.shape(0) != second.shape(0)) throw std::invalid_argument("two numbers for each column");
     if (digits < 0 || digits > 17) throw std::invalid_argument("0 to 17 digits");
     for (std::size_t j = 0; j < first_.size(); ++j) {
-        zeros_.push_back(map_.of(0, first_[j], second_[j]));
+        zeros_.push_back(map_.read_back(map_.of(0, first_[j], second_[j])));
         if (zeros_[j] != 0) moving_.push_back(static_cast<std::int32_t>(j));
     }
-    read_zeros_ = zeros_;
-    for (double &zero : read_zeros_) zero = map_.read_back(zero);
 }
 
 ScaledRows ScalingMap::apply(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values) const {
@@ -61,18 +55,23 @@ ScaledRows ScalingMap::apply(In1<std::int64_t> indptr, In1<std::int32_t> indices
         numbers.reserve_more(most);
         std::int32_t *column = columns.end();
         double *number = numbers.end();
-        each(
-            i, indptr, indices, values,
-            [&](std::size_t from, std::size_t to) {
-                for (; from < to; ++from) {
-                    *column++ = moving_[from];
-                    *number++ = read_zeros_[static_cast<std::size_t>(moving_[from])];
-                }
-            },
-            [&](std::int32_t j, double z) {
-                *column++ = j;
-                *number++ = j < static_cast<std::int32_t>(first_.size()) ? map_.read_back(z) : z;
-            });
+        auto moving = moving_.begin();
+        const auto zeros_before = [&](std::int64_t j) {
+            for (; moving != moving_.end() && *moving < j; ++moving) {
+                *column++ = *moving;
+                *number++ = zeros_[static_cast<std::size_t>(*moving)];
+            }
+        };
+        for (std::int64_t at = indptr.data()[i]; at < indptr.data()[i + 1]; ++at) {
+            const std::int32_t j = indices.data()[at];
+            zeros_before(j);
+            if (moving != moving_.end() && *moving == j) ++moving;
+            const double z = scaled(i, j, values.data()[at]);
+            if (z == 0) continue;
+            *column++ = j;
+            *number++ = z;
+        }
+        zeros_before(std::numeric_limits<std::int64_t>::max());
         columns.set_end(column);
         numbers.set_end(number);
         *start++ = static_cast<std::int64_t>(numbers.size());
@@ -81,80 +80,22 @@ ScaledRows ScalingMap::apply(In1<std::int64_t> indptr, In1<std::int32_t> indices
     return {starts.give(), columns.give(), numbers.give()};
 }
 
-std::tuple<Growing<char>, std::size_t> ScalingMap::text(In1<double> labels, In1<std::int64_t> indptr,
-                                                        In1<std::int32_t> indices, In1<double> values) const {
-    Growing<char> out;
-    std::size_t written = 0;
-    const std::size_t n = rows_of(indptr, indices, values);
-    if (labels.shape(0) != n) throw std::invalid_argument("rows are inconsistent");
-    std::call_once(zeros_written_, [this] { write_zeros(); });
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::size_t stored = static_cast<std::size_t>(indptr.data()[i + 1] - indptr.data()[i]);
-        out.reserve_more(zero_text_.size() + (stored + 1) * (index_room + number_room) + number_room);
-        char *p = write_g17(out.end(), labels.data()[i]);
-        *p++ = ' ';
-        each(
-            i, indptr, indices, values,
-            [&](std::size_t from, std::size_t to) {
-                const std::size_t size = zero_ends_[to] - zero_ends_[from];
-                std::memcpy(p, zero_text_.data() + zero_ends_[from], size);
-                p += size;
-                written += to - from;
-            },
-            [&](std::int32_t column, double z) {
-                p = write_entry(p, column, z);
-                ++written;
-            });
-        *p++ = '\n';
-        out.set_end(p);
-    }
-    return {std::move(out), written};
+double ScalingMap::scaled(std::size_t row, std::int32_t column, double x) const {
+    const std::size_t j = static_cast<std::size_t>(column);
+    // svm-scale drops columns that its file does not name; an offset and a factor leave them unchanged.
+    if (j >= first_.size()) return map_.ranges ? 0 : x;
+    const double z = map_.of(x, first_[j], second_[j]);
+    // Rounding up could still overflow.
+    if (!std::isfinite(z) || (map_.digits && std::fabs(z) > 1e307))
+        throw std::overflow_error("row " + std::to_string(row) + " column " + std::to_string(column));
+    return map_.read_back(z);
 }
 
-char *ScalingMap::write_entry(char *p, std::int32_t column, double z) {
-    p = std::to_chars(p, p + index_room, static_cast<std::int64_t>(column) + 1).ptr;
-    *p++ = ':';
-    p = scaling::write_g6(p, z);
-    *p++ = ' ';
-    return p;
-}
-
-void ScalingMap::write_zeros() const {
-    zero_ends_.push_back(0);
-    for (const std::int32_t column : moving_) {
-        zero_text_.reserve_more(index_room + number_room);
-        zero_text_.set_end(write_entry(zero_text_.end(), column, zeros_[static_cast<std::size_t>(column)]));
-        zero_ends_.push_back(zero_text_.size());
-    }
-}
-
-template <class Zeros, class Take>
-void ScalingMap::each(std::size_t row, const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices,
-                      const In1<double> &values, Zeros &&zeros, Take &&take) const {
-    const std::int32_t known = static_cast<std::int32_t>(first_.size());
-    const std::size_t all = moving_.size();
-    const std::int64_t end = indptr.data()[row + 1];
-    std::size_t moved = 0;
-    for (std::int64_t at = indptr.data()[row]; at < end; ++at) {
-        const std::int32_t j = indices.data()[at];
-        const std::size_t from = moved;
-        while (moved < all && moving_[moved] < j) ++moved;
-        if (moved > from) zeros(from, moved);
-        if (moved < all && moving_[moved] == j) ++moved;
-        const double x = values.data()[at];
-        if (j >= known) {
-            // svm-scale drops columns that its file does not name; an offset and a factor leave them unchanged.
-            if (!map_.ranges && x != 0) take(j, x);
-            continue;
-        }
-        const std::size_t c = static_cast<std::size_t>(j);
-        const double z = map_.of(x, first_[c], second_[c]);
-        // Rounding up could still overflow.
-        if (!std::isfinite(z) || (map_.digits && std::fabs(z) > 1e307))
-            throw std::overflow_error("row " + std::to_string(row) + " column " + std::to_string(j));
-        if (z != 0) take(j, z);
-    }
-    if (moved < all) zeros(moved, all);
+Out<double> round_digits(In1<double> numbers, int digits) {
+    std::unique_ptr<double[]> rounded(new double[numbers.size()]);
+    std::transform(numbers.data(), numbers.data() + numbers.size(), rounded.get(),
+                   [&](double z) { return scaling::rounded(z, digits); });
+    return give(std::move(rounded), {numbers.size()});
 }
 
 void ColumnExtremes::add(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, std::size_t width) {

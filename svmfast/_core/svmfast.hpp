@@ -3,7 +3,9 @@
 // Functions throw std::exception for what they are given; errors in text are returned. docs/embedding.md has an
 // example.
 #pragma once
+#include <cmath>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +20,12 @@
 
 namespace svmfast {
 
+// Thrown for a model or a job that is not plain: it is wrong, or unusual in any way.
+struct Declined : std::exception {};
+inline void require(bool plain) {
+    if (!plain) throw Declined();
+}
+
 // The instruction set in use: "avx512", "avx2" or "baseline".
 const char *isa();
 
@@ -30,11 +38,8 @@ class Tokenizer {
     // points into the text, or nullptr.
     const svmlight::Fault *feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads);
 
-    // The rows since the last call of next_block().
+    // The rows since the block was last cleared.
     svmlight::Block &block();
-    void next_block();
-
-    std::size_t rows() const { return whole_.labels.size(); }
 
   private:
     void parse_pieces(const char *begin, const char *end, std::size_t threads);
@@ -122,9 +127,9 @@ struct LibsvmModel {
     bool has_probability() const { return !prob_a.empty() || !density_marks.empty(); }
 };
 
-// A well-formed model of two or more classes or one value, with one of LIBSVM's kernels on features; nothing for any
-// other text. A NUL follows the text.
-std::optional<LibsvmModel> read_libsvm_model(std::string_view text);
+// A well-formed model of two or more classes or one value, with one of LIBSVM's kernels on features; any other text is
+// declined. text::padding readable bytes follow the text.
+LibsvmModel read_libsvm_model(std::string_view text);
 
 // The model's expansion, which keeps its arrays.
 DecisionSums decision_sums(const LibsvmModel &model);
@@ -141,8 +146,8 @@ struct PredictJob {
     Threads threads = 1;
 };
 
-// The job that svm-predict's arguments [-b 0|1] [-q] [-j threads] data model [output] name; nothing for others.
-std::optional<PredictJob> plain_job(const std::vector<std::string> &arguments);
+// The job that svm-predict's arguments [-b 0|1] [-q] [-j threads] data model [output] name; others are declined.
+PredictJob plain_job(const std::vector<std::string> &arguments);
 
 // What predict_file() printed, and counts for remarks on it.
 struct Prediction {
@@ -152,16 +157,14 @@ struct Prediction {
     std::size_t rows = 0, correct = 0, unknown = 0, differing = 0;
     std::int64_t largest_column = -1, columns = 0;                   // of the rows; the number of the model's
     std::vector<std::tuple<double, double, std::size_t>> confusion;  // target, predicted, rows; of a classifier
-    // Squared norms: the median of the first rows, how many these are, and the least and the largest of the vectors, by
-    // which they may be judged.
+    // Squared norms: the median of the first rows, how many these are, and the least and the largest of the vectors.
     std::size_t scale_rows = 0;
-    std::optional<double> least_norm, largest_norm;
-    double median_norm = 0;
+    double median_norm = 0, least_norm = 0, largest_norm = HUGE_VAL;
 };
 
 // Predicts a regular file of LIBSVM's data text by a LIBSVM model, and writes what svm-predict writes; an output file
-// appears complete or not at all. Returns nothing, and has written nothing, if the job is not plain: a file is missing,
+// appears complete or not at all. A job is declined before anything is written if it is not plain: a file is missing,
 // wrong, compressed, not a regular file, unusual in any way. `svmfast predict` then does the job or says what is wrong.
-std::optional<Prediction> predict_file(const PredictJob &job);
+Prediction predict_file(const PredictJob &job);
 
 }  // namespace svmfast

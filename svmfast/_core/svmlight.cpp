@@ -1,7 +1,6 @@
 #include "svmlight.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -9,10 +8,6 @@
 
 namespace svmfast::svmlight {
 namespace {
-
-using text::Scan;
-
-constexpr std::int64_t max_index = std::numeric_limits<std::int32_t>::max();
 
 enum Kind : unsigned char { other = 0, blank = 1, line_over = 2 };
 
@@ -37,30 +32,27 @@ inline const char *token_end(const char *p) noexcept {
     return p;
 }
 
+inline const char *field_end(const char *p) noexcept {
+    while (kind(*p) == other && *p != ',') ++p;
+    return p;
+}
+
 class Parser {
   public:
     Parser(const char *begin, const char *end, const Options &options, Block &block)
         : end_(end), options_(options), block_(block), least_(options.zero_based || options.precomputed ? 0 : 1),
-          plain_(begin, least_) {
+          plain_(begin, options.numbers, least_) {
         at_.p = begin;
-        at_.lines = block.lines;
-        at_.width = block.width;
     }
 
     // In parts, so that reserving room for the worst case of a part does not waste memory: allocating and releasing
     // pages would cost more than the reading.
     void run() {
-        while (at_.p != end_ && !block_.fault.rule) {
-            const char *const part_end = end_of_part();
-            reserve(static_cast<std::size_t>(part_end - at_.p));
-            read_part(part_end);
-        }
-        block_.lines = at_.lines;
-        block_.width = at_.width;
+        while (at_.p != end_ && !block_.fault.rule) read_part();
     }
 
   private:
-    static constexpr std::ptrdiff_t part_bytes = 1 << 16;
+    static constexpr std::ptrdiff_t part_bytes = 1 << 15;
 
     const char *end_of_part() const noexcept {
         if (end_ - at_.p <= 2 * part_bytes) return end_;
@@ -74,7 +66,7 @@ class Parser {
     void reserve(std::size_t bytes) {
         const std::size_t rows = bytes / (options_.blank_is_row() ? 1 : 2) + 1;
         const std::size_t entries = bytes / (options_.dense ? 2 : 4) + 2;
-        block_.labels.reserve_more(rows);
+        block_.labels.reserve_more(bytes / 2 + options_.numbers);
         block_.indptr.reserve_more(rows + 1);
         block_.indices.reserve_more(entries);
         block_.values.reserve_more(entries);
@@ -84,32 +76,20 @@ class Parser {
         }
     }
 
-    void read_part(const char *part_end) {
-        at_.label = block_.labels.end();
-        at_.row_end = block_.indptr.end();
-        at_.index = block_.indices.end();
-        at_.value = block_.values.end();
-        part_end_ = part_end;
-        const bool plain = options_.labelled && !options_.dense && !options_.precomputed;
-        plain_.set_end(part_end);
-        while (at_.p != part_end) {
-            if (plain) {
-                const double *const label = at_.label;
-                const std::int64_t line = at_.lines + 1;
-                plain_.read(at_, block_.values.data());
-                if (at_.label != label && block_.first_row == 0) block_.first_row = line;
-                if (at_.p == part_end) break;
-            }
-            ++at_.lines;
-            line_ = p_ = at_.p;
-            row_index_ = at_.index, row_value_ = at_.value;
-            if (!read_line()) {
-                at_.index = row_index_, at_.value = row_value_;  // drop the entries of a bad line
-                block_.fault.line = at_.lines;
-                block_.fault.line_begin = line_;
+    void read_part() {
+        part_end_ = end_of_part();
+        reserve(static_cast<std::size_t>(part_end_ - at_.p));
+        at_ = {at_.p, block_.labels.end(), block_.indptr.end(), block_.indices.end(), block_.values.end()};
+        const bool plain = options_.numbers && !options_.dense && !options_.precomputed;
+        if (plain) plain_.index(at_.p, part_end_);
+        while (at_.p != part_end_) {
+            const std::int64_t line = block_.lines + 1;
+            if (plain) plain_.read(at_, block_);
+            if (block_.lines < line && !read_line()) {
+                block_.fault.line = line;
                 break;
             }
-            at_.p = p_;
+            if (!block_.first_row && at_.row_end != block_.indptr.data() + 1) block_.first_row = line;
         }
         block_.labels.set_end(at_.label);
         block_.indptr.set_end(at_.row_end);
@@ -117,144 +97,117 @@ class Parser {
         block_.values.set_end(at_.value);
     }
 
-    bool fault(const char *rule, const char *begin, const char *end, const char *why = "") {
-        if (begin && std::memchr(begin, 0, static_cast<std::size_t>(end - begin))) rule = "nul";
+    // A fault in the current line, whose entries are dropped.
+    bool fault(const char *rule, const char *begin = nullptr, const char *end = nullptr) {
         block_.fault.rule = rule;
-        block_.fault.why = why;
-        block_.fault.begin = begin;
-        block_.fault.end = end;
+        block_.fault.line_begin = line_;
+        block_.fault.begin = begin, block_.fault.end = end;
+        at_.index = row_index_, at_.value = row_value_;
         return false;
     }
-    bool fault(const char *rule, std::int64_t found, std::int64_t wanted) {
+    bool fault(const char *rule, std::int64_t found, std::int64_t wanted, const char *begin = nullptr,
+               const char *end = nullptr) {
         block_.fault.found = found, block_.fault.wanted = wanted;
-        return fault(rule, nullptr, nullptr);
+        return fault(rule, begin, end);
     }
 
     bool read_line() {
-        p_ = skip_blanks(p_);
-        if (kind(*p_) == line_over) {
-            const bool empty = *p_ == '\n' || (*p_ == '\r' && p_[1] == '\n');
+        ++block_.lines;
+        line_ = at_.p;
+        row_index_ = at_.index, row_value_ = at_.value;
+        at_.p = skip_blanks(at_.p);
+        if (kind(*at_.p) == line_over) {
+            const bool empty = *at_.p == '\n' || (*at_.p == '\r' && at_.p[1] == '\n');
             if (empty && options_.blank_is_row()) {
-                ++block_.notes.blank_rows;
+                ++block_.notes[blank_rows];
             } else {
-                if (empty && !options_.lenient) return fault("blank", nullptr, nullptr);
-                if (empty) ++block_.notes.blank_lines;
-                return finish_line(block_.notes.comment_lines);
+                if (empty && !options_.lenient) return fault("blank");
+                if (empty) ++block_.notes[blank_lines];
+                return finish_line(comment_lines);
             }
         }
-        double label = std::numeric_limits<double>::quiet_NaN();
-        if (options_.labelled && !read_label(label)) return false;
-        if (!(options_.dense ? read_dense_row() : read_sparse_row())) return false;
-        if (!finish_line(block_.notes.line_comments)) return false;
-        if (block_.first_row == 0) block_.first_row = at_.lines;
-        at_.width = std::max(at_.width, line_width_);
-        *at_.label++ = label;
+        std::int64_t width = 0;
+        for (std::size_t i = 0; i < options_.numbers; ++i) {
+            const char *begin = skip_blanks(at_.p), *end = options_.dense ? field_end(begin) : token_end(begin);
+            if (!text::scan_number(begin, end, at_.label[i])) return fault("label", begin, end);
+            at_.p = end;
+        }
+        if (!(options_.dense ? read_dense_row(width) : read_sparse_row(width))) return false;
+        if (!finish_line(line_comments)) return false;
+        block_.width = std::max(block_.width, width);
+        at_.label += options_.numbers;
         *at_.row_end++ = at_.value - block_.values.data();
         return true;
     }
 
     // From the end of a line's last token to the next line.
-    bool finish_line(std::int64_t &comments) {
-        if (*p_ == '#') {
-            ++comments;
-            const char *next =
-                static_cast<const char *>(std::memchr(p_, '\n', static_cast<std::size_t>(part_end_ - p_)));
-            const void *cr = std::memchr(p_, '\r', static_cast<std::size_t>(next - p_));
-            p_ = cr ? static_cast<const char *>(cr) : next;
+    bool finish_line(Note comment) {
+        if (*at_.p == '#') {
+            ++block_.notes[comment];
+            const char *next = std::find(at_.p, part_end_, '\n');
+            at_.p = std::find(at_.p, next, '\r');
         }
-        if (*p_ == '\r') {
-            if (p_[1] != '\n') return fault("carriage_return", nullptr, nullptr);
-            ++p_;
-        }
-        ++p_;
-        return true;
-    }
-
-    bool read_label(double &label) {
-        if (const char *q = text::fast_double(p_, label); q && kind(*q) != other) {
-            p_ = q;
-            return true;
-        }
-        const char *q = options_.dense ? field_end(p_) : token_end(p_);
-        const Scan status = text::scan_double(p_, q, label);
-        if (status != Scan::ok) return fault("label", p_, q, text::name(status));
-        p_ = q;
+        if (*at_.p == '\r' && *++at_.p != '\n') return fault("carriage_return");
+        ++at_.p;
         return true;
     }
 
     // --- index:value ----------------------------------------------------------------------------------------------
 
-    bool read_sparse_row() {
+    bool read_sparse_row(std::int64_t &width) {
         std::int64_t last = least_ - 1;
-        sorted_ = true;
-        bool first = true;
-        for (p_ = skip_blanks(p_); kind(*p_) != line_over; p_ = skip_blanks(p_), first = false)
-            if (!read_common_entry(last) && !read_entry(last, first)) return false;
-        if (!sorted_) {
-            ++block_.notes.sorted_rows;
+        bool sorted = true, first = true;
+        for (at_.p = skip_blanks(at_.p); kind(*at_.p) != line_over; at_.p = skip_blanks(at_.p), first = false)
+            if (!read_common_entry(last) && !read_entry(last, first, sorted)) return false;
+        if (!sorted) {
+            ++block_.notes[sorted_rows];
             if (!sort_row()) return false;
         }
-        line_width_ = last - least_ + 1;
+        width = last - least_ + 1;
         return !options_.precomputed || check_precomputed_row();
     }
 
     // One to eight digits, a colon, a short decimal number, with ascending indices; read_entry() handles everything
     // else.
     bool read_common_entry(std::int64_t &last) {
-        const std::uint64_t word = text::load8(p_);
+        const std::uint64_t word = text::load8(at_.p);
         const unsigned digits = text::leading_digits(word);
-        if (digits == 0 || p_[digits] != ':') return false;
+        if (digits == 0 || at_.p[digits] != ':') return false;
         const auto index = static_cast<std::int64_t>(text::digits_value(word, digits));
-        const char *const end = text::fast_double(p_ + digits + 1, *at_.value);
+        const char *const end = text::fast_double(at_.p + digits + 1, *at_.value);
         if (!end || kind(*end) == other || index <= last) return false;
         *at_.index++ = static_cast<std::int32_t>(index - least_);
         ++at_.value;
         last = index;
-        p_ = end;
+        at_.p = end;
         return true;
     }
 
     // One token of any kind after the label. `last` is the highest index so far in the row.
-    bool read_entry(std::int64_t &last, bool first) {
-        const char *begin = p_, *end = token_end(p_);
-        p_ = end;
-        const auto *colon = static_cast<const char *>(std::memchr(begin, ':', static_cast<std::size_t>(end - begin)));
-        if (!colon) return fault("no_colon", begin, end);
+    bool read_entry(std::int64_t &last, bool first, bool &sorted) {
+        const char *const begin = at_.p, *const end = token_end(begin), *const colon = std::find(begin, end, ':');
+        at_.p = end;
+        // With indices from 0, 2^31 - 1 would be the last column, not the number of columns.
+        const std::int64_t most = std::numeric_limits<std::int32_t>::max() - options_.zero_based;
         std::int64_t index = 0;
-        if (colon - begin == 3 && !std::memcmp(begin, "qid", 3)) {
-            if (!first) return fault("qid_place", begin, end);
-            if (const Scan status = text::scan_int64(colon + 1, end, index); status != Scan::ok)
-                return fault("qid", begin, end, text::name(status));
-            ++block_.notes.qid;
+        double value = 0.0;
+        if (first && colon - begin == 3 && !std::memcmp(begin, "qid:", 4) && text::scan_number(colon + 1, end, index)) {
+            ++block_.notes[qid_tokens];
             return true;
         }
-        if (colon == begin) return fault("no_index", begin, end);
-        if (colon + 1 == end) return fault("no_value", begin, end);
-        const Scan status = text::scan_int64(begin, colon, index);
-        const bool negative = *begin == '-';
-        if (status != Scan::ok && status != Scan::overflow) return fault("index", begin, end, text::name(status));
-        if (index < 0 || (status == Scan::overflow && negative)) return fault("negative_index", begin, end);
-        // With indices from 0, 2^31 - 1 would be the last column, not the number of columns.
-        const std::int64_t most = options_.zero_based ? max_index - 1 : max_index;
-        if (status == Scan::overflow || index > most) return fault("large_index", begin, end);
-        if (index < least_) return fault("zero_index", begin, end);
-        double value = 0.0;
-        if (options_.precomputed && index == 0 && end - colon == 2 && colon[1] == '?') {
-            ++block_.notes.unknown_serials;  // LIBSVM's README: any value is valid in a row that is only predicted
-        } else if (const Scan got = text::scan_double(colon + 1, end, value); got != Scan::ok) {
-            return fault("value", begin, end, text::name(got));
+        if (colon == end || !text::scan_number(begin, colon, index) || index < least_ || index > most)
+            return fault("entry", begin, end);
+        if (options_.precomputed && index == 0 && end - colon == 2 && colon[1] == '?')
+            ++block_.notes[unknown_serials];  // LIBSVM's README: any value is valid in a row that is only predicted
+        else if (!text::scan_number(colon + 1, end, value))
+            return fault("value", begin, end);
+        if (index <= last && !options_.lenient) {
+            const auto column = static_cast<std::int32_t>(index - least_);
+            const bool twice = std::find(row_index_, at_.index, column) != at_.index;
+            return fault(twice ? "duplicate" : "unsorted", index, last, begin, end);
         }
-        if (index <= last) {
-            if (!options_.lenient) {
-                const auto column = static_cast<std::int32_t>(index - least_);
-                if (std::find(row_index_, at_.index, column) != at_.index) return fault("duplicate", begin, end);
-                block_.fault.found = index, block_.fault.wanted = last;
-                return fault("unsorted", begin, end);
-            }
-            sorted_ = false;
-        } else {
-            last = index;
-        }
+        sorted &= index > last;
+        last = std::max(last, index);
         *at_.index++ = static_cast<std::int32_t>(index - least_);
         *at_.value++ = value;
         return true;
@@ -276,7 +229,7 @@ class Parser {
 
     bool check_precomputed_row() {
         const std::int64_t count = at_.index - row_index_;
-        if (count == 0 || row_index_[0] != 0) return fault("no_serial", nullptr, nullptr);
+        if (count == 0 || row_index_[0] != 0) return fault("no_serial");
         if (at_.index[-1] != count - 1) {
             std::int64_t expected = 0;
             while (row_index_[expected] == expected) ++expected;
@@ -292,65 +245,53 @@ class Parser {
 
     // --- label v1 v2 ... ------------------------------------------------------------------------------------------
 
-    static const char *field_end(const char *p) noexcept {
-        while (kind(*p) == other && *p != ',') ++p;
-        return p;
-    }
-
-    bool read_dense_row() {
+    bool read_dense_row(std::int64_t &columns) {
         bool comma = false;
-        std::int64_t columns = 0;
-        if (options_.labelled && !read_separator(comma, true)) return false;
-        if (options_.labelled && kind(*p_) == line_over) return fault("no_values", nullptr, nullptr);
+        if (options_.numbers && !read_separator(comma, true)) return false;
+        if (options_.numbers && kind(*at_.p) == line_over) return fault("no_values");
         for (;;) {
-            const char *begin = p_;
+            const char *begin = at_.p;
             double value = 0.0;
             const char *end = text::fast_double(begin, value);
             if (!end || (kind(*end) == other && *end != ',')) {
                 end = field_end(begin);
-                if (begin == end) return fault("empty_field", nullptr, nullptr);
-                const Scan status = text::scan_double(begin, end, value);
-                if (status != Scan::ok) return fault("field", begin, end, text::name(status));
+                if (begin == end) return fault("empty_field");
+                if (!text::scan_number(begin, end, value)) return fault("field", begin, end);
             }
             if (value != 0.0) {
                 *at_.index++ = static_cast<std::int32_t>(columns);
                 *at_.value++ = value;
             }
-            if (++columns > max_index) return fault("large_index", begin, end);
-            p_ = end;
-            if (!read_separator(comma, columns == 1 && !options_.labelled)) return false;
-            if (kind(*p_) == line_over) break;
+            if (++columns > std::numeric_limits<std::int32_t>::max()) return fault("large_index", begin, end);
+            at_.p = end;
+            if (!read_separator(comma, columns == 1 && !options_.numbers)) return false;
+            if (kind(*at_.p) == line_over) return check_row_width(columns);
         }
-        line_width_ = columns;
-        return check_row_width(columns);
     }
 
     // Blanks, or a comma with optional blanks; a line must use only one of them, since "1 0,5" may have a decimal
     // comma.
     bool read_separator(bool &comma, bool first) {
-        const char *begin = p_;
-        p_ = skip_blanks(p_);
-        if (kind(*p_) == line_over) return true;
-        const bool found_comma = *p_ == ',';
+        const char *begin = at_.p;
+        at_.p = skip_blanks(at_.p);
+        if (kind(*at_.p) == line_over) return true;
+        const bool found_comma = *at_.p == ',';
         if (found_comma) {
-            p_ = skip_blanks(p_ + 1);
-            if (kind(*p_) == line_over) return fault("empty_field", nullptr, nullptr);
+            at_.p = skip_blanks(at_.p + 1);
+            if (kind(*at_.p) == line_over) return fault("empty_field");
         }
         if (first) comma = found_comma;
-        return found_comma == comma || fault("mixed_separators", begin, field_end(p_));
+        return found_comma == comma || fault("mixed_separators", begin, field_end(at_.p));
     }
 
-    const char *p_ = nullptr;  // the position in the current line
     const char *const end_, *part_end_ = nullptr;
     const Options &options_;
     Block &block_;
     const std::int64_t least_;
     PlainReader plain_;
     Cursor at_;
-    const char *line_ = nullptr;
-    bool sorted_ = true;
-    std::int64_t line_width_ = 0;
-    std::int32_t *row_index_ = nullptr;
+    const char *line_ = nullptr;         // the current line
+    std::int32_t *row_index_ = nullptr;  // where its entries begin
     double *row_value_ = nullptr;
 };
 

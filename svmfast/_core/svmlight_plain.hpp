@@ -1,7 +1,8 @@
 // The plain lines of LIBSVM data text, at the speed of memory: "label index:value index:value".
 #pragma once
 #include <cstdint>
-#include <memory>
+
+#include "svmlight.hpp"
 
 namespace svmfast::svmlight {
 
@@ -12,43 +13,32 @@ struct Cursor {
     std::int64_t *row_end = nullptr;
     std::int32_t *index = nullptr;
     double *value = nullptr;
-    std::int64_t lines = 0;
-    std::int64_t width = 0;  // highest column + 1
 };
 
-// Reads in two steps, as simdjson does with JSON: first the positions of all blanks, line ends and colons of a stretch
-// of text, 64 characters at a time and without a branch on what they are; then the tokens, whose bounds are known by
+// Reads in two steps, as simdjson does with JSON: first the positions of all blanks, line ends and colons of a part of
+// the text, 64 characters at a time and without a branch on what they are; then the tokens, whose bounds are known by
 // then, so that the processor works on several at once instead of searching the end of one to find the next.
 class PlainReader {
   public:
-    PlainReader(const char *begin, std::int64_t least_index)
-        : begin_(begin), end_(begin), indexed_(begin), base_(begin), least_(least_index),
-          place_(new std::uint32_t[room]) {}
+    PlainReader(const char *text, std::size_t numbers, std::int64_t least_index)
+        : text_(text), numbers_(numbers), least_(least_index) {}
 
-    // The end of the text that may be read, which is just after a line end.
-    void set_end(const char *end) noexcept { end_ = end; }
+    // Sets the part of the text that is read next: whole lines.
+    void index(const char *begin, const char *end);
 
     // Reads lines from cursor.p on as long as they are plain: labelled, single blanks, ascending indices of at most
-    // eight digits, finite numbers. Stops before the first other line, or at the end. (The first line of the text does
-    // not count as plain, because numbers are read from their end and nothing precedes it.) Row ends are counted from
-    // `first_value`.
-    void read(Cursor &cursor, const double *first_value);
+    // eight digits, finite numbers. Stops before the first other line, or at the end of the part. (The first line of
+    // the text does not count as plain, because numbers are read from their end and nothing precedes it.)
+    void read(Cursor &cursor, Block &block);
 
   private:
-    static constexpr std::ptrdiff_t stretch = 1 << 14;  // characters indexed at a time: their places stay in the cache
-    static constexpr std::size_t room = stretch + 64;   // and some left over, and some written ahead of the count
+    bool read_row(Cursor &cursor, Block &block);
 
-    void prefetch_places();
-    void index_stretch();
-    bool read_row(Cursor &cursor);
-
-    const char *const begin_;
-    const char *end_;
-    const char *indexed_;  // places up to here are known
-    const char *base_;     // places count from here
+    const char *const text_, *begin_ = nullptr, *end_ = nullptr;
+    const std::size_t numbers_;
     const std::int64_t least_;
-    std::unique_ptr<std::uint32_t[]> place_;
-    std::size_t next_ = 0, count_ = 0, last_safe_ = 0;
+    Growing<std::uint32_t> places_;  // from begin_
+    const std::uint32_t *next_ = nullptr;
 };
 
 }  // namespace svmfast::svmlight

@@ -1,33 +1,27 @@
-// Numbers in text, scanned once for data and model files: independent of the locale, and always correctly rounded.
-//
-// scan_double() and scan_int64() check a whole token and return what is wrong with it. fast_double() is the inner loop
-// of the data reader: it returns a number only if it is certainly scan_double()'s, and declines otherwise.
+// Numbers in text, read the same for data and model files: independent of the locale, and always correctly rounded.
 #pragma once
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <system_error>
 
 namespace svmfast::text {
 
-enum class Scan {
-    ok,
-    not_a_number,
-    overflow,     // a number, but beyond the type: 1e999; 99999999999999999999 for an int64
-    not_finite,   // nan, inf in any spelling strtod would take
-    hexadecimal,  // 0x10: strtod takes it, the format does not
-    comma,        // would be a number if its comma were a point: 0,7
-};
+inline bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }
 
 // Reads the whole of [first, last) as a finite decimal number, rounded as strtod rounds it. A leading '+' and denormals
-// are accepted; smaller numbers become zero with their sign. `value` is set only if the result is ok.
-Scan scan_double(const char *first, const char *last, double &value) noexcept;
+// are accepted; smaller numbers become zero with their sign. False for anything else.
+bool scan_number(const char *first, const char *last, double &value) noexcept;
 
-// Reads the whole of [first, last) as a decimal integer; a leading '+' is accepted.
-Scan scan_int64(const char *first, const char *last, std::int64_t &value) noexcept;
-
-// Name of a status, for error messages ("overflow").
-const char *name(Scan status) noexcept;
+// Reads the whole of [first, last) as a decimal integer of this type; a leading '+' is accepted.
+template <class Int>
+bool scan_number(const char *first, const char *last, Int &value) noexcept {
+    if (last - first > 1 && *first == '+' && is_digit(first[1])) ++first;
+    const auto [end, error] = std::from_chars(first, last, value);
+    return error == std::errc{} && end == last;
+}
 
 // --- the fast path -------------------------------------------------------------------------------------------------
 
@@ -53,18 +47,21 @@ inline unsigned leading_digits(std::uint64_t word) noexcept {
     return other ? static_cast<unsigned>(__builtin_ctzll(other)) >> 3 : 8;
 }
 
-// The number its first `count` (1 to 8) characters spell: the digits move to the end of the word behind zeros, then
-// pairs, fours and eights are joined by one multiplication each.
-inline std::uint64_t digits_value(std::uint64_t word, unsigned count) noexcept {
-    std::uint64_t v = (word ^ (0x30 * every_byte)) << (64 - 8 * count);
+// The number that eight digits, less '0' each, spell: pairs, fours and eights are joined by one multiplication each.
+inline std::uint64_t joined(std::uint64_t v) noexcept {
     v = v * 10 + (v >> 8);
     return (((v & 0x000000FF000000FFu) * 0x000F424000000064u) +
             (((v >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u)) >>
            32;
 }
 
+// The number its first `count` (1 to 8) characters spell: the digits move to the end of the word behind zeros.
+inline std::uint64_t digits_value(std::uint64_t word, unsigned count) noexcept {
+    return joined((word ^ (0x30 * every_byte)) << (64 - 8 * count));
+}
+
 inline constexpr auto power_of_ten = [] {
-    std::array<std::uint64_t, 17> powers{1};
+    std::array<std::uint64_t, 9> powers{1};
     for (std::size_t i = 1; i < powers.size(); ++i) powers[i] = 10 * powers[i - 1];
     return powers;
 }();
@@ -72,19 +69,9 @@ inline constexpr auto power_of_ten = [] {
 inline constexpr double exact_power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-inline constexpr std::uint64_t largest_exact = std::uint64_t{1} << 53;
-
-// A mantissa below the n-th of these has room for n more digits, up to nineteen.
-inline constexpr std::uint64_t room_for[] = {10000000000000000000u, 1000000000000000000u, 100000000000000000u,
-                                             10000000000000000u,    1000000000000000u,    100000000000000u,
-                                             10000000000000u,       1000000000000u,       100000000000u};
-
-// mantissa * 10^exponent, rounded to nearest, ties to even; false if the result is not certain.
-bool nearest(std::uint64_t mantissa, std::int64_t exponent, double &value) noexcept;
-
-// Reads [+-]digits[.digits] with at most 8 digits before the point and 23 after it, 19 in all without leading zeros.
-// Returns the first character after the number, or nullptr to decline. The caller must check what follows the number
-// ('e', a further digit).
+// Reads [+-]digits[.digits] with at most 8 digits before the point and 16 after it, 19 in all, whose digits are below
+// 2^53: scan_number()'s value. Returns the first character after the number, or nullptr to decline. The caller must
+// check what follows the number ('e', a further digit).
 inline const char *fast_double(const char *p, double &value) noexcept {
     const bool negative = *p == '-';
     p += negative | (*p == '+');
@@ -96,26 +83,23 @@ inline const char *fast_double(const char *p, double &value) noexcept {
     p += count;
     double number;
     if (*p == '.') {
+        const unsigned whole = count;
         word = load8(++p);
         count = leading_digits(word);
         if (__builtin_expect(count == 0, 0)) return nullptr;
         mantissa = mantissa * power_of_ten[count] + digits_value(word, count);
         p += count;
-        for (unsigned blocks = 1; count == 8 * blocks && blocks < 3; ++blocks) {
+        if (count == 8) {
             word = load8(p);
             const unsigned more = leading_digits(word);
-            if (more == 0) break;
-            if (__builtin_expect(mantissa >= room_for[more], 0)) return nullptr;
-            mantissa = mantissa * power_of_ten[more] + digits_value(word, more);
+            if (__builtin_expect(whole + 8 + more > 19, 0)) return nullptr;
+            if (more) mantissa = mantissa * power_of_ten[more] + digits_value(word, more);
             p += more;
             count += more;
         }
-        if (__builtin_expect(mantissa <= largest_exact && count <= 22, 1)) {
-            // A quotient of two integers that are both exact is rounded once, hence correctly (Clinger 1990).
-            number = static_cast<double>(static_cast<std::int64_t>(mantissa)) / exact_power_of_ten[count];
-        } else if (!nearest(mantissa, -static_cast<std::int64_t>(count), number)) {
-            return nullptr;
-        }
+        if (__builtin_expect(mantissa > std::uint64_t{1} << 53, 0)) return nullptr;
+        // A quotient of two integers that are both exact is rounded once, hence correctly (Clinger 1990).
+        number = static_cast<double>(static_cast<std::int64_t>(mantissa)) / exact_power_of_ten[count];
     } else {
         number = static_cast<double>(static_cast<std::int64_t>(mantissa));
     }

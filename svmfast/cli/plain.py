@@ -57,9 +57,7 @@ def predict(arguments: list[str]) -> int | None:
         found = predict_plain([os.fsencode(word) for word in arguments[1:]])
     except KeyboardInterrupt:
         return signals.status_asked_for() or 128 + 2
-    except Exception:  # the command meets the same error and reports it
-        return None
-    if found is None:
+    except Exception:  # the job is not plain, or the command meets the same error and reports it
         return None
     if not found.remarkable:
         messages.raw(found.lines, err=found.output == b"-")

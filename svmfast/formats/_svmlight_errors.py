@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from svmfast.display import named_labels, shown
 from svmfast.errors import DataFormatError
 from svmfast.options import Reading
 
-#: rule, status of the number, line, text of the line, token, found, wanted (``_core/svmlight.hpp``: Fault)
-Fault = tuple[str, str, int, bytes, bytes | None, int, int]
+#: rule, line, text of the line, token, found, wanted (``_core/svmlight.hpp``: Fault)
+Fault = tuple[str, int, bytes, bytes | None, int, int]
 
 _MAX_INDEX = (1 << 31) - 1
 _LONGEST = 60  # maximum length of a corrected token in a message
-
-
-#: What is wrong with a number, and what is expected.
-_NUMBER_RULES = {
-    "overflow": ("{what} is out of the range of float64", "expected a magnitude below 1.8e308"),
-    "not_finite": ("{what} is not finite", "expected a finite number"),
-    "hexadecimal": ("{what} is hexadecimal", "expected a decimal number"),
-}
+_DECIMAL = re.compile(rb"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?")
 
 #: For each rule, what is wrong and what is expected.
 _RULES = {
@@ -41,7 +35,6 @@ _RULES = {
     "qid_place": ("qid: after an entry", "expected it directly after the label"),
     "no_serial": ("no 0:serial at the start of the row", "expected 0:serial 1:value 2:value ..."),
     "value": ("the value is not a number", "expected a decimal number"),
-    "field": ("the value is not a number", "expected a decimal number"),
     "no_values": ("no values after the label", "expected label value value ..."),
     "empty_field": ("empty field", "expected a number between any two separators, 0 for zero"),
     "mixed_separators": (
@@ -53,7 +46,7 @@ _RULES = {
 
 def explain(path: str, fault: Fault, reading: Reading) -> DataFormatError:
     """The error for a fault that the tokenizer found."""
-    _, _, line, text, token, _, _ = fault
+    _, line, text, token, _, _ = fault
     if line == 1 and _is_a_model(text):
         word = shown(text.split(None, 1)[0])
         return DataFormatError(path, line, "a model, not data", word, f"expected {_row_form(reading)}")
@@ -64,24 +57,24 @@ def explain(path: str, fault: Fault, reading: Reading) -> DataFormatError:
 
 def _broken_rule(fault: Fault, reading: Reading) -> tuple[str, str]:
     """What is wrong, and what is expected."""
-    rule, why, _, text, token, found, wanted = fault
+    rule, _, text, token, found, wanted = fault
     raw = token or b""
+    if b"\0" in raw:
+        return _RULES["nul"]
+    if rule == "entry":
+        return _index_rule(raw, text, reading)
+    if rule == "value":
+        return _value_rule(raw)
     if rule == "label":
-        return _label_rule(why, raw, text, reading)
-    if why in _NUMBER_RULES:
-        what, expected = _NUMBER_RULES[why]
-        if rule in ("value", "field"):
-            return what.format(what="the value"), expected
-        if rule == "index" and why == "hexadecimal":
-            return what.format(what="the index"), expected
-    if rule == "value" and why == "comma":
-        return "decimal comma", f"expected a point: {shown(raw.replace(b',', b'.'), _LONGEST)}"
+        return _label_rule(raw, text, reading)
+    if rule == "field" and (number := _number_rule("the value", raw)):
+        return number
     if rule == "field" and b":" in raw:
         return "index:value in a dense row", f"expected {_row_form(reading)}; drop `dense`"
     if rule == "field" and b";" in raw:
         return "fields separated by ';'", "expected blanks or commas between fields"
-    if rule == "no_colon":
-        return _colon_rule(raw, text, reading)
+    if rule == "field":
+        return _RULES["value"]
     if rule == "unsorted":
         return f"index {found} after {wanted}", "expected ascending indices; `lenient` sorts"
     if rule == "repeated":
@@ -96,18 +89,57 @@ def _broken_rule(fault: Fault, reading: Reading) -> tuple[str, str]:
     return _RULES[rule]
 
 
-def _label_rule(why: str, token: bytes, text: bytes, reading: Reading) -> tuple[str, str]:
+def _number_rule(what: str, word: bytes) -> tuple[str, str] | None:
+    """The rule of a number that is not a finite decimal one; None for another word."""
+    unsigned = word.removeprefix(b"-" if word[:1] == b"-" else b"+").lower()
+    if unsigned.startswith(b"0x"):
+        return f"{what} is hexadecimal", "expected a decimal number"
+    if unsigned.startswith((b"nan", b"inf")):
+        return f"{what} is not finite", "expected a finite number"
+    if _DECIMAL.fullmatch(word) and b"," not in word and math.isinf(float(word)):
+        return f"{what} is out of the range of float64", "expected a magnitude below 1.8e308"
+    return None
+
+
+def _index_rule(token: bytes, text: bytes, reading: Reading) -> tuple[str, str]:
+    """What is wrong with an entry whose index is wrong or missing."""
+    index, colon, value = token.partition(b":")
+    if not colon:
+        return _colon_rule(token, text, reading)
+    if index == b"qid":
+        first = text.split(None, 2)[0 if reading.unlabelled else 1]
+        return _RULES["qid" if token == first else "qid_place"]
+    if not index or not value:
+        return _RULES["no_value" if index else "no_index"]
+    if not re.fullmatch(rb"[+-]?[0-9]+", index):
+        hexadecimal = re.match(rb"[+-]?0[xX]", index)
+        return (hexadecimal and _number_rule("the index", index)) or _RULES["index"]
+    digits = index.lstrip(b"+-0")
+    if digits:
+        return _RULES["negative_index" if index.startswith(b"-") else "large_index"]
+    return _RULES["zero_index"]
+
+
+def _value_rule(token: bytes) -> tuple[str, str]:
+    value = token.partition(b":")[2]
+    if not value:
+        return _RULES["no_value"]
+    if _DECIMAL.fullmatch(value) and b"," in value:
+        return "decimal comma", f"expected a point: {shown(token.replace(b',', b'.'), _LONGEST)}"
+    return _number_rule("the value", value) or _RULES["value"]
+
+
+def _label_rule(token: bytes, text: bytes, reading: Reading) -> tuple[str, str]:
     if token == b"":
         return _RULES["empty_field"]
-    if why in _NUMBER_RULES:
-        what, expected = _NUMBER_RULES[why]
-        return what.format(what="the label"), expected
+    if number := _number_rule("the label", token):
+        return number
     if b":" in token:
         return (
             "no label before the first entry",
             "expected label index:value ...; rows without labels need `unlabelled`, if the command has it",
         )
-    if why == "comma" and re.search(rb"[ \t][^ \t#]+:", text):
+    if _DECIMAL.fullmatch(token) and re.search(rb"[ \t][^ \t#]+:", text):
         return "comma in the label", "expected one number, decimals with a point"
     for separator in (";", ","):
         if separator.encode() in token:

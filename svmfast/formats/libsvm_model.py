@@ -11,13 +11,14 @@ not read from a file loses digits when it is saved.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast._core import SV_FAULTS, format_sv_section, read_sv_section
+from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_rows
 from svmfast.errors import ModelFormatError, UnsupportedError
 from svmfast.formats._model_text import ModelText
 from svmfast.models.expansion import KERNELS, Kernel, KernelExpansion
@@ -38,22 +39,27 @@ _INTEGER_LISTS = ("label", "nr_sv")
 _LISTS = (*_INTEGER_LISTS, "rho", "probA", "probB", "prob_density_marks")
 _KEYS = (*_NAMES, *_INTEGERS, "gamma", "coef0", *_LISTS, "SV")
 _MIN = {"nr_class": 1, "total_sv": 0, "degree": 0, "gamma": 0}
-#: What is wrong, and what is expected, for some of the native reader's faults.
+#: What is wrong, and what is expected, for some faults among the support vectors.
 _SV_FAULTS = {
     "too_many_lines": (
         "text after the {total} support vectors that total_sv declares",
         "the end of the file",
     ),
-    "empty_line": ("an empty line among the support vectors", "{n_coef} coefficient(s) and features"),
+    "blank": ("an empty line among the support vectors", "{n_coef} coefficient(s) and features"),
+    "carriage_return": ("a carriage return alone ends the line", "line ends of LF or CR LF"),
     "missing_coefficient": ("too few coefficients", "{n_coef} before the features (nr_class {nr_class})"),
+    "comment": ("a comment", "none: LIBSVM models have no comments"),
     "no_colon": ("a feature without a colon", "index:value"),
-    "bad_index": ("not a feature index", "an integer from 1 to 2147483647 before the colon"),
-    "index_order": ("a feature index not above the one before it", "ascending indices"),
+    "entry": ("not a feature index", "an integer from 1 to 2147483647 before the colon"),
+    "unsorted": ("a feature index not above the one before it", "ascending indices"),
     "bad_serial": (
         "not a support vector of a precomputed kernel",
         "0:serial-number, from 1 to 2147483647, and nothing else",
     ),
 }
+_SERIAL = re.compile(rb"0:\+?0*[1-9][0-9]{0,9}")
+#: Bytes of text that are read at a time, so that a file with too many lines is refused early.
+_PIECE = 1 << 22
 
 
 def is_model_key(word: str) -> bool:
@@ -230,7 +236,7 @@ def parse_libsvm_model(
     n_sv, n_coef = values["total_sv"], max(values["nr_class"] - 1, 1)
     begin = data.find(b"\n", header.pos) + 1 or len(data)
     if n_sv > 0 and not header.token_at(begin)[0]:
-        raise _sv_fault(header, "too_few_lines", len(data), begin, n_coef)
+        raise _too_few_lines(header, 0, len(data))
     if n_sv > (len(data) - begin + 1) // (2 * n_coef):
         what = f"total_sv is impossible: only {len(data) - begin} bytes follow the SV line"
         expected = "a smaller number, unless the file was cut short"
@@ -240,21 +246,61 @@ def parse_libsvm_model(
     # could hold would exceed the memory limit.
     if not allowance.has_room(8 * n_sv * (n_coef + 1) + 3 * (len(data) - begin)):
         allowance.check(8 * n_sv * (n_coef + 1) + 12 * data.count(b":", begin))
-    fault, pos, coef, indptr, indices, sv_values, n_columns = read_sv_section(
-        data, begin, n_sv, n_coef, kernel_type == "precomputed"
-    )
-    allowance.take(coef.nbytes + indptr.nbytes + indices.nbytes + sv_values.nbytes)
-    if fault:
-        raise _sv_fault(header, SV_FAULTS[fault], pos, begin, n_coef)
+    coef, rows = _read_vectors(header, begin, n_coef)
+    allowance.take(coef.nbytes + rows.indptr.nbytes + rows.indices.nbytes + rows.values.nbytes)
     warnings = _check_last_line(header, begin)
     # LIBSVM writes gamma 0 only if the data have no features at all.
-    if "gamma" in _PARAMETERS[kernel_type] and values["gamma"] == 0 and len(sv_values):
+    if "gamma" in _PARAMETERS[kernel_type] and values["gamma"] == 0 and rows.nnz:
         raise header.fault(header.lines["gamma"], "gamma out of range", "a positive number", "0")
     label, nr_sv = (None if v is None else v.astype(np.int64) for v in map(values.get, ("label", "nr_sv")))
     head = Head(svm_type, label, values.get("probA"), values.get("probB"), values.get("prob_density_marks"))
     kernel = Kernel(kernel_type, **{key: values[key] for key in _PARAMETERS[kernel_type]})
-    rows = Rows.trusted(indptr, indices, sv_values, n_columns)
     return KernelExpansion(head, kernel, rows, coef, values["rho"], nr_sv), warnings
+
+
+def _read_vectors(header: _Header, begin: int, n_coef: int) -> tuple[NDArray[np.float64], Rows]:
+    """The coefficients and the support vectors, which `begin` at this position."""
+    data, n_sv = header.data, header.values["total_sv"]
+    precomputed, first = header.values["kernel_type"] == "precomputed", header.line_at(begin)
+    tokenizer = SvmlightTokenizer(precomputed, False, False, False, n_coef)
+    fault, pos = None, begin
+    while pos < len(data) and fault is None and tokenizer.rows <= n_sv:
+        stop = data.find(b"\n", pos + _PIECE, len(data) - TEXT_PADDING) + 1
+        if stop:
+            fault = tokenizer.feed(np.frombuffer(data, np.uint8), pos, stop, 1)
+        else:
+            stop, rest = len(data), data[pos:] + b"\n" * (not data.endswith(b"\n"))
+            fault = tokenizer.feed(bytearray(rest + bytes(TEXT_PADDING)), 0, len(rest), 1)
+        pos = stop
+    found = tokenizer.rows
+    coef, indptr, indices, values, n_columns, _, notes = tokenizer.take()
+    if any(notes):
+        noted = re.compile(rb"#|qid:").search(data, begin)
+        assert noted is not None
+        rule = "comment" if noted.group() == b"#" else "entry"
+        raise _sv_fault(
+            header, rule, header.line_at(noted.start()), header.token_at(noted.start())[0], n_coef
+        )
+    content = len(data.rstrip(b" \t\r\n")) if fault else len(data)
+    if fault and fault[0] == "blank" and first + found > header.line_at(content):
+        fault = None  # blank lines at the end
+    if found > n_sv or (fault and found == n_sv):
+        for _ in range(n_sv):
+            begin = data.index(b"\n", begin) + 1
+        token, start, _ = header.token_at(begin)
+        raise _sv_fault(header, "too_many_lines", header.line_at(start), token, n_coef)
+    if fault:
+        rule, token = fault[0], (fault[3] or b"").decode("utf-8", "backslashreplace")
+        raise _sv_fault(header, rule, first + found, token, n_coef)
+    if precomputed:
+        for line, text in enumerate(data[begin:].split(b"\n")[:found], first):
+            word, *more = text.split()[n_coef:] or [b""]
+            if more or not _SERIAL.fullmatch(word) or int(word[2:]) >= 2**31:
+                raise _sv_fault(header, "bad_serial", line, (more or [word])[0].decode(), n_coef)
+    if found < n_sv:
+        raise _too_few_lines(header, found, content)
+    coef = np.ascontiguousarray(coef.reshape(n_sv, n_coef).T)
+    return coef, Rows.trusted(indptr, indices, values, n_columns)
 
 
 def _check_last_line(header: _Header, begin: int) -> list[str]:
@@ -272,25 +318,34 @@ def _check_last_line(header: _Header, begin: int) -> list[str]:
     return [f"{header.path}:{line}: the last line has no line end; check that the file is complete"]
 
 
-def _sv_fault(header: _Header, fault: str, pos: int, begin: int, n_coef: int) -> ModelFormatError:
-    """The error for a fault that the native reader found at `pos`."""
-    data, total, line = header.data, header.values["total_sv"], header.line_at(pos)
-    token, _, stop = header.token_at(pos)
-    if stop == len(data) and (token.endswith(":") or fault in ("no_colon", "missing_coefficient")):
+def _too_few_lines(header: _Header, found: int, content: int) -> ModelFormatError:
+    """The error for a file that ends too early; `content` is its length without blanks at its end."""
+    what = f"the file ends after {found} support vectors"
+    return header.fault(header.line_at(content), what, f"{header.values['total_sv']} (total_sv)")
+
+
+def _sv_fault(header: _Header, rule: str, line: int, token: str, n_coef: int) -> ModelFormatError:
+    """The error for a rule that the support vector on this line breaks."""
+    data, index, colon, value = header.data, *token.partition(":")
+    if rule == "label":
+        if token and not colon:
+            return header.not_a_number(line, token, "a coefficient")
+        rule = "missing_coefficient"
+    elif rule in ("entry", "value", "unsorted", "duplicate"):
+        if header.values["kernel_type"] == "precomputed":
+            rule = "bad_serial"
+        elif not colon:
+            rule = "no_colon"
+        elif rule == "duplicate":
+            rule = "unsorted"
+    cut = line == header.line_at(len(data.rstrip())) and data.endswith(token.encode())
+    if cut and (token.endswith(":") or rule in ("no_colon", "missing_coefficient")):
         return header.fault(line, "the file ends inside a support vector", "the rest of it", token or None)
-    if fault == "too_few_lines":
-        lines = data[begin:pos].rstrip()
-        what = f"the file ends after {lines.count(10) + bool(lines)} support vectors"
-        return header.fault(line, what, f"{total} (total_sv)")
-    if fault == "bad_coefficient":
-        return header.not_a_number(line, token, "a coefficient")
-    if fault not in _SV_FAULTS:
-        index, _, value = token.partition(":")
+    if rule == "value":
         return header.not_a_number(line, value, f"the value of feature {index}")
-    facts = {"total": total, "n_coef": n_coef, "nr_class": header.values["nr_class"]}
-    what, expected = (text.format(**facts) for text in _SV_FAULTS[fault])
-    unhelpful = fault == "empty_line" or (fault == "missing_coefficient" and ":" not in token)
-    return header.fault(line, what, expected, None if unhelpful else token or None)
+    facts = {"total": header.values["total_sv"], "n_coef": n_coef, "nr_class": header.values["nr_class"]}
+    what, expected = (text.format(**facts) for text in _SV_FAULTS[rule])
+    return header.fault(line, what, expected, token or None)
 
 
 def libsvm_model_bytes(model: KernelExpansion) -> bytes:
@@ -328,6 +383,5 @@ def libsvm_model_bytes(model: KernelExpansion) -> bytes:
     lines += listed("label", head.labels, "d") + listed("probA", head.prob_a) + listed("probB", head.prob_b)
     lines += listed("prob_density_marks", head.density_marks) + listed("nr_sv", model.nr_sv, "d")
     text = "\n".join([*lines, "SV", ""]).encode("ascii")
-    return text + format_sv_section(
-        np.ascontiguousarray(model.sv_coef), sv.indptr, sv.indices, sv.values, kernel.kind == "precomputed"
-    )
+    arrays = np.ascontiguousarray(model.sv_coef), sv.indptr, sv.indices, sv.values
+    return text + write_rows(*arrays, 0, len(sv), 0 if kernel.kind == "precomputed" else 1, 8)

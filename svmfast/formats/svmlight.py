@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_svmlight_rows
+from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_rows
 from svmfast.errors import DataFormatError, EmptyDataError, OptionError
 from svmfast.formats._svmlight_errors import explain
 from svmfast.formats.dataset import Dataset as Dataset
@@ -127,7 +127,7 @@ class DataStream(RowStream):
         super().__init__(source, reading)
         self._lines = Lines(self._source, chunk_bytes)
         self._tokenizer = SvmlightTokenizer(
-            reading.zero_based, precomputed, reading.dense, reading.lenient, not reading.unlabelled
+            reading.zero_based, precomputed, reading.dense, reading.lenient, 0 if reading.unlabelled else 1
         )
         self._started = False
         self._error: DataFormatError | None = None
@@ -168,7 +168,7 @@ class DataStream(RowStream):
         if lines.line_too_long:
             self._error = DataFormatError(
                 self.path,
-                fault[2] if fault else None,
+                fault[1] if fault else None,
                 f"the line is longer than {lines.most:,} bytes",
                 None,
                 "expected one row per line",
@@ -189,11 +189,14 @@ class DataStream(RowStream):
 
     def _take(self) -> Dataset:
         labels, indptr, indices, values, width, first_line, counts = self._tokenizer.take()
-        notes = Notes(*counts[:-1], self._pending_mark, counts[-1])
+        counts.insert(-1, self._pending_mark)
+        notes = Notes(*counts)
         self._pending_mark = 0
         self.notes += notes
         rows = Rows.trusted(indptr, indices, values, width)
-        self.rows_read += len(labels)
+        if self._reading.unlabelled:
+            labels = np.full(len(rows), np.nan)
+        self.rows_read += len(rows)
         return Dataset(rows, labels, self.path, first_line, notes)
 
     def _scaled(self, block: Dataset, whole: bool = False) -> Iterator[Dataset]:
@@ -322,10 +325,10 @@ def write_svmlight(
 
 def _write(output: Writer, rows: Rows, labels: NDArray[np.float64], zero_based: bool) -> None:
     indptr = np.ascontiguousarray(rows.indptr)
-    arrays = labels, indptr, np.ascontiguousarray(rows.indices), np.ascontiguousarray(rows.values)
+    arrays = labels[np.newaxis], indptr, np.ascontiguousarray(rows.indices), np.ascontiguousarray(rows.values)
     first = 0
     while first < len(rows):
         last = int(np.searchsorted(indptr, indptr[first] + _WRITE_ENTRIES, side="right")) - 1
         last = min(max(last, first + 1), first + _WRITE_ENTRIES, len(rows))
-        output.write(write_svmlight_rows(*arrays, first, last, 0 if zero_based else 1))
+        output.write(write_rows(*arrays, first, last, 0 if zero_based else 1, 0))
         first = last

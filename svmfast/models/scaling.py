@@ -255,7 +255,9 @@ class Scaling(Cacheless):
     def text(self, rows: Rows, labels: FloatArray) -> tuple[bytes, int]:
         """Write the text that svm-scale writes for rows and labels already scaled; count its values."""
         with _named_overflow():
-            return self.native.text(np.ascontiguousarray(labels), rows.indptr, rows.indices, rows.values)
+            indptr, indices, values = self.native.apply(rows.indptr, rows.indices, rows.values)
+        numbers = np.ascontiguousarray(labels)[np.newaxis]
+        return _core.write_rows(numbers, indptr, indices, values, 0, len(rows), 1, 6), len(values)
 
     def apply_labels(self, labels: FloatArray) -> FloatArray:
         """Scale the labels of data, ``(n,)``; `labels` themselves if there is no `target`."""

@@ -33,5 +33,5 @@ def provenance(method: str, parameters: str, seed: int, source: str | None = Non
 
 def eight_digits(values: FloatArray) -> FloatArray:
     """Values rounded as ``svm-train`` writes vectors (``%.8g``): a model in memory is the one in its file."""
-    rounded: FloatArray = _core.eight_digits(values.ravel()).reshape(values.shape)
+    rounded: FloatArray = _core.round_digits(values.ravel(), 8).reshape(values.shape)
     return rounded

@@ -33,7 +33,11 @@ needs_program = pytest.mark.skipif(not NATIVE.exists(), reason="svmfast-predict 
 
 
 def plain_call(*words: object) -> object:
-    return predict_plain([os.fsencode(str(word)) for word in words])
+    """What the native call returns; None if it leaves the job to the command."""
+    try:
+        return predict_plain([os.fsencode(str(word)) for word in words])
+    except RuntimeError:
+        return None
 
 
 def run_native(

@@ -13,7 +13,6 @@ from program import ROOT
 
 INPUTS = {
     "tokenizer": 20_000,
-    "support_vectors": 20_000,
     "container": 1_500,
     "schema": 3_000,
     "libsvm": 1_500,

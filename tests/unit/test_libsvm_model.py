@@ -151,19 +151,21 @@ def test_numbers_are_printed_as_c_prints_them(seed: int) -> None:
     values = np.array([awkward_float(rng) for _ in range(300)])
     n = len(values)
     zeros = np.zeros(n, np.int32)
-    text = _core.format_sv_section(values[None, :], np.arange(n + 1), zeros, values, False)
+    text = _core.write_rows(values[None, :], np.arange(n + 1), zeros, values, 0, n, 1, 8)
     # A support vector's value with eight digits, as LIBSVM writes it, if they suffice; else with all digits.
     for line, value in zip(text.decode().splitlines(), values, strict=True):
         coefficient, _, written = line.partition(" 1:")
         short = "%.8g" % value  # noqa: UP031 (this is C's printf)
         assert coefficient == "%.17g" % value  # noqa: UP031
         assert (written == f"{short} ") == (float(short) == value)
-    fault, _, coef, _, _, read, _ = _core.read_sv_section(text, 0, n, 1, False)
-    assert fault == 0
+    tokenizer = _core.SvmlightTokenizer(False, False, False, False, 1)
+    padded = bytearray(text + bytes(_core.TEXT_PADDING))
+    assert tokenizer.feed(padded, 0, len(text), 1) is None
+    coef, _, _, read, *_ = tokenizer.take()
     assert coef.tobytes() == values.tobytes()
     assert read.tobytes() == values.tobytes()
     eight_digits = np.array([float(f"{v:.8g}") for v in values])
-    assert _core.eight_digits(values).tobytes() == eight_digits.tobytes()
+    assert _core.round_digits(values, 8).tobytes() == eight_digits.tobytes()
 
 
 @settings(max_examples=300, deadline=None)

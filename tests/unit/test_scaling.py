@@ -50,7 +50,7 @@ def printed(value: float, digits: int) -> float:
 @example(-0.0, 6)
 def test_rounding_is_printing_and_reading(value: float, digits: int) -> None:
     expected = printed(value, digits)
-    found = round_digits(value, digits)
+    (found,) = round_digits(np.array([value]), digits)
     assert found == expected
     assert np.signbit(found) == np.signbit(expected)
 
@@ -58,7 +58,7 @@ def test_rounding_is_printing_and_reading(value: float, digits: int) -> None:
 def test_ties_between_six_digits_go_to_the_even_one() -> None:
     # Columns of integers scaled to [-1, 1] meet these: k / 2^m is a decimal that ends in 5.
     values = np.arange(-(2**12), 2**12) / 2**11
-    assert [round_digits(value, 6) for value in values] == [printed(value, 6) for value in values]
+    assert round_digits(values, 6).tolist() == [printed(value, 6) for value in values]
 
 
 def twin(scaling: Scaling, dense: np.ndarray) -> np.ndarray:

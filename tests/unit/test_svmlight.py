@@ -10,7 +10,7 @@ import pytest
 from reading import arguments
 
 from svmfast import errors
-from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_svmlight_rows
+from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_rows
 from svmfast.formats import svmlight
 from svmfast.formats.svmlight import Notes, read_svmlight, stream_svmlight, write_svmlight
 from svmfast.options import Reading
@@ -215,16 +215,17 @@ def test_writing_refuses_what_could_not_be_read() -> None:
 
 
 def test_the_core_checks_what_it_is_given() -> None:
-    tokenizer = SvmlightTokenizer(False, False, False, False, True)
+    tokenizer = SvmlightTokenizer(False, False, False, False, 1)
     with pytest.raises(IndexError, match="no padding"):
         tokenizer.feed(bytearray(b"1 1:1\n"), 0, 6, 1)
     with pytest.raises(ValueError, match="the last line has no end"):
         tokenizer.feed(bytearray(b"1 1:1") + bytearray(TEXT_PADDING), 0, 5, 1)
     one, indptr, column = np.ones(1), np.array([0, 1]), np.zeros(1, np.int32)
+    label = one[np.newaxis]
     for bad in (
-        (one, indptr[:1], column, one),
-        (one, indptr, column[:0], one),
-        (one, indptr * 7, column, one),
+        (label, indptr[:1], column, one),
+        (label, indptr, column[:0], one),
+        (label, indptr * 7, column, one),
     ):
         with pytest.raises(ValueError, match="rows are inconsistent"):
-            write_svmlight_rows(*bad, 0, 1, 1)
+            write_rows(*bad, 0, 1, 1, 0)

@@ -76,7 +76,7 @@ inline std::string strip(const std::string &text) {
 }
 
 struct Data {
-    std::vector<double> labels;
+    std::vector<double> labels;  // all numbers before the entries
     std::vector<std::int64_t> indptr{0};
     std::vector<std::int32_t> indices;
     std::vector<double> values;
@@ -85,7 +85,8 @@ struct Data {
 };
 
 struct Options {
-    bool zero_based, precomputed, dense, lenient, labelled;
+    bool zero_based, precomputed, dense, lenient;
+    std::size_t numbers;  // before the entries
 };
 
 using Row = std::map<std::int64_t, double>;
@@ -102,15 +103,14 @@ inline bool dense_row(const std::string &body, const Options &options, std::vect
         if (!number(field, value)) return false;
         values.push_back(value);
     }
-    return values.size() >= (options.labelled ? 2u : 1u);
+    return values.size() > options.numbers;
 }
 
 inline bool sparse_row(const std::vector<std::string> &tokens, const Options &options, Row &row) {
     const std::int64_t least = options.zero_based || options.precomputed ? 0 : 1;
     const std::int64_t most = std::numeric_limits<std::int32_t>::max() - (options.zero_based ? 1 : 0);
     std::int64_t highest = -1;
-    const std::size_t label = options.labelled ? 1 : 0;
-    for (std::size_t place = label; place < tokens.size(); ++place) {
+    for (std::size_t place = options.numbers; place < tokens.size(); ++place) {
         const std::string &token = tokens[place];
         const auto colon = token.find(':');
         if (colon == std::string::npos) return false;
@@ -118,7 +118,7 @@ inline bool sparse_row(const std::vector<std::string> &tokens, const Options &op
         std::int64_t index = 0;
         double value = 0;
         if (index_text == "qid") {
-            if (place != label || !integer(value_text, index)) return false;
+            if (place != options.numbers || !integer(value_text, index)) return false;
             continue;
         }
         if (!integer(index_text, index) || index < least || index > most) return false;
@@ -139,21 +139,25 @@ inline bool read_line(std::string line, const Options &options, Data &data) {
         if (carriage) return false;
         if (options.lenient || line.find('#') != std::string::npos) return true;
         // Without labels a blank line is a row of zeros.
-        if (options.labelled || options.dense || options.precomputed) return false;
+        if (options.numbers || options.dense || options.precomputed) return false;
     }
     Row row;
-    double label = std::numeric_limits<double>::quiet_NaN();
+    std::vector<double> labels(options.numbers);
     std::int64_t columns = 0;
     if (options.dense) {
         std::vector<double> values;
         if (!dense_row(body, options, values)) return false;
-        if (options.labelled) label = values.front(), values.erase(values.begin());
+        const auto first = values.begin() + static_cast<std::ptrdiff_t>(options.numbers);
+        labels.assign(values.begin(), first);
+        values.erase(values.begin(), first);
         for (std::size_t c = 0; c < values.size(); ++c)
             if (values[c] != 0) row[static_cast<std::int64_t>(c)] = values[c];
         columns = static_cast<std::int64_t>(values.size());
     } else {
         const std::vector<std::string> tokens = words(body);
-        if (options.labelled && !number(tokens.front(), label)) return false;
+        if (tokens.size() < options.numbers) return false;
+        for (std::size_t i = 0; i < options.numbers; ++i)
+            if (!number(tokens[i], labels[i])) return false;
         if (!sparse_row(tokens, options, row)) return false;
         columns = row.empty() ? 0 : row.rbegin()->first + 1;
         if (options.precomputed && (row.empty() || columns != static_cast<std::int64_t>(row.size()))) return false;
@@ -163,7 +167,7 @@ inline bool read_line(std::string line, const Options &options, Data &data) {
         if (data.row_width < 0) data.row_width = columns;
         if (data.row_width != columns) return false;
     }
-    data.labels.push_back(label);
+    data.labels.insert(data.labels.end(), labels.begin(), labels.end());
     for (const auto &[column, value] : row) {
         data.indices.push_back(static_cast<std::int32_t>(column));
         data.values.push_back(value);
@@ -182,56 +186,6 @@ inline bool read_data(const std::string &text, const Options &options, Data &dat
         if (!read_line(line, options, data)) return false;
     }
     return true;
-}
-
-struct Vectors {
-    std::vector<std::vector<double>> coef;
-    std::vector<std::vector<std::pair<std::int64_t, double>>> rows;
-};
-
-// The support vectors of LIBSVM's text; false if the text is not of this form.
-inline bool read_vectors(const std::string &text, std::size_t n_sv, std::size_t n_coef, bool precomputed,
-                         Vectors &out) {
-    std::vector<std::string> lines = split(text, "\n");
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-        std::string &line = lines[i];
-        if (i >= n_sv) {
-            if (line.find_first_not_of(" \t\r") != std::string::npos) return false;
-            continue;
-        }
-        if (!line.empty() && line.back() == '\r') line.pop_back();
-        const std::vector<std::string> tokens = words(line);
-        if (tokens.size() < n_coef + (precomputed ? 1 : 0) || (precomputed && tokens.size() != n_coef + 1))
-            return false;
-        if (tokens.empty()) return false;
-        std::vector<double> coef(n_coef);
-        for (std::size_t c = 0; c < n_coef; ++c)
-            if (!number(tokens[c], coef[c])) return false;
-        std::vector<std::pair<std::int64_t, double>> row;
-        std::int64_t last = 0;
-        for (std::size_t t = n_coef; t < tokens.size(); ++t) {
-            const auto colon = tokens[t].find(':');
-            if (colon == std::string::npos) return false;
-            const std::string index_text = tokens[t].substr(0, colon), value_text = tokens[t].substr(colon + 1);
-            std::int64_t index = 0, serial = 0;
-            double value = 0;
-            if (precomputed) {
-                if (index_text != "0" || !integer(value_text, serial) || serial < 1 ||
-                    serial > std::numeric_limits<std::int32_t>::max())
-                    return false;
-                row.emplace_back(0, static_cast<double>(serial));
-                continue;
-            }
-            if (index_text.empty() || !digit(index_text[0]) || !integer(index_text, index) || index <= last ||
-                index > std::numeric_limits<std::int32_t>::max() || !number(value_text, value))
-                return false;
-            last = index;
-            row.emplace_back(index - 1, value);
-        }
-        out.coef.push_back(coef);
-        out.rows.push_back(row);
-    }
-    return out.rows.size() == n_sv;
 }
 
 }  // namespace slow

@@ -74,10 +74,7 @@ inline TwoNumbers two_numbers(const char *end1, std::size_t n1, const char *end2
     const auto one = [&bad](const char *end, std::size_t n) {
         const std::uint64_t v = (load8(end - 8) ^ (0x30 * every_byte)) & keep[n];
         bad |= (v + 0x76 * every_byte) | v;
-        const std::uint64_t pairs = v * 10 + (v >> 8);
-        return static_cast<std::uint32_t>((((pairs & 0x000000FF000000FFu) * 0x000F424000000064u) +
-                                           (((pairs >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u)) >>
-                                          32);
+        return static_cast<std::uint32_t>(text::joined(v));
     };
     const std::uint32_t first = one(end1, n1), second = one(end2, n2);
     return {first, second, (bad & (0x80 * every_byte)) == 0};
