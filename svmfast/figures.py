@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
 
+#: In place of a figure that does not apply.
+ABSENT = "-"
 _KEY = "svmfast.figure"
 _PLACES = itertools.count()
 
@@ -51,7 +53,12 @@ class Figure:
 
     def cell(self, report: Any) -> str:
         """The words of its cell in a table."""
-        return self.words(getattr(report, self.shows or self.name))
+        return cell(getattr(report, self.shows or self.name), self.words)
+
+
+def cell(value: Any, words: Callable[[Any], str]) -> str:
+    """The words of a value in a table."""
+    return ABSENT if value is None or (isinstance(value, float) and math.isnan(value)) else words(value)
 
 
 def figure(help: str, *, default: Any = MISSING, default_factory: Any = MISSING, **declared: Any) -> Any:

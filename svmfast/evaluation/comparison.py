@@ -10,8 +10,8 @@ from typing import Any
 from svmfast.class_scores import class_word, with_names
 from svmfast.display import count, shown
 from svmfast.evaluation.result import BOUND, ModelResult
-from svmfast.evaluation.words import ABSENT, aligned, percent
-from svmfast.figures import Figures, figure, figures_of
+from svmfast.evaluation.words import aligned, share
+from svmfast.figures import ABSENT, Figures, cell, figure, figures_of
 from svmfast.values import percentage
 
 
@@ -96,7 +96,7 @@ class Comparison(Figures):
         return [
             [
                 f"recall of {class_word(score.label, self.class_names)} ({score.rows:,} rows)",
-                *(percent(scores[score.label].recall, 2) for scores in by_model),
+                *(cell(scores[score.label].recall, share(2)) for scores in by_model),
             ]
             for score in self.models[0].classes
             if score.rows

@@ -9,7 +9,7 @@ from svmfast.class_scores import ClassScore
 from svmfast.evaluation.timing import Speed
 from svmfast.evaluation.words import area, differing, faster, number, seconds, share, times, whole
 from svmfast.figures import Figures, figure, figures_of
-from svmfast.score import Quality, of_values
+from svmfast.score import Quality
 
 #: The scores of :class:`Quality` that are figures of a comparison.
 SCORES = tuple(one.name for one in figures_of(Quality))
@@ -18,18 +18,9 @@ BOUND = "95% bound"
 
 
 def _score(name: str, **declared: Any) -> Any:
-    """A figure of :class:`Quality`; those of labels and those of values exclude each other."""
+    """A figure of :class:`Quality`."""
     one = next(one for one in figures_of(Quality) if one.name == name)
-    wanted = _of_values if one.optional is of_values else _of_labels
-    return figure(one.help, optional=wanted, **declared)
-
-
-def _of_labels(row: ModelResult) -> bool:
-    return row.values_differing_percent is None
-
-
-def _of_values(row: ModelResult) -> bool:
-    return row.values_differing_percent is not None
+    return figure(one.help, optional=one.optional, **declared)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +115,7 @@ class ModelResult(Figures):
         return self.speed.ratio
 
     @property
-    def differing(self) -> tuple[int | None, float | None]:
-        """The number of labels that differ, and their share in percent."""
-        return self.labels_differing, self.labels_differing_percent
+    def differing(self) -> tuple[int, float | None] | None:
+        """The number of labels that differ, and their share in percent; None for regression."""
+        count = self.labels_differing
+        return None if count is None else (count, self.labels_differing_percent)

@@ -51,12 +51,10 @@ def chosen_methods(text: str | None) -> tuple[str, ...]:
     if text is None:
         return tried_methods()
     known = tried_methods()
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()] or [""]
     for name in names:
         if name not in known:
             raise OptionError(f"no method '{name}'; methods: {', '.join(known)}")
-    if not names:
-        raise OptionError(f"`methods` is empty; methods: {', '.join(known)}")
     if set(names) == {CASCADE}:
         raise OptionError(
             f"`methods`: {CASCADE} joins the exact model with another method's model; name one of those too"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -10,8 +9,8 @@ from typing import Any, NamedTuple
 
 from svmfast.class_scores import with_names
 from svmfast.display import shown
-from svmfast.evaluation.words import ABSENT, aligned, faster, share, times, whole
-from svmfast.figures import Figures, computed, figure
+from svmfast.evaluation.words import aligned, faster, share, times, whole
+from svmfast.figures import ABSENT, Figures, cell, computed, figure
 from svmfast.frontiers.choice import Limits, Point, Recommendation
 
 
@@ -140,13 +139,8 @@ class Column(NamedTuple):
     #: Shown on the terminal too, not only on the page.
     main: bool = False
 
-
-def _number(value: float | None) -> str:
-    return ABSENT if value is None or math.isnan(value) else f"{value:.4g}"
-
-
-def _duration(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:.1f} s"
+    def cell(self, point: Point) -> str:
+        return cell(self.value(point), self.words)
 
 
 #: Width of the legend in characters.
@@ -155,8 +149,8 @@ _COLUMNS = (
     Column("accuracy", lambda p: p.confirming.quality.accuracy, share(2), main=True),
     Column("balanced", lambda p: p.confirming.quality.balanced_accuracy, share(2)),
     Column("lowest recall", lambda p: p.confirming.quality.lowest_recall, share(2)),
-    Column("MSE", lambda p: p.confirming.quality.mse, _number, main=True),
-    Column("R^2", lambda p: p.confirming.quality.r2, _number),
+    Column("MSE", lambda p: p.confirming.quality.mse, "{:.4g}".format, main=True),
+    Column("R^2", lambda p: p.confirming.quality.r2, "{:.4g}".format),
     Column("differ", lambda p: p.confirming.differing.value, share(3), main=True),
     Column("interval", lambda p: p.confirming.differing, lambda found: found.ends(3)),
     Column("choosing", lambda p: p.choosing.differing.value, share(3), main=True),
@@ -164,7 +158,7 @@ _COLUMNS = (
     Column("speed-up", lambda p: p.speed, faster, main=True),
     Column("counted", lambda p: p.linear_cost_counted, times, main=True),
     Column("certified", lambda p: p.certified_percent, share(2), main=True),
-    Column("built in", lambda p: p.build_seconds, _duration),
+    Column("built in", lambda p: p.build_seconds, "{:.1f} s".format),
 )
 
 
@@ -177,10 +171,10 @@ def cells(found: Frontier, *, main: bool = False) -> tuple[list[str], list[list[
         one
         for one in _COLUMNS
         if (one.main or not main or (one.head == "balanced" and found.limits.balanced))
-        and any(one.words(one.value(point)) != ABSENT for point in found.points)
+        and any(one.cell(point) != ABSENT for point in found.points)
     ]
     points = zip(found.points, found.on_front, strict=True)
-    lines = [[p.name, "*" * front, *(one.words(one.value(p)) for one in shown)] for p, front in points]
+    lines = [[p.name, "*" * front, *(one.cell(p) for one in shown)] for p, front in points]
     return ["model", "", *(one.head for one in shown)], lines
 
 
