@@ -204,9 +204,7 @@ def run(front: Any, exact: str, candidates: tuple[str, ...], data: str, wide: bo
         raise OptionError("`wide` is for tables; `as_json` always has everything")
     result = front.call(compare, (exact, *candidates), data, **options)
     if front.as_json:
-        values = result.to_dict()
-        of_data = values.pop("data")  # the head of the report has the path
-        front.show({"rows": of_data["rows"], "features": of_data["features"], **values})
+        front.show(result.to_dict())
     else:
         front.lines([result.title(), *result.lines(wide=wide)])
     for text in result.warnings():

@@ -62,9 +62,8 @@ class Comparison(Figures):
 
     def to_dict(self) -> dict[str, Any]:
         """The figures that docs/compare.md describes, as plain types."""
-        values = with_names(super().to_dict(), self.class_names)
-        of_data = {"path": self.data_path, "rows": values.pop("rows"), "features": values.pop("features")}
-        return {"data": of_data, **values}
+        found: dict[str, Any] = with_names(super().to_dict(), self.class_names)
+        return found
 
     def beyond_the_limit(self) -> list[str]:
         """One line for each model whose labels, or values, differ by more than `max_diff` here."""

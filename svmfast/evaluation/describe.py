@@ -17,17 +17,9 @@ from svmfast.rows import FloatArray, Rows
 LISTED_LABELS = 20
 
 
-def _some(help: str, optional: Any = True) -> Any:
+def _some(help: str) -> Any:
     """A figure that is left out where a model or a file has none."""
-    return figure(help, default=None, optional=optional)
-
-
-def _is_exact(found: ModelDescription) -> bool:
-    return found.provenance is None
-
-
-def _is_recorded(found: ModelDescription) -> bool:
-    return found.provenance is not None
+    return figure(help, default=None, optional=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +57,11 @@ class ModelDescription(Figures):
     support_vectors: int | None = _some("Support vectors.")
     support_vectors_of_labels: list[int] | None = _some("Support vectors of each label.")
     stored_values: int | None = _some("Values that are stored.")
-    max_squared_norm: float | None = _some("Largest squared norm of a support vector.", _is_exact)
+    max_squared_norm: float | None = _some("Largest squared norm of a support vector.")
     provenance: Mapping[str, Any] | None = _some("Where the model comes from.")
-    certificate: bool = figure("Whether the model has a certificate.", default=False, optional=_is_recorded)
+    certificate: bool | None = _some("Whether the model has a certificate.")
     embedded_exact: Mapping[str, Any] | None = _some(
-        "The exact model inside, its kernel and number of support vectors; null without one.", _is_recorded
+        "The exact model inside, its kernel and number of support vectors."
     )
     scaling: ScalingDescription | None = _some("The scaling in front of a model.")
     model: Mapping[str, Any] | None = _some("The model that takes the scaled rows.")

@@ -160,16 +160,10 @@ def _accuracy(loss: Loss, exact: Loss) -> str:
     )
 
 
-def _turned(lost: Estimate, more: str, less: str) -> tuple[str, Estimate]:
-    """The word for a gain or a loss, and its size."""
-    return (more, lost) if lost.value >= 0 else (less, Estimate(-lost.value, -lost.high, -lost.low))
-
-
 def _error(loss: Loss, exact: Loss) -> str:
     assert loss.lost is not None
-    word, part = _turned(loss.lost, "more", "less")
     errors = f"mean squared error {loss.quality.mse:.4g} instead of {exact.quality.mse:.4g}"
-    return f"{errors}, {part.value:.3g}% {word} ({part.ends(2)})"
+    return f"{errors}, {loss.lost.value:+.3g}% ({loss.lost.ends(2)})"
 
 
 def lost_class(lost: LostClass, names: Mapping[float, str] | None = None) -> str:
@@ -183,8 +177,7 @@ def lost_class(lost: LostClass, names: Mapping[float, str] | None = None) -> str
 def _points(lost: Estimate) -> str:
     if lost == NOTHING:
         return "nothing lost"
-    word, part = _turned(lost, "lost", "gained")
-    return f"{abs(part.value):.2g} points {word} ({part.low:.2g} to {part.high:.2g})"
+    return f"{lost.value:.2g} points lost ({lost.low:.2g} to {lost.high:.2g})"
 
 
 def why_not(point: Point, found: Frontier) -> str:

@@ -212,7 +212,7 @@ def test_the_verdict_on_a_regression_states_its_error() -> None:
         lines["confirmed"]
         == "values differ by 5% of their spread (95% confidence: 4% to 6%) on 400 confirming rows"
     )
-    assert lines["quality"] == "mean squared error 2.2 instead of 2, 10% more (-1% to 21%)"
+    assert lines["quality"] == "mean squared error 2.2 instead of 2, +10% (-1% to 21%)"
     gained = replace(lost, lost=Estimate(-3.0, -5.0, 1.0))
     lines = dict(
         line.split(": ", 1)
@@ -220,7 +220,7 @@ def test_the_verdict_on_a_regression_states_its_error() -> None:
             replace(one, points=[exact, best], choice=Recommendation(replace(best, confirming=gained)))
         )
     )
-    assert lines["quality"].endswith("3% less (-1% to 5%)")
+    assert lines["quality"].endswith(", -3% (-5% to 1%)")
     assert lines["too few rows"] == (
         "400 choosing and as many confirming rows cannot show how large an error may be; 500 of each could; "
         "give more"
