@@ -111,21 +111,21 @@ def _option(field: dataclasses.Field[Any]) -> Option:
 
 def made(cls: type[T], given: Mapping[str, Any]) -> T:
     """An object of the options class with the values `given`, after checking each of them."""
-    known = {one.name: one for one in options_of(cls)}
-    for name in given:
-        if name not in known:
-            raise TypeError(f"there is no option '{name}'; options: {', '.join(known)}")
-    return cls(**{name: known[name].check(value) for name, value in given.items()})
+    found: T = divided(given, cls)[0]
+    return found
 
 
 def divided(given: Mapping[str, Any], *classes: type) -> tuple[Any, ...]:
     """Objects of several options classes from all their values; like :func:`made`."""
-    known = [{one.name for one in options_of(cls)} for cls in classes]
+    known = [{one.name: one for one in options_of(cls)} for cls in classes]
+    names = {name: None for part in known for name in part}
     for name in given:
-        if not any(name in names for names in known):
-            raise TypeError(f"there is no option '{name}'; options: {', '.join(sorted(set().union(*known)))}")
-    parts = ({name: given[name] for name in given if name in names} for names in known)
-    return tuple(made(cls, part) for cls, part in zip(classes, parts, strict=True))
+        if name not in names:
+            raise TypeError(f"there is no option '{name}'; options: {', '.join(names)}")
+    return tuple(
+        cls(**{name: part[name].check(value) for name, value in given.items() if name in part})
+        for cls, part in zip(classes, known, strict=True)
+    )
 
 
 def command_words(cls: type, given: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,9 @@ from pathlib import Path
 from meaning import FROZEN
 from program import FIXTURES, data, model
 
+from svmfast.methods.method import Method
+from svmfast.methods.registry import methods
+
 #: Files of the repository, by the word that stands for them.
 INPUTS: dict[str, Path] = {
     "TRAIN": data("iris.train"),
@@ -68,7 +71,6 @@ RUNS: dict[str, list[str]] = {
             "RANGES",
         ),
     ],
-    "linear": ["linear", "TRAIN", "-o", "OUT", "--scale", "RANGES"],
     "frontier": [
         *("frontier", "EXACT", "--data", "TRAIN", "--test", "TEST", "-o", "OUT", "--methods", "linear"),
         *("--scale", "RANGES"),
@@ -90,6 +92,17 @@ RUNS: dict[str, list[str]] = {
     "train": ["train", "TRAIN", "OUT"],
     "train, named": ["train", "TRAIN", "-o", "OUT", "--scale", "RANGES"],
 }
+
+
+def _usual(method: Method) -> list[str]:
+    """Return the run of a method that needs no options."""
+    files = {"rows": "TRAIN", "exact model": "EXACT", "model": "FAST"}
+    needed = [one for one in method.inputs if one.required]
+    found = [word for one in needed for word in (one.flag, files[one.content]) if word is not None]
+    return [method.name, *found, "-o", "OUT", "--scale", "RANGES"]
+
+
+RUNS |= {one.name: _usual(one) for one in methods() if one.name not in RUNS}
 #: The command of every run.
 COMMAND_OF = {name: run[0] for name, run in RUNS.items()}
 
