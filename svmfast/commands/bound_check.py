@@ -110,8 +110,9 @@ def bound_check(
         No validity bound is known for the model.
     """
     from svmfast.commands.fit import Fit
-    from svmfast.commands.given import model_of, with_scaling_of
-    from svmfast.evaluation.bound_check import check_model
+    from svmfast.commands.given import model_of, rows_of, with_scaling_of
+    from svmfast.evaluation.bound_check import check_data, check_model
+    from svmfast.formats.data import check_replayable
 
     chosen = made(BoundCheckOptions, options)
     model, gamma, order, memory = chosen.model, chosen.gamma, chosen.order, chosen.memory
@@ -131,14 +132,22 @@ def bound_check(
     }
     if model is None:
         reading = with_scaling_of(reading, [], memory=memory)
-        report = _check_data(data, gamma, 2 if order is None else order, reading, cores, listener)
-        return replace(report, **asked)
+        fit = Fit(None, reading, listener)
+        if is_path(data):
+            check_replayable(os.fspath(data))
+        else:
+            data = rows_of(data, reading=reading)  # once, for several passes
+
+        def passes() -> Iterable[Rows]:
+            return (rows for rows, _ in _blocks(data, fit, cores))
+
+        return replace(check_data(passes, gamma, order=2 if order is None else order), **asked)
     name = os.fspath(model) if is_path(model) else "the model"
     judged, _ = model_of(model, "the model", listener.note, memory)
     reading = with_scaling_of(reading, [(name, judged)], memory=memory)
     judged = judged.unscaled
     _check_combination(judged, chosen)
-    blocks = _fitting(data, Fit(judged, reading, listener), str(asked["data"]), cores, listener)
+    blocks = _fitting(data, Fit(judged, reading, listener), asked["data"], cores)
     report = check_model(blocks, judged, order=order, tolerance=chosen.tolerance, threads=cores)
     return replace(report, **asked, model=name)
 
@@ -157,50 +166,30 @@ def _check_combination(model: Model, options: BoundCheckOptions) -> None:
         )
 
 
-def _check_data(
-    data: Any, gamma: float | None, order: int, reading: Reading, threads: int, listener: Listener
-) -> BoundCheck:
-    from svmfast.commands.given import rows_of
-    from svmfast.evaluation.bound_check import check_data
-
-    if not is_path(data):
-        rows = rows_of(data, reading=reading)
-        return check_data(lambda: _parts(rows, reading), gamma, order=order)
-    from svmfast.formats.data import check_replayable, read_through
-
-    path = os.fspath(data)
-    check_replayable(path)
-
-    def blocks() -> Iterable[Rows]:
-        return (block.rows for block in read_through(path, reading, threads, listener.progress))
-
-    return check_data(blocks, gamma, order=order)
-
-
-def _parts(rows: Rows, reading: Reading) -> Iterable[Rows]:
-    """The rows of an array, scaled in blocks."""
-    return [rows] if reading.scale is None else reading.scale.parts(rows)
-
-
-def _fitting(data: Any, fit: Fit, name: str, threads: int, listener: Listener) -> Iterator[Rows]:
-    """Yield the rows of data; the scale of the first ones is compared with the model's."""
-    from svmfast.commands.given import rows_of
-    from svmfast.evaluation.scale import ScaleCheck
-
-    reading, model = fit.reading, fit.model
-    assert model is not None
-    blocks: Iterable[tuple[Rows, Sequence[str] | None]]
+def _blocks(data: Any, fit: Fit, threads: int) -> Iterator[tuple[Rows, Sequence[str] | None]]:
+    """Yield the scaled rows of a file or of an object, with the columns if they are a table."""
+    reading = fit.reading
     if is_path(data):
         from svmfast.formats.data import read_through
 
-        found = read_through(os.fspath(data), reading, threads, listener.progress)
-        blocks = ((block.rows, block.columns) for block in found)
-    else:
-        seen: list[Sequence[str]] = []
-        rows = rows_of(data, reading=reading, see=seen.append, see_array=fit.array)
-        blocks = ((part, seen[0] if seen else None) for part in _parts(rows, reading))
-    scale = ScaleCheck(model, scaled=reading.scale is not None)
-    for number, (rows, columns) in enumerate(blocks):
+        for block in read_through(os.fspath(data), reading, threads, fit.heard.progress):
+            yield block.rows, block.columns
+        return
+    from svmfast.commands.given import rows_of
+
+    seen: list[Sequence[str]] = []
+    rows = rows_of(data, reading=reading, see=seen.append, see_array=fit.array)
+    for part in [rows] if reading.scale is None else reading.scale.parts(rows):
+        yield part, seen[0] if seen else None
+
+
+def _fitting(data: Any, fit: Fit, name: str, threads: int) -> Iterator[Rows]:
+    """Yield the rows of data; the scale of the first ones is compared with the model's."""
+    from svmfast.evaluation.scale import ScaleCheck
+
+    assert fit.model is not None
+    scale = ScaleCheck(fit.model, scaled=fit.reading.scale is not None)
+    for number, (rows, columns) in enumerate(_blocks(data, fit, threads)):
         if not number:
             fit.columns(name, columns)
             fit.width(name, rows, columns)
@@ -208,7 +197,7 @@ def _fitting(data: Any, fit: Fit, name: str, threads: int, listener: Listener) -
         yield rows
     verdict = scale.verdict()
     if verdict is not None:
-        listener.warn(f"{name}: {verdict}")
+        fit.heard.warn(f"{name}: {verdict}")
 
 
 def run(front: Any, data: str, **options: Any) -> int:
