@@ -59,12 +59,6 @@ def remark(text: str, quiet: bool = False) -> None:
         line(f"svmfast: {text}", err=True)
 
 
-def remarks(texts: Iterable[str], quiet: bool = False) -> None:
-    """Print remarks unless `quiet`."""
-    for text in texts:
-        remark(text, quiet)
-
-
 def warning(text: str) -> None:
     """Print one warning on stderr, with -q too."""
     WARNINGS.append(text)

@@ -66,7 +66,8 @@ def predict(arguments: list[str]) -> int | None:
     for text in warnings:
         messages.warning(text)
     messages.raw(found.lines, err=found.output == b"-")
-    messages.remarks(remarks, found.quiet)
+    for text in remarks:
+        messages.remark(text, found.quiet)
     return 0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -46,8 +46,6 @@ class ColumnOrder:
     of: str = ""
     #: Whether an earlier run read it.
     earlier: bool = False
-    #: Called with the names and the path of the first table.
-    on_first: Callable[[Sequence[str], str], None] | None = None
 
     def refuse(self, path: str, features: Sequence[str], whose: str | None, hint: str) -> None:
         """Raise TableError for a table with other columns; `whose` features have no names."""
@@ -60,9 +58,6 @@ class ColumnOrder:
         if self.earlier:
             hint += f" ({_EARLIER.format(self.of)})"
         raise TableError(path, None, what, None, hint)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "on_first": None}
 
 
 @dataclass(eq=False)
@@ -99,8 +94,6 @@ class Fit:
                 self.heard.note(
                     f"{name}: {whose} does not name its features, so the columns are taken in their order"
                 )
-            if order.on_first is not None:
-                order.on_first(features, name)
         elif features != order.names:
             order.refuse(name, features, whose, _HINT_IN_MEMORY if in_memory else _HINT)
 

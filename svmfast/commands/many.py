@@ -148,12 +148,8 @@ def predict_files(
         left = [job for job in jobs if not _is_settled(job, done, settings, total)]
         settled = [job for job in jobs if job.report is not None or job.error is not None]
         names, of = done.columns(settings, [job.name for job in left]) or (None, "")
-        predictor.column_order = ColumnOrder(
-            None if names is None else tuple(names),
-            of,
-            names is not None,
-            lambda *it: done.add_columns(settings, *it),
-        )
+        order = ColumnOrder(None if names is None else tuple(names), of, names is not None)
+        predictor.column_order = order
         if how.dask is None or not left:
             made = _made_here(predictor, reading, keep, cores, left)
         else:
@@ -162,6 +158,9 @@ def predict_files(
             made = made_by_cluster(how.dask, predictor, total, reading, keep, left)
         with closing(made):  # no worker writes on after the list of outputs is closed
             for ended, job in enumerate(chain(settled, made), 1):
+                if names is None and order.names is not None:
+                    names = [*order.names]
+                    done.add_columns(settings, names, order.of)
                 if job.report is None:
                     on_failure(job)
                 else:
