@@ -1,10 +1,12 @@
 // The columns that a model uses, and the position of a row's columns among them. Memory is proportional to their
-// number, not to the width: a table where they lie close together, otherwise open addressing.
+// number, not to the width: a table where they lie close together, otherwise a hash table.
 #pragma once
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <stdexcept>
+#include <unordered_map>
 #include <vector>
 
 #include "csr.hpp"
@@ -29,15 +31,14 @@ class ActiveColumns {
             for (std::size_t i = 0; i < n; ++i) table[columns[i]] = static_cast<std::int32_t>(i);
             return;
         }
-        int bits = 1;
-        while ((std::size_t{1} << bits) < 2 * n) ++bits;
-        slots.assign(std::size_t{1} << bits, Slot{-1, -1});
-        shift = 32 - bits;
-        for (std::size_t i = 0; i < n; ++i) {
-            std::size_t at = slot(columns[i]);
-            while (slots[at].column >= 0) at = (at + 1) & (slots.size() - 1);
-            slots[at] = {columns[i], static_cast<std::int32_t>(i)};
-        }
+        for (std::size_t i = 0; i < n; ++i) places.emplace(columns[i], static_cast<std::int32_t>(i));
+    }
+
+    // The columns 0, 1, ... n - 1.
+    static ActiveColumns first(std::size_t n) {
+        std::vector<std::int32_t> all(n);
+        std::iota(all.begin(), all.end(), 0);
+        return ActiveColumns(std::move(all));
     }
 
     // The same from columns in any order, possibly repeated.
@@ -78,27 +79,16 @@ class ActiveColumns {
     std::int32_t position(std::int32_t column) const {
         const std::size_t c = static_cast<std::uint32_t>(column);
         if (!table.empty()) return c < table.size() ? table[c] : -1;
-        if (slots.empty()) return -1;
-        for (std::size_t at = slot(column);; at = (at + 1) & (slots.size() - 1)) {
-            if (slots[at].column == column) return slots[at].position;
-            if (slots[at].column < 0) return -1;
-        }
+        const auto found = places.find(column);
+        return found == places.end() ? -1 : found->second;
     }
 
   private:
-    struct Slot {
-        std::int32_t column, position;
-    };
-    // The table, 4 bytes per column, takes about as much memory as the slots would, or less.
+    // The table, 4 bytes per column, takes about as much memory as the map would, or less.
     static constexpr std::size_t TABLE_WIDTH = 8, TABLE_ALWAYS = 64;
 
-    std::size_t slot(std::int32_t column) const {
-        return static_cast<std::uint32_t>(static_cast<std::uint32_t>(column) * 2654435769u) >> shift;
-    }
-
     std::vector<std::int32_t> columns, table;
-    std::vector<Slot> slots;
-    int shift = 0;
+    std::unordered_map<std::int32_t, std::int32_t> places;
     bool identity = true;
 };
 

@@ -208,10 +208,10 @@ void bind_expansions(nb::module_ &m) {
 void bind_routed(nb::module_ &m) {
     using Starts = In1<std::int64_t>;
     using Indices = In1<std::int32_t>;
-    nb::class_<CenterTree>(m, "Router")
+    nb::class_<Router>(m, "Router")
         .def(nb::init<Starts, In2<double>>())
-        .def("route", &CenterTree::route, unlocked)
-        .def_prop_ro("cells", &CenterTree::cells);
+        .def("route", nb::overload_cast<Starts, Indices, In1<double>, Threads>(&Router::route, nb::const_), unlocked)
+        .def_prop_ro("cells", &Router::cells);
     m.def("count_columns", &count_columns, unlocked);
     nb::class_<CellSums>(m, "CellSums")
         .def(nb::init<In1<double>, Starts, Starts, Indices, In1<double>, In2<double>, In2<double>, int, Starts,
@@ -226,12 +226,18 @@ void bind_polynomials(nb::module_ &m) {
     m.def("power_sum_coefficients", &power_sum_coefficients, unlocked);
     m.attr("SPARE_ENTRIES") = SPARE_ENTRIES;
     nb::class_<PolynomialValues>(m, "PolynomialValues")
-        .def(nb::init<In1<std::int32_t>, double, bool, In2<double>, In2<std::int32_t>, In2<std::int64_t>, In1<double>,
-                      In1<double>, std::optional<In3<double>>, std::optional<In3<double>>>(),
-             "features"_a, "gamma"_a, "about_zero"_a, "centers"_a, "orders"_a, "starts"_a, "coefficients"_a, "rho"_a,
-             "bound_degrees"_a.none(), "bound_rest"_a.none(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(),
-             nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(), nb::keep_alive<1, 9>(), nb::keep_alive<1, 10>(),
-             nb::keep_alive<1, 11>())
+        .def(
+            "__init__",
+            [](PolynomialValues *at, In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centers,
+               In2<std::int32_t> orders, In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho,
+               std::optional<In3<double>> degrees, std::optional<In3<double>> rest) {
+                new (at) PolynomialValues(
+                    {features, gamma, about_zero, centers, orders, starts, coefficients, rho, degrees, rest});
+            },
+            "features"_a, "gamma"_a, "about_zero"_a, "centers"_a, "orders"_a, "starts"_a, "coefficients"_a, "rho"_a,
+            "bound_degrees"_a.none(), "bound_rest"_a.none(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(),
+            nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(), nb::keep_alive<1, 9>(),
+            nb::keep_alive<1, 10>(), nb::keep_alive<1, 11>())
         .def("values", &PolynomialValues::values, unlocked)
         .def("nearest", &PolynomialValues::nearest, unlocked);
 }

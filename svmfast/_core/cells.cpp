@@ -23,42 +23,34 @@ constexpr double LISTED_SHARE = 0.1;
 // Number of parts of a fit's tiles that are summed separately. Fixed, so that sums do not depend on the threads.
 constexpr std::size_t SHARES = 8;
 
-// [panel][k][panel width] of a matrix of rows x n numbers.
-Aligned<double> panels(const std::vector<const double *> &rows, std::size_t n, double factor) {
-    Aligned<double> out(rows.size() * n);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        const std::size_t first = i / CELL_PANEL * CELL_PANEL, width = std::min(CELL_PANEL, rows.size() - first);
-        for (std::size_t k = 0; k < n; ++k) out[first * n + k * width + i - first] = factor * rows[i][k];
-    }
-    return out;
-}
-
 }  // namespace
+
+Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices) {
+    const std::size_t groups = start.shape(0) - 1;
+    std::unique_ptr<std::int64_t[]> out(new std::int64_t[groups]);
+    for (std::size_t g = 0; g < groups; ++g) {
+        const std::int64_t first = start.data()[g], count = start.data()[g + 1] - first;
+        out[g] = ActiveColumns::distinct(indices.data() + first, count).size();
+    }
+    return give(std::move(out), {groups});
+}
 
 CellSums::CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t> indptr, In1<std::int32_t> indices,
                    In1<double> values, In2<double> coef, In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes,
                    In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef,
                    In2<std::int64_t> group_sizes) {
-    const std::size_t n = gamma.shape(0), m = indptr.shape(0) - 1, p = rho.shape(1), q = pseudo_coef.shape(1);
+    const std::size_t n = gamma.shape(0), p = rho.shape(1);
     const Csr landmarks = csr(indptr, indices, values);
     e.columns = 0;
     e.functions = p;
     const std::size_t k = e.groups = group_sizes.shape(1);
     e.kind = static_cast<Pseudo>(kind);
     e.widest = 0;
-    if (sizes.shape(0) != n || pseudo_sizes.shape(0) != n || rho.shape(0) != n || group_sizes.shape(0) != n ||
-        coef.shape(0) != (k ? k - 1 : p) || (k && (p != k * (k - 1) / 2 || q)) || coef.shape(1) != m ||
-        pseudo_coef.shape(0) != p || (e.kind == Pseudo::poly && pairs.shape(0) != q))
-        throw std::invalid_argument("the parts of the cells are inconsistent");
     std::size_t at = 0, pseudo_at = 0, distance_at = 0;
     for (std::size_t c = 0; c < n; ++c) {
         Cell cell;
         cell.m = sizes.data()[c];
         cell.pseudo = pseudo_sizes.data()[c];
-        // This form of the comparison cannot overflow; it shows that both counts are below 2^32.
-        if (cell.m > m - at || cell.pseudo > q - pseudo_at ||
-            (e.kind == Pseudo::triangle && cell.m * cell.pseudo > distance.shape(0) - distance_at))
-            throw std::invalid_argument("the parts of the cells are inconsistent");
         pack(cell, c, at, pseudo_at, distance_at, gamma.data()[c], landmarks, coef, rho, pairs, distance, pseudo_coef);
         if (k) pack_groups(cell, at, group_sizes.data() + c * k, coef);
         at += cell.m;
@@ -74,10 +66,6 @@ std::tuple<Out<double>, Out<std::int64_t>> CellSums::decide(In1<std::int32_t> ce
                                                             In1<std::int32_t> indices, In1<double> values,
                                                             Threads wanted) const {
     const std::size_t n = cell.shape(0), cells = e.cells.size();
-    if (indptr.shape(0) != n + 1) throw std::invalid_argument("one cell for each row");
-    for (std::size_t i = 0; i < n; ++i)
-        if (cell.data()[i] < 0 || static_cast<std::size_t>(cell.data()[i]) >= cells)
-            throw std::invalid_argument("a cell that does not exist");
     std::unique_ptr<double[]> out(new double[n * e.functions]);
     std::vector<std::uint8_t> near_boundary(e.groups ? n : 0);
     const Csr rows = csr(indptr, indices, values);
@@ -104,26 +92,18 @@ std::tuple<Out<double>, Out<std::int64_t>> CellSums::decide(In1<std::int32_t> ce
 void CellSums::pack_groups(Cell &cell, std::size_t at, const std::int64_t *sizes, const In2<double> &coef) const {
     const std::size_t k = e.groups, m = coef.shape(1);
     cell.group_start.push_back(0);
-    for (std::size_t g = 0; g < k; ++g) {
-        if (sizes[g] < 0 || static_cast<std::size_t>(sizes[g]) > cell.m - cell.group_start.back())
-            throw std::invalid_argument("classes and landmarks are inconsistent");
-        cell.group_start.push_back(cell.group_start.back() + sizes[g]);
-    }
-    if (cell.group_start.back() != cell.m) throw std::invalid_argument("classes and landmarks are inconsistent");
+    for (std::size_t g = 0; g < k; ++g) cell.group_start.push_back(cell.group_start.back() + sizes[g]);
     cell.active = cell.m ? e.functions : 0;
     for (std::size_t p = 0; p < e.functions; ++p) cell.function.push_back(p);
     std::vector<double> l1(k * (k - 1));
-    cell.coef.resize((k - 1) * cell.m);
-    for (std::size_t g = 0; g < k; ++g) {
-        const std::size_t first = cell.group_start[g], size = cell.group_start[g + 1] - first;
-        std::vector<const double *> rows(k - 1);
+    for (std::size_t g = 0; g < k; ++g)
         for (std::size_t q = 0; q < k - 1; ++q) {
-            rows[q] = coef.data() + q * m + at + first;
-            for (std::size_t j = 0; j < size; ++j) l1[g * (k - 1) + q] += std::fabs(rows[q][j]);
+            const double *row = coef.data() + q * m + at;
+            for (std::size_t j = cell.group_start[g]; j < cell.group_start[g + 1]; ++j) {
+                cell.coef.push_back(row[j]);
+                l1[g * (k - 1) + q] += std::fabs(row[j]);
+            }
         }
-        const Aligned<double> packed = panels(rows, size, 1.0);
-        std::copy(packed.begin(), packed.end(), cell.coef.begin() + (k - 1) * first);
-    }
     each_pair(k, [&](std::size_t i, std::size_t j) {
         cell.coef_l1.push_back(l1[i * (k - 1) + j - 1] + l1[j * (k - 1) + i]);
     });
@@ -135,29 +115,22 @@ void CellSums::pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseud
     const std::size_t m = cell.m;
     cell.gamma = gamma;
     pack_landmarks(cell, at, landmarks);
-    if (e.kind == Pseudo::poly) {
+    if (e.kind == Pseudo::poly)
         cell.pair.assign(pairs.data() + 2 * pseudo_at, pairs.data() + 2 * (pseudo_at + cell.pseudo));
-        for (const std::int64_t i : cell.pair)
-            if (i < 0 || static_cast<std::size_t>(i) >= m) throw std::invalid_argument("a pair outside its cell");
-    }
     if (e.kind == Pseudo::triangle)
         cell.distance.assign(distance.data() + distance_at, distance.data() + distance_at + m * cell.pseudo);
     cell.rho.assign(rho.data() + c * e.functions, rho.data() + (c + 1) * e.functions);
     if (e.groups) return;
     // A function whose coefficients are all zero is constant in this cell.
-    const std::size_t width = m + cell.pseudo;
-    std::vector<double> joined(e.functions * width);
-    std::vector<const double *> active;
+    std::vector<double> row(m + cell.pseudo);
     for (std::size_t p = 0; p < e.functions; ++p) {
-        double *row = joined.data() + p * width;
-        std::copy_n(coef.data() + p * coef.shape(1) + at, m, row);
-        std::copy_n(pseudo_coef.data() + p * pseudo_coef.shape(1) + pseudo_at, cell.pseudo, row + m);
-        if (std::all_of(row, row + width, [](double x) { return x == 0; })) continue;
-        active.push_back(row);
+        std::copy_n(coef.data() + p * coef.shape(1) + at, m, row.begin());
+        std::copy_n(pseudo_coef.data() + p * pseudo_coef.shape(1) + pseudo_at, cell.pseudo, row.begin() + m);
+        if (std::all_of(row.begin(), row.end(), [](double x) { return x == 0; })) continue;
+        cell.coef.insert(cell.coef.end(), row.begin(), row.end());
         cell.function.push_back(p);
     }
-    cell.active = active.size();
-    cell.coef = panels(active, width, 1.0);
+    cell.active = cell.function.size();
 }
 
 void CellSums::pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) const {
@@ -170,7 +143,6 @@ void CellSums::pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) 
     const double scale = 2 * cell.gamma * LOG2_E;
     cell.max_norm = 0;
     cell.init.assign(stride, 0.0);
-    std::vector<double> dense(cell.listed ? 0 : m * d, 0.0);
     if (cell.listed) {
         cell.list_start.assign(d + 1, 0);
         cell.list_landmark.resize(nnz);
@@ -180,6 +152,7 @@ void CellSums::pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) 
         for (std::size_t f = 0; f < d; ++f) cell.list_start[f + 1] += cell.list_start[f];
     } else {
         cell.columns.assign(d * stride, 0.0);
+        cell.vectors.assign(m * d, 0.0);
     }
     std::vector<std::int64_t> next(cell.list_start);
     for (std::size_t j = 0; j < m; ++j) {
@@ -193,17 +166,12 @@ void CellSums::pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) 
                 cell.list_landmark[to] = static_cast<std::int32_t>(j);
                 cell.list_value[to] = scale * u;
             } else {
-                cell.columns[f * stride + j] = scale * u;
-                dense[j * d + f] = u;
+                cell.columns[f * stride + j] = cell.vectors[j * d + f] = scale * u;
             }
         }
         cell.init[j] = -cell.gamma * LOG2_E * norm;
         cell.max_norm = std::max(cell.max_norm, std::sqrt(norm));
     }
-    if (cell.listed) return;
-    std::vector<const double *> rows(m);
-    for (std::size_t j = 0; j < m; ++j) rows[j] = dense.data() + j * d;
-    cell.vectors = panels(rows, d, scale);
 }
 
 CellFit::CellFit(In2<double> x, In2<double> target, In1<double> weight, bool hinge) {

@@ -35,7 +35,7 @@ struct Cell {
     ActiveColumns features;  // the columns in which some landmark is not zero; others count in norms alone
     // Landmarks with few nonzero values are stored by feature ("listed"); the sums have the same bits.
     bool listed;
-    Aligned<double> vectors;                  // [panel][feature][panel width]: 2 gamma log2(e) u
+    Aligned<double> vectors;                  // [m][feature]: 2 gamma log2(e) u
     Aligned<double> columns;                  // [feature][m padded to 8]: the same; for sparse rows
     std::vector<std::int64_t> list_start;     // listed: [features + 1]
     std::vector<std::int32_t> list_landmark;  // listed: ascending within a feature
@@ -43,10 +43,10 @@ struct Cell {
     Aligned<double> init;                     // [m padded to 8]: -gamma log2(e) ||u||^2
     std::vector<std::int64_t> pair;           // [pseudo][2], poly
     std::vector<double> distance;             // [pseudo][m]: ||v - u||, triangle
-    Aligned<double> coef;                     // [panel][m + pseudo][panel width]: of the active functions
+    Aligned<double> coef;                     // [active][m + pseudo]
     std::vector<std::int64_t> function;       // [active]
     std::vector<double> rho;                  // [functions]
-    // LIBSVM's arrangement only: coef is then [group][panel][landmarks of the group][panel width], all rows active.
+    // LIBSVM's arrangement only: coef is then [group][groups - 1][landmarks of the group], all functions active.
     std::vector<std::size_t> group_start;  // [groups + 1]: landmarks
     std::vector<double> coef_l1;           // [functions]: sum of |coefficients|
     double max_norm;                       // max ||u||
@@ -61,8 +61,6 @@ struct Cells {
     std::size_t widest;  // most landmarks and pseudo landmarks of a cell
 };
 
-// Number of landmarks whose sums are in registers at the same time.
-constexpr std::size_t CELL_PANEL = 8;
 constexpr std::size_t CELL_OCTET = 8;
 
 // Vectors of rows in a tile of a fit.

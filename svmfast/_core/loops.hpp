@@ -13,25 +13,13 @@
 #include "reduced_set.hpp"
 #include "router.hpp"
 #include "scaling.hpp"
+#include "single_polynomial.hpp"
 #include "svmfast.hpp"
 #include "threads.hpp"
 
 namespace svmfast {
 
 // --- routed models -------------------------------------------------------------------------------------------------
-
-// A tree of centers whose columns are 0, 1, 2, ...
-class CenterTree {
-  public:
-    CenterTree(In1<std::int64_t> children, In2<double> centers) : router_(built(children, centers)) {}
-    Out<std::int32_t> route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                            Threads threads) const;
-    std::int32_t cells() const { return router_.cells(); }
-
-  private:
-    static Router built(const In1<std::int64_t> &children, const In2<double> &centers);
-    Router router_;
-};
 
 // The number of distinct columns among the entries start[g] .. start[g + 1], for each g.
 Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices);
@@ -72,11 +60,7 @@ using PolynomialAnswers = std::tuple<Out<double>, Out<double>, Out<std::int32_t>
 
 class PolynomialValues {
   public:
-    // features: the column of each variable, ascending. bound_degrees (cells, functions, top + 1) and bound_rest
-    // (cells, functions, 5) are those of svmfast.certificate.REST. Keeps the arrays.
-    PolynomialValues(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centers,
-                     In2<std::int32_t> orders, In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho,
-                     std::optional<In3<double>> bound_degrees, std::optional<In3<double>> bound_rest);
+    explicit PolynomialValues(const Polynomials &given);  // keeps the arrays
     ~PolynomialValues();
     // In single precision the bounds, which are then always given, include its rounding errors.
     PolynomialAnswers values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,

@@ -24,7 +24,7 @@ struct TriangleTask {
 void list_tasks(std::size_t d, int degree, std::vector<std::size_t> &prefix, std::vector<TriangleTask> &tasks) {
     const std::size_t start = prefix.empty() ? 0 : prefix.back();
     if (int(prefix.size()) == degree - 2) {
-        constexpr std::size_t kRowsPerTask = 64;
+        constexpr std::size_t kRowsPerTask = 16;
         for (std::size_t a = start; a < d; a += kRowsPerTask)
             tasks.push_back({degree, prefix, a, std::min(d, a + kRowsPerTask)});
         return;
@@ -85,7 +85,7 @@ Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Thre
     std::vector<TriangleTask> tasks;
     std::vector<std::size_t> prefix;
     for (int degree = order; degree >= 2; --degree) list_tasks(d, degree, prefix, tasks);
-    const auto first = tuple_places(d, order);
+    const auto places = index_places(d, order);
     std::vector<std::size_t> begin(order + 2, 0);
     for (int m = 0; m <= order; ++m) begin[m + 1] = begin[m] + monomials_of_degree(d, m);
 
@@ -97,20 +97,13 @@ Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Thre
         const std::size_t width = round_up(d - task.a0, W);
         std::vector<double> sums((task.a1 - task.a0) * width, 0.0);
         SVMFAST_DISPATCH(weighted_triangle, u, q.data(), n, stride, d, task.a0, task.a1, sums.data());
-        std::size_t place = begin[task.degree];
+        double *line = out.get() + begin[task.degree];
         int level = task.degree;
-        std::size_t before = 0;
-        for (std::size_t index : task.prefix) {
-            place += first[level][index] - first[level][before];
-            before = index;
-            --level;
-        }
-        for (std::size_t a = task.a0; a < task.a1; ++a) {
-            // Only pairs (a, l) are left: level is 2 here.
-            double *line = out.get() + place + (first[2][a] - first[2][before]);
+        for (std::size_t index : task.prefix) line += places[level--][index];
+        // Only pairs (a, l) are left: level is 2 here.
+        for (std::size_t a = task.a0; a < task.a1; ++a)
             for (std::size_t l = a; l < d; ++l)
-                line[l - a] = orderings(task.prefix, a, l) * sums[(a - task.a0) * width + l - task.a0];
-        }
+                line[places[2][a] + l] = orderings(task.prefix, a, l) * sums[(a - task.a0) * width + l - task.a0];
     });
     return give(std::move(out), {total});
 }

@@ -30,21 +30,14 @@ static inline std::size_t monomials_up_to(std::size_t d, int order) {
     return total;
 }
 
-// first[m][i] = number of sorted m-tuples whose first index is below i. The place of (i1, ..., im) within degree m is
-// first[m][i1] + (first[m-1][i2] - first[m-1][i1]) + ... + (first[1][im] - first[1][i(m-1)]).
-static inline std::vector<std::vector<std::size_t>> tuple_places(std::size_t d, int order) {
-    std::vector<std::vector<std::size_t>> first(order + 1);
-    for (int m = 1; m <= order; ++m) {
-        first[m].resize(d + 1);
-        for (std::size_t i = 0; i < d; ++i) first[m][i + 1] = first[m][i] + monomials_of_degree(d - i, m - 1);
-    }
-    return first;
-}
-
 // place[m][i]: the contribution of index i to a place if it is the first of the last m indices, so that the place of
 // (i1, ..., im) within its degree is place[m][i1] + place[m-1][i2] + ... + place[1][im].
 static inline std::vector<std::vector<std::size_t>> index_places(std::size_t d, int order) {
-    auto place = tuple_places(d, order);
+    std::vector<std::vector<std::size_t>> place(order + 1);
+    for (int m = 1; m <= order; ++m) {
+        place[m].resize(d + 1);  // first the number of sorted m-tuples whose first index is below i
+        for (std::size_t i = 0; i < d; ++i) place[m][i + 1] = place[m][i] + monomials_of_degree(d - i, m - 1);
+    }
     for (int m = order; m >= 2; --m)
         for (std::size_t i = 0; i <= d; ++i) place[m][i] -= place[m - 1][i];
     return place;
@@ -61,24 +54,18 @@ SVMFAST_DECLARE(void polynomial_block(const double *w, std::size_t d, int order,
 SVMFAST_DECLARE(void polynomial_block(const float *w, std::size_t d, int order, const float *coefficients,
                                       std::size_t vectors, float *out))
 
-// sums[r] = sum_f (w[f][r] - center[f])^2 with the same arrangement; center null means zero.
-SVMFAST_DECLARE(void squared_distance_block(const double *w, const double *center, std::size_t d, std::size_t vectors,
-                                            double *sums))
+// sums[r] = sum_f (w[f][r] - center[f])^2 with the same arrangement; `shift` replaces w by these differences. Unless
+// narrow is null, narrow[f * stride + r] = w[f][r] * scale in single precision.
+SVMFAST_DECLARE(void distance_block(double *w, const double *center, std::size_t d, std::size_t vectors, bool shift,
+                                    double *sums, float *narrow, double scale, std::size_t stride))
 
-// factors[r] = exp(-gamma s[r]).
+// factors[r] = exp(-gamma s[r]) for n rows; both arrays hold a whole number of vectors.
 SVMFAST_DECLARE(void gaussian_factors(const double *s, std::size_t n, double gamma, double *factors))
 
 // sums[(a - a0) * width + (l - a0)] += sum_s q[s] u[s][a] u[s][l] for a0 <= a < a1, a <= l < d (entries l < a are
 // scratch); width = d - a0 rounded up to lanes; u has `stride` columns, padded with zeros to at least a0 + width.
 SVMFAST_DECLARE(void weighted_triangle(const double *u, const double *q, std::size_t n, std::size_t stride,
                                        std::size_t d, std::size_t a0, std::size_t a1, double *sums))
-
-// w[f][r] -= center[f] in place, and sums[r] = sum_f w[f][r]^2 of the result.
-SVMFAST_DECLARE(void shifted_block(double *w, const double *center, std::size_t d, std::size_t vectors, double *sums))
-
-// out[f * stride + r] = w[f * width + r] * scale in single precision, r < width, a whole number of lanes.
-SVMFAST_DECLARE(void narrowed_block(const double *w, std::size_t d, std::size_t width, double scale, float *out,
-                                    std::size_t stride))
 
 // The bounds of svmfast.certificate.REST for n rows of one cell and function; the true squared distance lies
 // between below and above. All arrays hold a whole number of vectors; elements after n are scratch.

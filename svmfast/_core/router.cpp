@@ -6,12 +6,13 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <stdexcept>
 
 #include "math.hpp"
 
 namespace svmfast {
 namespace {
+
+constexpr std::size_t ROUTED_ROWS = 512;  // that a thread takes at a time
 
 // The power of two that scales numbers up to `largest` to about 1.
 double unit_scale(double largest) {
@@ -62,34 +63,32 @@ CenterTable::CenterTable(const double *centers, std::size_t count, std::size_t c
     largest_entry = float(top_entry + 0x1p-28 * largest * scale32);
 }
 
-Router::Router(ActiveColumns columns, const std::int64_t *children, std::size_t n, const double *centers)
-    : columns_(std::move(columns)) {
-    const char *const message = "the counts of children are not those of a tree";
+Router::Router(ActiveColumns columns, In1<std::int64_t> children, In2<double> centers) : columns_(std::move(columns)) {
     const std::size_t d = columns_.size();
     std::size_t next = 1;
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::int64_t count = children[i];
-        // This form of the comparison cannot overflow.
-        if (count < 0 || static_cast<std::size_t>(count) > n - next || (count > 0 && next <= i))
-            throw std::invalid_argument(message);
+    for (std::size_t i = 0; i < children.size(); ++i) {
+        const auto count = static_cast<std::size_t>(children.data()[i]);
         const std::int32_t table = count > 1 ? static_cast<std::int32_t>(tables_.size()) : -1;
-        if (count > 1) tables_.emplace_back(centers + (next - 1) * d, static_cast<std::size_t>(count), d);
-        nodes_.push_back({static_cast<std::size_t>(count), next, table, count ? -1 : cells_++});
-        next += static_cast<std::size_t>(count);
+        if (count > 1) tables_.emplace_back(centers.data() + (next - 1) * d, count, d);
+        nodes_.push_back({count, next, table, count ? -1 : cells_++});
+        next += count;
     }
-    if (next != n) throw std::invalid_argument(message);
 }
 
-Router::Router(ActiveColumns columns, std::size_t cells, const double *centers)
-    : Router(
-          std::move(columns),
-          [&] {
-              std::vector<std::int64_t> children(cells + 1, 0);
-              children[0] = static_cast<std::int64_t>(cells);
-              return children;
-          }()
-              .data(),
-          cells + 1, centers) {}
+Router::Router(In1<std::int64_t> children, In2<double> centers)
+    : Router(ActiveColumns::first(centers.shape(1)), children, centers) {}
+
+Out<std::int32_t> Router::route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                                Threads threads) const {
+    const std::size_t n = indptr.shape(0) - 1;
+    std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
+    const Csr rows = csr(indptr, indices, values);
+    const Threads working = threads.for_work(double(cells_) * double(rows.indptr[n]));
+    parallel_for(divide_up(n, ROUTED_ROWS), working, [&](std::size_t b, std::size_t) {
+        route(rows, b * ROUTED_ROWS, std::min(n, (b + 1) * ROUTED_ROWS), out.get());
+    });
+    return give(std::move(out), {n});
+}
 
 void Router::route(const Csr &rows, std::size_t first, std::size_t last, std::int32_t *cell) const {
     if (cells_ == 1) return std::fill(cell + first, cell + last, 0);

@@ -9,8 +9,9 @@
 
 #include "active_columns.hpp"
 #include "aligned.hpp"
-#include "csr.hpp"
+#include "arrays.hpp"
 #include "dispatch.hpp"
+#include "threads.hpp"
 
 namespace svmfast {
 
@@ -29,17 +30,19 @@ struct CenterTable {
 
 class Router {
   public:
-    // columns: those of the centers. children[node]: count, breadth first; centers: one row for each node but the root.
-    // Throws std::invalid_argument where the counts are not those of a tree.
-    Router(ActiveColumns columns, const std::int64_t *children, std::size_t nodes, const double *centers);
-    // The number of centers that are compared.
-    Router(ActiveColumns columns, std::size_t cells, const double *centers);
+    // columns: those of the centers. children[node]: count, breadth first, of a tree; centers: one row for each node
+    // but the root.
+    Router(ActiveColumns columns, In1<std::int64_t> children, In2<double> centers);
+    // The columns 0, 1, 2, ...
+    Router(In1<std::int64_t> children, In2<double> centers);
 
     // Cells of the rows first .. last -> cell[row]; of equally near centers the first.
     void route(const Csr &rows, std::size_t first, std::size_t last, std::int32_t *cell) const;
+    // The same for all rows.
+    Out<std::int32_t> route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                            Threads threads) const;
 
     std::int32_t cells() const { return cells_; }
-    const ActiveColumns &columns() const { return columns_; }
 
   private:
     struct Node {

@@ -58,25 +58,21 @@ std::vector<double> about_center(const std::vector<double> &errors, double shift
 }  // namespace
 
 SinglePolynomials::SinglePolynomials(const Polynomials &p)
-    : value_scale(1), scale(p.cells * p.functions, 1.0),
-      degrees(p.degrees, p.degrees + p.cells * p.functions * (p.top + 1)) {
-    const std::size_t pieces = p.cells * p.functions;
-    std::size_t total = 0;
-    for (std::size_t i = 0; i < pieces; ++i)
-        total = std::max(total, std::size_t(p.starts[i]) + monomials_up_to(p.d, p.orders[i]));
-    coefficients.resize(total);
+    : value_scale(1), coefficients(p.coefficients.size()), scale(p.orders.size(), 1.0),
+      degrees(p.degrees->data(), p.degrees->data() + p.degrees->size()) {
+    const std::size_t pieces = p.orders.size(), d = p.centers.shape(1), top = p.degrees->shape(2) - 1;
     // Rows of about 1, where the kernel has a width.
     const int exponent = p.gamma > 0 ? int(std::lround(std::log2(p.gamma) / 2)) : 0;
     value_scale = std::ldexp(1.0, exponent);
     std::vector<double> scaled;
     for (std::size_t i = 0; i < pieces; ++i) {
-        const int order = p.orders[i];
-        const std::size_t monomials = monomials_up_to(p.d, order);
-        const double *const own = p.coefficients + p.starts[i], *const rest = p.rest + 5 * i;
+        const int order = p.orders.data()[i];
+        const std::size_t monomials = monomials_up_to(d, order);
+        const double *const own = p.coefficients.data() + p.starts.data()[i], *const rest = p.rest->data() + 5 * i;
         scaled.assign(own, own + monomials);
         double largest = 0;
         for (std::size_t at = 0, m = 0; m <= std::size_t(order); ++m)
-            for (const std::size_t end = at + monomials_of_degree(p.d, int(m)); at < end; ++at) {
+            for (const std::size_t end = at + monomials_of_degree(d, int(m)); at < end; ++at) {
                 scaled[at] = std::ldexp(scaled[at], -exponent * int(m));
                 largest = std::max(largest, std::fabs(scaled[at]));
             }
@@ -85,14 +81,14 @@ SinglePolynomials::SinglePolynomials(const Polynomials &p)
         scale[i] = std::ldexp(1.0, power);
         for (std::size_t at = 0; at < monomials; ++at) {
             scaled[at] = std::ldexp(scaled[at], -power);
-            coefficients[p.starts[i] + at] = static_cast<float>(scaled[at]);
+            coefficients[p.starts.data()[i] + at] = static_cast<float>(scaled[at]);
         }
 
-        double *const bound = degrees.data() + i * (p.top + 1);
-        const double roundings = 2.0 * order * (double(p.d) + 4) + 20;
+        double *const bound = degrees.data() + i * (top + 1);
+        const double roundings = 2.0 * order * (double(d) + 4) + 20;
         const double furthest = p.gamma > 0 ? rest[4] * LARGEST_EXPONENT / p.gamma : rest[4] > 0 ? INFINITE : 0;
         // (also for a nan)
-        if (!(roundings * UNIT < MOST_ROUNDED) || !(rest[3] + furthest < MOST_RELATIVE) || std::size_t(order) > p.top ||
+        if (!(roundings * UNIT < MOST_ROUNDED) || !(rest[3] + furthest < MOST_RELATIVE) || std::size_t(order) > top ||
             !(largest < 1e300) || !(scale[i] > 0)) {
             bound[0] = INFINITE;
             continue;
@@ -100,14 +96,14 @@ SinglePolynomials::SinglePolynomials(const Polynomials &p)
         std::vector<double> errors;
         const double *c = scaled.data();
         for (int m = 0; m <= order; ++m)
-            errors.push_back(SLACK * roundings * UNIT * std::sqrt(squares(c, p.d, m, 0, 0, 0, 1)));
+            errors.push_back(SLACK * roundings * UNIT * std::sqrt(squares(c, d, m, 0, 0, 0, 1)));
         const double lost = 2 * SMALLEST * (order + 4) * double(monomials);
         errors[0] += lost;
         errors[order] += lost;
         for (int m = 0; m <= order; ++m) errors[m] = errors[m] * std::ldexp(1.0, exponent * m) * scale[i] + LEAST;
         double square = 0;
-        const double *const center = p.centers + i / p.functions * p.d;
-        for (std::size_t f = 0; f < p.d; ++f) square += center[f] * center[f];
+        const double *const center = p.centers.data() + i / p.rho.size() * d;
+        for (std::size_t f = 0; f < d; ++f) square += center[f] * center[f];
         if (p.about_zero) errors = about_center(errors, std::sqrt(square) * (1 + 1e-9) + LEAST_NORM);
         for (int m = 0; m <= order; ++m) bound[m] += errors[m];
     }

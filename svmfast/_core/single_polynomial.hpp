@@ -2,23 +2,25 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "aligned.hpp"
+#include "arrays.hpp"
 
 namespace svmfast {
 
-// The polynomials of a model as its owner holds them: piece = cell * functions + function.
+// The polynomials of a model: piece = cell * functions + function.
 struct Polynomials {
-    std::size_t cells, functions, d;
+    In1<std::int32_t> features;  // the column of each variable, ascending
     double gamma;
     bool about_zero;
-    const double *centers;       // [cell][d]
-    const std::int32_t *orders;  // [piece]
-    const std::int64_t *starts;  // [piece]
-    const double *coefficients;
-    const double *degrees, *rest;  // [piece][top + 1] and [piece][5], those of expansion_bounds
-    std::size_t top;
+    In2<double> centers;       // [cell][d]
+    In2<std::int32_t> orders;  // [cell][function]
+    In2<std::int64_t> starts;  // the same
+    In1<double> coefficients, rho;
+    // [cell][function][top + 1] and [cell][function][5], those of svmfast.certificate.REST and expansion_bounds.
+    std::optional<In3<double>> degrees, rest;
 };
 
 struct SinglePolynomials {

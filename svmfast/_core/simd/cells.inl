@@ -104,7 +104,7 @@ void dense_exponents(const Cell &cell, const Csr &rows, const std::int64_t *orde
                 across[rows.indices[i] * PREDICT_ROWS + r] = rows.values[i];
     for (std::size_t j = 0; j < cell.m; ++j)
         for (std::size_t v = 0; v < vectors; ++v) store(out + j * PREDICT_ROWS + v * W, broadcast(cell.init[j]));
-    product(cell.m, vectors, out, PREDICT_ROWS, cell.vectors.data(), 0, across.data(), PREDICT_ROWS, d);
+    product(cell.m, vectors, out, PREDICT_ROWS, cell.vectors.data(), d, across.data(), PREDICT_ROWS, d);
 }
 
 // Pseudo landmarks by the triangle inequality, from the exponents at x[0 .. m), before these become kernel values.
@@ -140,7 +140,7 @@ void decide_pairs(const Cells &e, const Cell &cell, std::size_t vectors, const d
     for (std::size_t g = 0; g < k; ++g) {
         const std::size_t first = cell.group_start[g], size = cell.group_start[g + 1] - first;
         if (size)
-            product(width, vectors, share + g * width * PREDICT_ROWS, PREDICT_ROWS, cell.coef.data() + first * width, 0,
+            product(width, vectors, share + g * width * PREDICT_ROWS, PREDICT_ROWS, cell.coef.data() + first * width, size,
                     x + first * PREDICT_ROWS, PREDICT_ROWS, size);
     }
     for (std::size_t i = 0, p = 0; i < k; ++i)
@@ -235,7 +235,8 @@ void decide(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_
             for (std::size_t a = 0; a < cell.active; ++a)
                 for (std::size_t v = 0; v < vectors; ++v)
                     store(f + a * PREDICT_ROWS + v * W, broadcast(-cell.rho[cell.function[a]]));
-            product(cell.active, vectors, f, PREDICT_ROWS, cell.coef.data(), 0, x, PREDICT_ROWS, cell.m + cell.pseudo);
+            product(cell.active, vectors, f, PREDICT_ROWS, cell.coef.data(), cell.m + cell.pseudo, x, PREDICT_ROWS,
+                    cell.m + cell.pseudo);
         }
         for (std::size_t r = 0; r < here; ++r) {
             double *to = out + which[r] * e.functions;

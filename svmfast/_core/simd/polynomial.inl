@@ -2,11 +2,11 @@
 #include "polynomial.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "interrupt.hpp"
 #include "math.hpp"
-#include "simd/exp2.hpp"
-#include "simd/tiles.hpp"
+#include "simd/matrix_product.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 
@@ -36,25 +36,18 @@ inline Lanes<Number, R> at(const Number *w, std::size_t feature) {
     return x;
 }
 
-template <class Number, int R>
-inline void accumulate(Lanes<Number, R> &sum, const Lanes<Number, R> &a, const Lanes<Number, R> &b) {
-    SVMFAST_UNROLL
-    for (int r = 0; r < R; ++r) sum.v[r] = fma(a.v[r], b.v[r], sum.v[r]);
-}
-
-template <class Number, int R>
-inline void accumulate(Lanes<Number, R> &sum, const Lanes<Number, R> &a, Number b) {
-    const Vector<Number> all = broadcast(b);
-    SVMFAST_UNROLL
-    for (int r = 0; r < R; ++r) sum.v[r] = fma(a.v[r], all, sum.v[r]);
-}
-
 template <int R, class Number>
 inline Lanes<Number, R> constant(Number c) {
     Lanes<Number, R> x;
     SVMFAST_UNROLL
     for (int r = 0; r < R; ++r) x.v[r] = broadcast(c);
     return x;
+}
+
+template <class Number, int R>
+inline void accumulate(Lanes<Number, R> &sum, const Lanes<Number, R> &a, const Lanes<Number, R> &b) {
+    SVMFAST_UNROLL
+    for (int r = 0; r < R; ++r) sum.v[r] = fma(a.v[r], b.v[r], sum.v[r]);
 }
 
 // J consecutive outer indices i..i+J-1: total += w_i (linear_i + sum_{l >= i} w_l c_il), and so on.
@@ -73,12 +66,12 @@ inline const Number *runs(const Number *w, std::size_t d, std::size_t i, const N
     for (int l = 0; l < J; ++l) {
         const Lanes<Number, R> x = at<R>(w, i + l);
         SVMFAST_UNROLL
-        for (int j = 0; j <= l; ++j) accumulate(sum[j], x, run[j][i + l]);
+        for (int j = 0; j <= l; ++j) accumulate(sum[j], x, constant<R>(run[j][i + l]));
     }
     for (std::size_t l = i + J; l < d; ++l) {
         const Lanes<Number, R> x = at<R>(w, l);
         SVMFAST_UNROLL
-        for (int j = 0; j < J; ++j) accumulate(sum[j], x, run[j][l]);
+        for (int j = 0; j < J; ++j) accumulate(sum[j], x, constant<R>(run[j][l]));
     }
     SVMFAST_UNROLL
     for (int j = 0; j < J; ++j) accumulate(total, at<R>(w, i + j), sum[j]);
@@ -118,7 +111,7 @@ void block(const Number *w, std::size_t d, int order, const Number *coefficients
     cursor[0] = coefficients;
     for (int m = 1; m <= order; ++m) cursor[m] = cursor[m - 1] + monomials_of_degree(d, m - 1);
     if (order == 1) {
-        for (std::size_t i = 0; i < d; ++i) accumulate(total, at<R>(w, i), cursor[1][i]);
+        for (std::size_t i = 0; i < d; ++i) accumulate(total, at<R>(w, i), constant<R>(cursor[1][i]));
     } else if (order >= 2) {
         nested(w, d, 0, 1, order, cursor, total);
     }
@@ -134,14 +127,6 @@ void blocks(const Number *w, std::size_t d, int order, const Number *coefficient
         block<2>(w, d, order, coefficients, out);
     else
         block<1>(w, d, order, coefficients, out);
-}
-
-// A tile of the weighted triangle: TA rows a, TL vectors of l.
-template <std::size_t TA, std::size_t TL>
-inline void tile(const double *u, const double *scaled, std::size_t n, std::size_t stride, double *sums,
-                 std::size_t width) {
-    add_tile<TA, TL>(sums, width, n, [=](std::size_t a, std::size_t s) { return scaled[s * 8 + a]; },
-                     [=](std::size_t s) { return u + s * stride; });
 }
 
 // The terms of a row in which only some variables are nonzero, degree by degree. If they are few, the last two indices of
@@ -254,59 +239,21 @@ void polynomial_block(const float *w, std::size_t d, int order, const float *coe
     blocks(w, d, order, coefficients, vectors, out);
 }
 
-void squared_distance_block(const double *w, const double *center, std::size_t d, std::size_t vectors,
-                            double *sums) {
-    for (std::size_t r = 0; r < vectors; ++r) {
-        vd sum = {};
-        for (std::size_t f = 0; f < d; ++f) {
-            const vd difference = load(w + (f * vectors + r) * W) - (center ? center[f] : 0.0);
-            sum = fma(difference, difference, sum);
-        }
-        store(sums + r * W, sum);
-    }
-}
-
-void gaussian_factors(const double *s, std::size_t n, double gamma, double *factors) {
-    const double scale = -gamma * LOG2_E;
-    std::size_t i = 0;
-    for (; i + W <= n; i += W) store(factors + i, exp2(load(s + i) * scale));
-    if (i < n) {
-        double in[W] = {}, out[W];
-        std::copy(s + i, s + n, in);
-        store(out, exp2(load(in) * scale));
-        std::copy(out, out + (n - i), factors + i);
-    }
-}
-
 void weighted_triangle(const double *u, const double *q, std::size_t n, std::size_t stride, std::size_t d,
                        std::size_t a0, std::size_t a1, double *sums) {
-    constexpr std::size_t TA = 8, TL = W >= 8 ? 3 : 1;
-    const std::size_t width = round_up(d - a0, W);
-    constexpr std::size_t kBlock = 64;
-    double scaled[kBlock * 8];
+    constexpr std::size_t together = 64;
+    const std::size_t width = round_up(d - a0, W), lines = a1 - a0;
+    std::vector<double> scaled(lines * together), part(lines * width);
     Pulse pulse;
-    for (std::size_t s0 = 0; s0 < n; s0 += kBlock) {
-        pulse.spent(kBlock * (a1 - a0) * width);
-        const std::size_t m = std::min(kBlock, n - s0);
-        const double *rows = u + s0 * stride;
-        for (std::size_t a = a0; a < a1; a += TA) {
-            for (std::size_t s = 0; s < m; ++s)
-                for (std::size_t t = 0; t < TA; ++t)
-                    scaled[s * 8 + t] = a + t < a1 ? q[s0 + s] * rows[s * stride + a + t] : 0.0;
-            const std::size_t ta = std::min<std::size_t>(TA, a1 - a);
-            double *line = sums + (a - a0) * width;
-            // Columns are counted from a0 in whole vectors, so that nothing is read or written beyond `width`.
-            std::size_t l = (a - a0) / W * W;
-            if (ta == TA) {
-                for (; l + TL * W <= width; l += TL * W)
-                    tile<TA, TL>(rows + a0 + l, scaled, m, stride, line + l, width);
-                for (; l < width; l += W) tile<TA, 1>(rows + a0 + l, scaled, m, stride, line + l, width);
-            } else {
-                for (std::size_t t = 0; t < ta; ++t)
-                    for (std::size_t at = l; at < width; at += W)
-                        tile<1, 1>(rows + a0 + at, scaled + t, m, stride, line + t * width + at, width);
-            }
-        }
+    for (std::size_t s0 = 0; s0 < n; s0 += together) {
+        const std::size_t m = std::min(together, n - s0);
+        pulse.spent(m * part.size());
+        const double *rows = u + s0 * stride + a0;
+        for (std::size_t s = 0; s < m; ++s)
+            for (std::size_t a = 0; a < lines; ++a) scaled[a * together + s] = q[s0 + s] * rows[s * stride + a];
+        std::fill(part.begin(), part.end(), 0.0);
+        product(lines, width / W, part.data(), width, scaled.data(), together, rows, stride, m);
+        for (std::size_t i = 0; i < part.size(); ++i) sums[i] += part[i];
     }
 }
 

@@ -10,25 +10,26 @@
 
 namespace svmfast::SVMFAST_ISA {
 
-void shifted_block(double *w, const double *center, std::size_t d, std::size_t vectors, double *sums) {
+void distance_block(double *w, const double *center, std::size_t d, std::size_t vectors, bool shift, double *sums,
+                    float *narrow, double scale, std::size_t stride) {
+    typedef float half __attribute__((vector_size(W * 4)));
     vd sum[4] = {};
     for (std::size_t f = 0; f < d; ++f)
         for (std::size_t r = 0; r < vectors; ++r) {
             double *place = w + (f * vectors + r) * W;
             const vd difference = load(place) - center[f];
-            store(place, difference);
             sum[r] = fma(difference, difference, sum[r]);
+            if (shift) store(place, difference);
+            if (!narrow) continue;
+            const half few = __builtin_convertvector(load(place) * scale, half);
+            std::memcpy(narrow + f * stride + r * W, &few, sizeof few);
         }
     for (std::size_t r = 0; r < vectors; ++r) store(sums + r * W, sum[r]);
 }
 
-void narrowed_block(const double *w, std::size_t d, std::size_t width, double scale, float *out, std::size_t stride) {
-    typedef float half __attribute__((vector_size(W * 4)));
-    for (std::size_t f = 0; f < d; ++f)
-        for (std::size_t r = 0; r < width; r += W) {
-            const half narrow = __builtin_convertvector(load(w + f * width + r) * scale, half);
-            std::memcpy(out + f * stride + r, &narrow, sizeof narrow);
-        }
+void gaussian_factors(const double *s, std::size_t n, double gamma, double *factors) {
+    const double scale = -gamma * LOG2_E;
+    for (std::size_t i = 0; i < n; i += W) store(factors + i, exp2(load(s + i) * scale));
 }
 
 namespace {
