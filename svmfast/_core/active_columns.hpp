@@ -78,14 +78,18 @@ class ActiveColumns {
     // The position of a column among them, or -1.
     std::int32_t position(std::int32_t column) const {
         const std::size_t c = static_cast<std::uint32_t>(column);
-        if (!table.empty()) return c < table.size() ? table[c] : -1;
-        const auto found = places.find(column);
-        return found == places.end() ? -1 : found->second;
+        return c < table.size() ? table[c] : places.empty() ? -1 : hashed(column);
     }
 
   private:
     // The table, 4 bytes per column, takes about as much memory as the map would, or less.
     static constexpr std::size_t TABLE_WIDTH = 8, TABLE_ALWAYS = 64;
+
+    // (Inlined, it would slow the table down.)
+    __attribute__((noinline)) std::int32_t hashed(std::int32_t column) const {
+        const auto found = places.find(column);
+        return found == places.end() ? -1 : found->second;
+    }
 
     std::vector<std::int32_t> columns, table;
     std::unordered_map<std::int32_t, std::int32_t> places;

@@ -199,8 +199,7 @@ void bind_expansions(nb::module_ &m) {
         .def("probability_values", &DecisionSums::probability_values, unlocked)
         .def_prop_ro("scattered", &DecisionSums::scattered)
         .def_prop_ro("one_hot", &DecisionSums::one_hot)
-        .def_prop_ro("lattice", &DecisionSums::lattice)
-        .def_prop_ro("lattice_columns", &DecisionSums::lattice_columns);
+        .def_prop_ro("lattice", &DecisionSums::lattice);
     m.def("probabilities", &probabilities, "decisions"_a, "a"_a, "b"_a, "classes"_a, "errors"_a.none(), "threads"_a,
           unlocked);
 }

@@ -267,11 +267,6 @@ std::size_t DecisionSums::lattice() {
     impl_->pack_single();
     return impl_->first_tier && impl_->first_tier->lattice ? impl_->first_tier->lattice->features : 0;
 }
-std::size_t DecisionSums::lattice_columns() {
-    impl_->pack_single();
-    return impl_->first_tier ? svmfast::lattice_columns(*impl_->first_tier, impl_->vectors()) : 0;
-}
-
 const char *isa() {
     constexpr const char *names[] = {"baseline", "avx2", "avx512"};
     return names[static_cast<int>(best_isa())];

@@ -14,6 +14,7 @@
 #include "aligned.hpp"
 #include "csr.hpp"
 #include "dispatch.hpp"
+#include "math.hpp"
 #include "rounding.hpp"
 
 namespace svmfast {
@@ -82,6 +83,13 @@ struct Expansion {
     Aligned<double> weights;
 
     std::size_t panels() const { return group_panels.back(); }
+    // The first panel of each class, and the end, where panels have this many vectors.
+    std::vector<std::size_t> panels_of(std::size_t panel) const {
+        std::vector<std::size_t> first{0};
+        for (std::size_t g = 0; g < groups; ++g)
+            first.push_back(first[g] + divide_up(group_end[g] - (g ? group_end[g - 1] : 0), panel));
+        return first;
+    }
 
     std::int32_t position(std::int32_t column) const { return active.position(column); }
 };

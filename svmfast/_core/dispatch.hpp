@@ -63,8 +63,7 @@ constexpr std::size_t NV = 3, NF = 2;
 #define SVMFAST_DISPATCH(function, ...) ::svmfast::baseline::function(__VA_ARGS__)
 #endif
 
-// Declares a function in every variant's namespace.
-#if defined(SVMFAST_VARIANTS)
+// Declares a function in every variant's namespace, compiled or not.
 #define SVMFAST_DECLARE(declaration) \
     namespace svmfast::baseline {    \
     declaration;                     \
@@ -75,9 +74,3 @@ constexpr std::size_t NV = 3, NF = 2;
     namespace svmfast::avx512 {      \
     declaration;                     \
     }
-#else
-#define SVMFAST_DECLARE(declaration) \
-    namespace svmfast::baseline {    \
-    declaration;                     \
-    }
-#endif

@@ -59,11 +59,12 @@ bool find_lattice(Lattice &l, const std::vector<double> &values) {
     return false;
 }
 
-// The lattice of the support vectors without its integers, where `features` columns at most share a lane; null where
-// there is none.
-std::unique_ptr<Lattice> lattice_of(const SinglePack &s, const SupportVectors &sv, std::size_t features) {
+}  // namespace
+
+std::unique_ptr<Lattice> pack_lattice(const SinglePack &s, const SupportVectors &sv) {
     const Expansion &e = s.e;
     const std::size_t d = e.active.size();
+    const std::size_t features = columns_in_a_lane();
     auto l = std::make_unique<Lattice>();
     if (!features || s.second_order || !find_lattice(*l, distinct_values(e, sv))) return nullptr;
     const bool bytes = features == 4 && l->levels <= 255;
@@ -75,22 +76,6 @@ std::unique_ptr<Lattice> lattice_of(const SinglePack &s, const SupportVectors &s
     const double largest = bytes ? 256 : std::max(l->shift, l->levels - l->shift);
     if (!(largest * largest * static_cast<double>(d) < LARGEST_SUM)) return nullptr;
     l->groups = divide_up(d, l->features);
-    return l;
-}
-
-}  // namespace
-
-std::size_t lattice_columns(const SinglePack &s, const SupportVectors &sv) {
-    const auto l = lattice_of(s, sv, 4);
-    return l ? l->features : 0;
-}
-
-std::unique_ptr<Lattice> pack_lattice(const SinglePack &s, const SupportVectors &sv) {
-    const Expansion &e = s.e;
-    const std::size_t d = e.active.size();
-    auto l = lattice_of(s, sv, columns_in_a_lane());
-    if (!l) return nullptr;
-    const bool bytes = l->features == 4;
 
     const std::size_t panels = s.group_panels.back();
     std::int32_t empty = 0;

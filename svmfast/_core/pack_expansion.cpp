@@ -29,13 +29,9 @@ void find_active(Expansion &e, const SupportVectors &sv) {
 
 void place(Expansion &e, const SupportVectors &sv) {
     e.lanes = NV * vector_lanes();
-    e.group_panels.push_back(0);
-    for (std::size_t g = 0, i = 0; g < e.groups; ++g) {
-        const std::size_t first = e.group_panels.back();
-        for (std::size_t l = 0; i < e.group_end[g]; ++i, ++l) e.lane.push_back(first * e.lanes + l);
-        const std::size_t size = e.group_end[g] - (g ? e.group_end[g - 1] : 0);
-        e.group_panels.push_back(first + divide_up(size, e.lanes));
-    }
+    e.group_panels = e.panels_of(e.lanes);
+    for (std::size_t g = 0, i = 0; g < e.groups; ++g)
+        for (std::size_t l = e.group_panels[g] * e.lanes; i < e.group_end[g]; ++i, ++l) e.lane.push_back(l);
     const double cells = static_cast<double>(e.panels() * e.lanes) * static_cast<double>(e.active.size());
     const double nnz = static_cast<double>(sv.rows.indptr[e.n]);
     e.scattered = nnz < SCATTER_DENSITY * cells || 8 * cells > PANEL_BYTES_LIMIT;
@@ -166,11 +162,7 @@ std::unique_ptr<OneHot> pack_one_hot(const Expansion &e, const SupportVectors &s
     hot->entries = most + 1;
     hot->table.assign((hot->entries + 31) / 32 * 32, 0.0);
     for (std::size_t m = 0; m <= most; ++m) hot->table[m] = std::exp(2 * weight * static_cast<double>(m));
-    hot->group_panels.push_back(0);
-    for (std::size_t g = 0; g < e.groups; ++g) {
-        const std::size_t size = e.group_end[g] - (g ? e.group_end[g - 1] : 0);
-        hot->group_panels.push_back(hot->group_panels[g] + divide_up(size, ONE_HOT_LANES));
-    }
+    hot->group_panels = e.panels_of(ONE_HOT_LANES);
     hot->member.assign(hot->group_panels.back() * d * ONE_HOT_LANES, 0);
     hot->coef.assign(hot->group_panels.back() * e.width * ONE_HOT_LANES, 0.0);
     for (std::size_t g = 0, i = 0; g < e.groups; ++g)

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "math.hpp"
+#include "polynomial.hpp"
 
 namespace svmfast {
 namespace {
@@ -26,13 +27,12 @@ bool moderate(double x) { return x > 1e-100 && x < 1e100; }
 
 // The contribution of one support vector, with coefficient a, to the second-order polynomial.
 void add_to(SecondOrder &second, const std::vector<double> &x, double a, double gamma) {
-    second.constant += a;
+    double *c = second.coefficients.data();
+    *c++ += a;
     second.weight += std::fabs(a);
-    for (std::size_t f = 0, at = 0; f < x.size(); ++f) {
-        second.linear[f] += 2 * gamma * a * x[f];
-        for (std::size_t g = 0; g <= f; ++g, ++at)
-            second.quadratic[at] += (f == g ? 2 : 4) * (gamma * x[f]) * (gamma * x[g]) * a;
-    }
+    for (const double value : x) *c++ += 2 * gamma * a * value;
+    for (std::size_t f = 0; f < x.size(); ++f)
+        for (std::size_t g = f; g < x.size(); ++g) *c++ += (f == g ? 2 : 4) * (gamma * x[f]) * (gamma * x[g]) * a;
 }
 
 }  // namespace
@@ -56,10 +56,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
         s->center[e.position(indices[k])] += values[k] / static_cast<double>(e.n);
 
     s->lanes = 2 * NF * vector_lanes();
-    s->group_panels.push_back(0);
-    for (std::size_t g = 0; g < e.groups; ++g)
-        s->group_panels.push_back(s->group_panels[g] +
-                                  divide_up(e.group_end[g] - (g ? e.group_end[g - 1] : 0), s->lanes));
+    s->group_panels = e.panels_of(s->lanes);
     const std::size_t panels = s->group_panels.back();
 
     std::vector<double> x(d), norm(e.n);
@@ -101,8 +98,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
     // constant.
     if (moderate(e.gamma) && !s->pairs && s->centered && d <= WIDEST_SECOND_ORDER &&
         2 * e.gamma * s->reach * s->reach <= SMALL_EXPONENT)
-        s->second_order = std::make_unique<SecondOrder>(
-            SecondOrder{0, std::vector<double>(d), std::vector<double>(d * (d + 1) / 2), 0});
+        s->second_order = std::make_unique<SecondOrder>(SecondOrder{std::vector<double>(monomials_up_to(d, 2)), 0});
     s->row_scale = (s->second_order ? 2 * e.gamma
                     : rbf           ? 2 * s->exponent
                                     : e.gamma / s->argument_scale) /

@@ -18,10 +18,8 @@ namespace svmfast {
 // R(t) = exp(t) - 1 - t - t^2 / 2, a_i = coef_i exp(-gamma ||x_i||^2), and only the small remainder in single
 // precision.
 struct SecondOrder {
-    double constant;
-    std::vector<double> linear;
-    std::vector<double> quadratic;  // [f (f + 1) / 2 + g], g <= f: one triangle, with both halves of the others
-    double weight;                  // sum |a_i|
+    std::vector<double> coefficients;  // as in polynomial.hpp
+    double weight;                     // sum |a_i|
 };
 
 // Support vectors whose values are, up to a small residual, origin + step * level with an integer level (pixels,
@@ -67,9 +65,6 @@ struct SinglePack {
 std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors &);
 // The lattice of an otherwise complete pack, or null if its values are not on a lattice.
 std::unique_ptr<Lattice> pack_lattice(const SinglePack &, const SupportVectors &);
-// How many columns of it share a lane on a processor that adds products of bytes in one instruction: 4, 2, or 0 where
-// there is no lattice. The same on every processor.
-std::size_t lattice_columns(const SinglePack &, const SupportVectors &);
 
 }  // namespace svmfast
 

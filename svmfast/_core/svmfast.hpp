@@ -89,8 +89,6 @@ class DecisionSums {
     bool one_hot();
     // The number of columns that share a lane if the support vectors are on a lattice: 4 or 2; 0 without a lattice.
     std::size_t lattice();
-    // The same where bytes are added in one instruction, whatever this machine does.
-    std::size_t lattice_columns();
 
   private:
     struct Impl;

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <future>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "interrupt.hpp"
@@ -42,61 +41,36 @@ void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
     std::atomic<bool> given_up{false};
     std::exception_ptr failure;
     std::mutex mutex;
-    std::condition_variable ended;
-    std::size_t running = 0;
-    auto run = [&](std::size_t worker) {
-        WatchedLoop watched(given_up);
+    auto attempt = [&](auto &&work) {
         try {
-            for (std::size_t i; (i = next.fetch_add(1)) < n_items;) {
-                check_interrupt();
-                body(i, worker);
-            }
+            work();
         } catch (...) {
             std::lock_guard<std::mutex> lock(mutex);
             if (!failure) failure = std::current_exception();
             given_up.store(true);
         }
     };
-    auto help = [&](std::size_t worker) {
-        run(worker);
-        std::lock_guard<std::mutex> lock(mutex);
-        --running;
-        ended.notify_one();
+    auto run = [&](std::size_t worker) {
+        WatchedLoop watched(given_up);
+        attempt([&] {
+            for (std::size_t i; (i = next.fetch_add(1)) < n_items;) {
+                check_interrupt();
+                body(i, worker);
+            }
+        });
     };
-    std::vector<std::thread> helpers;
+    std::vector<std::future<void>> helpers;
     const std::size_t workers = std::max<std::size_t>(1, std::min(n_threads, n_items));
     helpers.reserve(workers - 1);
-    for (std::size_t w = 1; w < workers; ++w) {
-        std::unique_lock<std::mutex> lock(mutex);
-        ++running;
-        lock.unlock();
-        try {
-            helpers.emplace_back(help, w);
-        } catch (const std::exception &) {  // std::system_error: no more threads; std::bad_alloc: no memory for one
-            lock.lock();
-            --running;
-            break;
-        }
+    try {
+        for (std::size_t w = 1; w < workers; ++w) helpers.push_back(std::async(std::launch::async, run, w));
+    } catch (const std::exception &) {  // std::system_error: no more threads; std::bad_alloc: no memory for one
     }
     run(0);
     // Other threads may have long items left; an interrupt must not wait for them.
-    std::unique_lock<std::mutex> lock(mutex);
-    while (running) {
-        ended.wait_for(lock, std::chrono::milliseconds(20));
-        if (given_up.load()) continue;
-        lock.unlock();
-        try {
-            check_interrupt();
-        } catch (...) {
-            lock.lock();
-            if (!failure) failure = std::current_exception();
-            given_up.store(true);
-            continue;
-        }
-        lock.lock();
-    }
-    lock.unlock();
-    for (auto &helper : helpers) helper.join();
+    for (const auto &helper : helpers)
+        while (helper.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready)
+            if (!given_up.load()) attempt(check_interrupt);
     if (failure) std::rethrow_exception(failure);
 }
 

@@ -21,7 +21,6 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr std::size_t L1_FEATURES = 24576 / (LANES * 8);  // features of a panel that stay in L1
 constexpr std::size_t L2_BYTES = 256 * 1024;
 
 // The kernel function of a finished sum. For rbf the sum is already the exponent of two; linear is a polynomial of
@@ -146,48 +145,25 @@ template <KernelKind kind>
 void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
-    // Wide panels are processed in slices of features that fit the L1 cache; `cut` holds where a slice ends in each row.
-    const std::size_t slices = std::max<std::size_t>(1, divide_up(d, L1_FEATURES));
-    std::vector<std::size_t> cut(which.size() * (slices + 1));
-    for (std::size_t i = 0; i < which.size(); ++i) {
-        const std::int32_t *at = b.rows.position.data();
-        std::size_t k = b.rows.start[which[i]];
-        for (std::size_t s = 0; s <= slices; ++s) {
-            while (k < b.rows.start[which[i] + 1] && static_cast<std::size_t>(at[k]) < s * L1_FEATURES) ++k;
-            cut[i * (slices + 1) + s] = k;
-        }
-        cut[i * (slices + 1) + slices] = b.rows.start[which[i] + 1];
-    }
-    Aligned<vd> acc(which.size() * e.width);
-    Aligned<vd> partial(slices > 1 ? which.size() * NV : 0);
+    std::vector<SparseRow> rows;
     std::size_t entries = 0;
-    for (std::uint32_t row : which) entries += b.rows.nonzeros(row) + e.width;
+    for (std::uint32_t row : which) {
+        rows.push_back({row, b.rows.start[row], b.rows.start[row + 1]});
+        entries += b.rows.nonzeros(row) + e.width;
+    }
+    Aligned<vd> acc(which.size() * e.width), partial;
+    std::vector<std::size_t> next;
     Pulse pulse;
     for (std::size_t g = 0; g < e.groups; ++g) {
         std::fill(acc.begin(), acc.end(), vd{});
         for (std::size_t panel = e.group_panels[g]; panel < e.group_panels[g + 1]; ++panel) {
-            const double *x = e.values.data() + panel * d * LANES;
-            for (std::size_t s = 0; s < slices; ++s)
-                for (std::size_t i = 0; i < which.size(); ++i) {
-                    const std::size_t from = cut[i * (slices + 1) + s], to = cut[i * (slices + 1) + s + 1];
-                    vd k[1][NV];
-                    if (s == 0) {
-                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
-                            k[0][v] = start_value<kind>(e, panel, v, b.offset[which[i]]);
-                    } else {
-                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = partial[i * NV + v];
-                    }
-                    const std::int32_t *at = b.rows.position.data() + from;
-                    const double *z = b.rows.value.data() + from;
-                    add_products_in_pairs(k[0], to - from, [=](std::size_t i) { return z[i]; },
-                                          [=](std::size_t i) { return x + at[i] * LANES; });
-                    if (s + 1 < slices) {
-                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) partial[i * NV + v] = k[0][v];
-                        continue;
-                    }
+            sparse_panel<NV, vd>(
+                e.values.data() + panel * d * LANES, d, rows, b.rows.position.data(), b.rows.value.data(), partial, next,
+                [&](std::size_t i, std::size_t v) { return start_value<kind>(e, panel, v, b.offset[which[i]]); },
+                [&](std::size_t i, vd(&k)[1][NV]) {
                     SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = transform<kind>(k[0][v], b.degree);
                     weigh<1>(e, panel, k, acc.data() + i * e.width);
-                }
+                });
             pulse.spent(entries * LANES);
         }
         for (std::size_t i = 0; i < which.size(); ++i)

@@ -201,11 +201,11 @@ void sparse_rows(const Way &way, const SingleBlock &b, const std::vector<std::ui
         const std::size_t count = std::min(most, all.size() - begin);
         std::vector<std::int32_t> position;
         std::vector<typename Way::Number> value;
-        std::vector<SparseRow> rows;
+        std::vector<StartedRow> rows;
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t r = all[begin + i], from = value.size();
             const RowStart start = way.pack_sparse(b, r, scratch, position, value);
-            rows.push_back({r, from, value.size(), start});
+            rows.push_back({{r, from, value.size()}, start});
         }
         sums.keep(count);
         for (std::size_t g = 0; g < s.e.groups; ++g) with_class(way, sums, rows, position.data(), value.data(), g);

@@ -139,20 +139,4 @@ inline bool in_range(const SinglePack &s, const RowFacts &facts) {
     return facts.argument_error < LARGEST_EXPONENT_ERROR;
 }
 
-// The second-order polynomial for SECOND_ROWS rows side by side: z[feature][row] -> out[row].
-constexpr std::size_t SECOND_ROWS = 2 * W;
-inline void second_order_values(const SecondOrder &second, const double *z, std::size_t d, double *out) {
-    vd sum[2] = {broadcast(second.constant), broadcast(second.constant)};
-    const double *q = second.quadratic.data();
-    for (std::size_t f = 0; f < d; q += ++f) {
-        vd inner[2] = {broadcast(second.linear[f]), broadcast(second.linear[f])};
-        for (std::size_t g = 0; g <= f; ++g)
-            SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i)
-                inner[i] = fma(broadcast(q[g]), load(z + g * SECOND_ROWS + i * W), inner[i]);
-        SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i)
-            sum[i] = fma(inner[i], load(z + f * SECOND_ROWS + i * W), sum[i]);
-    }
-    SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i) store(out + i * W, sum[i]);
-}
-
 }  // namespace svmfast::SVMFAST_ISA

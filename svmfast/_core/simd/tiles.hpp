@@ -1,9 +1,13 @@
 // The register-tiled product of the core, and the tile sizes that fill the registers of each instruction set. The
 // calling code decides how a tile is used (sums, kernel values, scores).
 #pragma once
+#include <algorithm>
 #include <type_traits>
+#include <vector>
 
+#include "aligned.hpp"
 #include "dispatch.hpp"
+#include "math.hpp"
 #include "simd/vec.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -81,6 +85,42 @@ SVMFAST_INLINE void add_products_in_pairs(V (&sum)[N], std::size_t n, Left &&lef
         SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[v] = step(sum[v], z, load(x + v * lanes));
     }
     SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[v] += odd[v];
+}
+
+// A sparse row: its terms [from, end).
+struct SparseRow {
+    std::size_t row;  // of the block
+    std::size_t from, end;
+};
+
+// Sums of products of sparse rows with one panel, x[feature][N vectors], slice by slice of the features so that the
+// data read stay in the L1 cache. Row i begins with start(i, v) in vector v; its sums go to finish(i, sums). partial:
+// room for N vectors a row where there are several slices.
+template <std::size_t N, class V, class Step = MultiplyAdd, class Row, class Number, class Start, class Finish>
+SVMFAST_INLINE void sparse_panel(const Number *x, std::size_t d, const std::vector<Row> &rows, const std::int32_t *position,
+                                 const Number *value, Aligned<V> &partial, std::vector<std::size_t> &next, Start &&start,
+                                 Finish &&finish) {
+    constexpr std::size_t lanes = N * sizeof(V) / sizeof(Number), slice = 24576 / (N * sizeof(V));
+    const std::size_t slices = std::max<std::size_t>(1, divide_up(d, slice));
+    if (slices > 1) partial.resize(rows.size() * N), next.resize(rows.size());
+    for (std::size_t s = 0; s < slices; ++s)
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const std::size_t from = s ? next[i] : rows[i].from;
+            const bool last = s + 1 == slices;
+            const auto past = static_cast<std::int32_t>((s + 1) * slice);
+            const std::size_t stop =
+                last ? rows[i].end : std::lower_bound(position + from, position + rows[i].end, past) - position;
+            V k[1][N];
+            SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) k[0][v] = s ? partial[i * N + v] : start(i, v);
+            add_products_in_pairs(k[0], stop - from, [=](std::size_t j) { return value[from + j]; },
+                                  [=](std::size_t j) { return x + position[from + j] * lanes; }, Step{});
+            if (last) {
+                finish(i, k);
+                continue;
+            }
+            next[i] = stop;
+            SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) partial[i * N + v] = k[0][v];
+        }
 }
 
 // Calls body(std::integral_constant<std::size_t, n>{}) for 1 <= n <= Most; nothing for 0.
