@@ -23,117 +23,7 @@ constexpr double LISTED_SHARE = 0.1;
 // Number of parts of a fit's tiles that are summed separately. Fixed, so that sums do not depend on the threads.
 constexpr std::size_t SHARES = 8;
 
-}  // namespace
-
-Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices) {
-    const std::size_t groups = start.shape(0) - 1;
-    std::unique_ptr<std::int64_t[]> out(new std::int64_t[groups]);
-    for (std::size_t g = 0; g < groups; ++g) {
-        const std::int64_t first = start.data()[g], count = start.data()[g + 1] - first;
-        out[g] = ActiveColumns::distinct(indices.data() + first, count).size();
-    }
-    return give(std::move(out), {groups});
-}
-
-CellSums::CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                   In1<double> values, In2<double> coef, In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes,
-                   In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef,
-                   In2<std::int64_t> group_sizes) {
-    const std::size_t n = gamma.shape(0), p = rho.shape(1);
-    const Csr landmarks = csr(indptr, indices, values);
-    e.columns = 0;
-    e.functions = p;
-    const std::size_t k = e.groups = group_sizes.shape(1);
-    e.kind = static_cast<Pseudo>(kind);
-    e.widest = 0;
-    std::size_t at = 0, pseudo_at = 0, distance_at = 0;
-    for (std::size_t c = 0; c < n; ++c) {
-        Cell cell;
-        cell.m = sizes.data()[c];
-        cell.pseudo = pseudo_sizes.data()[c];
-        pack(cell, c, at, pseudo_at, distance_at, gamma.data()[c], landmarks, coef, rho, pairs, distance, pseudo_coef);
-        if (k) pack_groups(cell, at, group_sizes.data() + c * k, coef);
-        at += cell.m;
-        pseudo_at += cell.pseudo;
-        if (e.kind == Pseudo::triangle) distance_at += cell.m * cell.pseudo;
-        e.widest = std::max(e.widest, cell.m + cell.pseudo);
-        e.columns = std::max(e.columns, cell.features.size());
-        e.cells.push_back(std::move(cell));
-    }
-}
-
-std::tuple<Out<double>, Out<std::int64_t>> CellSums::decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
-                                                            In1<std::int32_t> indices, In1<double> values,
-                                                            Threads wanted) const {
-    const std::size_t n = cell.shape(0), cells = e.cells.size();
-    std::unique_ptr<double[]> out(new double[n * e.functions]);
-    std::vector<std::uint8_t> near_boundary(e.groups ? n : 0);
-    const Csr rows = csr(indptr, indices, values);
-    const Threads threads = wanted.for_work(double(e.widest) * (double(rows.indptr[n]) + 20.0 * double(n)));
-    // With many cells, many rows are needed to fill the tiles.
-    const std::size_t even = n / threads + 1;
-    const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));
-    parallel_for(divide_up(n, block), threads, [&](std::size_t b, std::size_t) {
-        const std::size_t first = b * block, last = std::min(n, first + block);
-        std::vector<std::int64_t> start(cells + 1), order(last - first);
-        for (std::size_t i = first; i < last; ++i) ++start[cell.data()[i] + 1];
-        for (std::size_t c = 0; c < cells; ++c) start[c + 1] += start[c];
-        std::vector<std::int64_t> next(start.begin(), start.end() - 1);
-        for (std::size_t i = first; i < last; ++i) order[next[cell.data()[i]]++] = i;
-        SVMFAST_DISPATCH(cell_decisions, e, rows, order.data(), start.data(), out.get(), near_boundary.data());
-    });
-    const std::size_t count = std::count(near_boundary.begin(), near_boundary.end(), 1);
-    std::unique_ptr<std::int64_t[]> which(new std::int64_t[count]);
-    for (std::size_t i = 0, at = 0; at < count; ++i)
-        if (near_boundary[i]) which[at++] = i;
-    return {give(std::move(out), {n, e.functions}), give(std::move(which), {count})};
-}
-
-void CellSums::pack_groups(Cell &cell, std::size_t at, const std::int64_t *sizes, const In2<double> &coef) const {
-    const std::size_t k = e.groups, m = coef.shape(1);
-    cell.group_start.push_back(0);
-    for (std::size_t g = 0; g < k; ++g) cell.group_start.push_back(cell.group_start.back() + sizes[g]);
-    cell.active = cell.m ? e.functions : 0;
-    for (std::size_t p = 0; p < e.functions; ++p) cell.function.push_back(p);
-    std::vector<double> l1(k * (k - 1));
-    for (std::size_t g = 0; g < k; ++g)
-        for (std::size_t q = 0; q < k - 1; ++q) {
-            const double *row = coef.data() + q * m + at;
-            for (std::size_t j = cell.group_start[g]; j < cell.group_start[g + 1]; ++j) {
-                cell.coef.push_back(row[j]);
-                l1[g * (k - 1) + q] += std::fabs(row[j]);
-            }
-        }
-    each_pair(k, [&](std::size_t i, std::size_t j) {
-        cell.coef_l1.push_back(l1[i * (k - 1) + j - 1] + l1[j * (k - 1) + i]);
-    });
-}
-
-void CellSums::pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseudo_at, std::size_t distance_at,
-                    double gamma, const Csr &landmarks, const In2<double> &coef, const In2<double> &rho,
-                    const In2<std::int64_t> &pairs, const In1<double> &distance, const In2<double> &pseudo_coef) const {
-    const std::size_t m = cell.m;
-    cell.gamma = gamma;
-    pack_landmarks(cell, at, landmarks);
-    if (e.kind == Pseudo::poly)
-        cell.pair.assign(pairs.data() + 2 * pseudo_at, pairs.data() + 2 * (pseudo_at + cell.pseudo));
-    if (e.kind == Pseudo::triangle)
-        cell.distance.assign(distance.data() + distance_at, distance.data() + distance_at + m * cell.pseudo);
-    cell.rho.assign(rho.data() + c * e.functions, rho.data() + (c + 1) * e.functions);
-    if (e.groups) return;
-    // A function whose coefficients are all zero is constant in this cell.
-    std::vector<double> row(m + cell.pseudo);
-    for (std::size_t p = 0; p < e.functions; ++p) {
-        std::copy_n(coef.data() + p * coef.shape(1) + at, m, row.begin());
-        std::copy_n(pseudo_coef.data() + p * pseudo_coef.shape(1) + pseudo_at, cell.pseudo, row.begin() + m);
-        if (std::all_of(row.begin(), row.end(), [](double x) { return x == 0; })) continue;
-        cell.coef.insert(cell.coef.end(), row.begin(), row.end());
-        cell.function.push_back(p);
-    }
-    cell.active = cell.function.size();
-}
-
-void CellSums::pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) const {
+void pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) {
     const std::size_t m = cell.m, stride = round_up(m, CELL_OCTET);
     const std::int64_t *start = landmarks.indptr + at;
     const std::size_t nnz = start[m] - start[0];
@@ -172,6 +62,110 @@ void CellSums::pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) 
         cell.init[j] = -cell.gamma * LOG2_E * norm;
         cell.max_norm = std::max(cell.max_norm, std::sqrt(norm));
     }
+}
+
+// A function whose coefficients are all zero is constant in this cell.
+void pack_functions(Cell &cell, std::size_t at, std::size_t pseudo_at, const In2<double> &coef,
+                    const In2<double> &pseudo_coef) {
+    std::vector<double> row(cell.m + cell.pseudo);
+    for (std::size_t p = 0; p < cell.rho.size(); ++p) {
+        std::copy_n(coef.data() + p * coef.shape(1) + at, cell.m, row.begin());
+        std::copy_n(pseudo_coef.data() + p * pseudo_coef.shape(1) + pseudo_at, cell.pseudo, row.begin() + cell.m);
+        if (std::all_of(row.begin(), row.end(), [](double x) { return x == 0; })) continue;
+        cell.coef.insert(cell.coef.end(), row.begin(), row.end());
+        cell.function.push_back(p);
+    }
+    cell.active = cell.function.size();
+}
+
+// In LIBSVM's arrangement; sizes: the landmarks of each of k classes.
+void pack_groups(Cell &cell, std::size_t at, std::size_t k, const std::int64_t *sizes, const In2<double> &coef) {
+    const std::size_t m = coef.shape(1), functions = cell.rho.size();
+    cell.group_start.push_back(0);
+    for (std::size_t g = 0; g < k; ++g) cell.group_start.push_back(cell.group_start.back() + sizes[g]);
+    cell.active = cell.m ? functions : 0;
+    for (std::size_t p = 0; p < functions; ++p) cell.function.push_back(p);
+    std::vector<double> l1(k * (k - 1));
+    for (std::size_t g = 0; g < k; ++g)
+        for (std::size_t q = 0; q < k - 1; ++q) {
+            const double *row = coef.data() + q * m + at;
+            for (std::size_t j = cell.group_start[g]; j < cell.group_start[g + 1]; ++j) {
+                cell.coef.push_back(row[j]);
+                l1[g * (k - 1) + q] += std::fabs(row[j]);
+            }
+        }
+    each_pair(k, [&](std::size_t i, std::size_t j) {
+        cell.coef_l1.push_back(l1[i * (k - 1) + j - 1] + l1[j * (k - 1) + i]);
+    });
+}
+
+}  // namespace
+
+Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices) {
+    const std::size_t groups = start.shape(0) - 1;
+    std::unique_ptr<std::int64_t[]> out(new std::int64_t[groups]);
+    for (std::size_t g = 0; g < groups; ++g) {
+        const std::int64_t first = start.data()[g], count = start.data()[g + 1] - first;
+        out[g] = ActiveColumns::distinct(indices.data() + first, count).size();
+    }
+    return give(std::move(out), {groups});
+}
+
+CellSums::CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                   In1<double> values, In2<double> coef, In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes,
+                   In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef,
+                   In2<std::int64_t> group_sizes) {
+    const std::size_t p = e.functions = rho.shape(1), k = e.groups = group_sizes.shape(1);
+    e.kind = static_cast<Pseudo>(kind);
+    std::size_t at = 0, pseudo_at = 0, distance_at = 0;
+    for (std::size_t c = 0; c < gamma.shape(0); ++c) {
+        Cell cell;
+        const std::size_t m = cell.m = sizes.data()[c], q = cell.pseudo = pseudo_sizes.data()[c];
+        cell.gamma = gamma.data()[c];
+        cell.rho.assign(rho.data() + c * p, rho.data() + (c + 1) * p);
+        pack_landmarks(cell, at, csr(indptr, indices, values));
+        if (k)
+            pack_groups(cell, at, k, group_sizes.data() + c * k, coef);
+        else
+            pack_functions(cell, at, pseudo_at, coef, pseudo_coef);
+        if (e.kind == Pseudo::poly) cell.pair.assign(pairs.data() + 2 * pseudo_at, pairs.data() + 2 * (pseudo_at + q));
+        if (e.kind == Pseudo::triangle) {
+            cell.distance.assign(distance.data() + distance_at, distance.data() + distance_at + m * q);
+            distance_at += m * q;
+        }
+        at += m;
+        pseudo_at += q;
+        e.widest = std::max(e.widest, m + q);
+        e.columns = std::max(e.columns, cell.features.size());
+        e.cells.push_back(std::move(cell));
+    }
+}
+
+std::tuple<Out<double>, Out<std::int64_t>> CellSums::decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
+                                                            In1<std::int32_t> indices, In1<double> values,
+                                                            Threads wanted) const {
+    const std::size_t n = cell.shape(0), cells = e.cells.size();
+    std::unique_ptr<double[]> out(new double[n * e.functions]);
+    std::vector<std::uint8_t> near_boundary(e.groups ? n : 0);
+    const Csr rows = csr(indptr, indices, values);
+    const Threads threads = wanted.for_work(double(e.widest) * (double(rows.indptr[n]) + 20.0 * double(n)));
+    // With many cells, many rows are needed to fill the tiles.
+    const std::size_t even = n / threads + 1;
+    const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));
+    parallel_for(divide_up(n, block), threads, [&](std::size_t b, std::size_t) {
+        const std::size_t first = b * block, last = std::min(n, first + block);
+        std::vector<std::int64_t> start(cells + 1), order(last - first);
+        for (std::size_t i = first; i < last; ++i) ++start[cell.data()[i] + 1];
+        for (std::size_t c = 0; c < cells; ++c) start[c + 1] += start[c];
+        std::vector<std::int64_t> next(start.begin(), start.end() - 1);
+        for (std::size_t i = first; i < last; ++i) order[next[cell.data()[i]]++] = i;
+        SVMFAST_DISPATCH(cell_decisions, e, rows, order.data(), start.data(), out.get(), near_boundary.data());
+    });
+    const std::size_t count = std::count(near_boundary.begin(), near_boundary.end(), 1);
+    std::unique_ptr<std::int64_t[]> which(new std::int64_t[count]);
+    for (std::size_t i = 0, at = 0; at < count; ++i)
+        if (near_boundary[i]) which[at++] = i;
+    return {give(std::move(out), {n, e.functions}), give(std::move(which), {count})};
 }
 
 CellFit::CellFit(In2<double> x, In2<double> target, In1<double> weight, bool hinge) {

@@ -39,12 +39,7 @@ class CellSums {
                                                       Threads wanted) const;
 
   private:
-    void pack_groups(Cell &cell, std::size_t at, const std::int64_t *sizes, const In2<double> &coef) const;
-    void pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseudo_at, std::size_t distance_at, double gamma,
-              const Csr &landmarks, const In2<double> &coef, const In2<double> &rho, const In2<std::int64_t> &pairs,
-              const In1<double> &distance, const In2<double> &pseudo_coef) const;
-    void pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) const;
-    Cells e;
+    Cells e{};
 };
 
 // --- truncated expansions ------------------------------------------------------------------------------------------
@@ -55,8 +50,8 @@ Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Thre
 // The number of entries that a row may have beyond the variables.
 constexpr std::size_t SPARE_ENTRIES = 4096;
 
-// Decision values (n, p), squared distances from the center (n), cells (n), and bounds (n, p) if wanted.
-using PolynomialAnswers = std::tuple<Out<double>, Out<double>, Out<std::int32_t>, std::optional<Out<double>>>;
+// Decision values (n, p), and bounds (n, p) if wanted.
+using PolynomialAnswers = std::tuple<Out<double>, std::optional<Out<double>>>;
 
 class PolynomialValues {
   public:

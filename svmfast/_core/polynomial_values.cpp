@@ -102,7 +102,7 @@ struct PolynomialValues::Impl : Polynomials {
     };
 
     void evaluate(const Csr &rows, std::size_t begin, std::size_t end, const std::int32_t *cell, double *out,
-                  double *squared, double *bound, bool single_precision) const {
+                  double *bound, bool single_precision) const {
         const std::size_t n = end - begin;
         // Rows ordered by cell, with a cell's dense rows before its sparse ones.
         std::vector<std::uint32_t> order(n);
@@ -116,7 +116,7 @@ struct PolynomialValues::Impl : Polynomials {
         std::vector<std::size_t> next(count.begin(), count.end() - 1);
         for (std::size_t row = begin; row < end; ++row) order[next[bucket(row)]++] = std::uint32_t(row - begin);
         const std::size_t together[2] = {(single_precision ? 8 : 4) * W, 64};
-        const Run run{rows, begin, order, out, squared, bound, single_precision};
+        const Run run{rows, begin, order, out, bound, single_precision};
         Pulse pulse;
         for (std::size_t b = 0; b < 2 * cells; ++b)
             for (std::size_t at = count[b]; at < count[b + 1]; at += together[b % 2]) {
@@ -133,7 +133,7 @@ struct PolynomialValues::Impl : Polynomials {
         Csr rows;
         std::size_t first;
         const std::vector<std::uint32_t> &order;
-        double *out, *squared, *bound;
+        double *out, *bound;
         bool single;  // precision
 
         std::size_t row(std::size_t i) const { return first + order[i]; }
@@ -259,7 +259,6 @@ struct PolynomialValues::Impl : Polynomials {
             for (std::size_t r = 0; r < count; ++r) sum[r] = double(found[r]) * scale;
             finish(run, task, function, block.below, block.above, block.factor, sum);
         }
-        for (std::size_t r = 0; r < count; ++r) run.squared[run.row(task.begin + r)] = block.s[r];
     }
 
     template <class Number>
@@ -310,7 +309,6 @@ struct PolynomialValues::Impl : Polynomials {
         SVMFAST_DISPATCH(gaussian_factors, s, task.count, gamma, factor);
         for (std::size_t function = 0; function < p; ++function)
             finish(run, task, function, below, above, factor, sums.data() + function * 64);
-        for (std::size_t i = 0; i < task.count; ++i) run.squared[run.row(task.begin + i)] = s[i];
     }
 };
 
@@ -322,9 +320,9 @@ PolynomialAnswers PolynomialValues::values(In1<std::int64_t> indptr, In1<std::in
     Impl &m = *impl_;
     bounds |= single_precision;
     const std::size_t n = indptr.shape(0) - 1;
-    std::unique_ptr<double[]> out(new double[n * m.p]), squared(new double[n]);
+    std::unique_ptr<double[]> out(new double[n * m.p]);
     std::unique_ptr<double[]> bound(bounds ? new double[n * m.p] : nullptr);
-    std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
+    std::vector<std::int32_t> cell(n);
     const Csr rows = csr(indptr, indices, values);
     if (single_precision) m.pack_single();
     const Threads threads = wanted.for_work(m.multiply_adds(rows, n));
@@ -335,12 +333,11 @@ PolynomialAnswers PolynomialValues::values(In1<std::int64_t> indptr, In1<std::in
     parallel_for(parts, threads, [&](std::size_t part, std::size_t) {
         const std::size_t begin = std::min(n, part * size), end = std::min(n, begin + size);
         if (begin == end) return;
-        m.router->route(rows, begin, end, cell.get());
-        m.evaluate(rows, begin, end, cell.get(), out.get(), squared.get(), bound.get(), single_precision);
+        m.router->route(rows, begin, end, cell.data());
+        m.evaluate(rows, begin, end, cell.data(), out.get(), bound.get(), single_precision);
     });
-    PolynomialAnswers all{give(std::move(out), {n, m.p}), give(std::move(squared), {n}), give(std::move(cell), {n}),
-                          std::nullopt};
-    if (bounds) std::get<3>(all) = give(std::move(bound), {n, m.p});
+    PolynomialAnswers all{give(std::move(out), {n, m.p}), std::nullopt};
+    if (bounds) std::get<1>(all) = give(std::move(bound), {n, m.p});
     return all;
 }
 

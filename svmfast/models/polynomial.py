@@ -213,7 +213,7 @@ class PolynomialModel(Cacheless, Model):
         if not self.head.n_functions:
             return np.zeros((len(rows), 0)), np.zeros((len(rows), 0))
         try:
-            values, _, _, found = self._native.values(
+            return self._native.values(
                 rows.indptr, rows.indices, rows.values, bounds, single_precision, threads
             )
         except OverflowError as error:
@@ -221,7 +221,6 @@ class PolynomialModel(Cacheless, Model):
                 "a decision value leaves the range of floating point; "
                 "the model's coefficients or the row's values are too large"
             ) from error
-        return values, found
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         return self._run(rows, bounds=False, threads=threads)[0]

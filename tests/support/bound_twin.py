@@ -42,8 +42,13 @@ def error_bounds(
 
 
 def bounds_of(model: PolynomialModel, rows: Rows) -> FloatArray:
-    """The bounds of rows, from the values and distances of ``model.evaluate``."""
-    decisions, squared_distances, cells = model.evaluate(rows)
+    """The bounds of rows, from their values and their squared distances from the center."""
+    decisions, cells = model.decision_values(rows), model.cells(rows)
+    dense = rows.to_dense(max(rows.n_columns, model.n_features))
+    centers = np.zeros((model.n_cells, dense.shape[1]))
+    centers[:, model.features] = model.centers
+    with np.errstate(over="ignore"):
+        squared_distances = np.square(dense - centers[cells]).sum(axis=1)
     assert model.bound_degrees is not None
     assert model.bound_rest is not None
     degrees, rest = model.bound_degrees[cells], model.bound_rest[cells]

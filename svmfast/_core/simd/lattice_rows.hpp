@@ -77,6 +77,17 @@ struct LatticeRow {
     }
 };
 
+// The groups of columns whose integers of a row are not all 0.
+inline std::size_t touched_groups(const Lattice &l, const std::vector<double> &level) {
+    std::size_t touched = 0;
+    for (std::size_t f = 0; f < level.size(); f += l.features) {
+        bool any = false;
+        for (std::size_t i = f; i < std::min(f + l.features, level.size()); ++i) any |= level[i] != l.shift;
+        touched += any;
+    }
+    return touched;
+}
+
 // Decides whether a row uses the lattice, and bounds the error of its exponents there.
 inline void look_at_lattice(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end,
                             LatticeRow &row, RowFacts &facts) {
@@ -92,10 +103,8 @@ inline void look_at_lattice(const SinglePack &s, const RowBlock &rows, std::int6
     if (!(error <= LATTICE_TOLERANCE * chain * facts.argument_error)) return;
     facts.lattice = true;
     facts.argument_error = error;
-    // Nonzero columns come in runs, so their share is about that of the groups with one of them.
-    const auto stored = static_cast<double>(
-        std::count_if(row.level.begin(), row.level.end(), [&](double level) { return level != l.shift; }));
-    facts.sparse = l.sparse && stored * SPARSE_COST < d;
+    facts.sparse =
+        l.sparse && static_cast<double>(touched_groups(l, row.level)) * SPARSE_COST < static_cast<double>(l.groups);
 }
 
 // The integers of a row, group by group -> out[group * stride]; returns their contribution to every squared distance.

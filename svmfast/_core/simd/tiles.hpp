@@ -56,15 +56,6 @@ SVMFAST_INLINE void add_products(V (&sum)[R][N], std::size_t n, Left &&left, Rig
     }
 }
 
-// to[r * stride + v W ..] += those sums, which start at zero.
-template <std::size_t R, std::size_t N, class Left, class Right>
-SVMFAST_INLINE void add_tile(double *to, std::size_t stride, std::size_t n, Left &&left, Right &&right) {
-    vd sum[R][N] = {};
-    add_products(sum, n, left, right);
-    for (std::size_t r = 0; r < R; ++r)
-        for (std::size_t v = 0; v < N; ++v) store(to + r * stride + v * W, load(to + r * stride + v * W) + sum[r][v]);
-}
-
 // add_products() for one row, in two chains that hide the latency of the multiply-add: even terms and odd terms are summed apart.
 template <std::size_t N, class V, class Left, class Right, class Step = MultiplyAdd>
 SVMFAST_INLINE void add_products_in_pairs(V (&sum)[N], std::size_t n, Left &&left, Right &&right, Step step = {}) {
