@@ -54,12 +54,6 @@ class InputError(SvmfastError):
         tail = f"; {expected}" if expected else ""
         super().__init__(f"{where}: {what}{_quoted(token)}{tail}")
 
-    def moved(self, lines: int) -> InputError:
-        """Return the same error in a text that begins after so many lines of the file."""
-        again = type(self)(self.path, (self.line or 1) + lines, self.what, self.token, self.expected)
-        again.__dict__ = {**vars(self), **vars(again)}
-        return again
-
 
 class DataFormatError(InputError):
     """Data break a rule of their format."""
@@ -67,13 +61,6 @@ class DataFormatError(InputError):
 
 class ModelFormatError(InputError):
     """A model file breaks a rule of its format, or ends before or after the model."""
-
-
-class ModelChecksumError(ModelFormatError):
-    """The content does not match the file's checksum: it was changed after it was written."""
-
-    #: The checksum of the present content.
-    computed = ""
 
 
 class ModelContentError(SvmfastError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,32 +25,18 @@ def pages(docs: Path) -> dict[str, str]:
 def _kinds() -> str:
     parts = [
         f"{_ORIGIN}# Parts of each kind of model\n",
-        "The lines of a file, in their order. [Model format](../model-format.md) says what they mean, and "
-        "how they are written.\n",
+        "The parts of a file's JSON, in their order. [Model format](../model-format.md) says what they mean, "
+        "and how they are written.\n",
     ]
-    for kind in KINDS:
-        schema = model_class(kind).schema
-        rows: list[tuple[str, str, str]] = [
-            (code(one.name), one.type, _presence(one)) for one in schema.scalars
+    for kind in map(model_class, KINDS):
+        stored = [one for one in fields(kind) if one.compare]  # type: ignore[arg-type]
+        needed = [one.default is one.default_factory is MISSING for one in stored]
+        rows = [
+            (code(one.name), code(str(one.type)), "" if required else "optional")
+            for one, required in zip(stored, needed, strict=True)
         ]
-        rows += [
-            (code(one.name), f"{one.dtype}, {one.ndim} dimension{'s' * (one.ndim > 1)}", _presence(one))
-            for one in schema.arrays
-        ]
-        rows += [
-            (
-                code(f"embedded {name}"),
-                "model: LIBSVM's text or ours" if name in schema.own else "LIBSVM's text",
-                "",
-            )
-            for name in schema.embedded
-        ]
-        parts.append(f"## {kind}\n\n{table(('name', 'type', ''), rows)}")
+        parts.append(f"## {kind.kind}\n\n{table(('name', 'type', ''), rows)}")
     return "\n".join(parts)
-
-
-def _presence(one: Any) -> str:
-    return "optional" if one.optional else ""
 
 
 def _report(schema: dict[str, Any]) -> str:

@@ -170,7 +170,7 @@ def _compared(name: str, given: Any, memory: int, listener: Listener) -> Compare
     model, opened = model_of(given, "the model", listener.note, memory)
     if opened is None:
         return ComparedModel(name, model)
-    source, size = opened.provenance.get("source"), os.path.getsize(given)
+    source, size = model.provenance.get("source"), os.path.getsize(given)
     return ComparedModel(name, model, size, opened.identity.removeprefix("sha256:"), source)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -110,8 +110,11 @@ def _of_ours(model: Model) -> dict[str, Any]:
     }
     if model.scaling is not None:
         return {**found, "scaling": describe_scaling(model.scaling), "model": describe_model(model.unscaled)}
-    known = {"svm_type", "n_features"}
-    found["scalars"] = {name: one for name, one in model.to_record().scalars.items() if name not in known}
+    found["scalars"] = {
+        one.name: value
+        for one in fields(model)  # type: ignore[arg-type]
+        if isinstance(value := getattr(model, one.name), int | float | str) and one.name != "n_features"
+    }
     if model.fast_part is not model:
         found["fast"] = describe_model(model.fast_part)
     elif model.vectors is not None:

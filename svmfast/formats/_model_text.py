@@ -8,13 +8,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from svmfast._core import parse_float64, parse_int32, parse_int64
+from svmfast._core import parse_float64, parse_int32
 from svmfast.errors import ModelFormatError
 
 _TOKEN = re.compile(rb"[^ \t\r\n]+")
 _PARSERS: dict[str, Callable[[bytes, int, int], tuple[NDArray[Any], int, int]]] = {
     "float64": parse_float64,
-    "int64": parse_int64,
     "int32": parse_int32,
 }
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelFormatError, WrongTypeError
-from svmfast.formats.container import MAGIC, container_bytes, parse_model
+from svmfast.formats.container import MAGIC, container_bytes, hash_of, parse_model
 from svmfast.formats.libsvm_model import is_model_key, libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.source import KILOBYTE, Source, SourceLike, open_source
 from svmfast.formats.target import write_atomic
@@ -22,8 +22,8 @@ FileKind = Literal["libsvm-model", "svmfast-model", "data", "empty"]
 class LoadedModel(Cacheless):
     """A model and the other content of its file.
 
-    `text` is the whole file, decompressed; `n_bytes` its size as it is stored; the provenance of LIBSVM
-    models is empty; `warnings` are complete messages.
+    `text` is the whole file, decompressed; `n_bytes` its size as it is stored; `warnings` are complete
+    messages.
     """
 
     model: Model
@@ -31,15 +31,12 @@ class LoadedModel(Cacheless):
     format: FileKind
     text: bytes = field(repr=False)
     n_bytes: int
-    provenance: dict[str, str]
     warnings: tuple[str, ...]
 
     @cached
     def sha256(self) -> str:
         """Hex digest of the text."""
-        import hashlib  # imported on use, to save start-up time
-
-        return hashlib.sha256(self.text).hexdigest()
+        return hash_of(self.text).removeprefix("sha256:")
 
     @cached
     def identity(self) -> str:
@@ -53,9 +50,7 @@ def identity_of(model: Model) -> str:
     The text is that of a newly written file, so the hash depends neither on the file that the model came from
     (compressed, embedded in another model, ...), nor on how its numbers were printed or its keys ordered.
     """
-    import hashlib
-
-    return f"sha256:{hashlib.sha256(model_bytes(model)).hexdigest()}"
+    return hash_of(model_bytes(model))
 
 
 def file_kind(start: bytes) -> FileKind:
@@ -89,15 +84,13 @@ def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
         allowance = Allowance(memory, name)
         data = opened.read_whole(allowance)
         stored = opened.consumed
-    provenance: dict[str, str] = {}
     model: Model
     if kind == "libsvm-model":
         model, warnings = parse_libsvm_model(data, name, allowance)
     else:
-        model, record, warnings = parse_model(data, name, allowance)
-        provenance = dict(record.provenance)
+        model, warnings = parse_model(data, name, allowance)
     allowance.check(model.working_bytes)
-    return LoadedModel(model, name, kind, data, stored, provenance, tuple(warnings))
+    return LoadedModel(model, name, kind, data, stored, tuple(warnings))
 
 
 def _kind_of_model(opened: Source) -> FileKind:
@@ -118,24 +111,14 @@ def load_model(source: SourceLike, *, memory: int = MEMORY) -> Model:
     return open_model(source, memory=memory).model
 
 
-def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes:
-    """The text of a model's file: LIBSVM's format for a :class:`KernelExpansion`, else svmfast's.
-
-    `provenance` is added to the model's own; LIBSVM's format cannot store it.
-    """
+def model_bytes(model: Model) -> bytes:
+    """The text of a model's file: LIBSVM's format for a :class:`KernelExpansion`, else svmfast's."""
     if not isinstance(model, Model):
         raise WrongTypeError("the model", model, "a model")
-    if model.expansion is not None:
-        return libsvm_model_bytes(model.expansion)
-    record = model.to_record()
-    if provenance:
-        record = replace(record, provenance={**record.provenance, **provenance})
-    return container_bytes(record)
+    return container_bytes(model) if model.expansion is None else libsvm_model_bytes(model.expansion)
 
 
-def save_model(
-    model: Model, path: str | os.PathLike[str], *, provenance: dict[str, str] | None = None
-) -> int:
+def save_model(model: Model, path: str | os.PathLike[str]) -> int:
     """Write a model's file atomically; return its size in bytes.
 
     Parameters
@@ -144,14 +127,12 @@ def save_model(
     path : str or path
         ``-`` is standard output. A file whose name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` is
         compressed.
-    provenance : dict, optional
-        The origin of the model, in addition to its own. LIBSVM's format cannot store it.
 
     Raises
     ------
     WriteError, UnsupportedError, ModelContentError
     """
-    text = model_bytes(model, provenance)
+    text = model_bytes(model)
     with write_atomic(path) as file:
         file.write(text)
     return file.stored

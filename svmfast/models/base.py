@@ -1,29 +1,24 @@
-"""The interface of every model kind, the content of a container file, and the registry of kinds."""
+"""The interface of every kind of model, and the registry of kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.display import count
-from svmfast.errors import ModelContentError, UnsupportedError
+from svmfast.errors import UnsupportedError
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 
 if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
-
-Scalar = int | float | str
-Array = NDArray[Any]
-
 
 # The origin of a model as its file records it, in this order: the hash of the model it was made from
 # ("sha256:..."), the hash of the data, the method, its options, its seed, and, for methods whose last digits
@@ -35,13 +30,12 @@ PROVENANCE = ("source", "data", "method", "parameters", "seed", "arithmetic")
 class Model:
     """A trained function of rows. Immutable; equal input gives equal output for any number of threads.
 
-    A kind answers for itself: it inherits this class, and overrides what it has and others have not.
+    A kind is a dataclass that inherits this class, and overrides what it has and others have not. Its fields,
+    except those with ``compare=False``, are what its file stores (:mod:`svmfast.formats.container`).
     """
 
     #: ``libsvm`` or a key of :data:`KINDS`.
     kind: ClassVar[str]
-    #: What a file of this kind stores; LIBSVM's models have a format of their own.
-    schema: ClassVar[Schema]
 
     if TYPE_CHECKING:
 
@@ -159,69 +153,9 @@ class Model:
         """Put the exact model inside, or take it out."""
         raise NotImplementedError
 
-    def to_record(self) -> Record:
-        """Collect everything needed to rebuild the model."""
-        raise NotImplementedError
-
-    @classmethod
-    def from_record(cls, record: Record) -> Model:
-        """Make the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
-        raise NotImplementedError
-
 
 #: A way to compute decision values and bounds on their errors, both ``(n, p)``.
 Attempt = Callable[[Rows], tuple[FloatArray, FloatArray]]
-
-
-@dataclass(frozen=True)
-class ScalarField:
-    """One ``name value`` line of a container file."""
-
-    name: str
-    type: Literal["int", "float", "text"]
-    optional: bool = False
-
-
-@dataclass(frozen=True)
-class ArrayField:
-    """One ``array`` section of a container file: `ndim` dimensions of `dtype`."""
-
-    name: str
-    dtype: Literal["float64", "int64", "int32"]
-    ndim: int
-    optional: bool = False
-
-
-@dataclass(frozen=True)
-class Schema:
-    """What a kind of model stores, in the order that its file must have.
-
-    Names are unique over the first three tuples. `embedded` names optional sections that hold the text of
-    another model: a LIBSVM model or, for the sections in `own`, also a container. A kind with such sections
-    cannot itself be embedded, except in an `outermost` kind, which embeds every other kind.
-    """
-
-    scalars: tuple[ScalarField, ...] = ()
-    arrays: tuple[ArrayField, ...] = ()
-    embedded: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
-    outermost: bool = False
-    #: The embedded model whose hash is `source` in the provenance.
-    source: str | None = None
-
-
-@dataclass(frozen=True)
-class Record:
-    """The content of a container file, independent of its format."""
-
-    #: A key of :data:`KINDS`.
-    kind: str
-    provenance: Mapping[str, str]
-    #: By name, as the kind's schema lists them.
-    scalars: Mapping[str, Scalar]
-    arrays: Mapping[str, Array]
-    #: Embedded models by name.
-    embedded: Mapping[str, Model] = field(default_factory=dict)
 
 
 # kind -> "module:Class". A new kind needs one line here; modules are imported on first use.
@@ -238,40 +172,3 @@ def model_class(kind: str) -> type[Model]:
     module, _, name = KINDS[kind].partition(":")
     found: type[Model] = getattr(import_module(module), name)
     return found
-
-
-# The fields in which every kind stores its head; they come first in a schema.
-HEAD_SCALARS = (ScalarField("svm_type", "text"), ScalarField("decision", "text", optional=True))
-#: The arrays of a head by their names in a file.
-_HEAD = {"label": "labels", "probA": "prob_a", "probB": "prob_b", "prob_density_marks": "density_marks"}
-HEAD_ARRAYS = tuple(
-    ArrayField(name, "int64" if name == "label" else "float64", 1, optional=True) for name in _HEAD
-)
-#: The only value of `decision`; without that field the rule is LIBSVM's vote over pairs.
-ONE_VS_REST = "one-vs-rest"
-
-
-def record_of(model: Model, **others: Any) -> Record:
-    """Collect what a model's schema lists: `others`, or its attributes of these names that are not None."""
-    head, schema = model.head, model.schema
-    scalars: dict[str, Scalar] = {"svm_type": head.svm_type}
-    if head.one_vs_rest:
-        scalars["decision"] = ONE_VS_REST
-    stored = {name: getattr(head, attribute) for name, attribute in _HEAD.items()}
-    arrays = {name: array for name, array in stored.items() if array is not None}
-    for found, listed in ((scalars, schema.scalars), (arrays, schema.arrays)):
-        for one in listed:
-            value = others[one.name] if one.name in others else getattr(model, one.name, None)
-            if value is not None and one.name not in found:
-                found[one.name] = value
-    embedded = {name: others[name] for name in schema.embedded if others.get(name) is not None}
-    return Record(model.kind, dict(model.provenance), scalars, arrays, embedded)
-
-
-def head_of(record: Record) -> Head:
-    """Make the head that a record stores; raise ModelContentError if its parts are inconsistent."""
-    decision = record.scalars.get("decision")
-    if decision not in (None, ONE_VS_REST):
-        raise ModelContentError("decision", "unknown rule", ONE_VS_REST, str(decision))
-    stored = {attribute: record.arrays.get(name) for name, attribute in _HEAD.items()}
-    return Head(str(record.scalars["svm_type"]), **stored, one_vs_rest=decision is not None)

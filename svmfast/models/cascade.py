@@ -17,10 +17,11 @@ import numpy as np
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.models.base import Model, Record, ScalarField, Schema
+from svmfast.models.base import Model
 from svmfast.models.certified import check_same_labels
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.sizes import expect
 from svmfast.rows import FloatArray, Rows
 
 
@@ -42,16 +43,12 @@ class CascadeModel(Cacheless, Model):
 
     kind: ClassVar[str] = "cascade"
     has_error_bound: ClassVar[bool] = True
-    schema: ClassVar[Schema] = Schema(
-        scalars=(ScalarField("error", "float"),),
-        embedded=("fast", "exact"),
-        own=("fast",),
-        source="exact",
-    )
 
     def __post_init__(self) -> None:
         if not 0 <= self.error < math.inf:
             raise ModelContentError("error", "not an error", "a number of at least 0", f"{self.error:g}")
+        simple = self.fast.scaling is None and self.fast.fast_part is self.fast
+        expect("fast", simple, "a scaled model or a cascade", "another kind of model")
         check_same_labels(self.fast, self.exact)
         if self.fast.head.is_regression:
             raise UnsupportedError(
@@ -95,20 +92,3 @@ class CascadeModel(Cacheless, Model):
     @cached
     def working_bytes(self) -> int:
         return self.fast.working_bytes + self.exact.working_bytes
-
-    def to_record(self) -> Record:
-        embedded = {"fast": self.fast, "exact": self.exact}
-        return Record(self.kind, self.provenance, {"error": self.error}, {}, embedded)
-
-    @classmethod
-    def from_record(cls, record: Record) -> CascadeModel:
-        for name in cls.schema.embedded:
-            if name not in record.embedded:
-                raise ModelContentError(name, "missing embedded model", "a fast and an exact model")
-        fast, exact = record.embedded["fast"], record.embedded["exact"]
-        try:
-            return cls(fast, exact, float(record.scalars["error"]), dict(record.provenance))  # type: ignore[arg-type]
-        except UnsupportedError as error:
-            raise ModelContentError(
-                "fast", str(error), "a classifier of the same labels as the exact one"
-            ) from error

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,7 @@ from svmfast import _core
 from svmfast.caches import Cacheless, cached
 from svmfast.certificate import REST, centered_squared_norms, inside_bound
 from svmfast.errors import NotFiniteError
-from svmfast.models.base import (
-    HEAD_ARRAYS,
-    HEAD_SCALARS,
-    ArrayField,
-    Attempt,
-    Model,
-    Record,
-    ScalarField,
-    Schema,
-    head_of,
-    record_of,
-)
+from svmfast.models.base import Attempt, Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.sizes import check_width, expect
@@ -71,28 +60,6 @@ class PolynomialModel(Cacheless, Model):
 
     kind: ClassVar[str] = "polynomial"
     has_validity_bound: ClassVar[bool] = True
-    schema: ClassVar[Schema] = Schema(
-        scalars=(
-            *HEAD_SCALARS,
-            ScalarField("gamma", "float"),
-            ScalarField("n_features", "int"),
-            ScalarField("about", "text"),
-            ScalarField("sv_squared_norm", "float"),
-        ),
-        arrays=(
-            *HEAD_ARRAYS,
-            ArrayField("rho", "float64", 1),
-            ArrayField("features", "int64", 1),
-            ArrayField("centres", "float64", 2),
-            ArrayField("sv_squared_norms", "float64", 1),
-            ArrayField("orders", "int32", 2),
-            ArrayField("coefficients", "float64", 1),
-            ArrayField("bound_degrees", "float64", 3, optional=True),
-            ArrayField("bound_rest", "float64", 3, optional=True),
-        ),
-        embedded=("exact",),
-        source="exact",
-    )
 
     def __post_init__(self) -> None:
         p, (cells, d) = self.head.n_functions, self.centers.shape
@@ -101,14 +68,14 @@ class PolynomialModel(Cacheless, Model):
         expect("rho", self.rho.shape == (p,), f"{self.rho.size} values", f"{p}, one for each function")
         check_width("n_features", self.n_features)
         columns = self.features
-        in_range = len(columns) == d and bool(((columns >= 0) & (columns < self.n_features)).all())
+        in_range = columns.shape == (d,) and bool(((columns >= 0) & (columns < self.n_features)).all())
         expect(
             "features",
             in_range and bool((columns[1:] > columns[:-1]).all()),
             "not the columns of the centers' variables",
-            f"{d} ascending indices from 1 to n_features",
+            f"{d} ascending columns from 0, below n_features",
         )
-        expect("centres", cells >= 1, "no cell", "at least one")
+        expect("centers", cells >= 1, "no cell", "at least one")
         expect("orders", self.orders.shape == (cells, p), f"shape {self.orders.shape}", f"({cells}, {p})")
         in_range = not self.orders.size or (self.orders.min() >= 0 and self.orders.max() <= MAX_FILE_ORDER)
         expect("orders", bool(in_range), "an order out of range", f"orders from 0 to {MAX_FILE_ORDER}")
@@ -127,7 +94,7 @@ class PolynomialModel(Cacheless, Model):
         expect("bound_degrees", both, "half a certificate", "bound_degrees and bound_rest, or neither")
         if self.bound_degrees is not None and self.bound_rest is not None:
             shape, rest = self.bound_degrees.shape, self.bound_rest.shape
-            holds = shape[:2] == (cells, p) and shape[2] >= 1
+            holds = len(shape) == 3 and shape[:2] == (cells, p) and shape[2] >= 1
             expect("bound_degrees", holds, f"shape {shape}", f"({cells}, {p}, at least 1)")
             expect("bound_rest", rest == (cells, p, REST), f"shape {rest}", f"({cells}, {p}, {REST})")
             # A negative number would make the bound smaller than what was proved.
@@ -272,25 +239,3 @@ class PolynomialModel(Cacheless, Model):
     def with_exact(self, exact: KernelExpansion | None) -> PolynomialModel:
         """Put the exact model inside, or take it out."""
         return replace(self, embedded_exact=exact)
-
-    def to_record(self) -> Record:
-        return record_of(
-            self,
-            centres=self.centers,
-            features=self.features + 1,  # files number features from 1, as LIBSVM does
-            exact=self.embedded_exact,
-        )
-
-    @classmethod
-    def from_record(cls, record: Record) -> PolynomialModel:
-        given: dict[str, Any] = {**record.scalars, **record.arrays}
-        for name in (*(one.name for one in HEAD_SCALARS), *(one.name for one in HEAD_ARRAYS)):
-            given.pop(name, None)
-        return cls(
-            head=head_of(record),
-            features=given.pop("features") - 1,
-            centers=given.pop("centres"),
-            provenance=dict(record.provenance),
-            embedded_exact=cast("KernelExpansion | None", record.embedded.get("exact")),
-            **given,
-        )

@@ -5,9 +5,7 @@ Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +59,7 @@ class PseudoLandmarks:
         check_sizes("pseudo_sizes", self.sizes, len(sizes), q, "cells")
         if self.kind == "poly":
             shape = self.pairs.shape
-            holds = shape == (q, 2) and not len(self.distances)
+            holds = shape == (q, 2) and self.distances.shape == (0,)
             expect("pseudo_pair", holds, f"pairs of shape {shape}", f"({q}, 2)")
             most = np.repeat(sizes, self.sizes)[:, None]
             holds = bool(((self.pairs >= 0) & (self.pairs < most)).all())
@@ -69,7 +67,9 @@ class PseudoLandmarks:
             expect("pseudo_pair", holds, what, "numbers from 0 within the cell")
             return
         n = total_of(self.sizes * sizes)  # no overflow: both count elements of the file, fewer than 2^31
-        holds = self.distances.shape == (n,) and not len(self.pairs) and bool((self.distances >= 0).all())
+        holds = (
+            self.distances.shape == (n,) and self.pairs.shape == (0, 2) and bool((self.distances >= 0).all())
+        )
         what = "not the distances of the pseudo landmarks from their cells' landmarks"
         expect("pseudo_distance", holds, what, f"{n} numbers of 0 or more")
 
@@ -81,25 +81,3 @@ class PseudoLandmarks:
         each = np.ones_like(sizes) if self.kind == "poly" else sizes
         operations: FloatArray = (self.sizes * (each + active)).astype(np.float64)
         return operations
-
-    def stored(self) -> dict[str, NDArray[Any]]:
-        """List the arrays by their names in a file."""
-        arrays: dict[str, NDArray[Any]] = {"pseudo_sizes": self.sizes, "pseudo_coef": self.coef}
-        if self.kind == "poly":
-            return {**arrays, "pseudo_pair": self.pairs}
-        return {**arrays, "pseudo_distance": self.distances}
-
-    @classmethod
-    def from_stored(cls, kind: str, arrays: Mapping[str, NDArray[Any]]) -> PseudoLandmarks:
-        """Undo :meth:`stored`; raise ModelContentError if parts are missing or excess."""
-        own, other = ("pseudo_pair", "pseudo_distance")[:: 1 if kind == "poly" else -1]
-        for name in ("pseudo_sizes", "pseudo_coef", own):
-            expect("pseudo_type", name in arrays, f"{kind} without {name}", "complete pseudo landmarks")
-        expect(other, other not in arrays, f"a part that {kind} does not have", "none")
-        return cls(
-            kind,
-            arrays["pseudo_sizes"],
-            arrays["pseudo_coef"],
-            arrays.get("pseudo_pair", np.zeros((0, 2), np.int64)),
-            arrays.get("pseudo_distance", np.zeros(0)),
-        )

@@ -11,30 +11,17 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
-from svmfast.errors import ModelContentError, OptionError
 from svmfast.kernel_memory import ExpansionSizes, cell_bytes, decision_bytes
 from svmfast.kernels import LAPLACIAN, DecisionEngine, Kernel
-from svmfast.models.base import (
-    HEAD_ARRAYS,
-    HEAD_SCALARS,
-    ArrayField,
-    Model,
-    Record,
-    ScalarField,
-    Schema,
-    head_of,
-    record_of,
-)
+from svmfast.models.base import Model
 from svmfast.models.head import Head
 from svmfast.models.pseudo import PSEUDO_KINDS, PseudoLandmarks
-from svmfast.models.sizes import check_sizes, check_tree, check_width, expect
+from svmfast.models.sizes import check_sizes, check_tree, expect
 from svmfast.routing import ROUTER_WIDTH, Router, flat_tree
 from svmfast.rows import FloatArray, Rows
 
 IntArray = NDArray[np.int64]
 
-#: The only value of `fitted`; without that field the targets were those of the data, or decision values.
-LABELS = "labels"
 #: Kernels that a routed model may have.
 ROUTED_KERNELS = ("rbf", LAPLACIAN)
 #: In LIBSVM's layout, cells whose landmarks are sparser than this are evaluated one by one.
@@ -74,39 +61,17 @@ class RoutedModel(Cacheless, Model):
     fits_labels: bool = False
 
     kind: ClassVar[str] = "routed"
-    schema: ClassVar[Schema] = Schema(
-        scalars=(
-            *HEAD_SCALARS,
-            ScalarField("kernel_type", "text"),
-            ScalarField("n_features", "int"),
-            ScalarField("pseudo_type", "text", optional=True),
-            ScalarField("fitted", "text", optional=True),
-        ),
-        arrays=(
-            *HEAD_ARRAYS,
-            ArrayField("children", "int64", 1),
-            ArrayField("centers", "float64", 2),
-            ArrayField("gamma", "float64", 1),
-            ArrayField("sizes", "int64", 1),
-            ArrayField("rho", "float64", 2),
-            ArrayField("nr_sv", "int64", 2, optional=True),
-            ArrayField("coef", "float64", 2),
-            ArrayField("landmark_start", "int64", 1),
-            ArrayField("landmark_index", "int32", 1),
-            ArrayField("landmark_value", "float64", 1),
-            ArrayField("pseudo_sizes", "int64", 1, optional=True),
-            ArrayField("pseudo_coef", "float64", 2, optional=True),
-            ArrayField("pseudo_pair", "int64", 2, optional=True),
-            ArrayField("pseudo_distance", "float64", 1, optional=True),
-        ),
-    )
 
     def __post_init__(self) -> None:
         check_tree("children", self.children)
         nodes, p = len(self.children) - 1, self.head.n_functions
-        holds = len(self.centers) == nodes
-        expect("centers", holds, f"{len(self.centers)} centers", f"{nodes}, for each node but the root")
+        shape = self.centers.shape
+        holds = len(shape) == 2 and len(self.centers) == nodes
+        expect("centers", holds, f"shape {shape}", f"({nodes}, d), a row for each node but the root")
         cells, m = int(np.count_nonzero(self.children == 0)), len(self.landmarks)
+        stored = len(self.landmarks.indices)
+        whole = self.landmarks.nnz == stored
+        expect("landmarks", whole, "not starts of all values", f"numbers from 0 to {stored}")
         holds = self.kernel in ROUTED_KERNELS
         expect("kernel_type", holds, "unknown kernel", " or ".join(ROUTED_KERNELS), self.kernel)
         holds = self.gamma.shape == (cells,) and bool((self.gamma > 0).all())
@@ -294,48 +259,6 @@ class RoutedModel(Cacheless, Model):
                 None if self.nr_sv is None else self.nr_sv[cell],
             )
         return engine
-
-    def to_record(self) -> Record:
-        pseudo = {} if self.pseudo is None else {"pseudo_type": self.pseudo.kind, **self.pseudo.stored()}
-        return record_of(
-            self,
-            kernel_type=self.kernel,
-            landmark_start=self.landmarks.indptr,
-            landmark_index=self.landmarks.indices,
-            landmark_value=self.landmarks.values,
-            fitted=LABELS if self.fits_labels else None,
-            **pseudo,
-        )
-
-    @classmethod
-    def from_record(cls, record: Record) -> RoutedModel:
-        arrays, d = record.arrays, int(record.scalars["n_features"])
-        check_width("n_features", d)
-        start, index, value = (arrays[f"landmark_{name}"] for name in ("start", "index", "value"))
-        try:
-            landmarks = Rows(start, index, value, d)
-        except OptionError as error:
-            what, expected = f"not rows of landmarks: {error}", "ascending starts and columns"
-            raise ModelContentError("landmark_start", what, expected) from error
-        whole = landmarks.nnz == len(index)
-        expect("landmark_start", whole, "not starts of all values", f"numbers from 0 to {len(index)}")
-        width = arrays["centers"].shape[1]
-        expect("centers", width <= d, f"{width} columns", f"at most {d}")
-        fitted, pseudo_type = record.scalars.get("fitted"), record.scalars.get("pseudo_type")
-        expect("fitted", fitted in (None, LABELS), "unknown targets", LABELS, str(fitted))
-        for name in arrays:
-            holds = pseudo_type is not None or not name.startswith("pseudo_")
-            expect(name, holds, "pseudo landmarks without pseudo_type", "none")
-        return cls(
-            head=head_of(record),
-            kernel=str(record.scalars["kernel_type"]),
-            landmarks=landmarks,
-            **{name: arrays[name] for name in ("gamma", "children", "centers", "sizes", "coef", "rho")},
-            nr_sv=arrays.get("nr_sv"),
-            provenance=record.provenance,
-            pseudo=None if pseudo_type is None else PseudoLandmarks.from_stored(str(pseudo_type), arrays),
-            fits_labels=fitted is not None,
-        )
 
 
 def centers_on_the_way(children: IntArray) -> FloatArray:

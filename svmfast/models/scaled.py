@@ -10,25 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.models.base import Array, ArrayField, Model, Record, Scalar, ScalarField, Schema
+from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.models.scale_ranges import ColumnRanges, TargetRange
-from svmfast.models.scaling import AFFINE, CLIP, LIMITS, RANGES, TARGET, Scaling
-from svmfast.models.sizes import expect
+from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
-
-#: The fields of a scaling in a file. The two forms of the map are optional, but one of them must be there.
-SCALING_SCALARS = (
-    *(ScalarField(name, "float", optional=True) for name in (*LIMITS, *CLIP)),
-    ScalarField("digits", "int", optional=True),
-    *(ScalarField(name, "float", optional=True) for name in TARGET),
-    *(ScalarField(name, "text", optional=True) for name in ("feature_names", "class_names", "label_column")),
-    ScalarField("boolean_classes", "int", optional=True),
-)
-SCALING_ARRAYS = tuple(
-    ArrayField(name, "float64", 1, optional=True) for name in (*RANGES, *AFFINE, "missing")
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,13 +28,6 @@ class ScaledModel(Model):
     own_provenance: Mapping[str, str] | None = None
 
     kind: ClassVar[str] = "scaled"
-    schema: ClassVar[Schema] = Schema(
-        scalars=SCALING_SCALARS,
-        arrays=SCALING_ARRAYS,
-        embedded=("model",),
-        own=("model",),
-        outermost=True,
-    )
 
     def __post_init__(self) -> None:
         if self.model.scaling is not None:
@@ -120,20 +99,6 @@ class ScaledModel(Model):
         # For each column, the two ends of its range, and its scaled zero as computed and as read back.
         return self.model.working_bytes + 40 * len(self.scaling)
 
-    def to_record(self) -> Record:
-        scalars, arrays = self.scaling.stored()
-        return Record(self.kind, dict(self.own_provenance or {}), scalars, arrays, {"model": self.model})
-
-    @classmethod
-    def from_record(cls, record: Record) -> ScaledModel:
-        if "model" not in record.embedded:
-            raise ModelContentError("model", "no embedded model", "one for scaled rows")
-        scaling = scaling_of(record.scalars, record.arrays)
-        try:
-            return cls(record.embedded["model"], scaling, dict(record.provenance))
-        except UnsupportedError as error:
-            raise ModelContentError("model", str(error), "a kernel of vectors") from error
-
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -154,58 +119,3 @@ def with_scaling(model: Model, scaling: Scaling | None) -> Model:
         return model
     labels = model.head.labels
     return ScaledModel(model, scaling.for_labels(None if labels is None else labels.tolist()))
-
-
-def scaling_of(scalars: Mapping[str, Scalar], arrays: Mapping[str, Array]) -> Scaling:
-    """Undo :meth:`Scaling.stored`; raise ModelContentError if the parts are inconsistent."""
-    ranged = _all_or_none({**arrays, **scalars}, (*RANGES, *LIMITS))
-    affine = _all_or_none(arrays, AFFINE)
-    both = "minimum and maximum, or offset and factor"
-    expect("minimum", ranged != affine, "both maps" if affine else "no map", f"one map: {both}")
-    clip, target = (
-        [float(scalars[name]) for name in names] if _all_or_none(scalars, names) else None
-        for names in (CLIP, TARGET)
-    )
-    column = _names("label_column", scalars)
-    expect("label_column", column is None or len(column) == 1, "not one name", "one name")
-    ranges = None
-    if ranged:
-        low, high = (float(scalars[name]) for name in LIMITS)
-        ranges = ColumnRanges(arrays["minimum"], arrays["maximum"], low, high)
-    offset, factor = (arrays[name] for name in AFFINE) if ranges is None else ranges.as_affine()
-    return Scaling(
-        offset,
-        factor,
-        clip=None if clip is None else (clip[0], clip[1]),
-        feature_names=_names("feature_names", scalars),
-        class_names=_names("class_names", scalars),
-        ranges=ranges,
-        target=None if target is None else TargetRange(*target),
-        digits=int(scalars["digits"]) if "digits" in scalars else None,
-        label_column=None if column is None else column[0],
-        boolean_classes=bool(scalars.get("boolean_classes", 0)),
-        missing=arrays.get("missing"),
-    )
-
-
-def _all_or_none(given: Mapping[str, Any], names: Sequence[str]) -> bool:
-    """Whether all of `names` are given; raise ModelContentError if only some of them are."""
-    there = [name in given for name in names]
-    if any(there) and not all(there):
-        missing, given_one = (names[there.index(one)] for one in (False, True))
-        raise ModelContentError(given_one, f"'{missing}' is missing", f"all of {' '.join(names)}, or none")
-    return all(there)
-
-
-def _names(name: str, scalars: Mapping[str, Scalar]) -> tuple[str, ...] | None:
-    if name not in scalars:
-        return None
-    import json
-
-    try:
-        names = json.loads(str(scalars[name]))
-    except (ValueError, RecursionError):
-        names = None
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-        raise ModelContentError(name, "not a list of names", '["name", ...], as JSON writes it')
-    return tuple(names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from svmfast import _core
 from svmfast.caches import Cacheless, cached
 from svmfast.display import count, fault_of_name
 from svmfast.errors import MemoryLimitError, ModelContentError, NotFiniteError
-from svmfast.models.base import Array, Scalar
 from svmfast.models.scale_ranges import ColumnRanges as ColumnRanges
 from svmfast.models.scale_ranges import TargetRange as TargetRange
 from svmfast.models.scale_ranges import finite_vector
@@ -74,7 +73,7 @@ class Scaling(Cacheless):
     ranges: ColumnRanges | None = None
     target: TargetRange | None = None
     digits: int | None = None
-    class_labels: tuple[float, ...] | None = None
+    class_labels: tuple[float, ...] | None = field(default=None, compare=False)
     label_column: str | None = None
     boolean_classes: bool = False
     missing: FloatArray | None = None
@@ -88,6 +87,8 @@ class Scaling(Cacheless):
         if self.ranges is not None:
             n = len(self.ranges.minimum)
             expect("minimum", n == d, f"{n} values", f"{d}, one for each column")
+            same = all(map(np.array_equal, self.ranges.as_affine(), (self.offset, self.factor)))
+            expect("factor", same, "another map than that of the ranges", "the same map in both forms")
         if self.clip is not None:
             low, high = map(float, self.clip)
             holds = math.isfinite(low) and math.isfinite(high) and low <= high
@@ -278,29 +279,16 @@ class Scaling(Cacheless):
         """Hash the map and its names."""
         import hashlib  # imported on use, to save start-up time
 
-        scalars, arrays = self.stored()
-        parts = [repr(sorted(scalars.items())).encode()]
-        parts += [name.encode() + (array + 0.0).tobytes() for name, array in sorted(arrays.items())]
-        return hashlib.sha256(b"\n".join(parts)).hexdigest()
+        return hashlib.sha256(repr(self._plain()).encode()).hexdigest()
 
-    def stored(self) -> tuple[dict[str, Scalar], dict[str, Array]]:
-        """List the scalars and arrays that a file stores."""
-        clip, target = self.clip or (None, None), self.target
-        given: dict[str, Any] = {
-            **{name: None if self.ranges is None else float(getattr(self.ranges, name)) for name in LIMITS},
-            **dict(zip(CLIP, clip, strict=True)),
-            "digits": self.digits,
-            **{name: None if target is None else float(getattr(target, name[2:])) for name in TARGET},
-            "feature_names": _listed(self.feature_names),
-            "class_names": _listed(self.class_names),
-            "label_column": _listed(None if self.label_column is None else [self.label_column]),
-            "boolean_classes": 1 if self.boolean_classes else None,
-        }
-        maps = AFFINE if self.ranges is None else RANGES
-        arrays = {name: getattr(self.ranges or self, name) for name in maps}
-        if self.missing is not None:
-            arrays["missing"] = self.missing
-        return {name: value for name, value in given.items() if value is not None}, arrays
+    def _plain(self) -> dict[str, Any]:
+        """The fields as plain values, without the labels, which the model stores."""
+        return asdict(
+            replace(self, class_labels=None),
+            dict_factory=lambda pairs: {
+                name: (one + 0.0).tolist() if isinstance(one, np.ndarray) else one for name, one in pairs
+            },
+        )
 
 
 def identity(width: int) -> Scaling:
@@ -323,14 +311,3 @@ def _named_overflow(first: int | NDArray[np.int64] = 1) -> Iterator[None]:
 
 #: What names something and does not change a row.
 _NAMELESS = {"feature_names": None, "class_names": None, "label_column": None, "boolean_classes": False}
-
-#: Parts of a scaling in a file, of which all are there or none.
-RANGES, AFFINE, LIMITS = ("minimum", "maximum"), ("offset", "factor"), ("lower", "upper")
-CLIP = ("clip_lower", "clip_upper")
-TARGET = tuple(f"y_{field.name}" for field in fields(TargetRange))
-
-
-def _listed(names: Sequence[str] | None) -> str | None:
-    import json  # imported on use, to save start-up time
-
-    return None if names is None else json.dumps(list(names))

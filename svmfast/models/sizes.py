@@ -46,7 +46,7 @@ def check_sizes(name: str, sizes: IntArray, count: int, total: int, of: str) -> 
 
 def check_tree(name: str, children: IntArray) -> None:
     """Check that the counts of each node's children, breadth first from the root, describe a tree."""
-    n = len(children)
+    n = children.size if children.ndim == 1 else 0
     what, expected = "not the counts of a tree", "counts of children, breadth first"
     outside = children[(children < 0) | (children >= max(n, 1))]
     expect(name, not len(outside), what, expected, str(next(iter(outside), "")))

@@ -279,7 +279,7 @@ REPORTED_OTHERWISE = {
     "formats/done.py": "a damaged line is skipped",
     "formats/tables.py": "called by the constructor inside _reporting()",
     "frontiers/folder.py": "what does not parse is made again",
-    "models/scaled.py": "a line of a model, which has no path there",
+    "formats/container.py": "called by parse_model inside foreign()",
 }
 
 

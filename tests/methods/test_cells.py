@@ -14,8 +14,7 @@ from program import data, model, svmfast
 from random_models import random_model
 
 from svmfast.errors import NegativeAnswerError, OptionError
-from svmfast.formats.container import container_bytes
-from svmfast.formats.detect import load_model
+from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate import ladder
@@ -121,10 +120,7 @@ def test_a_model_above_max_bytes_is_refused_with_its_size() -> None:
 
 def test_threads_do_not_change_the_result() -> None:
     exact, rows = clustered()
-    made = [
-        container_bytes(approximate(exact, order=2, cells=9, data=rows, threads=t)[0].to_record())
-        for t in (1, 2, 5)
-    ]
+    made = [model_bytes(approximate(exact, order=2, cells=9, data=rows, threads=t)[0]) for t in (1, 2, 5)]
     assert made[0] == made[1] == made[2]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from program import FIXTURES, ROOT, svmfast
-from sealing import resealed
+from sealing import packed, unpacked
 
 from svmfast.errors import ModelFormatError
 from svmfast.formats.detect import load_model
@@ -52,14 +52,10 @@ def test_no_module_can_run_code_or_open_a_connection(path: Path) -> None:
 def test_a_run_opens_only_the_given_files_and_no_connection(tmp_path: Path) -> None:
     """Python's own audit events: every file opened for writing, every connection, every process."""
     evil = tmp_path / "evil.model"
-    text = (FIXTURES / "frozen/1.0/polynomial_one_class.model").read_text()
-    lines = [line for line in text.splitlines() if not line.startswith(("source", "data", "parameters"))]
-    at = next(i for i, line in enumerate(lines) if line.startswith("kind")) + 1
-    escape = "../../../../etc/passwd"
-    lines.insert(at, f"source {escape}")
-    at += 1
-    lines.insert(at, f"data {tmp_path}/touched $(touch {tmp_path}/touched)")
-    evil.write_bytes(resealed(("\n".join(lines) + "\n").encode()))
+    tree = unpacked((FIXTURES / "frozen/1.0/polynomial_one_class.model").read_bytes())
+    hostile = f"{tmp_path}/touched $(touch {tmp_path}/touched)"
+    tree["provenance"] = {"source": "../../../../etc/passwd", "data": hostile}
+    evil.write_bytes(packed(tree))
     code = (
         "import sys\n"
         "def hook(event, arguments):\n"
@@ -86,11 +82,10 @@ def test_a_run_opens_only_the_given_files_and_no_connection(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x07", "a\rb", "\u202e", "\x9b"])
 def test_provenance_cannot_act_on_a_terminal(text: str) -> None:
-    model = (FIXTURES / "frozen/1.0/polynomial_one_class.model").read_bytes()
-    start = model.index(b"method ")
-    damaged = model[:start] + f"method {text}x".encode() + model[model.index(b"\n", start) :]
-    with pytest.raises(ModelFormatError, match="not plain text"):
-        load_model(damaged)
+    tree = unpacked((FIXTURES / "frozen/1.0/polynomial_one_class.model").read_bytes())
+    tree["provenance"]["method"] = text
+    with pytest.raises(ModelFormatError, match="expected one line of printable text"):
+        load_model(packed(tree))
 
 
 def test_a_small_packed_file_cannot_fill_the_memory(tmp_path: Path) -> None:

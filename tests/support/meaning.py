@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sealing import unpacked
 
 KEYS = {
     *b"svm_type kernel_type degree gamma coef0 nr_class total_sv rho label probA probB".split(),
@@ -18,19 +21,29 @@ DAMAGE = (b"", *(bytes([byte]) for byte in b" \n\t\r09-+.e:#x\0\x80\xff"))
 def meaning(text: bytes) -> list[object]:
     """Return the words of a file, numbers by value.
 
-    The first line of our own files and the checksum, also of one inside another and with its size, are left
-    out. In LIBSVM's text the order of keys means nothing, nor do line ends before the support vectors.
+    Of our own files these are the parts of the tree, sorted by name. In LIBSVM's text the order of keys means
+    nothing, nor do line ends before the support vectors.
     """
     if text.startswith(b"svmfast-model"):
-        text = re.sub(rb"(?m)^(embedded \w+ bytes) \d+(?=\r?\nsvmfast-model)", rb"\1", text)
-        text = re.sub(rb"(?m)^(svmfast-model|checksum)\s.*$", b"", text)
-        return [value(word) for word in text.split()]
+        return parts(unpacked(text))
     groups: list[tuple[object, ...]] = [()]
     words = text.removeprefix(b"\xef\xbb\xbf").split()
     start = words.index(b"SV")
     for word in words[:start]:
         groups = [*groups, (word,)] if word in KEYS else [*groups[:-1], (*groups[-1], value(word))]
     return [*sorted(groups, key=repr), *(value(part) for word in words[start:] for part in word.split(b":"))]
+
+
+def parts(tree: Any) -> list[object]:
+    """Return a tree as a flat list; False and an empty object are as if they were left out."""
+    if isinstance(tree, bytes):
+        return meaning(tree)
+    if isinstance(tree, np.ndarray):
+        return [tree.dtype.name, tree.shape, *tree.ravel().tolist()]
+    if isinstance(tree, dict):
+        kept = {name: one for name, one in tree.items() if not (one is False or str(one) == "{}")}
+        return [word for name in sorted(kept) for word in (name, *parts(kept[name]))]
+    return [tuple(tree)] if isinstance(tree, list) else [tree]
 
 
 def value(word: bytes) -> object:

@@ -1,29 +1,67 @@
-"""Corrected checksums, so that damaged models reach the code after the check of the checksum."""
+"""svmfast's model files taken apart and put together again, by docs/model-format.md, without any check."""
 
 from __future__ import annotations
 
-from svmfast.errors import ModelChecksumError, SvmfastError
-from svmfast.formats.detect import open_model
+import hashlib
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+START = b"svmfast-model 1.0 "
 
 
 def resealed(text: bytes) -> bytes:
-    """Return `text` with correct checksums, also of embedded models; unchanged if it is not a model."""
-    for _ in range(4):  # from the inside out
-        try:
-            open_model(text)
-        except ModelChecksumError as error:
-            lines = text.split(b"\n")
-            at = (error.line or 1) - 1
-            end = b"\r" if lines[at].endswith(b"\r") else b""
-            lines[at] = b"checksum " + error.computed.encode() + end
-            text = b"\n".join(lines)
-        except SvmfastError:
-            break
-        else:
-            break
-    return text
+    """Return `text` with the right size and hash in its first line; unchanged if it is not a model."""
+    first, _, content = text.partition(b"\n")
+    words = first.split(b" ")
+    if len(words) < 2 or words[0] + b" " != START[: len(words[0]) + 1]:
+        return text
+    return (
+        b"%s %s %d sha256:%s\n"
+        % (
+            *words[:2],
+            len(content),
+            hashlib.sha256(content).hexdigest().encode(),
+        )
+        + content
+    )
 
 
-def sealed(text: bytes) -> bytes:
-    """Return the text of a model that was written by hand, up to its last line ``end``, with a checksum."""
-    return resealed(text.removesuffix(b"end\n") + b"checksum sha256:0\nend\n")
+def unpacked(text: bytes) -> dict[str, Any]:
+    """Return the tree of a file: arrays are NumPy's, LIBSVM's models are bytes."""
+    _, header, rest = text.split(b"\n", 2)
+    at = 0
+
+    def read(one: Any) -> Any:
+        nonlocal at
+        if isinstance(one, dict) and one.keys() == {"dtype", "shape"}:
+            dtype, begin = np.dtype(one["dtype"]).newbyteorder("<"), at
+            at += math.prod(one["shape"]) * dtype.itemsize
+            return np.frombuffer(rest[begin:at], dtype).reshape(one["shape"]).astype(one["dtype"])
+        if isinstance(one, dict) and one.keys() == {"kind", "bytes"}:
+            at += one["bytes"]
+            return rest[at - one["bytes"] : at]
+        return {name: read(part) for name, part in one.items()} if isinstance(one, dict) else one
+
+    tree: dict[str, Any] = read(json.loads(header))
+    assert at == len(rest)
+    return tree
+
+
+def packed(tree: dict[str, Any]) -> bytes:
+    """Return the file of a tree, whatever it holds."""
+    parts: list[bytes] = []
+
+    def described(one: Any) -> Any:
+        if isinstance(one, np.ndarray):
+            parts.append(one.astype(one.dtype.newbyteorder("<")).tobytes())
+            return {"dtype": one.dtype.name, "shape": list(one.shape)}
+        if isinstance(one, bytes):
+            parts.append(one)
+            return {"kind": "libsvm", "bytes": len(one)}
+        return {name: described(part) for name, part in one.items()} if isinstance(one, dict) else one
+
+    header = json.dumps(described(tree), separators=(",", ":")).encode()
+    return resealed(START + b"\n" + header + b"\n" + b"".join(parts))

@@ -171,24 +171,27 @@ def test_scalings_without_a_bound_give_no_certificate(factor: float, ranges: boo
     _, fast = made("order 2")
     d = fast.n_features
     limits = ColumnRanges(np.zeros(d), np.ones(d)) if ranges else None
-    scaling = Scaling(np.zeros(d), np.full(d, factor), clip=(0.5, 1.0) if ranges else None, ranges=limits)
+    offset, factors = (np.zeros(d), np.full(d, factor)) if limits is None else limits.as_affine()
+    scaling = Scaling(offset, factors, clip=(0.5, 1.0) if ranges else None, ranges=limits)
     assert bound_of(computation_of(ScaledModel(fast, scaling)), np.float32) is None
 
 
-def _scaling(factor: float, ranges: ColumnRanges | None = None) -> Scaling:
-    return Scaling(np.zeros(1), np.array([factor]), ranges=ranges)
+def _scaling(factor: float) -> Scaling:
+    return Scaling(np.zeros(1), np.array([factor]))
+
+
+def _of_ranges(*ends: float) -> Scaling:
+    ranges = ColumnRanges(np.zeros(1), np.array(ends[:1]), 0.0, *ends[1:])
+    return Scaling(*ranges.as_affine(), ranges=ranges)
 
 
 @pytest.mark.parametrize(
     ("inside", "outside"),
     [
         (_scaling(0.99e100), _scaling(1.01e100)),
-        (_scaling(0.99e100, ColumnRanges(np.zeros(1), np.full(1, 1.02e-100), 0.0)),
-         _scaling(1.01e100, ColumnRanges(np.zeros(1), np.full(1, 0.98e-100), 0.0))),
-        (_scaling(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 1.1e-200)),
-         _scaling(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 0.9e-200))),
-        (_scaling(1.0, ColumnRanges(np.zeros(1), np.full(1, 1.1e-200), 0.0, 1.1e-200)),
-         _scaling(1.0, ColumnRanges(np.zeros(1), np.full(1, 0.9e-200), 0.0, 0.9e-201))),
+        (_of_ranges(1.02e-100), _of_ranges(0.98e-100)),
+        (_of_ranges(1.1e-200, 1.1e-200), _of_ranges(1.1e-200, 0.9e-200)),
+        (_of_ranges(1.1e-200, 1.1e-200), _of_ranges(0.9e-200, 0.9e-201)),
     ],
 )  # fmt: skip
 def test_no_bound_where_entries_could_underflow(inside: Scaling, outside: Scaling) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from program import data, model, svmfast
-from sealing import resealed
+from sealing import packed, unpacked
 
 from svmfast.errors import ModelFormatError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
@@ -27,10 +27,10 @@ def test_a_fit_to_labels_is_refused_without_its_provenance(tmp_path: Path) -> No
     for one in (made, replace(made, provenance={}), load_model(model_bytes(replace(made, provenance={})))):
         with pytest.raises(UnsupportedError, match="was fitted to labels, not to decision values"):
             require(one, Columns(probability=True))
-    text = path.read_bytes()
-    assert text.count(b"fitted labels\n") == 1
-    with pytest.raises(ModelFormatError, match=r"'other'.*; expected labels"):
-        load_model(resealed(text.replace(b"fitted labels\n", b"fitted other\n")))
+    tree = unpacked(path.read_bytes())
+    assert tree["fits_labels"] is True
+    with pytest.raises(ModelFormatError, match="fits_labels: not of the type bool"):
+        load_model(packed({**tree, "fits_labels": 1}))
 
 
 @pytest.mark.parametrize("words", ["order=2 calibrated", "order=99"])

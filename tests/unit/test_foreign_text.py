@@ -19,6 +19,7 @@ import click
 import pytest
 from every_command import INPUTS, RUNS, inputs, outputs, words
 from program import PROGRAM, data, model, svmfast
+from sealing import packed, unpacked
 
 from svmfast.cli.main import commands, program, run
 
@@ -97,10 +98,10 @@ def test_words_in_files_cannot_control_the_terminal(
 def test_provenance_cannot_control_the_terminal(
     capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> None:
-    text = INPUTS["FAST"].read_bytes()
-    start = text.index(b"method ")
+    tree = unpacked(INPUTS["FAST"].read_bytes())
+    tree["provenance"]["method"] = WORD.decode("utf-8", "surrogateescape")
     place = tmp_path / "m"
-    place.write_bytes(text[:start] + b"method " + WORD + text[text.index(b"\n", start) :])
+    place.write_bytes(packed(tree))
     assert run(["info", os.fspath(place)]) == 2
     assert len(check(capfdbinary.readouterr().err, "info")) == 2
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from program import data, model, svmfast
+from sealing import packed, unpacked
 
 import svmfast as package
 from svmfast.errors import ModelFormatError, UnsupportedError
@@ -69,31 +70,21 @@ def test_another_model_is_refused_as_an_object_too(tmp_path: Path) -> None:
 
 def test_an_embedded_model_must_match_its_container(tmp_path: Path) -> None:
     fast, _ = package.approximate(load_model(IRIS), order=2, embed_exact=True)
-    text = model_bytes(fast)
-    assert load_model(text).embedded_exact is not None  # type: ignore[attr-defined]
-    inside = IRIS.read_bytes()
-
-    def exchanged(new: bytes) -> bytes:
-        heading = b"embedded exact bytes %d\n" % len(inside)
-        assert text.count(heading + inside) == 1
-        return text.replace(heading + inside, b"embedded exact bytes %d\n" % len(new) + new)
-
+    tree, inside = unpacked(model_bytes(fast)), IRIS.read_bytes()
+    assert tree["embedded_exact"] == inside
     for name, change, message in (
         ("coefficient", model_bytes(another()), "not the one that 'source' names: their hashes differ"),
-        ("labels", inside.replace(b"label 2 3 1", b"label 3 1 2"), "their hashes differ"),
-        ("type", model("diabetes_eps_rbf_prob").read_bytes(), "their hashes differ"),
+        ("labels", inside.replace(b"label 2 3 1", b"label 3 1 2"), "with other labels"),
+        ("type", model("diabetes_eps_rbf_prob").read_bytes(), "embedded model of type"),
     ):
         assert change != inside
         with pytest.raises(ModelFormatError, match=message):
-            load_model(exchanged(change))
+            load_model(packed({**tree, "embedded_exact": change}))
         # Without a source, only the content can be compared.
-        silent = b"".join(
-            line for line in exchanged(change).splitlines(keepends=True) if not line.startswith(b"source ")
-        )
         path = tmp_path / name
-        path.write_bytes(silent)
+        path.write_bytes(packed({**tree, "embedded_exact": change, "provenance": {}}))
         if name == "coefficient":
             continue
         done = svmfast("predict", data("iris.test"), path)
         assert (done.returncode, done.stdout) == (2, b"")
-        assert b": an embedded model " in done.stderr
+        assert b"(exact: an embedded model " in done.stderr
