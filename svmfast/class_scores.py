@@ -90,14 +90,10 @@ class ClassCounts:
         self._labels.update(label for label in (target, predicted) if label is not None)
         self._stopped = self._stopped or len(self._labels) > MAX_CLASSES
 
-    def state(self) -> dict[str, Any]:
-        """The counts as plain values, for :meth:`merge`."""
-        return {"stopped": self._stopped, "pairs": [[*pair, rows] for pair, rows in self._pairs.items()]}
-
-    def merge(self, state: Mapping[str, Any]) -> None:
-        """Add the counts of another instance, as its :meth:`state` gave them."""
-        self._stopped = self._stopped or state["stopped"]
-        for target, predicted, rows in state["pairs"]:
+    def merge(self, other: ClassCounts) -> None:
+        """Add the counts of another instance."""
+        self._stopped = self._stopped or other._stopped
+        for (target, predicted), rows in other._pairs.items():
             self._count(target, predicted, rows)
 
     def scores(self) -> tuple[ClassScore, ...]:

@@ -171,31 +171,19 @@ class Score:
             _accumulate(self._sums, terms)
             _accumulate(self._more, (np.abs(predicted - target), moved, moved * moved))
 
-    def state(self) -> dict[str, Any]:
-        """The counts as plain values for :meth:`merge`."""
-        return {
-            "total": self.total,
-            "correct": self.correct,
-            "sums": self._sums.tolist(),
-            "more": self._more.tolist(),
-            "shift": self._shift,
-            "classes": None if self._classes is None else self._classes.state(),
-        }
-
-    def merge(self, state: Mapping[str, Any]) -> None:
+    def merge(self, other: Score) -> None:
         """Add the counts of another score."""
-        self.total += state["total"]
-        self.correct += state["correct"]
-        self._sums = self._sums + np.asarray(state["sums"], dtype=np.float64)
-        if self._classes is not None:
-            self._classes.merge(state["classes"])
-        if state["shift"] is None:
+        self.total += other.total
+        self.correct += other.correct
+        self._sums = self._sums + other._sums
+        if self._classes is not None and other._classes is not None:
+            self._classes.merge(other._classes)
+        if other._shift is None:
             return
         if self._shift is None:
-            self._shift = state["shift"]
-        absolute, moved, squares = state["more"]
-        by = state["shift"] - self._shift
-        n = state["total"]
+            self._shift = other._shift
+        absolute, moved, squares = other._more
+        by, n = other._shift - self._shift, other.total
         self._more += (absolute, moved + n * by, squares + 2 * by * moved + n * by * by)
 
     @property

@@ -11,11 +11,9 @@ import contextlib
 import copy
 import os
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from svmfast import __version__
-from svmfast.commands.fit import Fit
 from svmfast.commands.many import FileResult
 from svmfast.commands.predictor import Predictor
 from svmfast.errors import MissingPackageError, OptionError, SvmfastError, WriteError
@@ -26,6 +24,8 @@ from svmfast.progress import Listener
 #: Number of retries of a file whose worker fails, and seconds to wait for a scheduler and workers.
 RETRIES, PATIENCE = 2, 30
 _LOCAL = "local:"
+#: Counts of a file, and warnings.
+Done = tuple[PredictionReport, list[str]]
 
 
 def _absolute(path: str) -> str:
@@ -63,12 +63,11 @@ def _connected(package: Any, address: str) -> Iterator[Any]:
 def made_by_cluster(
     address: str,
     predictor: Predictor,
-    total: PredictionReport,
     reading: Reading,
     keep: Sequence[str],
     jobs: list[FileResult],
 ) -> Generator[FileResult, None, None]:
-    """Yield the jobs as they end, each with its report, like that of all rows, or an error.
+    """Yield the jobs as they end, each with its report or an error.
 
     SvmfastError: the connection to the scheduler was lost; finished outputs are complete and recorded.
     """
@@ -77,9 +76,6 @@ def made_by_cluster(
     except ImportError:
         raise MissingPackageError("a cluster is run", "distributed", "dask") from None
     package: Any = distributed
-    # Workers take files in any order; which one is the first must not depend on that.
-    scaled, order = replace(reading, scale=predictor.scaling), predictor.column_order
-    Fit(predictor.model, scaled, predictor.listener, order).find_first((job.data for job in jobs), keep)
     how = (reading, tuple(keep), __version__)
     try:
         with _connected(package, address) as client:
@@ -97,8 +93,9 @@ def made_by_cluster(
                 if isinstance(found, str):
                     job.error = found
                 else:
-                    job.report = total.of(found["counted"])
-                    for text in found["warnings"]:
+                    job.report, warnings = found
+                    job.report.model = predictor.model
+                    for text in warnings:
                         predictor.listener.warn(text)
                 yield job
     except (package.comm.CommClosedError, package.core.RPCClosed) as error:
@@ -107,8 +104,8 @@ def made_by_cluster(
 
 def work(
     data: str, output: str, shared: Predictor, reading: Reading, keep: tuple[str, ...], version: str
-) -> dict[str, Any] | str:
-    """In a worker: predict a file; return the counts, or the reason of a failure."""
+) -> Done | str:
+    """In a worker: predict a file; return what is known of it, or the reason of a failure."""
     if __version__ != version:
         raise RuntimeError(f"the worker has svmfast {__version__}; expected {version}")
     predictor = copy.copy(shared)
@@ -119,16 +116,17 @@ def work(
         raise
     except SvmfastError as error:
         return str(error)
-    return {"counted": report.state(), "warnings": listener.warnings}
+    report.model = None  # type: ignore[assignment] # not sent back
+    return report, listener.warnings
 
 
-def _result(future: Any, address: str) -> dict[str, Any] | str:
+def _result(future: Any, address: str) -> Done | str:
     """The result of a future, or the reason for its file's failure.
 
     Dask computes a result again if its worker is lost; ``future.result`` waits for it.
     """
     try:
-        found: dict[str, Any] | str = future.result()
+        found: Done | str = future.result()
     except WriteError:
         raise
     except Exception as error:
@@ -139,4 +137,4 @@ def _result(future: Any, address: str) -> dict[str, Any] | str:
 
 
 def _gone(address: str) -> SvmfastError:
-    return SvmfastError(f"the scheduler '{address}' was lost; run again to continue where this run stopped")
+    return SvmfastError(f"the scheduler '{address}' was lost; run again with `skip_existing` to continue")

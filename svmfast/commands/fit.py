@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 #: The name of a table that is not a file, in messages.
 IN_MEMORY = "the data"
 _HINT, _HINT_IN_MEMORY = "give `features`", "give the columns in that order"
-_EARLIER = "an earlier run wrote outputs by the order of {}; `overwrite` starts over"
 
 
 @dataclass(eq=False)
@@ -44,8 +43,6 @@ class ColumnOrder:
     names: tuple[str, ...] | None = None
     #: The first table.
     of: str = ""
-    #: Whether an earlier run read it.
-    earlier: bool = False
 
     def refuse(self, path: str, features: Sequence[str], whose: str | None, hint: str) -> None:
         """Raise TableError for a table with other columns; `whose` features have no names."""
@@ -55,8 +52,6 @@ class ColumnOrder:
         what = f"its columns differ from those of {self.of}: feature {place} is {here}, there {there}"
         if whose:
             what += f"; {whose} does not name its features"
-        if self.earlier:
-            hint += f" ({_EARLIER.format(self.of)})"
         raise TableError(path, None, what, None, hint)
 
 
@@ -98,7 +93,7 @@ class Fit:
             order.refuse(name, features, whose, _HINT_IN_MEMORY if in_memory else _HINT)
 
     def find_first(self, paths: Iterable[str], keep: Sequence[str] = ()) -> None:
-        """Find the first table among files before they are distributed; no rows are read."""
+        """Find the first table among files, with which the others must agree; no rows are read."""
         from svmfast.formats.data import recognized
         from svmfast.formats.tables import TableStream
 

@@ -24,20 +24,16 @@ def opened_models(
     options: PredictionOptions,
     scale: Any,
     note: Callable[[str], None],
-    identify: bool,
-) -> tuple[Model, KernelExpansion | None, Scaling | None, list[str]]:
-    """The model for scaled rows, the exact one, the scaling before both and, with `identify`, their hashes.
+) -> tuple[Model, KernelExpansion | None, Scaling | None]:
+    """The model for scaled rows, the exact one, and the scaling before both.
 
     Where probabilities are requested, the exact model answers alone.
     """
-    identities: list[str] = []
     carriers: list[tuple[str, Model]] = []
 
     def opened(name: str, given: Any) -> Model:
         """A model for scaled rows."""
-        model, file = model_of(given, "the model", note, options.memory)
-        if identify:
-            identities.append(identity_of(model) if file is None else f"sha256:{file.sha256}")
+        model, _ = model_of(given, "the model", note, options.memory)
         if model.scaling is not None:
             carriers.append((name, model))
         return model.unscaled
@@ -63,4 +59,4 @@ def opened_models(
     if scaling is not None:
         labels = model.head.labels
         scaling = scaling.for_labels(None if labels is None else labels.tolist())
-    return model, exact, scaling, identities
+    return model, exact, scaling

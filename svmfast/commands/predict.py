@@ -24,10 +24,9 @@ DATA may be a table: Parquet, Arrow or CSV (docs/tables.md). An OUTPUT that ends
 A model imported from scikit-learn may have names of its classes: `names` writes them in place of LIBSVM's
 integer labels, in names of columns too. A table has them unless `no_names` is given.
 
-With `out_dir` the model is read once for all files. Each output, OUT/NAME.out, is complete or absent. Run
-again, even after it was killed, the command writes only outputs that are missing, or whose input (by size and
-modification time), model or options have changed. If files fail, they are named, the others are finished, and
-the exit status is 2.
+With `out_dir` the model is read once for all files. Each output, OUT/NAME.out, is complete or absent, however
+the run ends, so that `skip_existing` continues it. If files fail, they are named, the others are finished,
+and the exit status is 2.
 """
 
 from __future__ import annotations
@@ -186,10 +185,10 @@ class ManyOptions:
         metavar="ADDRESS",
         only_with="out_dir",
     )
-    overwrite: bool = option(
+    skip_existing: bool = option(
         False,
         Switch(),
-        "Also predict the files that an earlier run has finished.",
+        "Leave out the files whose outputs exist.",
         only_with="out_dir",
     )
 

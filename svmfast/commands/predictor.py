@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 #: Largest number of values held besides the data: it bounds the memory for many classes and short rows.
 CELLS = 1 << 20
-#: Options without an effect on answers once the models are open.
-_IN_MODELS = {"exact", "memory"}
 
 
 @takes(PredictionOptions)
@@ -46,8 +44,6 @@ class Predictor:
     scale : Scaling or path, optional
         Scale every row first. The path is that of svm-scale's range file or of a model with a scaling. The
         scaling of `model` or `exact` is applied automatically.
-    identify : bool
-        Compute hashes of the models, for :meth:`settings`.
 
     Attributes
     ----------
@@ -80,16 +76,14 @@ class Predictor:
         model: Model | str | os.PathLike[str],
         *,
         listener: Listener | None = None,
-        identify: bool = False,
         scale: Any = None,
         **options: Any,
     ) -> None:
         asked = made(PredictionOptions, options)
         self.column_order = ColumnOrder()
         self.listener = listener or Listener()
-        self.model, self.exact, self.scaling, self._identities = opened_models(
-            model, asked, scale, self.listener.note, identify
-        )
+        opened = opened_models(model, asked, scale, self.listener.note)
+        self.model, self.exact, self.scaling = opened
         self._reading = Reading(scale=self.scaling)
         self._options = replace(asked, exact=None)  # it is open, and would be pickled twice
         self.class_names = None if self.scaling is None else self.scaling.names_of_labels
@@ -178,15 +172,6 @@ class Predictor:
         if self.scaling is None or self.class_names is None:
             return found
         return replace(found, class_names=self.class_names, boolean_classes=self.scaling.boolean_classes)
-
-    def settings(self) -> dict[str, Any]:
-        """What determines the answers as plain values: the options and (`identify`) models' hashes."""
-        asked = self._options
-        return {
-            "models": self._identities,
-            **{name: value for name, value in vars(asked).items() if name not in _IN_MODELS},
-            "scaling": None if self.scaling is None else self.scaling.digest(),
-        }
 
     def report(self, *, labelled: bool) -> PredictionReport:
         """The report of a prediction that has not begun."""

@@ -85,8 +85,6 @@ class PredictionReport(Figures):
     )
     #: The largest unknown index in rows without names of columns; -1 if there is none.
     largest_column: int = -1
-    #: Rows that earlier runs predicted.
-    earlier: int = 0
     #: Remarks of the reader of the data.
     notes: list[str] = field(default_factory=list)
     score: Score = field(init=False)
@@ -115,36 +113,14 @@ class PredictionReport(Figures):
             if not named:  # otherwise another warning lists the names of the columns
                 self.largest_column = max(self.largest_column, int(last.max()))
 
-    def of(self, state: Mapping[str, Any]) -> PredictionReport:
-        """A report with the same settings and the counts of `state`."""
-        found = PredictionReport(
-            self.model,
-            self.columns,
-            labelled=self.labelled,
-            falls_back=self.falls_back,
-            class_names=self.class_names,
-            notes=list(state["notes"]),
-        )
-        found.merge(state)
-        return found
-
-    def state(self) -> dict[str, Any]:
-        """All counts as plain values for :meth:`merge`."""
-        counts = {name: getattr(self, name) for name in (*_SUMS, "largest_column")}
-        return {**counts, "score": self.score.state(), "notes": list(self.notes)}
-
-    def merge(self, state: Mapping[str, Any], *, earlier: bool = False) -> None:
-        """Add the :meth:`state` of a report with the same settings, but not its notes.
-
-        `earlier`: an earlier run predicted these rows.
-        """
+    def merge(self, other: PredictionReport) -> None:
+        """Add the counts of a report with the same settings, but not its notes."""
         for name in _SUMS:
-            if state[name] is not None:
-                setattr(self, name, (getattr(self, name) or 0) + state[name])
-        self.score.merge(state["score"])
-        self.largest_column = max(self.largest_column, state["largest_column"])
-        if earlier:
-            self.earlier += state["rows"]
+            more = getattr(other, name)
+            if more is not None:
+                setattr(self, name, (getattr(self, name) or 0) + more)
+        self.score.merge(other.score)
+        self.largest_column = max(self.largest_column, other.largest_column)
 
     def __repr__(self) -> str:
         return "\n".join([f"<prediction of {count(self.rows, 'row')}>", *self.lines()])
@@ -173,9 +149,7 @@ class PredictionReport(Figures):
         if not self.rows:
             return
         if not self.labelled:
-            new = f"{count(self.rows - self.earlier, 'row')} predicted"
-            new += f", {self.earlier:,} by earlier runs" if self.earlier else ""
-            yield f"{new}; without labels there is no score"
+            yield f"{rows} predicted; without labels there is no score"
         elif self.quality is not None:
             yield from self.quality.neglected_lines(self.class_names)
         if self.largest_column >= self.model.n_features:

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from svmfast.errors import WriteError
@@ -16,8 +16,6 @@ from svmfast.formats.packing import Packer, packing_of
 
 #: Bytes of an output's name that its temporary name contains, so that the latter is not too long.
 _SHOWN_NAME = 100
-#: Its temporary name: no other program's file has one like it.
-_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{12}\.svmfast\.tmp", re.DOTALL)
 #: Number of symbolic links that are followed before a cycle is assumed, as in Linux.
 _MAX_LINKS = 40
 
@@ -226,19 +224,6 @@ def _replacing(place: str, shown: str, mode: int | None) -> Iterator[Writer]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-
-
-def unfinished(folder: str, names: Iterable[str]) -> Iterator[str]:
-    """Yield the temporary files that killed runs left of these outputs in a folder."""
-    starts = {_start_of(name) for name in names}
-    try:
-        present = os.listdir(folder)
-    except OSError:
-        return
-    for file in present:
-        found = _TEMPORARY.fullmatch(file)
-        if found and found[1] in starts:
-            yield os.path.join(folder, file)
 
 
 def _start_of(name: str) -> str:

@@ -72,6 +72,7 @@ def test_the_outputs_are_those_of_one_process(inputs: list[Path], tmp_path: Path
             for one in alone.to_dict()["files"]
         ],
     }
+    options["skip_existing"] = True
     again = package.predict_files(EXACT, inputs, tmp_path / "shared", dask="nobody:1", **options)
     assert again.files_skipped == len(inputs)
 
@@ -92,7 +93,7 @@ def test_a_file_that_fails(tmp_path: Path) -> None:
     assert [one.status for one in report.files] == ["failed", "failed", "predicted"]
     assert [one.error for one in report.files] == [one.error for one in alone.files]
     assert str(report.files[0].error).startswith(f"{files[0]}:3001: the value is not a number ('1:x')")
-    assert sorted(os.listdir(tmp_path / "out")) == [".svmfast-done.jsonl", "good.out"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["good.out"]
 
 
 def test_a_connection_that_closes(
@@ -175,7 +176,7 @@ def test_a_run_that_is_killed_half_way_can_be_repeated(killed: str, tmp_path: Pa
         assert run.returncode == 2
         assert f"svmfast: the scheduler '{address}' was lost; run again" in message
         assert len(found) < len(whole)
-        done = svmfast("predict", "--json", *words[3:], out, EXACT, *files)
+        done = svmfast("predict", "--json", "--skip-existing", *words[3:], out, EXACT, *files)
         assert json.loads(done.stdout)["files_skipped"] > 0
         assert outputs(out) == whole
 

@@ -43,9 +43,8 @@ def expected(path: Path, *options: str) -> bytes:
 
 
 def outputs(folder: Path) -> dict[str, bytes]:
-    """The contents of a folder, without the list of finished outputs."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".svmfast-done.jsonl")
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    """The contents of a folder."""
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 @pytest.mark.parametrize("options", [(), ("--decision-values",), ("-j", "1")])
@@ -72,34 +71,25 @@ def test_names_from_a_list(inputs: Path, tmp_path: Path) -> None:
         assert sorted(outputs(out)) == [f"{part.name}.out" for part in parts]
 
 
-def test_only_what_is_missing_or_changed_is_made_again(inputs: Path, tmp_path: Path) -> None:
+def test_outputs_that_exist_are_left_out_on_request(inputs: Path, tmp_path: Path) -> None:
     parts, out = sorted(inputs.iterdir()), tmp_path / "out"
-    used = tmp_path / "model"
-    shutil.copy(EXACT, used)
 
-    def statuses(*options: str) -> list[str]:
-        done = svmfast("predict", "--json", *options, "--out-dir", out, used, *parts)
+    def statuses(*options: str) -> str:
+        done = svmfast("predict", "--json", *options, "--out-dir", out, EXACT, *parts)
         report = json.loads(done.stdout)
         assert faults(SCHEMA, report) == []
-        assert report["rows"] == 1500
-        assert report["correct"] == sum(one["correct"] for one in report["files"])
-        return ["".join(one["status"][0] for one in report["files"])]
+        predicted = [one for one in report["files"] if one["status"] == "predicted"]
+        assert report["rows"] == sum(one["rows"] for one in predicted) == 300 * len(predicted)
+        assert report["correct"] == sum(one["correct"] for one in predicted)
+        return "".join(one["status"][0] for one in report["files"])
 
-    assert statuses() == ["ppppp"]
-    assert statuses() == ["sssss"]
-    os.utime(parts[1], (1, 1))
-    assert statuses() == ["spsss"]
+    assert statuses("--skip-existing") == "ppppp"
+    assert statuses("--skip-existing") == "sssss"
     (out / "part-2.out").unlink()
     (out / "part-3.out").write_bytes(b"another's\n")
-    assert statuses() == ["sspps"]
-    assert statuses("--overwrite") == ["ppppp"]
-    assert statuses("--decision-values") == ["ppppp"]
-    assert statuses("--decision-values", "-j", "1") == ["sssss"]
-    used.write_bytes(used.read_bytes().replace(b"gamma ", b"gamma 1"))
-    assert statuses("--decision-values") == ["ppppp"]
-    (out / ".svmfast-done.jsonl").write_bytes((out / ".svmfast-done.jsonl").read_bytes()[:-9])
-    assert statuses("--decision-values") == ["ssssp"]
-    assert statuses("--decision-values") == ["sssss"]
+    assert statuses("--skip-existing") == "sspss"
+    assert statuses() == "ppppp"
+    assert outputs(out) == {f"{part.name}.out": expected(part) for part in parts}
 
 
 def test_a_bad_input_is_named_and_the_others_are_finished(inputs: Path, tmp_path: Path) -> None:
@@ -116,32 +106,12 @@ def test_a_bad_input_is_named_and_the_others_are_finished(inputs: Path, tmp_path
         ],
     )
     assert sorted(outputs(out)) == ["part-0.out", "part-1.out", "part-3.out", "part-4.out"]
-    again = svmfast(*words, "--json", "-q")
+    again = svmfast(*words, "--json", "-q", "--skip-existing")
     report = json.loads(again.stdout)
     assert again.returncode == 2
     assert [report[f"files_{what}"] for what in ("predicted", "skipped", "failed")] == [0, 4, 2]
     assert report["files"][2]["error"] == done.stderr.decode().splitlines()[0]
-    assert (
-        again.stderr.decode().splitlines()[-1]
-        == "svmfast: 0 of 6 files predicted, 4 finished earlier, 2 failed"
-    )
-
-
-def test_rows_of_earlier_runs_are_counted_separately(inputs: Path, tmp_path: Path) -> None:
-    parts = sorted(inputs.iterdir())
-    for part in parts:
-        lines = part.read_text().splitlines()
-        part.write_text("".join(line.partition(" ")[2] + "\n" for line in lines))
-    words = ("predict", "--unlabelled", "--out-dir", tmp_path / "out", EXACT)
-    tail = "; without labels there is no score"
-    first = svmfast(*words, *parts[:2]).stderr.decode().splitlines()
-    assert first == [f"svmfast: 600 rows predicted{tail}", "svmfast: 2 of 2 files predicted"]
-    assert svmfast(*words, *parts).stderr.decode().splitlines() == [
-        f"svmfast: 900 rows predicted, 600 by earlier runs{tail}",
-        "svmfast: 3 of 5 files predicted, 2 finished earlier",
-    ]
-    again = svmfast(*words, *parts).stderr.decode().splitlines()
-    assert again[0] == f"svmfast: 0 rows predicted, 1,500 by earlier runs{tail}"
+    assert again.stderr.decode().splitlines()[-1] == "svmfast: 0 of 6 files predicted, 4 skipped, 2 failed"
 
 
 @pytest.mark.parametrize("options", [(), ("--unlabelled",), ("--bound", "--certify")])
@@ -212,7 +182,7 @@ def test_relative_paths_are_kept(tmp_path: Path) -> None:
             ["--out-dir", ".", "--suffix", "", "MODEL", "DATA"],
             "the output './rows' is the input",
         ),
-        (["--overwrite", "DATA", "MODEL", "x"], "--overwrite is only used with --out-dir"),
+        (["--skip-existing", "DATA", "MODEL", "x"], "--skip-existing is only used with --out-dir"),
         (["--suffix", ".x", "DATA", "MODEL", "x"], "--suffix is only used with --out-dir"),
         (["--out-dir", "out", "DATA", "MODEL"], "rows:1: not a model"),
     ],
@@ -238,18 +208,6 @@ def test_inputs_may_be_in_the_output_folder(inputs: Path) -> None:
     assert outputs(inputs)["part-1.out"] == expected(parts[1])
 
 
-def test_only_one_run_at_a_time_may_write_to_a_folder(inputs: Path, tmp_path: Path) -> None:
-    parts, out = sorted(inputs.iterdir()), tmp_path / "out"
-
-    def meanwhile(predictor: package.Predictor) -> None:
-        with pytest.raises(OptionError, match="another run writes into"):
-            package.predict_files(EXACT, parts, out)
-
-    report = package.predict_files(EXACT, parts, out, on_start=meanwhile)
-    assert report.files_predicted == 5
-    assert package.predict_files(EXACT, parts, out).files_skipped == 5
-
-
 def test_an_unwritable_output_ends_the_run(inputs: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(WriteError):
@@ -266,7 +224,7 @@ def test_a_run_killed_at_any_moment_can_be_repeated(tmp_path: Path) -> None:
     for number, file in enumerate(files):
         file.write_bytes(b"".join(lines[number * 20 : number * 20 + 200]))
     names = "".join(f"{file}\n" for file in files).encode()
-    words = ("predict", "-q", "--files-from", "-", EXACT, "--out-dir")
+    words = ("predict", "-q", "--skip-existing", "--files-from", "-", EXACT, "--out-dir")
     began = time.monotonic()
     assert svmfast(*words, tmp_path / "whole", stdin=names).returncode == 0
     seconds = time.monotonic() - began
@@ -303,50 +261,10 @@ def test_two_inputs_whose_paths_only_look_the_same(inputs: Path, tmp_path: Path)
     assert package.predict_files(EXACT, [part, f"{link}/part-0"], tmp_path / "out").files_predicted == 1
 
 
-def test_temporary_files_of_others_stay(inputs: Path, tmp_path: Path) -> None:
-    out, digits = tmp_path / "out", "0123456789ab"
-    out.mkdir()
-    names = [
-        f".part-0.out.{digits}.tmp",
-        f".part-0.{digits}.svmfast.tmp",
-        f".part-0.out.{digits}.svmfast.tmp",
-    ]
-    for name in names:
-        (out / name).write_bytes(b"")
-    package.predict_files(EXACT, [inputs / "part-0"], out)
-    assert [(out / name).exists() for name in names] == [True, True, False]
-
-
-@pytest.mark.parametrize("name", [".svmfast-done.jsonl", "part-0.out"])
-def test_a_pipe_in_the_folder_is_refused(inputs: Path, tmp_path: Path, name: str) -> None:
-    os.mkfifo(tmp_path / name)
-    with pytest.raises(OptionError, match=f"{name}' is not a regular file; remove it"):
+def test_a_pipe_in_the_folder_is_refused(inputs: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "part-0.out")
+    with pytest.raises(OptionError, match=r"part-0\.out' is not a regular file; remove it"):
         package.predict_files(EXACT, [inputs / "part-0"], tmp_path)
-
-
-def test_outputs_of_a_version_with_other_counts_are_made_again(
-    inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Their counts cannot be added up: an earlier version did not have `outside`."""
-    parts, out = sorted(inputs.iterdir()), tmp_path / "out"
-    state, merge = PredictionReport.state, PredictionReport.merge
-    with monkeypatch.context() as older:
-        older.setattr(
-            PredictionReport,
-            "state",
-            lambda self: {name: value for name, value in state(self).items() if name != "outside"},
-        )
-        older.setattr(
-            PredictionReport,
-            "merge",
-            lambda self, noted, **how: merge(self, {**noted, "outside": None}, **how),
-        )
-        package.predict_files(EXACT, parts[:3], out)
-    found = package.predict_files(EXACT, parts, out)
-    assert (found.files_predicted, found.files_skipped) == (5, 0)
-    again = package.predict_files(EXACT, parts, out)
-    assert (again.files_predicted, again.files_skipped) == (0, 5)
-    assert again.total.lines() == found.total.lines()
 
 
 def test_the_page_names_outputs_as_the_program_does() -> None:
@@ -357,12 +275,12 @@ def test_the_page_names_outputs_as_the_program_does() -> None:
         assert f"`{given}` becomes `{job.output}`" in page
 
 
-def test_what_makes_outputs_ends_before_their_list_is_closed(
+def test_what_makes_outputs_ends_after_an_interrupt(
     inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After an interrupt, too: a cluster's workers write until its generator ends."""
+    """A cluster's workers write until its generator ends."""
     order: list[str] = []
-    make, close = many._made_here, many.DoneList.__exit__
+    make = many._made_here
 
     def making(*args: Any) -> Any:
         try:
@@ -370,16 +288,11 @@ def test_what_makes_outputs_ends_before_their_list_is_closed(
         finally:
             order.append("made")
 
-    def closing(done: many.DoneList, *args: Any) -> None:
-        order.append("list closed")
-        close(done, *args)
-
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(many, "_made_here", making)
-    monkeypatch.setattr(many.DoneList, "__exit__", closing)
-    monkeypatch.setattr(many.DoneList, "add", interrupted)
+    monkeypatch.setattr(PredictionReport, "merge", interrupted)
     with pytest.raises(KeyboardInterrupt):
         package.predict_files(EXACT, sorted(inputs.iterdir()), tmp_path / "out")
-    assert order == ["made", "list closed"]
+    assert order == ["made"]

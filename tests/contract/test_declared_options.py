@@ -80,8 +80,8 @@ def test_python_values_are_checked_as_on_the_command_line(function: Any, options
     needed = [one for one in inspect.signature(function).parameters.values() if one.default is one.empty]
     given = ["one"] * len(needed)
     if options is predict.ManyOptions:  # the others are those of a Predictor
-        with pytest.raises(OptionError, match="`overwrite` is an int; expected True or False"):
-            function(*given, overwrite=1)
+        with pytest.raises(OptionError, match="`skip_existing` is an int; expected True or False"):
+            function(*given, skip_existing=1)
         return
     with pytest.raises(OptionError, match="`memory` is 0; expected a size such as 32k"):
         function(*given, memory=0)

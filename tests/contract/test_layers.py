@@ -276,7 +276,6 @@ CHECKED = {"sparse.py", "formats/_arrow.py", "methods/linear/fit.py"}  # in line
 FOREIGN = {"json.loads", "json.load", "np.load", "joblib.load", "skops.io.load", "ZipFile", "zipfile.ZipFile"}
 FOREIGN |= {"ipc.open_file", "ipc.open_stream", "parquet.ParquetFile", "parquet.read_metadata"}
 REPORTED_OTHERWISE = {
-    "formats/done.py": "a damaged line is skipped",
     "formats/tables.py": "called by the constructor inside _reporting()",
     "frontiers/folder.py": "what does not parse is made again",
     "formats/container.py": "called by parse_model inside foreign()",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 
@@ -129,7 +128,7 @@ def test_scores_of_parts_add_up() -> None:
         second.add(predicted[60:], target[60:], regression=regression)
         total = Score(by_class=True)
         for part in (second, first):
-            total.merge(json.loads(json.dumps(part.state())))
+            total.merge(part)
         found, expected = (one.quality(regression=regression).to_dict() for one in (total, whole))
         for name, value in expected.items():
             assert found[name] == (pytest.approx(value, rel=1e-12) if regression else value)
