@@ -84,8 +84,6 @@ class Refit:
         self._theta = np.append(start.coef, start.bias) if bias else start.coef.copy()
         self._point: _Point | None = None
         self._step, self._length = np.zeros(self._size), 0.0
-        #: The objective of the smooth problem above, at the start and at the end.
-        self.objective_before = self.objective = 0.0
         #: Newton steps.
         self.iterations = 0
         self.done = False
@@ -162,7 +160,6 @@ class Refit:
             value, self._gradient / self._count + pull, self._hessian / self._count + self._penalty
         )
         if self._point is None:
-            self.objective_before = value
             self._go_from(point)
         elif value <= self._point.value:
             self.iterations += 1
@@ -176,7 +173,7 @@ class Refit:
         self._restart()
 
     def _go_from(self, point: _Point) -> None:
-        self._point, self.objective = point, point.value
+        self._point = point
         self.done = self.done or self.iterations == MAX_ITERATIONS
         if not self.done:
             # Nearly equal vectors make the Hessian singular. If no row is active and lambda is nearly 0, both

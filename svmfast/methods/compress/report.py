@@ -17,7 +17,6 @@ from svmfast.models.expansion import KernelExpansion
 class CompressReport(Figures):
     """The work done, and the difference from the exact model."""
 
-    verdict: str = figure("`compressed`, or why there is no model.", default="compressed")
     source_bytes: int | None = figure("Size of the exact model's text.", key="bytes_exact", default=None)
     source_support_vectors: int = figure("Support vectors of the exact model.", key="support_vectors_exact")
     statement: ErrorStatement = figure(

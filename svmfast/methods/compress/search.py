@@ -190,9 +190,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
         else:
             setting.warn(f"{doubt}; {advice}")
     written = None if found.model is None else setting.stored_size(found.model)
-    report = replace(
-        report, bytes=written, source_bytes=source.n_bytes, verdict=found.verdict or "compressed"
-    )
+    report = replace(report, bytes=written, source_bytes=source.n_bytes)
     for note in report.notes:
         setting.note(note)
     if found.model is not None and (lost := report.kept.lost()):
