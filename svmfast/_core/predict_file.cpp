@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 
+#include "coupling.hpp"
 #include "number_text.hpp"
 #include "output_file.hpp"
 #include "rounding.hpp"
@@ -257,10 +258,10 @@ class Predicting {
         if (m_.classifier()) {
             estimates = std::get<0>(probabilities({decisions.data.get(), {n, p_}}, a, b, k, std::nullopt, threads_));
         } else {
-            const Out<double> inside = density_probabilities({decisions.data.get(), {n}}, marks);
-            normal.resize(2 * n);
-            for (std::size_t i = 0; i < n; ++i)
-                normal[2 * i] = inside.data.get()[i], normal[2 * i + 1] = 1 - normal[2 * i];
+            for (std::size_t i = 0; i < n; ++i) {
+                const double inside = density(decisions.data.get()[i], marks.data());
+                normal.insert(normal.end(), {inside, 1 - inside});
+            }
         }
         const double *row = m_.classifier() ? estimates.data.get() : normal.data();
         std::vector<int> votes(k);

@@ -25,13 +25,6 @@ double density(double decision, const double *marks) {
     return 0;
 }
 
-Out<double> density_probabilities(In1<double> decisions, In1<double> marks) {
-    if (marks.size() != DENSITY_MARKS) throw std::invalid_argument("ten marks are needed");
-    std::unique_ptr<double[]> out(new double[decisions.size()]);
-    for (std::size_t i = 0; i < decisions.size(); ++i) out[i] = density(decisions.data()[i], marks.data());
-    return give(std::move(out), {decisions.size()});
-}
-
 std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, In1<double> a, In1<double> b,
                                                          std::size_t classes, std::optional<In2<double>> errors,
                                                          Threads wanted) {

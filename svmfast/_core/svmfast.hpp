@@ -95,9 +95,6 @@ class DecisionSums {
     std::unique_ptr<Impl> impl_;
 };
 
-// One-class's probabilities of being normal, by ten density bins of the decision values.
-Out<double> density_probabilities(In1<double> decisions, In1<double> marks);
-
 // The classes' probabilities from decision values of pairs, with the pairs' sigmoids. With errors, which bound the
 // distance of LIBSVM's decision values, the second result marks the rows for which LIBSVM's estimates could be printed
 // differently.
