@@ -312,7 +312,8 @@ def test_regression_is_certified_within_a_tolerance() -> None:
     assert answers.certified is not None
     assert np.abs(answers.predicted - model.decision_values(rows)[:, 0]).max() <= 1e-3
     assert 0 < answers.certified.sum() < 300
-    assert report.certified_percent is None
+    assert report.tolerance == pytest.approx(0.01 * model.decision_values(model.sv).std())
+    assert report.certified_percent is not None
     with pytest.raises(OptionError, match="values are certified within a tolerance; give the largest error"):
         answer(made, rows, exact=model)
 
