@@ -74,7 +74,7 @@ def test_an_embedded_model_must_match_its_container(tmp_path: Path) -> None:
     assert tree["embedded_exact"] == inside
     for name, change, message in (
         ("coefficient", model_bytes(another()), "not the one that 'source' names: their hashes differ"),
-        ("labels", inside.replace(b"label 2 3 1", b"label 3 1 2"), "with other labels"),
+        ("labels", inside.replace(b"label 2 3 1", b"label 3 1 2"), "or other labels"),
         ("type", model("diabetes_eps_rbf_prob").read_bytes(), "embedded model of type"),
     ):
         assert change != inside
