@@ -15,8 +15,9 @@
 namespace svmfast::SVMFAST_ISA {
 
 constexpr std::size_t FOLD_PANELS = FOLD_TERMS / NF;
-constexpr std::size_t PANEL_BYTES = 256 * 1024;  // of panels that stay in the L2 cache,
-constexpr std::size_t TILE_BYTES = 512 * 1024;   // and of kernel values
+constexpr std::size_t SLICE = 24576 / (SINGLE_LANES * 4);  // features of a panel that stay in the L1 cache
+constexpr std::size_t PANEL_BYTES = 256 * 1024;            // of panels that stay in the L2 cache,
+constexpr std::size_t TILE_BYTES = 512 * 1024;             // and of kernel values
 
 // Rows of a tile: half of what fits into the registers, because the exponentials of a smaller tile overlap with the
 // products of the next (measured).
@@ -250,24 +251,46 @@ struct StartedRow : SparseRow {
     RowStart start;
 };
 
-// Sparse rows with all panels of a class.
+// Sparse rows with all panels of a class, panel by panel and slice by slice, so that the data read stay in the L1 cache. (With
+// sparse_panel() it takes a tenth longer.)
 template <class Way>
-void with_class(const Way &way, SingleSums &sums, const std::vector<StartedRow> &rows, const std::int32_t *position,
+void with_class(const Way &way, SingleSums &sums, std::vector<StartedRow> &rows, const std::int32_t *position,
                 const typename Way::Number *value, std::size_t group) {
-    typedef typename Way::Sum V;
-    const std::size_t d = way.terms();
+    const std::size_t d = way.terms(), slices = std::max<std::size_t>(1, divide_up(d, SLICE));
     Aligned<vf> acc(2 * rows.size());
-    Aligned<V> partial;
-    std::vector<std::size_t> next;
+    Aligned<typename Way::Sum> partial(slices > 1 ? rows.size() * NF : 0);
+    std::vector<std::size_t> begin;
+    for (const StartedRow &row : rows) begin.push_back(row.from);
     const std::size_t entries = rows.back().end - rows.front().from, end = way.s.group_panels[group + 1];
     Pulse pulse;
     for (std::size_t first = way.s.group_panels[group]; first < end; first += FOLD_PANELS) {
         std::fill(acc.begin(), acc.end(), vf{});
-        for (std::size_t panel = first; panel < std::min(first + FOLD_PANELS, end); ++panel)
-            sparse_panel<NF, V, typename Way::Step>(
-                way.values() + panel * d * SINGLE_LANES, d, rows, position, value, partial, next,
-                [&](std::size_t i, std::size_t v) { return way.start(panel * SINGLE_LANES + v * WF, rows[i].start); },
-                [&](std::size_t i, V(&k)[1][NF]) { finish(way, sums, panel, i, &rows[i].start, k, acc.data() + 2 * i); });
+        for (std::size_t panel = first; panel < std::min(first + FOLD_PANELS, end); ++panel) {
+            const auto *const x = way.values() + panel * d * SINGLE_LANES;
+            for (std::size_t slice = 0; slice < slices; ++slice)
+                for (std::size_t i = 0; i < rows.size(); ++i) {
+                    StartedRow &row = rows[i];
+                    typename Way::Sum k[1][NF];
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+                        k[0][v] = slice ? partial[i * NF + v] : way.start(panel * SINGLE_LANES + v * WF, row.start);
+                    const std::size_t n = row.from;
+                    std::size_t stop = row.end;
+                    if (slice + 1 < slices) {
+                        const auto past = static_cast<std::int32_t>((slice + 1) * SLICE);
+                        stop = std::lower_bound(position + n, position + row.end, past) - position;
+                    }
+                    row.from = stop;
+                    add_products_in_pairs(k[0], stop - n, [=](std::size_t j) { return value[n + j]; },
+                                          [=](std::size_t j) { return x + position[n + j] * SINGLE_LANES; },
+                                          typename Way::Step{});
+                    if (slice + 1 < slices) {
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) partial[i * NF + v] = k[0][v];
+                        continue;
+                    }
+                    row.from = begin[i];
+                    finish(way, sums, panel, i, &row.start, k, acc.data() + 2 * i);
+                }
+        }
         for (std::size_t i = 0; i < rows.size(); ++i) sums.fold(rows[i].row, group, acc.data() + 2 * i);
         pulse.spent((entries + rows.size()) * (std::min(first + FOLD_PANELS, end) - first) * SINGLE_LANES);
     }
