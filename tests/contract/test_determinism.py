@@ -212,7 +212,7 @@ def test_openmp_threads_change_no_byte(words: list[str], tmp_path: Path) -> None
 def test_a_model_names_the_instruction_set_that_its_last_digits_depend_on(name: str, tmp_path: Path) -> None:
     run_on = {isa: run(name, tmp_path, 1, SVMFAST_ISA=isa) for isa in ("baseline", "avx2")}
     for isa, written in run_on.items():
-        line, *_inside = re.findall(rb'"arithmetic":"([^"]*)"', written)
+        *_inside, line = re.findall(rb'"arithmetic":"([^"]*)"', written)
         known = isa.encode() if _core.isa() != "baseline" else b"baseline"
         assert line.startswith(known + b", BLAS ")
         assert written.startswith(b"svmfast-model 1.0 ")
