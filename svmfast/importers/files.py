@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -40,6 +42,10 @@ _HARMLESS = {
     "sklearn.calibration._SigmoidCalibration",
     "numpy.dtype",
 }
+#: Those in a search: how it splits rows, and its scorers, whose functions only compute.
+_OF_SEARCHES = re.compile(
+    r"sklearn\.(model_selection\._split\.\w+|metrics\._scorer\.(_PassthroughScorer|_MultimetricScorer|_Scorer))"
+)
 #: Bytes that a byte of JSON may take: "[]," becomes an empty list and a pointer to it.
 _JSON_BYTES = 32
 #: Limits on the memory for an archive's content, and on its ratio to the archive's size.
@@ -98,14 +104,14 @@ def _from_skops(name: str, memory: int) -> Any:
                 what = f"it unpacks to more than {_UNPACKED_RATIO} times its size in memory"
                 raise InputError(name, None, what, None, _EXPECTED)
         types = skops.io.get_untrusted_types(file=name)
-        if odd := ", ".join(sorted(set(types) - _HARMLESS)):
+        if odd := ", ".join(sorted(set(types) - _HARMLESS - _of_searches(types))):
             raise ModelFormatError(
                 name,
                 None,
                 "types that skops does not trust",
                 odd,
-                "expected only types of scikit-learn; dump the best_estimator_ of a search, and save "
-                "svmfast.from_sklearn(estimator) of an estimator of svmfast.sklearn",
+                "expected only types of scikit-learn; of a search, dump its best_estimator_, and of an "
+                "estimator of svmfast.sklearn save svmfast.from_sklearn(estimator)",
             )
         return skops.io.load(name, trusted=types)
 
@@ -130,6 +136,15 @@ def _check_matrices(found: Any, allowance: Allowance) -> None:
             waiting += one.values() if isinstance(one, dict) else []
             waiting += one if isinstance(one, list | tuple | set | frozenset) else []
             waiting += getattr(one, "__dict__", {}).values()
+
+
+def _of_searches(types: Sequence[str]) -> set[str]:
+    """Those of the types of a skops file that scikit-learn's own searches hold."""
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    functions = [getattr(get_scorer(name), "_score_func", None) for name in get_scorer_names()]
+    metrics = {f"{one.__module__}.{one.__qualname__}" for one in functions if one is not None}
+    return {one for one in types if one in metrics or _OF_SEARCHES.fullmatch(one)}
 
 
 def _from_pickle(name: str, trusted: bool) -> Any:

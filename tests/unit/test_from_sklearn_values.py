@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmfast
@@ -39,9 +44,18 @@ def test_nan_in_an_array_is_named_by_row_and_column() -> None:
         svmfast.predict(model, rows)
 
 
-def test_a_search_in_a_skops_file_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "roc_auc", ["accuracy", "f1"]])
+def test_a_search_in_a_skops_file_imports(scoring: Any, tmp_path: Path) -> None:
     x = np.random.default_rng(4).normal(size=(60, 2))
-    fitted = GridSearchCV(SVC(), {"C": [1, 10]}, scoring="accuracy", cv=2).fit(x, x[:, 0] > 0)
+    y = (x[:, 0] > 0).astype(int)
+    x[::9, 1] = np.nan
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), SVC())
+    refit = "accuracy" if isinstance(scoring, list) else True
+    fitted = GridSearchCV(pipeline, {"svc__C": [1, 10]}, scoring=scoring, refit=refit, cv=2).fit(x, y)
     skops.io.dump(fitted, tmp_path / "grid.skops")
-    with pytest.raises(ModelFormatError, match=r"sklearn.metrics.*dump the best_estimator_"):
+    model, _ = model_of_file(tmp_path / "grid.skops")
+    assert np.array_equal(svmfast.predict(model, x).predicted, fitted.predict(x))
+    fitted.scoring = os.system  # a function of another library
+    skops.io.dump(fitted, tmp_path / "grid.skops")
+    with pytest.raises(ModelFormatError, match=r"posix.system.*dump its best_estimator_"):
         model_of_file(tmp_path / "grid.skops")
