@@ -97,7 +97,7 @@ def costs(model: Any, test: Dataset) -> dict[str, float]:
 
 
 def options_of(case: Case, **changes: Any) -> DcpredOptions:
-    return DcpredOptions(gamma=case.gamma, C=case.C, **{**case.shape, **changes})
+    return DcpredOptions(gamma=(case.gamma,), C=(case.C,), **{**case.shape, **changes})
 
 
 def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dict[str, Any]]:
@@ -264,7 +264,7 @@ def ridge_part(folder: Path, only: list[str]) -> dict[str, Any]:
         for variant, changes in VARIANTS.items():
             for landmarks in (4, 8, 16, 32):
                 chosen = DcpredOptions(
-                    gamma=gamma, lambda_=regularization, clusters=8, landmarks=landmarks,
+                    gamma=(gamma,), lambda_=(regularization,), clusters=8, landmarks=landmarks,
                     **{**changes, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0},
                 )  # fmt: skip
                 model, report = fit_labels(data.rows, y, replace(chosen, task="ridge"), Setting(THREADS))
@@ -307,7 +307,7 @@ def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
         for fit in ("values", "labels") if exact.head.n_classes == 2 else ("labels",):
             begin = time.perf_counter()
             made, report = fit_exact(
-                data.rows, exact, DcpredOptions(gamma=gamma, fit=fit, **shape), Setting(THREADS)
+                data.rows, exact, DcpredOptions(gamma=(gamma,), fit=fit, **shape), Setting(THREADS)
             )
             seconds = time.perf_counter() - begin
             n = min(len(test.rows), 30_000)

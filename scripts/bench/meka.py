@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from kernel_features import BASELINES, equal_memory_rank, kernel_error_of
 from measuring import machine, place
-from meka_choice import scores_of_folds
 from meka_ridge import FILES, THREADS, read, ridge_part
 from meka_tables import draw, markdown
 from pages import put_into
@@ -65,7 +64,7 @@ def error_part(folder: Path) -> dict[str, Any]:
         rows = read(folder, FILES[name])[0]
         if name == "pendigits":
             rows = scaled(rows, "[0,1]")
-        settings = MekaOptions(gamma=gamma, clusters=clusters, rank=k, psd="none")
+        settings = MekaOptions(gamma=(gamma,), clusters=clusters, rank=k, psd="none")
         report, kernel = kernel_error(rows, settings, WORK), Kernel("rbf", gamma)
         rank = equal_memory_rank(report.bytes, rows)
         same_memory = [kernel_error_of(b, kernel, rows, rank, threads=THREADS) for b in BASELINES]
@@ -91,7 +90,7 @@ def sweep_part(folder: Path) -> list[dict[str, Any]]:
         for how in ("[0,1]", "[-1,1]", "standard"):
             x = scaled(few, how)
             for power in range(6, -7, -1):
-                settings = MekaOptions(gamma=2.0**power, clusters=5, rank=64, psd="none")
+                settings = MekaOptions(gamma=(2.0**power,), clusters=5, rank=64, psd="none")
                 report = kernel_error(x, settings, WORK)
                 whole = kernel_error(x, replace(settings, block_only=True), WORK)
                 apart = kernel_error(x, replace(settings, link_threshold=1.0), WORK)
@@ -127,7 +126,7 @@ def bka_part(folder: Path) -> dict[str, Any]:
     runs: list[dict[str, float]] = []
 
     def local(seed: int) -> None:
-        settings = MekaOptions(gamma=2.0, C=32.0, clusters=64, block_only=True, seed=seed)
+        settings = MekaOptions(gamma=(2.0,), C=(32.0,), clusters=64, block_only=True, seed=seed)
         begin = time.perf_counter()
         model, _ = fit(rows, y, replace(settings, task="svc"), WORK)
         seconds = time.perf_counter() - begin
@@ -156,20 +155,22 @@ SVC = (
 
 
 def svc_part(folder: Path) -> list[dict[str, Any]]:
-    """MEKA svc; gamma and C by 3-fold cross validation on 6,000 training rows."""
+    """MEKA svc; gamma and C by 3-fold cross validation on 6,000 training rows (-v 3)."""
     out = []
     for name, test, gammas, costs, (clusters, rank, landmarks), exact in SVC:
         rows, y = read(folder, (name,))
         other, truth = read(folder, (test,))
         some = np.sort(np.random.default_rng(0).permutation(len(rows))[:6000])
-        settings = MekaOptions(task="svc", clusters=5, rank=landmarks, landmarks=landmarks)
-        begin = time.perf_counter()
-        scores = scores_of_folds(rows.take(some), y[some], settings, gammas, costs, WORK)
-        choosing = time.perf_counter() - begin
-        best = max(scores, key=lambda one: one["score"])
         settings = MekaOptions(
-            gamma=best["gamma"],
-            C=best["regularization"],
+            task="svc", gamma=gammas, C=costs, clusters=5, rank=landmarks, landmarks=landmarks, folds=3
+        )
+        begin = time.perf_counter()
+        scores = fit(rows.take(some), y[some], settings, replace(WORK, writes=False))[1].cross_validation
+        choosing = time.perf_counter() - begin
+        best = max(scores, key=lambda s: s.score)
+        settings = MekaOptions(
+            gamma=(best.gamma,),
+            C=(best.regularization,),
             clusters=clusters,
             rank=rank,
             landmarks=landmarks,
@@ -182,8 +183,8 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
         out.append(
             {
                 "data": name,
-                "gamma": best["gamma"],
-                "C": best["regularization"],
+                "gamma": best.gamma,
+                "C": best.regularization,
                 "clusters": clusters,
                 "rank": rank,
                 "landmarks": landmarks,
@@ -194,7 +195,7 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
                 "accuracy": accuracy,
                 "exact_svm": exact,
                 "train": report.training.main,
-                "scores": scores,
+                "scores": [s.to_dict() for s in scores],
             }
         )
         print(out[-1], file=sys.stderr, flush=True)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from kernel_features import BASELINES, equal_memory_rank
-from meka_choice import scores_of_folds
 
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
@@ -51,14 +50,14 @@ def ridge_part(folder: Path) -> dict[str, Any]:
             cut = round(0.8 * len(rows))
             inside, outside = rows.take(order[:cut]), rows.take(order[cut:])
             a, b = y[order[:cut]], y[order[cut:]]
-            settings = MekaOptions(task="ridge", clusters=5, rank=k, seed=split, memory=8 * 2**30)
-            if "meka" not in chosen:
-                tried = scores_of_folds(inside, a, settings, gammas, lambdas, Setting(THREADS))
-                best = max(tried, key=lambda one: one["score"])
-                chosen["meka"] = (best["gamma"], best["regularization"])
-            gamma, regularization = chosen["meka"]
-            settings = replace(settings, gamma=gamma, lambda_=regularization)
-            model, report = fit(inside, a, settings, Setting(THREADS))
+            settings = MekaOptions(
+                gamma=gammas, lambda_=lambdas, clusters=5, rank=k, seed=split, folds=3, memory=8 * 2**30
+            )
+            if "meka" in chosen:
+                gamma, regularization = chosen["meka"]
+                settings = replace(settings, gamma=(gamma,), lambda_=(regularization,), folds=None)
+            model, report = fit(inside, a, replace(settings, task="ridge"), Setting(THREADS))
+            chosen["meka"] = (report.gamma, report.regularization)
             predicted = model.decision_values(outside, threads=THREADS)[:, 0]
             scores.setdefault("meka", []).append(float(np.sqrt(np.mean((predicted - b) ** 2))))
             rank = equal_memory_rank(report.bytes, inside)

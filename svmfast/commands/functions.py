@@ -115,6 +115,7 @@ def function_of(method: Method) -> Callable[..., Result]:
             labels=given.get("labels"),
             reading={name: value for name, value in given.items() if name in reading_names},
             threads=given.get("threads"),
+            writes=False if given.get("scores_only") else None,
         )
         if result.refusal is not None:
             advice = "" if result.advice is None else f"; {result.advice}"
@@ -155,6 +156,9 @@ def _parameters(method: Method) -> Iterator[tuple[inspect.Parameter, list[str]]]
             yield taken(one.name, _kind(one), one.help)
     options = options_of(method.options, Reading)
     yield from zip(option_parameters(method.options, Reading), map(option_lines, options), strict=True)
+    if method.scores_alone:
+        text = "Only report the scores, without making a model."
+        yield taken("scores_only", "bool (default: False)", text, False, "bool")
     yield taken("threads", *_USUAL["threads"], hint="int | None")
 
 

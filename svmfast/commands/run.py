@@ -125,6 +125,7 @@ def run_method(
         warn=listener.warn,
         stored_size=lambda model: stored_size(output or "", model_bytes(with_scaling(model, scaling))),
         log=listener.log,
+        writes=writes,
         race=times_as_fast if raced else None,
         names_of_labels=lambda: None if scaling is None else scaling.names_of_labels,
     )

@@ -168,6 +168,8 @@ class Setting:
     stored_size: Callable[[Model], int] = lambda model: 0
     #: Called from another thread with pieces of the text that a solver prints; None if it is not wanted.
     log: Callable[[str], None] | None = None
+    #: Whether the caller will write a model.
+    writes: bool = True
     #: None if nothing may be timed.
     race: Race | None = None
     #: The name of each label once the rows are read; None if classes have no names.
@@ -197,6 +199,9 @@ class Method(Command):
     color: str
     #: The place of the function that takes a Grid and returns candidates and those not tried.
     candidates: str | None = None
+    #: Conditions with which a run may only score: the command makes a model only if an output is named, and
+    #: the Python function has the keyword `scores_only`.
+    scores_alone: tuple[str, ...] = ()
     #: A condition with which a run only scores and never makes a model.
     scores_instead: str | None = None
     #: As with svm-train, the output may also be the last argument, and a class weight is ``-w-1 2``.
@@ -229,7 +234,7 @@ class Method(Command):
             usual = f"{data}'s file name with .model added, in the current folder"
 
         def unless(given: Mapping[str, Any]) -> bool:
-            return given.get(LAST) is not None or self.only_scores(given)
+            return given.get(LAST) is not None or self.makes_no_model(given)
 
         output = OutputFile("model", role="model", after=first, named=named, unless=unless)
         yield Option(
@@ -255,6 +260,10 @@ class Method(Command):
             if one.flag is not None and one.name in inputs:
                 words += [one.flag, inputs[one.name]]
         return [*words, *command_words(self.options, options), *reading, "-o", output]
+
+    def makes_no_model(self, options: Mapping[str, Any]) -> bool:
+        """Whether a run with these options makes no model unless an output is named."""
+        return self.only_scores(options) or any(_holds(word, options) for word in self.scores_alone)
 
     def only_scores(self, options: Mapping[str, Any]) -> bool:
         """Whether a run with these options only scores and never makes a model."""

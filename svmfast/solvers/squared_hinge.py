@@ -28,18 +28,20 @@ def solve_squared_hinge(
     squared_features: FloatArray,
     *,
     tolerance: float = 1e-3,
+    start: FloatArray | None = None,
     weights: FloatArray | None = None,
 ) -> FloatArray:
     """Return the ``(r, K)`` weights of K problems with the same features.
 
     `forward` returns Phi @ w, ``(n, K)``, and `backward` Phi^T @ v, ``(r, K)``. The targets ``(n, K)`` are +1
     or -1. `squared_features` are the column sums of Phi^2, with the rows' weights: the diagonal of the
-    Hessian if all rows were active, for the preconditioner. The iteration starts at zero and stops when the
-    norm of each problem's gradient is at most `tolerance` times its norm there.
+    Hessian if all rows were active, for the preconditioner. The iteration starts at `start` (zero by default)
+    and stops when the norm of each problem's gradient is at most `tolerance` times its norm at w = 0.
     """
     n, problems = targets.shape
     costs = np.full((n, 1), cost) if weights is None else cost * weights[:, None]
-    w, f = np.zeros((len(squared_features), problems)), np.zeros((n, problems))
+    w = np.zeros((len(squared_features), problems)) if start is None else start.copy()
+    f = forward(w) if start is not None else np.zeros((n, problems))
     first = np.linalg.norm(2 * backward(costs * targets), axis=0)
     first[first == 0] = 1
     for _ in range(MAX_NEWTON):

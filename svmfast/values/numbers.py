@@ -160,6 +160,41 @@ class Bytes(Value):
         return Whole(1, MOST_64).accept(value)
 
 
+class Grid(Value):
+    """A tuple of one or more positive numbers: ``0.5``, ``2^-4``, ``0.01,0.1,1``."""
+
+    name = "G[,G...]"
+    type_expected = "a number, or a sequence of numbers"
+
+    def has_type(self, value: Any) -> bool:
+        return super().has_type(value) or (isinstance(value, Sequence) and not isinstance(value, str))
+
+    def read(self, text: str) -> tuple[float, ...] | None:
+        return self.accept([self._number(word.strip(" \t")) for word in text.split(",")])
+
+    def _number(self, word: str) -> float | None:
+        base, power, exponent = word.partition("^")
+        low = read_decimal(base)
+        high = read_decimal(exponent) if power else 1.0
+        if low is None or high is None or low <= 0:
+            return None
+        try:
+            return float(low**high)
+        except OverflowError:
+            return None
+
+    def expected(self) -> str:
+        return "positive numbers such as 0.5, 2^-4 or 0.01,0.1,1"
+
+    def text(self, value: Any) -> str:
+        return ",".join(map(repr, value)) if isinstance(value, tuple) else repr(value)
+
+    def accept(self, value: Any) -> tuple[float, ...] | None:
+        numbers = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+        found = tuple(one for number in numbers if (one := Real(0, above=True).accept(number)) is not None)
+        return found if 0 < len(found) == len(numbers) else None
+
+
 class Pair(Value):
     """Two finite numbers, the limits of an interval; on the command line two words."""
 

@@ -46,7 +46,7 @@ def test_command_ridge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         "--clusters",
         2,
         "--lambda",
-        "0.25",
+        "2^-2",
         "-g",
         0.05,
     ]
@@ -67,6 +67,19 @@ def test_command_ridge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert np.array_equal(np.loadtxt(tmp_path / "out"), made.decision_values(test)[:, 0])
 
 
+def test_command_scores_only(capsys: pytest.CaptureFixture[str]) -> None:
+    file = FIXTURES / "data" / "iris.train"
+    status, out, _ = call(
+        capsys, file, "--task", "svc", "-v", 5, "-c", "1,10", "-g", "0.1,1", "--rank", 10, "-q"
+    )
+    lines = out.splitlines()
+    assert status == 0
+    assert len(lines) == 5
+    assert lines[-1].startswith("Cross Validation Accuracy = 9")
+    status, out, _ = call(capsys, file, "--task", "ridge", "-v", 5, "--rank", 10, "--json", "-q")
+    assert json.loads(out)["best"]["score"] < 0.4
+
+
 def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
     file = FIXTURES / "data" / "digits.train"
     words = [file, "--task", "error", "--rank", 20, "--clusters", 4, "-g", 0.02]
@@ -85,6 +98,7 @@ def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([], "give --task (ridge, svc or error)"),
         (["-o", "m", "--task", "error"], "--task error makes no model; leave out --output"),
+        (["--task", "error", "-v", "3"], "--task error has nothing to cross-validate; leave out --folds"),
         (["-o", "m", "--task", "ridge", "-c", "1"], "-c is for --task svc; ridge has --lambda"),
         (
             ["-o", "m", "--task", "svc", "--lambda", "1"],
@@ -109,7 +123,7 @@ def test_incompatible_options_are_refused(
 def test_an_invalid_gamma(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = call(capsys, FIXTURES / "data" / "iris.train", "--task", "error", "-g", value)
     assert status == 2
-    assert f"'{value}' is not a finite decimal number above 0" in err
+    assert f"'{value}' is not positive numbers such as 0.5, 2^-4 or 0.01,0.1,1" in err
 
 
 def test_the_memory_limit_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -195,6 +195,22 @@ def test_figures_of_values_are_those_of_predict(tmp_path: Path) -> None:
             assert again[key] == pytest.approx(value, rel=1e-9), (name, key)
 
 
+@pytest.mark.parametrize("name", ["meka", "dcpred"])
+def test_scores_of_a_grid_have_all_figures(name: str, rare: tuple[Path, Path]) -> None:
+    words = [*TRAINERS[name], "-v", "3", "-c", "1,2"]
+    found = report(*words, rare[0])
+    for one in found["cross_validation"]:
+        assert (one["score"], one["accuracy"], one["balanced_accuracy"]) == (99, 99, 50)
+    assert found["best"] in found["cross_validation"]
+    assert found["notes"][-1] == LINE
+    done = svmfast(*words, rare[0])
+    assert b"Cross Validation Accuracy = 99%\n" in done.stdout
+    assert b": accuracy 99%, balanced accuracy 50%, ROC AUC 0." in done.stdout
+    values = report(name, "--task", "ridge", "-v", "3", *TRAINERS[name][3:7], data("diabetes.train"))
+    (one,) = values["cross_validation"]
+    assert one["score"] == one["rmse"] == pytest.approx(np.sqrt(one["mse"]))
+
+
 def test_budget_train_names_the_class_on_validation_rows(rare: tuple[Path, Path], tmp_path: Path) -> None:
     words = ["budget-train", "-g", "1e-6", "--validate", rare[0], rare[0], tmp_path / "m"]
     found = report(*words)

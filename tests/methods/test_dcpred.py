@@ -26,7 +26,7 @@ from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 
-fit_svc, fit_ridge = tasks(fit)
+fit_svc, fit_ridge, cross_validate_dcpred = tasks(fit)
 
 
 def data(name: str) -> tuple[Rows, Any]:
@@ -35,7 +35,7 @@ def data(name: str) -> tuple[Rows, Any]:
 
 
 def settings(**changes: Any) -> DcpredOptions:
-    return replace(DcpredOptions(gamma=0.1, clusters=4, landmarks=12, iterations=30), **changes)
+    return replace(DcpredOptions(gamma=(0.1,), clusters=4, landmarks=12, iterations=30), **changes)
 
 
 @pytest.mark.parametrize("pseudo", ["none", "poly", "triangle"])
@@ -45,7 +45,7 @@ def test_svc(name: str, pseudo: str) -> None:
     rows, y = data(f"{name}.train")
     test, truth = data(f"{name}.test")
     exact = train(rows, y, TrainOptions())
-    mine = settings(gamma=exact.kernel.gamma, pseudo=pseudo)
+    mine = settings(gamma=(exact.kernel.gamma,), pseudo=pseudo)
     model, report = fit_svc(rows, y, mine, Setting(threads=3))
     libsvm = np.mean(exact.head.predict(exact.decision_values(test)) == truth)
     assert np.mean(model.head.predict(model.decision_values(test)) == truth) >= libsvm - 0.03
@@ -114,7 +114,7 @@ def test_a_leaf_distinguishes_only_its_own_classes() -> None:
     centers = np.array([[0.0, 0], [8, 0], [0, 8], [8, 8], [9, 9]])
     which = rng.integers(0, 5, 600)
     rows = Rows.from_dense(centers[which] + rng.normal(size=(600, 2)) * 0.4)
-    model, _ = fit_svc(rows, which.astype(float), settings(clusters=4, gamma=1.0))
+    model, _ = fit_svc(rows, which.astype(float), settings(clusters=4, gamma=(1.0,)))
     cells = model.route(rows)
     predicted = model.head.predict(model.decision_values(Rows.from_dense(rng.uniform(-20, 20, (4000, 2)))))
     grid_cells = model.route(Rows.from_dense(np.random.default_rng(0).uniform(size=(1, 2))))
@@ -130,7 +130,7 @@ def test_a_leaf_distinguishes_only_its_own_classes() -> None:
 def test_one_leaf_with_many_landmarks_is_nearly_kernel_ridge_regression() -> None:
     rows, y = data("diabetes.train")
     test, _ = data("diabetes.test")
-    whole = settings(clusters=1, landmarks=len(rows) // 2, lambda_=0.5, iterations=0, gamma=0.05)
+    whole = settings(clusters=1, landmarks=len(rows) // 2, lambda_=(0.5,), iterations=0, gamma=(0.05,))
     model, report = fit_ridge(rows, y, whole)
     width = max(rows.n_columns, test.n_columns)
     other = KernelRidge(alpha=0.5, kernel="rbf", gamma=0.05).fit(rows.to_dense(width), y - y.mean())
@@ -143,8 +143,8 @@ def test_one_leaf_with_many_landmarks_is_nearly_kernel_ridge_regression() -> Non
 
 def test_tuning_lowers_the_error() -> None:
     rows, y = data("diabetes.train")
-    plain = fit_ridge(rows, y, settings(lambda_=0.1, iterations=0))[1].training.main
-    tuned = fit_ridge(rows, y, settings(lambda_=0.1, iterations=100))[1].training.main
+    plain = fit_ridge(rows, y, settings(lambda_=(0.1,), iterations=0))[1].training.main
+    tuned = fit_ridge(rows, y, settings(lambda_=(0.1,), iterations=100))[1].training.main
     assert tuned < 0.97 * plain < y.std()
 
 
@@ -164,7 +164,7 @@ def test_conversion(name: str, rows: str, fit: str, task: str) -> None:
     given, _ = data(f"{rows}.train")
     test, _ = data(f"{rows}.test")
     gamma = exact.kernel.gamma  # type: ignore[attr-defined]
-    mine = settings(gamma=gamma, lambda_=1e-3, clusters=2, landmarks=40, iterations=60, fit=fit)
+    mine = settings(gamma=(gamma,), lambda_=(1e-3,), clusters=2, landmarks=40, iterations=60, fit=fit)
     model, report = fit_exact(given, exact, mine, Setting(threads=2))
     assert report.task == task
     assert report.held_out is not None
@@ -186,7 +186,7 @@ def test_conversion(name: str, rows: str, fit: str, task: str) -> None:
 def test_the_cost_is_within_the_limit_and_close_to_it(name: str) -> None:
     rows, y = data(f"{name}.train")
     for cost, clusters in ((4.0, 1), (12.0, 1), (12.0, 4)):
-        mine = settings(gamma=0.01, max_operations=cost, clusters=clusters, iterations=10)
+        mine = settings(gamma=(0.01,), max_operations=cost, clusters=clusters, iterations=10)
         model, report = fit_svc(rows, y, mine)
         assert 0.6 * cost < report.multiply_adds / report.linear_multiply_adds <= cost
         chosen = f"--max-operations {cost!r} --clusters {clusters}"
@@ -197,6 +197,21 @@ def test_a_cost_limit_that_nothing_meets() -> None:
     rows, y = data("digits.train")
     with pytest.raises(UnsupportedError, match="does not allow a single landmark"):
         fit_svc(rows, y, settings(max_operations=0.01))
+
+
+def test_cross_validation_chooses_the_best_parameters() -> None:
+    rows, y = data("diabetes.train")
+    grid = settings(task="ridge", gamma=(1e-3, 0.05, 30.0), lambda_=(0.3, 1e5), folds=3, iterations=0)
+    scores = cross_validate_dcpred(rows, y, grid)
+    assert len(scores) == 6
+    best = min(scores, key=lambda s: s.score)
+    assert best.regularization == 0.3
+    assert best.gamma != 30
+    assert best.score < 0.9 * y.std()
+    model, report = fit_ridge(rows, y, grid, Setting(threads=2))
+    assert report.cross_validation == scores
+    assert (report.gamma, report.regularization) == (best.gamma, best.regularization)
+    assert f"-g {best.gamma:g} --lambda {best.regularization:g}" in model.provenance["parameters"]
 
 
 def test_rows_too_wide_for_dense_centers_are_refused_before_any_work() -> None:
@@ -210,13 +225,15 @@ def test_rows_too_wide_for_dense_centers_are_refused_before_any_work() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"gamma": 0.0}, "`gamma` is 0.0; expected a finite decimal number above 0"),
+        ({"gamma": 0.0}, "`gamma` is 0.0; expected positive numbers such as 0.5, 2^-4 or 0.01,0.1,1"),
+        ({"C": ()}, "`C` is (); expected positive numbers such as 0.5, 2^-4 or 0.01,0.1,1"),
         ({"pseudo": "cubic"}, "`pseudo` is 'cubic'; expected none, poly or triangle"),
         ({"kmeans": "fuzzy"}, "`kmeans` is 'fuzzy'; expected weighted or plain"),
         ({"clusters": 0}, f"`clusters` is 0; expected a whole number from 1 to {2**31 - 1}"),
         ({"landmarks": 0}, f"`landmarks` is 0; expected a whole number from 1 to {2**31 - 1}"),
         ({"iterations": -1}, f"`iterations` is -1; expected a whole number from 0 to {2**31 - 1}"),
         ({"levels": 3}, "`levels` is 3; expected 1 or 2"),
+        ({"folds": 1}, f"`folds` is 1; expected a whole number from 2 to {2**31 - 1}"),
         ({"max_operations": -1.0}, "`max_operations` is -1.0; expected a finite decimal number above 0"),
     ],
 )
@@ -232,6 +249,10 @@ def test_impossible_requests_are_reported() -> None:
         fit_svc(rows, np.full(len(rows), 3.0), settings())
     with pytest.raises(TrainingRowError, match="class label is not an integer"):
         fit_svc(rows, y + 0.5, settings())
+    with pytest.raises(OptionError, match="several values of `gamma`, `C` or `lambda_` need `folds`"):
+        fit_svc(rows, y, settings(gamma=(1.0, 2.0)))
+    with pytest.raises(OptionError, match="folds"):
+        fit_svc(rows[:4], y[:4], settings(folds=9))
     with pytest.raises(MemoryLimitError, match=r"training on leaves of up to .* rows"):
         fit_svc(rows, y, settings(memory=60_000))
     exact = load_model(model_path("diabetes_eps_rbf_prob"))
@@ -249,6 +270,13 @@ def test_in_python() -> None:
     converted, report = svmfast.dcpred(train_set, exact=model_path("breast_c_rbf"))
     assert report.task == "values"
     assert converted.head.labels is not None
+    scores = svmfast.dcpred(
+        train_set, task="svc", C=(1, 10), folds=3, clusters=2, iterations=2, scores_only=True
+    )
+    assert scores.model is None
+    assert len(scores.report.cross_validation) == 2
+    with pytest.raises(OptionError, match="give `output`; only `folds` can be used without it"):
+        svmfast.dcpred(train_set, task="svc", scores_only=True)
     with pytest.raises(OptionError, match="`task` is 'svr'; expected svc or ridge"):
         svmfast.dcpred(train_set, task="svr")
 
@@ -340,6 +368,7 @@ def test_the_program_chooses_the_landmarks(tmp_path: Path) -> None:
         ),
         (["--task", "svc", "--max-operations", "much"], "'much' is not a finite decimal number above 0"),
         (["--task", "svc", "--pseudo-landmarks", "4"], "--pseudo-landmarks needs --pseudo"),
+        (["--from", "nothing.model", "-v", "3"], "leave out --folds"),
     ],
 )
 def test_bad_usage(words: list[str], message: str, tmp_path: Path) -> None:

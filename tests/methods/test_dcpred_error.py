@@ -37,7 +37,7 @@ def test_held_out_error() -> None:
     exact = load_model(model_path("breast_c_rbf"))
     rows = read_svmlight(data_path("breast.train")).rows
     test = read_svmlight(data_path("breast.test")).rows
-    mine = DcpredOptions(gamma=exact.kernel.gamma, clusters=1, landmarks=3, iterations=5)  # type: ignore[attr-defined]
+    mine = DcpredOptions(gamma=(exact.kernel.gamma,), clusters=1, landmarks=3, iterations=5)  # type: ignore[attr-defined]
     model, _ = fit_exact(rows, exact, mine)
     n = len(test)
     once = Counted(np.ones(n), np.zeros(n, dtype=np.bool_), np.ones(n))

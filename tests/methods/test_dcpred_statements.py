@@ -19,7 +19,7 @@ from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.tree import affordable_landmarks, kmeans_tree
 from svmfast.rows import FloatArray, Rows
 
-fit_svc, fit_ridge = tasks(fits.fit)
+fit_svc, fit_ridge, _ = tasks(fits.fit)
 
 
 def test_held_out_rows_are_distinct_and_include_their_copies() -> None:
@@ -65,7 +65,7 @@ def test_no_copy_of_a_held_out_row_is_fitted(fit: str, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(fits, "_fit_model", fitting)
     monkeypatch.setattr(fits, "held_out", error)
-    mine = DcpredOptions(gamma=0.05, clusters=1, landmarks=5, iterations=5, fit=fit)
+    mine = DcpredOptions(gamma=(0.05,), clusters=1, landmarks=5, iterations=5, fit=fit)
     told = fits.fit_exact(rows, exact, mine)[1].held_out
     assert told is not None
     aside = row_keys(seen["aside"])
@@ -86,7 +86,7 @@ def _in_two_parts(n: int) -> tuple[Rows, FloatArray]:
 
 def test_the_reported_cost_is_that_of_all_rows() -> None:
     rows, y = _in_two_parts(24_000)
-    mine = DcpredOptions(gamma=1.0, clusters=2, landmarks=6, iterations=0)
+    mine = DcpredOptions(gamma=(1.0,), clusters=2, landmarks=6, iterations=0)
     model, report = fit_svc(rows, y, mine)
     assert report.multiply_adds == model.multiply_adds(rows)
     assert report.multiply_adds != model.multiply_adds(rows[:20_000])

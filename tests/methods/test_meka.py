@@ -16,20 +16,25 @@ from svmfast import meka
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.kernels import Kernel
+from svmfast.methods.common.problem import Problem
 from svmfast.methods.meka import MekaOptions
+from svmfast.methods.meka.approximation import approximate_kernel
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import fit
+from svmfast.methods.meka.solve import meka_svc
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
+from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 
-fit_svc, fit_ridge = tasks(fit)
+fit_svc, fit_ridge, cross_validate_meka = tasks(fit)
 
 
 def test_one_cluster_of_full_rank_is_kernel_ridge_regression() -> None:
     rows, y = data("diabetes.train")
     test, _ = data("diabetes.test")
-    whole = settings(clusters=1, rank=len(rows), lambda_=0.3)
+    whole = settings(clusters=1, rank=len(rows), lambda_=(0.3,))
     width = max(rows.n_columns, test.n_columns)
     other = KernelRidge(alpha=0.3, kernel="rbf", gamma=0.1).fit(rows.to_dense(width), y - y.mean())
     expected = other.predict(test.to_dense(width)) + y.mean()
@@ -43,7 +48,7 @@ def test_one_cluster_of_full_rank_is_kernel_ridge_regression() -> None:
 
 def test_laplacian_ridge() -> None:
     rows, y = data("diabetes.train")
-    whole = settings(clusters=1, rank=len(rows), lambda_=0.3, laplacian=True)
+    whole = settings(clusters=1, rank=len(rows), lambda_=(0.3,), laplacian=True)
     other = KernelRidge(alpha=0.3, kernel="laplacian", gamma=0.1).fit(rows.to_dense(), y - y.mean())
     model, _ = fit_ridge(rows, y, whole)
     np.testing.assert_allclose(
@@ -53,7 +58,7 @@ def test_laplacian_ridge() -> None:
 
 def test_blocks_are_kernel_ridge_regression_of_each_cluster() -> None:
     rows, y = data("diabetes.train")
-    model, report = fit_ridge(rows, y, settings(block_only=True, lambda_=0.5))
+    model, report = fit_ridge(rows, y, settings(block_only=True, lambda_=(0.5,)))
     cells, x = model.route(rows), rows.to_dense()
     assert report.clusters == 3
     for cell in range(3):
@@ -64,6 +69,21 @@ def test_blocks_are_kernel_ridge_regression_of_each_cluster() -> None:
         )
 
 
+def test_cross_validation_chooses_the_best_parameters() -> None:
+    rows, y = data("diabetes.train")
+    grid = settings(gamma=(1e-3, 0.05, 20.0), lambda_=(1e-4, 0.3, 1e4), folds=5)
+    scores = cross_validate_meka(rows, y, grid)
+    assert len(scores) == 9
+    best = min(scores, key=lambda s: s.score)
+    assert (best.gamma, best.regularization) in ((0.05, 0.3), (1e-3, 1e-4))
+    model, report = fit_ridge(rows, y, grid)
+    assert (report.gamma, report.regularization) == (best.gamma, best.regularization)
+    assert report.cross_validation == scores
+    # A constant would score about the standard deviation.
+    assert best.score < 0.85 * y.std() < min(s.score for s in scores if s.gamma == 20) * 1.1
+    assert f"-g {best.gamma:g} --lambda {best.regularization:g}" in model.provenance["parameters"]
+
+
 @pytest.mark.parametrize("name", ["breast", "wine", "digits"])
 def test_svc(name: str) -> None:
     """Within 2 points of LIBSVM's accuracy; labels in LIBSVM's order."""
@@ -71,14 +91,14 @@ def test_svc(name: str) -> None:
     test, truth = data(f"{name}.test")
     exact = train(rows, y, TrainOptions())
     gamma = exact.kernel.gamma
-    model, report = fit_svc(rows, y, settings(gamma=gamma, C=10.0), Setting(threads=2))
+    model, report = fit_svc(rows, y, settings(gamma=(gamma,), C=(10.0,)), Setting(threads=2))
     libsvm = np.mean(exact.head.predict(exact.decision_values(test)) == truth)
     ours = np.mean(model.head.predict(model.decision_values(test)) == truth)
     assert ours >= libsvm - 0.02
     assert model.head.labels is not None
     assert model.head.labels.tolist() == exact.head.labels.tolist()  # type: ignore[union-attr]
     assert model.head.one_vs_rest == (len(exact.head.labels) > 2)  # type: ignore[arg-type]
-    one = model_bytes(fit_svc(rows, y, settings(gamma=gamma, C=10.0))[0])
+    one = model_bytes(fit_svc(rows, y, settings(gamma=(gamma,), C=(10.0,)))[0])
     assert model_bytes(model) == one
     assert report.training.main > 95
 
@@ -88,7 +108,7 @@ def test_svc(name: str) -> None:
 def test_block_svc_is_a_libsvm_model_for_each_cluster(name: str, laplacian: bool) -> None:
     rows, y = data(f"{name}.train")
     test, _ = data(f"{name}.test")
-    blocks = settings(clusters=4, block_only=True, C=2.0, gamma=0.05, laplacian=laplacian)
+    blocks = settings(clusters=4, block_only=True, C=(2.0,), gamma=(0.05,), laplacian=laplacian)
     model, _ = fit_svc(rows, y, blocks, Setting(threads=2))
     assert model_bytes(load_model(model_bytes(model))) == model_bytes(model)
     cells, own_cells = model.route(test), model.route(rows)
@@ -136,8 +156,8 @@ def test_class_weights_are_weights_of_rows(name: str) -> None:
 def test_class_weights_of_blocks_are_those_of_libsvm(laplacian: bool) -> None:
     rows, y = data("wine.train")
     weights = ((1, 5.0), (3, 0.1))
-    blocks = settings(clusters=1, block_only=True, gamma=0.05, laplacian=laplacian, weights=weights)
-    model, _ = fit_svc(rows, y, replace(blocks, C=2.0))
+    blocks = settings(clusters=1, block_only=True, gamma=(0.05,), laplacian=laplacian, weights=weights)
+    model, _ = fit_svc(rows, y, replace(blocks, C=(2.0,)))
     if laplacian:
         x = rows.to_dense()
         kernel = np.exp(-0.05 * np.abs(x[:, None] - x[None]).sum(axis=2))
@@ -163,8 +183,23 @@ def test_class_weights_need_classes() -> None:
         meka(dataset, task="ridge", weights={1: 2.0})
 
 
+def test_every_cost_of_a_path_is_solved() -> None:
+    """Starting from the solution for the previous C must not end there."""
+    rows, y = data("breast.train")
+    parted = partition(rows, kmeans_centers(rows, 2))
+    approximated = approximate_kernel(Kernel("rbf", 0.05), parted, MekaOptions(rank=40))
+    targets = Problem.of_task("svc", rows, y[parted.order]).targets
+    costs = (0.5, 1.0, 2.0, 4.0)
+    path = [inner for inner, _ in meka_svc(approximated, targets, costs, "clip")]
+    for cost, found in zip(costs, path, strict=True):
+        ((alone, _),) = meka_svc(approximated, targets, [cost], "clip")
+        assert np.linalg.norm(found - alone) < 0.02 * np.linalg.norm(alone)
+
+
 def test_refusals() -> None:
     rows, y = data("breast.train")
+    with pytest.raises(OptionError, match="several values of `gamma`, `C` or `lambda_` need `folds`"):
+        fit_ridge(rows, y, settings(lambda_=(1.0, 2.0)))
     with pytest.raises(OptionError, match="svc needs a positive semidefinite approximation"):
         fit_svc(rows, y, settings(psd="none"))
     with pytest.raises(SingleClassError, match="all rows have label 3; expected rows of two"):
@@ -178,14 +213,18 @@ def test_refusals() -> None:
     tight = settings(block_only=True, memory=4_000_000)
     with pytest.raises(MemoryLimitError, match=r"the work needs 1\d,\d{3},\d{3} bytes.*use more `clusters`"):
         fit_ridge(Rows.from_dense(lopsided), np.zeros(902), tight)
+    with pytest.raises(OptionError, match="`folds` is 999; there are 380 rows"):
+        fit_ridge(rows, y, settings(folds=999))
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"psd": "x"}, "`psd` is 'x'; expected clip, shift or none"),
-        ({"gamma": 0.0}, "`gamma` is 0.0; expected a finite decimal number above 0"),
+        ({"gamma": 0.0}, "`gamma` is 0.0; expected positive numbers"),
+        ({"gamma": ()}, "`gamma` is (); expected positive numbers"),
         ({"clusters": 0}, "`clusters` is 0; expected a whole number from 1 to"),
+        ({"folds": 1}, "`folds` is 1; expected a whole number from 2 to"),
         ({"rank": 0}, "`rank` is 0; expected a whole number from 1 to"),
         ({"landmarks": 5, "rank": 6}, "`landmarks` is 5; expected at least `rank`, 6"),
         ({"oversampling": -1.0}, "`oversampling` is -1.0; expected a finite decimal number of at least 0"),
@@ -214,3 +253,6 @@ def test_the_function_fits_scores_and_reports_the_error() -> None:
     assert found.model is None
     expected = kernel_error(rows, options)
     assert found.report.to_dict()["relative_error"] == expected.relative_error
+    scores = meka(rows, y, task="ridge", folds=3, scores_only=True, **small)
+    assert scores.model is None
+    assert scores.report.cross_validation == cross_validate_meka(rows, y, replace(options, folds=3))

@@ -16,16 +16,16 @@ from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 
 def test_kernel_error_report() -> None:
     rows, _ = data("digits.train")
-    found = kernel_error(rows, settings(gamma=0.02))
-    alone = kernel_error(rows, settings(gamma=0.02, link_threshold=1.0))
+    found = kernel_error(rows, settings(gamma=(0.02,)))
+    alone = kernel_error(rows, settings(gamma=(0.02,), link_threshold=1.0))
     assert found.relative_error < 0.5 * alone.relative_error
     assert (found.links, alone.links) == (found.clusters * (found.clusters - 1) // 2, 0)
 
 
 def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
     rows, _ = data("digits.train")
-    found = kernel_error(rows, settings(block_only=True, gamma=0.02))
-    near = kernel_error(rows, settings(gamma=0.02, rank=300, link_threshold=1.0))
+    found = kernel_error(rows, settings(block_only=True, gamma=(0.02,)))
+    near = kernel_error(rows, settings(gamma=(0.02,), rank=300, link_threshold=1.0))
     assert found.relative_error == pytest.approx(near.relative_error, rel=1e-6)
     assert found.links == 0
 
@@ -33,7 +33,7 @@ def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
 @pytest.mark.parametrize("psd", ["clip", "shift", "none"])
 def test_repairs_in_the_kernel_error(psd: str) -> None:
     rows, _ = data("digits.train")
-    rough = settings(gamma=0.1, clusters=8, rank=6, oversampling=0.0, psd=psd)
+    rough = settings(gamma=(0.1,), clusters=8, rank=6, oversampling=0.0, psd=psd)
     bare = kernel_error(rows, replace(rough, psd="none")).relative_error
     found = kernel_error(rows, rough)
     if psd == "none":
@@ -47,7 +47,7 @@ def test_repairs_in_the_kernel_error(psd: str) -> None:
 def test_a_repair_leaves_no_negative_eigenvalue() -> None:
     """``clip`` gives the nearest such matrix, ``shift`` moves every eigenvalue, ``none`` does nothing."""
     rows, _ = data("digits.train")
-    rough = settings(gamma=0.1, clusters=8, rank=6, oversampling=0.0)
+    rough = settings(gamma=(0.1,), clusters=8, rank=6, oversampling=0.0)
     parted = partition(rows, kmeans_centers(rows, 8, seed=0))
     made = approximate_kernel(Kernel("rbf", 0.1), parted, rough)
     values, vectors = np.linalg.eigh(made.link_matrix())
@@ -65,7 +65,7 @@ def test_a_repair_leaves_no_negative_eigenvalue() -> None:
 def test_the_two_forms_of_one_partition_against_dense_matrices() -> None:
     """The errors of exact and of low-rank blocks, recomputed from dense matrices."""
     rows, _ = data("iris.train")
-    options = settings(gamma=0.5, rank=4, psd="shift")
+    options = settings(gamma=(0.5,), rank=4, psd="shift")
     kernel = Kernel("rbf", 0.5)
     parted = partition(rows, kmeans_centers(rows, 3, seed=0))
     groups = [parted.cluster(s).to_dense(rows.n_columns) for s in range(3)]

@@ -9,8 +9,8 @@ from typing import Any
 from svmfast.methods.method import ALONE, Setting
 
 
-def tasks(fit: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return ``(rows, labels, options, setting=ALONE)`` for svc and for ridge."""
+def tasks(fit: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Return ``(rows, labels, options, setting=ALONE)`` for svc, for ridge, and for the scores of a grid."""
 
     def of_task(task: str) -> Callable[..., Any]:
         def fitted(rows: Any, labels: Any, options: Any, setting: Setting = ALONE) -> Any:
@@ -18,4 +18,7 @@ def tasks(fit: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., An
 
         return fitted
 
-    return of_task("svc"), of_task("ridge")
+    def scores(rows: Any, labels: Any, options: Any) -> Any:
+        return fit(rows, labels, options, Setting(1, writes=False))[1].cross_validation
+
+    return of_task("svc"), of_task("ridge"), scores

@@ -19,4 +19,4 @@ def data(name: str) -> tuple[Rows, Any]:
 
 
 def settings(**changes: Any) -> MekaOptions:
-    return replace(MekaOptions(gamma=0.1, clusters=3, rank=40), **changes)
+    return replace(MekaOptions(gamma=(0.1,), clusters=3, rank=40), **changes)

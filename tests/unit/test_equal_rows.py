@@ -8,6 +8,7 @@ from program import data, model
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.common.cross_validation import fold_numbers
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, quantiles, row_keys, rows_aside
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
@@ -94,6 +95,8 @@ def test_a_stored_zero_makes_no_other_row() -> None:
     assert split.state.times.min() >= 2
     aside = rows_aside(row_keys(both), (0, 0))
     np.testing.assert_array_equal(aside.fitted[: len(rows)], aside.fitted[len(rows) :])
+    folds = fold_numbers(both, 5, 0)
+    np.testing.assert_array_equal(folds[: len(rows)], folds[len(rows) :])
 
 
 def test_frequent_rows_are_counted_and_may_be_fitted() -> None:

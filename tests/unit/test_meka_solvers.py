@@ -156,7 +156,7 @@ def test_ridge_solves_the_whole_system(psd: str) -> None:
         whole = (vectors * np.maximum(values, 0)) @ vectors.T
     shift = max(0.0, -values[0]) if psd == "shift" else 0.0
     alpha = np.linalg.solve(whole + (0.5 + shift) * np.eye(400), y - y.mean(axis=0))
-    inner, rho = meka_ridge(meka, y, 0.5, psd)
+    ((inner, rho),) = meka_ridge(meka, y, [0.5], psd)
     np.testing.assert_allclose(meka.forward(inner), whole @ alpha, atol=1e-8)
     np.testing.assert_allclose(rho, -y.mean(axis=0))
 
@@ -165,7 +165,7 @@ def test_ridge_refuses_an_indefinite_system() -> None:
     meka = approximate_kernel(GAUSS, parted(blobs(250), 8), MekaOptions(rank=8, oversampling=0.0))
     assert positive_spectrum(meka, "none").smallest < -1e-3
     with pytest.raises(UnsupportedError, match=r"plus lambda 1e-06 is not positive; use `psd` clip or shift"):
-        meka_ridge(meka, np.ones((250, 1)), 1e-6, "none")
+        list(meka_ridge(meka, np.ones((250, 1)), [1e-6], "none"))
 
 
 def test_clusters_of_few_distinct_rows() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from svmfast.figures import Figures, figure
+from svmfast.methods.common.cross_validation import CrossValidation, score_lines
 from svmfast.methods.common.problem import CLASSES, remark_on_classes
 from svmfast.methods.method import Outcome, Setting
 from svmfast.models.base import Model
@@ -21,14 +22,20 @@ class LandmarkReport(Figures):
     features: int = figure("Features: the largest index.")
     clusters: int = figure("Clusters.")
     landmarks: int = figure("Landmarks of the model, in all clusters together.")
-    gamma: float = figure("Gamma of the kernel.")
-    regularization: float = figure("C (svc, labels) or lambda (ridge, values).")
+    gamma: float = figure("Gamma of the kernel, as given or chosen.")
+    regularization: float = figure("C (svc, labels) or lambda (ridge, values), given or chosen.")
     multiply_adds: float = figure("Counted multiply-adds of a prediction, on average over the rows.")
     linear_multiply_adds: float = figure("Counted multiply-adds of a linear model.")
     training: Quality = figure(
         "Figures of the model on rows that it was trained on (20,000 at most), against the labels or values "
         "that it was fitted to: accuracy, balanced_accuracy, auc, classes, or mse, scc, rmse, mae, r2."
     )
+    cross_validation: tuple[CrossValidation, ...] = figure(
+        "For every pair of parameters: gamma, regularization, score (percent of right labels, or root mean "
+        "square error), and the figures of `training` on the rows left out.",
+        default=(),
+    )
+    folds: int | None = figure("Folds of the cross-validation.")
 
     def text(
         self,
@@ -44,6 +51,7 @@ class LandmarkReport(Figures):
         classes = self.task in CLASSES
         kernel += f", {'C' if classes else 'lambda'} {self.regularization:.6g}"
         lines = [
+            *score_lines(self.cross_validation, classes=classes),
             f"data         {self.rows:,} rows, {self.features:,} features{data}",
             f"kernel       {kernel}",
             *own,
@@ -63,8 +71,8 @@ def outcome(made: tuple[Model | None, Any], setting: Setting, *, converted: bool
     return Outcome(model, report)
 
 
-def widths_to_try(exact: KernelExpansion) -> dict[str, float]:
+def widths_to_try(exact: KernelExpansion) -> dict[str, tuple[float, ...]]:
     """The option `gamma` of a candidate for ``frontier``; empty if the exact model's gamma is used."""
     if exact.kernel.kind == "rbf":
         return {}
-    return {"gamma": float(f"{1.0 / max(1, exact.n_features):.6g}")}
+    return {"gamma": (float(f"{1.0 / max(1, exact.n_features):.6g}"),)}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svmfast.errors import OptionError, SingleClassError
-from svmfast.methods.method import GivenRows, Setting
+from svmfast.methods.method import Setting
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality, Score, roc_auc
@@ -194,11 +193,3 @@ def warn_of_absent(
     """Warn of every class weight that applies to no row, as svm-train does; `data` is the rows' name."""
     for label in absent_weights(weights, labels):
         setting.warn(f"{data}: no row has label {label}, which has a weight")
-
-
-def checked_labels(data: GivenRows, options: Any, setting: Setting, missing: str) -> FloatArray:
-    """Take the labels, or raise the error `missing`; warn of class weights that apply to no row."""
-    if data.labels is None:
-        raise OptionError(missing)
-    warn_of_absent(options.weights, data.labels, data.name, setting)
-    return np.asarray(data.labels)

@@ -1,8 +1,8 @@
 """Train a tree of clusters with a few landmarks each on DATA, or convert EXACT to one with these rows.
 
 This is DC-Pred++ with landmarks that are optimized by gradient descent. A row is routed to its nearest leaf
-and compared with the landmarks of that leaf only. There is no certificate; a conversion reports its error on
-held-out rows.
+and compared with the landmarks of that leaf only. Several values of `gamma`, `C` or `lambda_` (0.1,1,10 or
+2^-4,2^-2) form a grid for `folds`. There is no certificate; a conversion reports its error on held-out rows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
 from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
-from svmfast.values import Choice, Real, Whole
+from svmfast.values import Choice, Grid, Real, Whole
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -38,20 +38,27 @@ class DcpredOptions(Seeded, Bounded, Tasked):
         "With `exact`: fit its decision values, or its labels, which drops probabilities; auto: labels for "
         "three or more classes.",
     )
-    gamma: float = option(
+    gamma: tuple[float, ...] = option(
         None,
-        Real(0, above=True),
+        Grid(),
         "Initial width of the kernel exp(-gamma |u-v|^2); `iterations` optimize it for each leaf.",
         "-g",
         shown="1/number of features; in a conversion that of the model",
     )
-    C: float = option(None, Real(0, above=True), "Cost C (svc).", "-c", shown="10")
+    C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="10")
     weights: tuple[tuple[int, float], ...] = class_weights("the rows of the class labelled I (svc)")
-    lambda_: float = option(
+    lambda_: tuple[float, ...] = option(
         None,
-        Real(0, above=True),
+        Grid(),
         "Regularization of ridge, and of fitting decision values.",
+        metavar="L[,L...]",
         shown="0.1; for decision values 0.001",
+    )
+    folds: int | None = option(
+        None,
+        Whole(2),
+        "Choose among several `gamma`, `C` or `lambda_` by cross-validation; without `output`, scores only.",
+        "-v",
     )
     max_operations: float | None = option(
         None,
@@ -104,6 +111,10 @@ class DcpredOptions(Seeded, Bounded, Tasked):
             raise OptionError("labels are needed for `task`; rows without them (`unlabelled`) need `exact`")
         if not converts and (self.fit == "values" or (self.fit != "auto" and self.task != "svc")):
             raise OptionError(f"`fit` {self.fit} needs `exact`")
+        if converts and self.folds:
+            raise OptionError("`exact` reports the error on held-out rows; leave out `folds`")
+        if "output" not in given and not self.folds:
+            raise OptionError("give `output`; only `folds` can be used without it")
         if self.C is not None and (self.task == "ridge" or self.fit == "values"):
             raise OptionError("`C` is for classification; ridge and `fit` values have `lambda_`")
         if self.weights and self.task != "svc":
@@ -115,15 +126,17 @@ class DcpredOptions(Seeded, Bounded, Tasked):
                 raise OptionError("`max_operations` chooses `landmarks`; leave it out")
             if self.pseudo not in (None, "none"):
                 raise OptionError("`max_operations` is for landmarks alone; leave out `pseudo`")
+            if "output" not in given:
+                raise OptionError("`max_operations` needs `output`")
         if self.pseudo_landmarks is not None and self.pseudo in (None, "none"):
             raise OptionError("`pseudo_landmarks` needs `pseudo` poly or triangle")
 
     def resolved(self, rows: Rows, exact: Model | None = None) -> DcpredOptions:
         """Fill in all defaults, for the rows to train on and the model to convert."""
         usual: dict[str, Any] = {
-            "gamma": self.gamma or _usual_gamma(rows.n_columns, exact),
-            "C": 10.0,
-            "lambda_": 0.1 if exact is None else 0.001,
+            "gamma": self.gamma or (_usual_gamma(rows.n_columns, exact),),
+            "C": (10.0,),
+            "lambda_": (0.1 if exact is None else 0.001,),
             "clusters": max(1, min(16, len(rows) // LEAF_ROWS)),
             "landmarks": 32,
             "pseudo": "none",
@@ -131,7 +144,7 @@ class DcpredOptions(Seeded, Bounded, Tasked):
         }
         return with_defaults(self, usual)
 
-    def regularization(self, hinge: bool) -> float:
+    def regularizations(self, hinge: bool) -> tuple[float, ...]:
         """C for the squared hinge loss, otherwise lambda."""
         return self.C if hinge else self.lambda_
 
@@ -175,6 +188,10 @@ METHOD = Method(
     options=DcpredOptions,
     run="svmfast.methods.dcpred.fit:run",
     candidates="svmfast.methods.dcpred.fit:candidates",
-    reports=("svmfast.methods.dcpred.report:DcpredReport",),
+    reports=(
+        "svmfast.methods.dcpred.report:DcpredReport",
+        "svmfast.methods.common.cross_validation:ScoresReport",
+    ),
     color="#E69F00",
+    scores_alone=("folds",),
 )

@@ -9,15 +9,25 @@ classes of its own rows.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
+from svmfast.methods.common.cross_validation import (
+    CrossValidation,
+    ScoresReport,
+    best_of,
+    check_folds,
+    checked_labels,
+    cross_validate,
+    with_best,
+)
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.methods.common.error_statement import probabilities_after
 from svmfast.methods.common.landmarks import outcome, widths_to_try
-from svmfast.methods.common.problem import MOST_SCORED, Problem, checked_labels
+from svmfast.methods.common.problem import MOST_SCORED, Problem
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.report import DcpredReport, held_out
 from svmfast.methods.dcpred.tree import affordable_landmarks, build_tree, train_tree
@@ -36,16 +46,25 @@ from svmfast.threads import one_blas_thread
 Fitted = tuple[RoutedModel, DcpredReport]
 
 
-def fit(rows: Rows, labels: FloatArray, options: DcpredOptions, setting: Setting = ALONE) -> Fitted:
+def fit(
+    rows: Rows, labels: FloatArray, options: DcpredOptions, setting: Setting = ALONE
+) -> Fitted | tuple[None, ScoresReport]:
     """Train a classifier with the squared hinge loss, three or more classes one-vs-rest, or ridge regression.
 
-    Ridge minimizes sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf.
+    Ridge minimizes sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf. With several `gamma`, `C` or
+    `lambda_`, `folds` must be set, and the best pair is used; if no model is to be written, the scores are
+    the result.
     """
     problem = Problem.of_task(options.task, rows, labels, options.weights)
     if options.fit == "values":
         raise OptionError("`fit` values needs `exact`")
-    origin = provenance("dcpred", " ".join(changed_words(options)), options.seed)
-    return _fit_model(problem, options.resolved(rows), setting, origin)
+    asked, options = options, options.resolved(rows)
+    check_folds(options.folds, len(options.gamma) * len(options.regularizations(problem.hinge)), len(rows))
+    if setting.writes or not options.folds:
+        return _fit_model(problem, options, setting, asked)
+    _check_width(rows, options)
+    with one_blas_thread():
+        return None, ScoresReport(problem.task, options.folds, _scores(problem, options, setting))
 
 
 def fit_exact(
@@ -59,9 +78,12 @@ def fit_exact(
     per class, without probabilities. auto means labels for three or more classes, whose many pairs would have
     to share each leaf's landmarks, and otherwise values.
     """
-    origin = provenance("dcpred", " ".join(changed_words(options)), options.seed, source)
-    options = options.resolved(rows, exact)
+    asked, options = options, options.resolved(rows, exact)
     task, head, threads = what_is_fitted(exact.head, options.fit), exact.head, setting.threads
+    if len(options.gamma) * len(options.C) * len(options.lambda_) != 1 or options.folds:
+        raise OptionError(
+            "`exact` takes one `gamma` and one `C` or `lambda_`, and no cross-validation (`folds`)"
+        )
     if not head.n_functions:
         raise UnsupportedError(
             "the model has a single class and no decision function", "it needs no conversion"
@@ -78,7 +100,7 @@ def fit_exact(
         inside, vectors = _with_vectors(inside, expansion, held)
     values = exact.decision_values(inside, threads=threads)
     problem = Problem(inside, values, head, task) if task == "values" else _labelled(inside, head, values)
-    model, report = _fit_model(replace(problem, vectors=vectors), options, setting, origin)
+    model, report = _fit_model(replace(problem, vectors=vectors), options, setting, asked, source)
     setting.progress(0, None, "error on held-out rows")
     found = held_out(exact, model, rows, aside, values_fitted=task == "values", threads=threads)
     return model, replace(report, held_out=found, probabilities=probabilities_after(head, model.head))
@@ -91,11 +113,30 @@ def what_is_fitted(head: Head, fit: str) -> str:
     return "labels" if head.is_classifier and head.n_classes > 2 else "values"
 
 
-def _fit_model(problem: Problem, options: DcpredOptions, setting: Setting, origin: dict[str, str]) -> Fitted:
+def _scores(problem: Problem, options: DcpredOptions, setting: Setting) -> tuple[CrossValidation, ...]:
+    """Score each pair of parameters; all pairs share the tree of a fold."""
+
+    def models(inside: Problem) -> Iterator[RoutedModel]:
+        tree = build_tree(inside.rows, options, setting.threads)
+        for pair in itertools.product(options.gamma, options.regularizations(problem.hinge)):
+            yield train_tree(inside, tree, options, *pair, Setting(setting.threads))
+
+    return cross_validate(problem, options, setting, models)
+
+
+def _fit_model(
+    problem: Problem,
+    options: DcpredOptions,
+    setting: Setting,
+    asked: DcpredOptions,
+    source: str | None = None,
+) -> Fitted:
     if not len(problem.rows):
         raise OptionError("no rows to train on")
     _check_width(problem.rows, options)
     load_kmeans()
+    scores: tuple[CrossValidation, ...] = ()
+    gamma, regularization = options.gamma[0], options.regularizations(problem.hinge)[0]
     with one_blas_thread():
         setting.progress(0, None, "clusters")
         tree = build_tree(problem.rows, options, setting.threads)
@@ -103,8 +144,14 @@ def _fit_model(problem: Problem, options: DcpredOptions, setting: Setting, origi
             landmarks = affordable_landmarks(problem, tree, options.max_operations)
             options = replace(options, landmarks=landmarks)
             _check_width(problem.rows, options)
-        made = train_tree(problem, tree, options, setting)
+        if options.folds:
+            scores = _scores(problem, options, setting)
+            best = best_of(scores, classes=problem.hinge)
+            gamma, regularization = best.gamma, best.regularization
+            asked = with_best(asked, best, problem.hinge)
+        made = train_tree(problem, tree, options, gamma, regularization, setting)
     rows, task, sizes = problem.rows, problem.task, np.bincount(tree.leaf)
+    origin = provenance("dcpred", " ".join(changed_words(asked)), options.seed, source)
     model = replace(made, provenance=origin, fits_labels=task == "labels")
     decisions = model.decision_values(rows[: min(len(rows), MOST_SCORED)], threads=setting.threads)
     return model, DcpredReport(
@@ -116,12 +163,14 @@ def _fit_model(problem: Problem, options: DcpredOptions, setting: Setting, origi
         landmarks=len(model.landmarks),
         pseudo_landmarks=0 if model.pseudo is None else int(model.pseudo.sizes.sum()),
         pseudo="none" if model.pseudo is None else model.pseudo.kind,
-        gamma=options.gamma,
-        regularization=options.regularization(problem.hinge),
+        gamma=gamma,
+        regularization=regularization,
         leaf_gammas=(float(model.gamma.min()), float(model.gamma.max())),
         multiply_adds=model.multiply_adds(rows),
         linear_multiply_adds=float(rows.n_columns * problem.head.linear_functions),
         training=problem.quality(model.head, decisions),
+        cross_validation=scores,
+        folds=options.folds,
     )
 
 

@@ -195,12 +195,12 @@ class LeafRows:
 
 
 def train_leaf(
-    rows: LeafRows, options: DcpredOptions, cost: float, seed: tuple[int, int], threads: int
+    rows: LeafRows, options: DcpredOptions, gamma: float, cost: float, seed: tuple[int, int], threads: int
 ) -> CellExpansion:
     """Algorithm 1 of the paper, then L-BFGS on the landmarks; triangle pseudo landmarks are added last."""
     rng = np.random.default_rng(seed)
-    p, gamma, iterations = rows.targets.shape[1], options.gamma, options.iterations
-    points, worth = _candidates(rows, options, cost, rng)
+    p, iterations = rows.targets.shape[1], options.iterations
+    points, worth = _candidates(rows, options, gamma, cost, rng)
     count = min(options.landmarks, max(1, rows.own // 2))
     vectors = weighted_centroids(points, count, worth, int(rng.integers(2**31)))
     pairs = np.zeros((0, 2), dtype=np.int64)
@@ -249,7 +249,7 @@ def _with_coefficients(
 
 
 def _candidates(
-    rows: LeafRows, options: DcpredOptions, cost: float, rng: np.random.Generator
+    rows: LeafRows, options: DcpredOptions, gamma: float, cost: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None]:
     """Choose the points from which k-means computes landmarks, and their weights."""
     x = rows.x
@@ -262,7 +262,7 @@ def _candidates(
         chosen = np.sort(rng.choice(len(x), LOCAL_ROWS, replace=False))
     x, targets = x[chosen], rows.targets[chosen]
     if not rows.hinge:
-        gram = Kernel("rbf", options.gamma).matrix(x, x)
+        gram = Kernel("rbf", gamma).matrix(x, x)
         gram[np.diag_indices_from(gram)] += 1 / (2 * cost)
         alpha = np.linalg.solve(gram, targets - targets.mean(axis=0))
         return x, (alpha * alpha).sum(axis=1)
@@ -270,7 +270,7 @@ def _candidates(
     if len(np.unique(which)) < 2:
         return x, None
     of_class = class_weights_of(which, None if rows.class_weights is None else rows.class_weights[chosen])
-    how = TrainOptions(gamma=options.gamma, C=cost, eps=0.01, cache_size=_CACHE_MEGABYTES, weights=of_class)
+    how = TrainOptions(gamma=gamma, C=cost, eps=0.01, cache_size=_CACHE_MEGABYTES, weights=of_class)
     local = train(Rows.from_dense(x), which, how)
     vectors, worth = local.sv.to_dense(x.shape[1]), (local.sv_coef**2).sum(axis=0)
     if len(vectors) >= 2 * options.landmarks:

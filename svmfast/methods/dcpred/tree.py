@@ -138,15 +138,22 @@ class _Leaf:
     gamma: float
 
 
-def train_tree(problem: Problem, tree: KMeansTree, options: DcpredOptions, setting: Setting) -> RoutedModel:
-    """Train every leaf."""
+def train_tree(
+    problem: Problem,
+    tree: KMeansTree,
+    options: DcpredOptions,
+    gamma: float,
+    regularization: float,
+    setting: Setting,
+) -> RoutedModel:
+    """Train every leaf; `regularization` is C (hinge loss) or lambda (squares)."""
     rows, leaves, threads = problem.rows, len(tree.leaf_centers), setting.threads
     order = np.argsort(tree.leaf, kind="stable")
     start = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf, minlength=leaves))])
     sizes = [min(MOST_LEAF_ROWS, 2 * int(n) if leaves > 1 else int(n)) for n in np.diff(start)]
     _check_memory(problem, sizes, options, threads)
     distance = _distances(rows, tree) if leaves > 1 else np.zeros((len(rows), 1))
-    cost = options.C if problem.hinge else 0.5 / options.lambda_
+    cost = regularization if problem.hinge else 0.5 / regularization
     nearest = None
     if problem.vectors is not None:
         nearest = Router(tree.children, tree.centers).route(problem.vectors[0], threads=threads)
@@ -155,7 +162,7 @@ def train_tree(problem: Problem, tree: KMeansTree, options: DcpredOptions, setti
         own = order[start[s] : start[s + 1]]
         functions, chosen, n_own = _rows_of(problem, own, distance[:, s], tree.leaf, s, options.seed)
         if not len(functions):
-            return _Leaf(None, functions, -problem.targets[own[0]], options.gamma)
+            return _Leaf(None, functions, -problem.targets[own[0]], gamma)
         given = None
         if problem.vectors is not None:
             inside = np.flatnonzero(nearest == s)
@@ -170,7 +177,7 @@ def train_tree(problem: Problem, tree: KMeansTree, options: DcpredOptions, setti
             n_own,
             given,
         )
-        cell = train_leaf(of_leaf, options, cost, (options.seed, s), inner)
+        cell = train_leaf(of_leaf, options, gamma, cost, (options.seed, s), inner)
         # Classes without rows in the leaf must lose; kernel values are at most 1.
         most = 1 + float((np.abs(cell.coef).sum(axis=1) + np.abs(cell.rho)).max())
         rho = np.full(problem.targets.shape[1], most)

@@ -2,7 +2,8 @@
 
 Rows are clustered; blocks within clusters are approximated by the Nystrom method, those between clusters by
 small link matrices in the same bases. A prediction uses the landmarks of the nearest cluster; predict,
-compare and info accept the model like any other.
+compare and info accept the model like any other. Several values of `gamma`, `lambda_` or `C` (0.1,1,10 or
+2^-4,2^-2) form a grid for `folds`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
 from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
-from svmfast.values import Choice, Real, Switch, Whole
+from svmfast.values import Choice, Grid, Real, Switch, Whole
 
 #: Default rank.
 RANK = 128
@@ -30,9 +31,9 @@ class MekaOptions(Seeded, Bounded, Tasked):
         "ridge: kernel ridge regression; svc: support vector classification; error: only measure the error "
         "of the approximated kernel matrix.",
     )
-    gamma: float = option(
+    gamma: tuple[float, ...] = option(
         None,
-        Real(0, above=True),
+        Grid(),
         "Width of the kernel exp(-gamma |u-v|^2).",
         "-g",
         shown="1/number of features",
@@ -40,9 +41,21 @@ class MekaOptions(Seeded, Bounded, Tasked):
     laplacian: bool = option(
         False, Switch(), "Use the Laplacian kernel exp(-gamma |u-v|_1) instead of the Gaussian one."
     )
-    C: float = option(None, Real(0, above=True), "Cost C (svc).", "-c", shown="1")
+    C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="1")
     weights: tuple[tuple[int, float], ...] = class_weights("the rows of the class labelled I (svc)")
-    lambda_: float = option(None, Real(0, above=True), "Regularization of ridge.", shown="0.1")
+    lambda_: tuple[float, ...] = option(
+        None,
+        Grid(),
+        "Regularization of ridge.",
+        metavar="L[,L...]",
+        shown="0.1",
+    )
+    folds: int | None = option(
+        None,
+        Whole(2),
+        "Choose among several `gamma`, `C` or `lambda_` by cross-validation; without `output`, scores only.",
+        "-v",
+    )
     clusters: int = option(10, Whole(1), "Number of clusters.")
     rank: int = option(
         None,
@@ -99,8 +112,13 @@ class MekaOptions(Seeded, Bounded, Tasked):
             )
         if self.task is None:
             raise OptionError("give `task` (ridge, svc or error)")
-        if self.task == "error" and "output" in given:
-            raise OptionError("`task` error makes no model; leave out `output`")
+        if self.task == "error":
+            if "output" in given:
+                raise OptionError("`task` error makes no model; leave out `output`")
+            if self.folds:
+                raise OptionError("`task` error has nothing to cross-validate; leave out `folds`")
+        elif "output" not in given and not self.folds:
+            raise OptionError("give `output`; only `folds` and `task` error can be used without it")
         if self.C is not None and self.task != "svc":
             raise OptionError("`C` is for `task` svc; ridge has `lambda_`")
         if self.weights and self.task != "svc":
@@ -114,9 +132,9 @@ class MekaOptions(Seeded, Bounded, Tasked):
     def resolved(self, columns: int) -> MekaOptions:
         """Fill in all defaults, for rows of `columns`."""
         usual: dict[str, Any] = {
-            "gamma": 1.0 / max(1, columns),
-            "C": 1.0,
-            "lambda_": 0.1,
+            "gamma": (1.0 / max(1, columns),),
+            "C": (1.0,),
+            "lambda_": (0.1,),
             "rank": RANK,
         }
         return with_defaults(self, usual)
@@ -130,7 +148,7 @@ class MekaOptions(Seeded, Bounded, Tasked):
         """Number of sampled columns of each cluster."""
         return self.landmarks or 2 * self.rank
 
-    def regularization(self, hinge: bool) -> float:
+    def regularizations(self, hinge: bool) -> tuple[float, ...]:
         """C for the squared hinge loss, otherwise lambda."""
         return self.C if hinge else self.lambda_
 
@@ -155,7 +173,9 @@ METHOD = Method(
     reports=(
         "svmfast.methods.meka.fit:MekaReport",
         "svmfast.methods.meka.error:ErrorReport",
+        "svmfast.methods.common.cross_validation:ScoresReport",
     ),
     color="#CC79A7",
+    scores_alone=("folds",),
     scores_instead="task=error",
 )

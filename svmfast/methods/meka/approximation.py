@@ -245,9 +245,9 @@ def check_memory(
 ) -> None:
     """Raise MemoryLimitError if the work needs too much; the largest cluster has `largest` rows."""
     n, d, c = len(rows), rows.n_columns, min(options.clusters, len(rows))
-    # The rows with a copy ordered by cluster; and for k-means.
+    # The rows with a copy ordered by cluster, in cross-validation also those of a fold; and for k-means.
     data = 12 * rows.nnz + 8 * n
-    needed = data * 2 + 16 * min(n, KMEANS_ROWS) * d + 32 * n * functions
+    needed = data * (4 if options.folds else 2) + 16 * min(n, KMEANS_ROWS) * d + 32 * n * functions
     if options.block_only and task == "svc" and not options.laplacian:
         needed += threads * BLOCK_CACHE_MEGABYTES * 2**20
     elif options.block_only and task != "error":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.errors import OptionError
 from svmfast.figures import Figures, computed, figure
 from svmfast.kernels import Kernel
 from svmfast.methods.meka import MekaOptions
@@ -59,9 +60,11 @@ class ErrorReport(Figures):
 
 
 def kernel_error(rows: Rows, options: MekaOptions, setting: Setting = ALONE) -> ErrorReport:
-    """Measure the error of the approximation on `sample` rows."""
+    """Measure the error of the approximation with one `gamma` on `sample` rows."""
     options, threads = options.resolved(rows.n_columns), setting.threads
-    kernel = Kernel(options.kernel_kind, options.gamma)
+    if len(options.gamma) != 1:
+        raise OptionError("the kernel error needs exactly one `gamma`")
+    kernel = Kernel(options.kernel_kind, options.gamma[0])
     load_kmeans()
     with one_blas_thread():
         begin = time.perf_counter()

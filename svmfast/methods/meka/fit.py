@@ -5,17 +5,34 @@ Si, Hsieh, Dhillon, "Memory Efficient Kernel Approximation", JMLR 18 (2017).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from svmfast.errors import OptionError
 from svmfast.figures import figure
 from svmfast.kernels import Kernel
-from svmfast.methods.common.landmarks import LandmarkReport, outcome, widths_to_try
-from svmfast.methods.common.problem import MOST_SCORED, Problem, checked_labels
+from svmfast.methods.common.cross_validation import (
+    CrossValidation,
+    ScoresReport,
+    best_of,
+    check_folds,
+    checked_labels,
+    cross_validate,
+    with_best,
+)
+from svmfast.methods.common.landmarks import (
+    LandmarkReport,
+    outcome,
+    widths_to_try,
+)
+from svmfast.methods.common.problem import MOST_SCORED, Problem
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.meka import MekaOptions
-from svmfast.methods.meka.approximation import Meka, approximate_kernel, clustered, triangle_bytes
+from svmfast.methods.meka.approximation import (
+    approximate_kernel,
+    clustered,
+    triangle_bytes,
+)
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.solve import assemble, block_ridge, block_svc, meka_ridge, meka_svc
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
@@ -23,7 +40,7 @@ from svmfast.models.routed import RoutedModel
 from svmfast.options import changed_words
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.arithmetic import provenance
-from svmfast.solvers.kernel_clusters import Partition, load_kmeans
+from svmfast.solvers.kernel_clusters import load_kmeans
 from svmfast.threads import one_blas_thread
 
 
@@ -46,60 +63,100 @@ class MekaReport(LandmarkReport):
 Fitted = tuple[RoutedModel, MekaReport]
 
 
-def fit(rows: Rows, labels: FloatArray, options: MekaOptions, setting: Setting = ALONE) -> Fitted:
+def fit(
+    rows: Rows, labels: FloatArray, options: MekaOptions, setting: Setting = ALONE
+) -> Fitted | tuple[None, ScoresReport]:
     """Train ridge regression, (G + lambda I) alpha = y - mean(y), or a classifier, with an approximated G.
 
     svc has the squared hinge loss, three or more classes one-vs-rest; with `block_only`, each cluster has its
-    own LIBSVM C-SVC model instead (BKA-SVM, section 4.2 of the paper).
+    own LIBSVM C-SVC model instead (BKA-SVM, section 4.2 of the paper). With several `gamma`, `C` or
+    `lambda_`, `folds` must be set, and the best pair is used; if no model is to be written, the scores are
+    the result.
     """
-    origin = provenance("meka", " ".join(changed_words(options)), options.seed)
-    options = options.resolved(rows.n_columns)
+    asked, options = options, options.resolved(rows.n_columns)
     if options.task == "svc" and options.psd == "none" and not options.block_only:
         raise OptionError("svc needs a positive semidefinite approximation; `psd` must be clip or shift")
     problem = Problem.of_task(options.task, rows, labels, options.weights, pairs=options.block_only)
-    load_kmeans()
+    check_folds(options.folds, len(options.gamma) * len(options.regularizations(problem.hinge)), len(rows))
+    if setting.writes or not options.folds:
+        return _fit(problem, options, setting, asked)
     with one_blas_thread():
-        parted = clustered(rows, options, problem.task, problem.targets.shape[1], setting)
-        ordered = replace(problem.only(parted.order), rows=parted.rows)
-        model, meka = _trained(ordered, parted, options, setting)
-    model = replace(model, provenance=origin)
+        return None, ScoresReport(problem.task, options.folds, _scores(problem, options, setting))
+
+
+def _scores(problem: Problem, options: MekaOptions, setting: Setting) -> tuple[CrossValidation, ...]:
+    def models(inside: Problem) -> Iterator[RoutedModel]:
+        work = Work(inside, options, Setting(setting.threads))
+        for gamma in options.gamma:
+            yield from work.models(gamma, options.regularizations(problem.hinge))
+
+    return cross_validate(problem, options, setting, models)
+
+
+class Work:
+    """A problem and its clusters. All regularizations share the clusters, blocks and links."""
+
+    def __init__(self, problem: Problem, options: MekaOptions, setting: Setting) -> None:
+        self.options, self.setting = options, setting
+        functions = problem.targets.shape[1]
+        self.parted = clustered(problem.rows, options, problem.task, functions, setting)
+        self.problem = replace(problem.only(self.parted.order), rows=self.parted.rows)
+        self.ranks: tuple[int, ...] = ()
+        self.links, self.bytes = 0, 0
+
+    def models(self, gamma: float, regularizations: Sequence[float]) -> list[RoutedModel]:
+        options, problem, parted = self.options, self.problem, self.parted
+        kernel, threads = Kernel(options.kernel_kind, gamma), self.setting.threads
+        if options.block_only:
+            self.setting.progress(0, None, "exact blocks")
+            self.ranks, self.bytes = tuple(parted.sizes.tolist()), triangle_bytes(parted.sizes)
+            if problem.hinge:
+                return [block_svc(kernel, parted, problem, cost, threads) for cost in regularizations]
+            return block_ridge(kernel, parted, problem, regularizations, threads)
+        meka = approximate_kernel(kernel, parted, options, threads=threads, progress=self.setting.progress)
+        self.ranks, self.links, self.bytes = tuple(meka.ranks.tolist()), len(meka.links), meka.bytes
+        self.setting.progress(0, None, "solve")
+        if problem.hinge:
+            found = meka_svc(meka, problem.targets, regularizations, options.psd, problem.weights)
+        else:
+            found = meka_ridge(meka, problem.targets, regularizations, options.psd)
+        return [assemble(meka, problem.head, inner, rho) for inner, rho in found]
+
+
+def _fit(problem: Problem, options: MekaOptions, setting: Setting, asked: MekaOptions) -> Fitted:
+    rows, task = problem.rows, problem.task
+    load_kmeans()
+    scores: tuple[CrossValidation, ...] = ()
+    gamma, regularization = options.gamma[0], options.regularizations(problem.hinge)[0]
+    with one_blas_thread():
+        if options.folds:
+            scores = _scores(problem, options, setting)
+            best = best_of(scores, classes=problem.hinge)
+            gamma, regularization = best.gamma, best.regularization
+            asked = with_best(asked, best, problem.hinge)
+        work = Work(problem, options, setting)
+        (model,) = work.models(gamma, [regularization])
+    model = replace(model, provenance=provenance("meka", " ".join(changed_words(asked)), options.seed))
     setting.progress(0, None, "error")
     sample = rows[: min(len(rows), MOST_SCORED)]
-    ranks = parted.sizes if meka is None else meka.ranks
     return model, MekaReport(
-        task=problem.task,
+        task=task,
         rows=len(rows),
         features=rows.n_columns,
-        clusters=len(parted.sizes),
-        ranks=tuple(ranks.tolist()),
-        links=0 if meka is None else len(meka.links),
+        clusters=len(work.parted.sizes),
+        ranks=work.ranks,
+        links=work.links,
         kernel=options.kernel_kind,
-        gamma=options.gamma,
-        regularization=options.regularization(problem.hinge),
-        bytes=triangle_bytes(parted.sizes) if meka is None else meka.bytes,
+        gamma=gamma,
+        regularization=regularization,
+        bytes=work.bytes,
         landmarks=len(model.landmarks),
         multiply_adds=model.multiply_adds(sample),
         linear_multiply_adds=float(rows.n_columns * problem.head.linear_functions),
         training=problem.quality(problem.head, model.decision_values(sample, threads=setting.threads)),
+        cross_validation=scores,
+        folds=options.folds,
     )
-
-
-def _trained(
-    problem: Problem, parted: Partition, options: MekaOptions, setting: Setting
-) -> tuple[RoutedModel, Meka | None]:
-    """Train on the rows of `parted`; without an approximation if the blocks are exact."""
-    kernel, threads, psd = Kernel(options.kernel_kind, options.gamma), setting.threads, options.psd
-    if options.block_only:
-        setting.progress(0, None, "exact blocks")
-        solve = block_svc if problem.hinge else block_ridge
-        return solve(kernel, parted, problem, options.regularization(problem.hinge), threads), None
-    meka = approximate_kernel(kernel, parted, options, threads=threads, progress=setting.progress)
-    setting.progress(0, None, "solve")
-    if problem.hinge:
-        solution = meka_svc(meka, problem.targets, options.C, psd, problem.weights)
-    else:
-        solution = meka_ridge(meka, problem.targets, options.lambda_, psd)
-    return assemble(meka, problem.head, *solution), meka
 
 
 #: Clusters and rank of the candidates for ``frontier``.
@@ -121,7 +178,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     exact = grid.exact
     if exact.head.svm_type == "one_class":
         return [], [NotTried("meka", "a one-class model has no labels to train on")]
-    common: dict[str, Any] = {"gamma": exact.kernel.gamma, **widths_to_try(exact), "seed": grid.seed}
+    common = {"gamma": (exact.kernel.gamma,), **widths_to_try(exact), "seed": grid.seed}
     common["task"] = "ridge" if exact.head.is_regression else "svc"
     blocks = set(BLOCKS)
     if vectors := grid.vectors:

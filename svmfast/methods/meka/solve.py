@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +24,8 @@ from svmfast.threads import map_in_threads
 IntArray = NDArray[np.int64]
 
 #: A squared hinge problem counts as solved when the gradient, relative to that at zero, is at most this. With
-#: 1e-3 the error of the weights may be as large as their norm.
+#: 1e-3 the error of the weights may be as large as their norm, and the solution for one C may pass for the
+#: next.
 HINGE_TOLERANCE = 1e-5
 
 Solution = tuple[FloatArray, FloatArray]
@@ -38,8 +40,8 @@ def assemble(meka: Meka, head: Head, inner: FloatArray, rho: FloatArray) -> Rout
     return RoutedModel.flat(head, meka.kernel, meka.partition.centers, meka.landmarks, coef, rho)
 
 
-def meka_ridge(meka: Meka, targets: FloatArray, regularization: float, psd: str) -> Solution:
-    """Solve (G + lambda I) alpha = targets - mean; return (inner, rho).
+def meka_ridge(meka: Meka, targets: FloatArray, lambdas: Sequence[float], psd: str) -> Iterator[Solution]:
+    """Solve (G + lambda I) alpha = targets - mean for each lambda; yield (inner, rho).
 
     With ``shift``, the diagonal of G is shifted in training only, which is the same as a larger lambda.
     """
@@ -47,20 +49,21 @@ def meka_ridge(meka: Meka, targets: FloatArray, regularization: float, psd: str)
     spectrum = positive_spectrum(meka, "clip" if psd == "clip" else "none")
     turned = spectrum.vectors.T @ meka.backward(targets - mean)
     shift = max(0.0, -spectrum.smallest) if psd == "shift" else 0.0
-    if psd != "clip" and spectrum.smallest + shift + regularization <= 0:
-        raise UnsupportedError(
-            f"the approximation's eigenvalue {spectrum.smallest:.3g} plus lambda {regularization:g} "
-            "is not positive",
-            "use `psd` clip or shift, or a larger `lambda_`",
-        )
-    shrunk = (spectrum.values / (spectrum.values + shift + regularization))[:, None] * turned
-    return spectrum.vectors @ shrunk, -mean
+    for regularization in lambdas:
+        if psd != "clip" and spectrum.smallest + shift + regularization <= 0:
+            raise UnsupportedError(
+                f"the approximation's eigenvalue {spectrum.smallest:.3g} plus lambda {regularization:g} "
+                "is not positive",
+                "use `psd` clip or shift, or a larger `lambda_`",
+            )
+        shrunk = (spectrum.values / (spectrum.values + shift + regularization))[:, None] * turned
+        yield spectrum.vectors @ shrunk, -mean
 
 
 def meka_svc(
-    meka: Meka, targets: FloatArray, cost: float, psd: str, weights: FloatArray | None = None
-) -> Solution:
-    """Solve the squared hinge SVM; return (inner, rho).
+    meka: Meka, targets: FloatArray, costs: Sequence[float], psd: str, weights: FloatArray | None = None
+) -> Iterator[Solution]:
+    """Solve the squared hinge SVM for each C, starting from the previous solution; yield (inner, rho).
 
     C is multiplied by the rows' `weights`, ``(n,)`` in the order of the clusters. The features are Q V
     sqrt(values), and a constant 1 for the bias (LIBLINEAR's -B 1). Products with them are computed cluster by
@@ -79,10 +82,15 @@ def meka_svc(
     # Exact if all rows have equal weight; otherwise the mean is good enough for a preconditioner.
     mean = 1.0 if weights is None else float(weights.mean())
     squares = mean * np.append(spectrum.values, float(len(targets)))
-    found = solve_squared_hinge(
-        *(forward, backward, targets, cost, squares), tolerance=HINGE_TOLERANCE, weights=weights
-    )
-    return spectrum.vectors @ (root * found[:-1]), -found[-1]
+    start: FloatArray | None = None
+    for cost in costs:
+        start = solve_squared_hinge(
+            *(forward, backward, targets, cost, squares),
+            tolerance=HINGE_TOLERANCE,
+            start=start,
+            weights=weights,
+        )
+        yield spectrum.vectors @ (root * start[:-1]), -start[-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,32 +117,38 @@ def positive_spectrum(meka: Meka, repair: str) -> Spectrum:
 
 
 def block_ridge(
-    kernel: Kernel, parted: Partition, problem: Problem, regularization: float, threads: int
-) -> RoutedModel:
-    """Fit ridge regression in each cluster, with every row as a landmark."""
+    kernel: Kernel, parted: Partition, problem: Problem, lambdas: Sequence[float], threads: int
+) -> list[RoutedModel]:
+    """Fit ridge regression in each cluster, with every row as a landmark: a model for each lambda."""
     mean = problem.targets.mean(axis=0)
     centered = problem.targets - mean
 
-    def solve(s: int) -> FloatArray:
+    def solve(s: int) -> list[FloatArray]:
         from scipy.linalg import cho_solve
 
         x = parted.cluster(s).to_dense()
-        system = kernel.matrix(x, x)
-        system[np.diag_indices(len(system))] += regularization
-        try:
-            lower = np.linalg.cholesky(system)
-        except np.linalg.LinAlgError:
-            raise UnsupportedError(
-                f"a block's kernel matrix plus lambda {regularization:g} is numerically singular",
-                "use a larger `lambda_`",
-            ) from None
-        solution: FloatArray = cho_solve((lower, True), centered[parted.places(s)]).T
-        return solution
+        gram = kernel.matrix(x, x)
+        out = []
+        for regularization in lambdas:
+            system = gram.copy()
+            system[np.diag_indices(len(gram))] += regularization
+            try:
+                lower = np.linalg.cholesky(system)
+            except np.linalg.LinAlgError:
+                raise UnsupportedError(
+                    f"a block's kernel matrix plus lambda {regularization:g} is numerically singular",
+                    "use a larger `lambda_`",
+                ) from None
+            out.append(np.asarray(cho_solve((lower, True), centered[parted.places(s)])).T)
+        return out
 
     cells = range(len(parted.sizes))
     solved = map_in_threads(solve, cells, threads)
     landmarks, rho = [parted.cluster(s) for s in cells], np.tile(-mean, (len(cells), 1))
-    return RoutedModel.flat(problem.head, kernel, parted.centers, landmarks, solved, rho)
+    return [
+        RoutedModel.flat(problem.head, kernel, parted.centers, landmarks, [cell[i] for cell in solved], rho)
+        for i in range(len(lambdas))
+    ]
 
 
 def block_svc(kernel: Kernel, parted: Partition, problem: Problem, cost: float, threads: int) -> RoutedModel:

@@ -1,0 +1,122 @@
+"""Cross-validation over a grid of parameters: folds, scores, and the report of a run that only scores."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError
+from svmfast.figures import Figures, computed, figure
+from svmfast.methods.common.equal_rows import groups_of, row_keys
+from svmfast.methods.common.problem import CLASSES, HeadScore, Problem, warn_of_absent
+from svmfast.methods.method import GivenRows, Setting
+from svmfast.models.base import Model
+from svmfast.rows import FloatArray, Rows
+from svmfast.score import Quality
+
+
+@dataclass(frozen=True)
+class CrossValidation(Figures):
+    """The quality of one pair of parameters, where each row's model was trained without its fold."""
+
+    quality: Quality = figure("The figures of the rows left out.", spread=True)
+    gamma: float = figure("Gamma of the kernel.")
+    regularization: float = figure("C, or lambda of ridge regression.")
+
+    @computed.figure("Percent of right labels, or root mean square error.")
+    def score(self) -> float:
+        return self.quality.main
+
+
+def cross_validate(
+    problem: Problem, options: Any, setting: Setting, fitted: Callable[[Problem], Iterable[Model]]
+) -> tuple[CrossValidation, ...]:
+    """Score each pair of gamma and C or lambda; `fitted` makes their models for some of the rows."""
+    fold = fold_numbers(problem.rows, options.folds, options.seed)
+    pairs = list(itertools.product(options.gamma, options.regularizations(problem.hinge)))
+    scores = [HeadScore(problem.head) for _ in pairs]
+    done, steps = 0, options.folds * len(pairs)
+    setting.progress(0, steps, "cross validation")
+    for f in range(options.folds):
+        outside = problem.only(fold == f)
+        for score, model in zip(scores, fitted(problem.only(fold != f)), strict=True):
+            score.add(model.decision_values(outside.rows, threads=setting.threads), outside.truth)
+            done += 1
+            setting.progress(done, steps, "cross validation")
+    return tuple(CrossValidation(score.quality, *pair) for pair, score in zip(pairs, scores, strict=True))
+
+
+def check_folds(folds: int | None, grid: int, rows: int) -> None:
+    """Raise OptionError for a grid of several pairs without `folds`, and for more folds than rows."""
+    if grid > 1 and not folds:
+        raise OptionError("several values of `gamma`, `C` or `lambda_` need `folds` for the choice")
+    if folds and folds > rows:
+        raise OptionError(f"`folds` is {folds}; there are {rows} rows")
+
+
+def fold_numbers(rows: Rows, folds: int, seed: int) -> NDArray[np.int64]:
+    """Draw the fold of every row, from 0, at random; copies of a row are in the same fold."""
+    group, first = groups_of(row_keys(rows))
+    if len(first) < folds:
+        raise OptionError(f"`folds` is {folds}; there are {len(first)} distinct rows")
+    drawn: NDArray[np.int64] = np.random.default_rng([seed, 7]).permutation(len(first)) % folds
+    return drawn[group]
+
+
+def best_of(scores: Sequence[CrossValidation], *, classes: bool) -> CrossValidation:
+    return (max if classes else min)(scores, key=lambda one: float(one.score))
+
+
+def with_best(options: Any, best: CrossValidation, hinge: bool) -> Any:
+    """The options that make the best pair's model without a choice."""
+    own = {"C" if hinge else "lambda_": (best.regularization,)}
+    return replace(options, gamma=(best.gamma,), folds=None, **own)
+
+
+def score_lines(scores: Sequence[CrossValidation], *, classes: bool) -> list[str]:
+    name = "C" if classes else "lambda"
+    return [
+        f"cross        gamma {one.gamma:.6g}, {name} {one.regularization:.6g}: {one.quality.line()}"
+        for one in scores
+    ]
+
+
+@dataclass(frozen=True)
+class ScoresReport(Figures):
+    """The report of a run that scores a grid and makes no model."""
+
+    task: str = figure("What was trained: svc or ridge.")
+    folds: int = figure("Folds of the cross-validation.")
+    cross_validation: tuple[CrossValidation, ...] = figure(
+        "For every pair of parameters: gamma, regularization, score (percent of right labels, or root mean "
+        "square error), and the figures of `training` on the rows left out."
+    )
+
+    @computed.figure("The best of them, with the same keys.")
+    def best(self) -> CrossValidation:
+        return best_of(self.cross_validation, classes=self.task in CLASSES)
+
+    @property
+    def training(self) -> Quality:
+        """The figures of the best pair, in place of those of a model."""
+        best: CrossValidation = self.best
+        return best.quality
+
+    def lines(self) -> list[str]:
+        """Print the report as text; the last line is svm-train's."""
+        classes = self.task in CLASSES
+        last = f"Accuracy = {self.best.score:g}%" if classes else f"RMSE = {self.best.score:g}"
+        return [*score_lines(self.cross_validation, classes=classes), f"Cross Validation {last}"]
+
+
+def checked_labels(data: GivenRows, options: Any, setting: Setting, missing: str) -> FloatArray:
+    """Take the labels, or raise the error `missing`; warn of class weights that apply to no row."""
+    if data.labels is None:
+        raise OptionError(missing)
+    warn_of_absent(options.weights, data.labels, data.name, setting)
+    return np.asarray(data.labels)
