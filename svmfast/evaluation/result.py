@@ -9,7 +9,7 @@ from svmfast.class_scores import ClassScore
 from svmfast.evaluation.timing import Speed
 from svmfast.evaluation.words import area, differing, faster, number, seconds, share, times, whole
 from svmfast.figures import Figures, figure, figures_of
-from svmfast.score import Quality
+from svmfast.score import Quality, of_values
 
 #: The scores of :class:`Quality` that are figures of a comparison.
 SCORES = tuple(one.name for one in figures_of(Quality))
@@ -18,9 +18,17 @@ BOUND = "95% bound"
 
 
 def _score(name: str, **declared: Any) -> Any:
-    """A figure of :class:`Quality`."""
+    """A figure of :class:`Quality`; those of labels and those of values exclude each other."""
     one = next(one for one in figures_of(Quality) if one.name == name)
-    return figure(one.help, optional=one.optional, **declared)
+    return figure(one.help, optional=_of_values if one.optional is of_values else _of_labels, **declared)
+
+
+def _of_labels(row: ModelResult) -> bool:
+    return row.values_differing_percent is None
+
+
+def _of_values(row: ModelResult) -> bool:
+    return row.values_differing_percent is not None
 
 
 @dataclass(frozen=True, kw_only=True)

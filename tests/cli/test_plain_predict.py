@@ -114,7 +114,7 @@ def test_a_link_named_svm_predict(tmp_path: Path) -> None:
 @needs_program
 def test_a_signal_leaves_no_file(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    data.write_bytes(Path(PHOTOS[0]).read_bytes() * 20_000)
+    data.write_bytes(Path(PHOTOS[0]).read_bytes() * 300)
     with subprocess.Popen([NATIVE, "-j", "1", data, PHOTOS[1], tmp_path / "out"]) as running:
         while running.poll() is None and len(list(tmp_path.iterdir())) == 1:
             time.sleep(0.002)

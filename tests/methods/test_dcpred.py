@@ -332,7 +332,7 @@ def test_the_program_converts_and_reports_its_error(tmp_path: Path) -> None:
         assert made.returncode == 0, made.stderr
         assert words in made.stderr
         assert b"held out" in made.stderr
-        assert b"source sha256:" in out.read_bytes()
+        assert b'"source":"sha256:' in out.read_bytes()
 
 
 def test_the_program_chooses_the_landmarks(tmp_path: Path) -> None:
