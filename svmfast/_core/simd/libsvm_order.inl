@@ -11,6 +11,28 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
+constexpr std::size_t TOGETHER = 4;  // rows that hide each other's latency
+
+// to[row * stride ..] = the sums of a panel of d features for rows that have these features and no others;
+// z[feature][row]. Processors that add and multiply in different units need as many operations in each, so of four
+// subtractions two are done by a fused multiply-add: its product, with 1, is exact. (Not inlined: else a sum leaves its
+// register.)
+template <bool rbf>
+__attribute__((noinline)) void tile(const double *x, const double *z, std::size_t d, double *to, std::size_t stride) {
+    const vd one = broadcast(1.0);
+    vd sum[TOGETHER][NV] = {};
+    for (std::size_t f = 0; f < d; ++f, x += LANES, z += TOGETHER) SVMFAST_UNROLL for (std::size_t r = 0; r < TOGETHER; ++r) {
+            const vd a = broadcast(z[r]);
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
+                const vd other = load(x + v * W);
+                const vd difference = (r * NV + v) % 4 < 2 ? fms(a, one, other) : a - other;
+                sum[r][v] += rbf ? difference * difference : a * other;
+            }
+        }
+    for (std::size_t r = 0; r < TOGETHER; ++r)
+        for (std::size_t v = 0; v < NV; ++v) store(to + r * stride + v * W, sum[r][v]);
+}
+
 // Squared differences in the order of the indices, libm's exp, coefficients in the
 // order of the file; multiplications and additions rounded separately. Lanes are support vectors, so each lane
 // performs LIBSVM's own sequence of operations. A few rows are processed together, so that each panel is read from
@@ -21,17 +43,16 @@ class LibsvmOrder {
 
     explicit LibsvmOrder(const Expansion &e)
         : e(e), together(std::min(e.panels(), PANELS)), stride(together * LANES), k(BATCH * stride),
-          across(BATCH * stride), so_far(e.panels() > PANELS ? e.functions * BATCH : 0) {}
+          across(BATCH * stride), so_far(e.panels() > PANELS ? e.functions * BATCH : 0),
+          z(e.scattered ? 0 : BATCH * e.active.size()) {}
 
     // Rows which[0 .. count), count <= BATCH -> out[row][functions].
     void evaluate(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
         if (!e.scattered) {
             for (std::size_t b = 0; b < count; ++b)
                 plan(rows, rows.first + which[b], e.kind == KernelKind::rbf, walk[b]);
-            const auto same = [](const Step &one, const Step &other) { return one.at == other.at; };
-            alike = std::all_of(walk + 1, walk + count, [&](const std::vector<Step> &other) {
-                return std::equal(walk->begin(), walk->end(), other.begin(), other.end(), same);
-            });
+            tiled = 0;
+            while (tiled + TOGETHER <= count && complete(tiled)) tiled += TOGETHER;
         }
         // Panels in order: each part continues the sums of the one before, so the division into parts changes no bit.
         begin = 0;
@@ -52,7 +73,6 @@ class LibsvmOrder {
         double z;
     };
     static constexpr std::int64_t ABSENT = -1;
-    static constexpr std::size_t TOGETHER = 2;  // rows that hide each other's latency
 
     // A limited number of panels at a time, so that a thread's memory does not grow with the model.
     static constexpr std::size_t PANELS = (1 << 14) / LANES;
@@ -65,7 +85,9 @@ class LibsvmOrder {
     Aligned<double> across;  // [lane][row of the batch]: kernel values
     Aligned<double> so_far;  // [function][row of the batch], where there are several parts
     std::vector<Step> walk[BATCH];
-    bool alike = false;  // all rows of the batch have their features at the same places
+    std::size_t tiled =
+        0;              // rows of the batch, a multiple of TOGETHER, that have all features of a panel and no others
+    Aligned<double> z;  // [row / TOGETHER][feature][row % TOGETHER] of these rows
     Pulse pulse;
 
     void part(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
@@ -142,21 +164,29 @@ class LibsvmOrder {
         for (; rbf && f < e.active.size(); ++f) steps.push_back({std::int64_t(f), 0.0});
     }
 
-    // Sums of the rows b .. b + R - 1, whose features lie at the same places of a panel.
-    template <bool rbf, std::size_t R>
-    void panel_sums(const double *x, std::size_t b, double *to) {
+    // Whether the rows b .. b + TOGETHER - 1 visit the features of a panel one after the other, then in `z`.
+    bool complete(std::size_t b) {
+        const std::size_t d = e.active.size();
+        for (std::size_t r = 0; r < TOGETHER; ++r) {
+            if (walk[b + r].size() != d) return false;
+            for (std::size_t f = 0; f < d; ++f) z[b * d + f * TOGETHER + r] = walk[b + r][f].z;
+        }
+        return true;
+    }
+
+    // The sums of a panel for a row with its features at any places.
+    template <bool rbf>
+    void row_sums(const double *x, const std::vector<Step> &steps, double *to) {
         alignas(64) static const double zeros[LANES] = {};
-        vd sum[R][NV] = {};
-        const Step *steps = walk[b].data();
-        const auto z = [&](std::size_t r, std::size_t i) { return walk[b + r][i].z; };
-        const auto values = [=](std::size_t i) { return steps[i].at == ABSENT ? zeros : x + steps[i].at * LANES; };
+        vd sum[1][NV] = {};
+        const auto number = [&](std::size_t, std::size_t i) { return steps[i].z; };
+        const auto values = [&](std::size_t i) { return steps[i].at == ABSENT ? zeros : x + steps[i].at * LANES; };
         if constexpr (rbf)
-            add_products(sum, walk[b].size(), z, values, [](vd s, vd z, vd x) { return s + (x - z) * (x - z); });
+            add_products(sum, steps.size(), number, values, [](vd s, vd z, vd x) { return s + (x - z) * (x - z); });
         else
-            add_products(sum, walk[b].size(), z, values, MultiplyThenAdd{});
-        for (std::size_t r = 0; r < R; ++r)
-            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(to + r * stride + v * W, sum[r][v]);
-        pulse.spent(R * walk[b].size() * LANES);
+            add_products(sum, steps.size(), number, values, MultiplyThenAdd{});
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(to + v * W, sum[0][v]);
+        pulse.spent(steps.size() * LANES);
     }
 
     template <bool rbf>
@@ -166,8 +196,9 @@ class LibsvmOrder {
             const double *x = e.values.data() + panel * d * LANES;
             double *to = k.data() + (panel - begin) * LANES;
             std::size_t b = 0;
-            for (; alike && b + TOGETHER <= count; b += TOGETHER) panel_sums<rbf, TOGETHER>(x, b, to + b * stride);
-            for (; b < count; ++b) panel_sums<rbf, 1>(x, b, to + b * stride);
+            for (; b < tiled; b += TOGETHER) tile<rbf>(x, z.data() + b * d, d, to + b * stride, stride);
+            pulse.spent(tiled * d * LANES);
+            for (; b < count; ++b) row_sums<rbf>(x, walk[b], to + b * stride);
         }
     }
 

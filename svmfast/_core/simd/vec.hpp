@@ -70,11 +70,12 @@ inline Vector<Number> broadcast(Number x) {
     return x - Vector<Number>{};
 }
 
-// fma: a * b + c with one rounding where the machine has it, two in the baseline build of x86-64.
+// fma: a * b + c, fms: a * b - c, with one rounding where the machine has it, two in the baseline build of x86-64.
 // maximum, minimum: b where a comparison with a is not true, so where one of them is nan.
 #if defined(__AVX512F__)
 inline vd fma(vd a, vd b, vd c) { return (vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
 inline vf fma(vf a, vf b, vf c) { return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+inline vd fms(vd a, vd b, vd c) { return (vd)_mm512_fmsub_pd((__m512d)a, (__m512d)b, (__m512d)c); }
 inline vd maximum(vd a, vd b) { return (vd)_mm512_max_pd((__m512d)a, (__m512d)b); }
 inline vf maximum(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
 inline vd minimum(vd a, vd b) { return (vd)_mm512_min_pd((__m512d)a, (__m512d)b); }
@@ -83,6 +84,7 @@ inline vd square_root(vd v) { return (vd)_mm512_sqrt_pd((__m512d)v); }
 #elif defined(__AVX2__)
 inline vd fma(vd a, vd b, vd c) { return (vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
 inline vf fma(vf a, vf b, vf c) { return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+inline vd fms(vd a, vd b, vd c) { return (vd)_mm256_fmsub_pd((__m256d)a, (__m256d)b, (__m256d)c); }
 inline vd maximum(vd a, vd b) { return (vd)_mm256_max_pd((__m256d)a, (__m256d)b); }
 inline vf maximum(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
 inline vd minimum(vd a, vd b) { return (vd)_mm256_min_pd((__m256d)a, (__m256d)b); }
@@ -127,6 +129,10 @@ inline float fma(float a, float b, float c) {
     return a * b + c;
 #endif
 }
+
+#if !defined(__AVX2__)
+inline vd fms(vd a, vd b, vd c) { return fma(a, b, -c); }
+#endif
 
 inline vd absolute(vd v) { return maximum(v, -v); }
 
