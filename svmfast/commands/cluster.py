@@ -1,8 +1,7 @@
 """Prediction of many files by the workers of a Dask cluster.
 
 Workers read inputs and write outputs themselves, so they need the same folders under the same paths. A
-worker's output appears complete or not at all; this process records it once the worker reports that it is
-finished.
+worker's output appears complete or not at all.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def made_by_cluster(
 ) -> Generator[FileResult, None, None]:
     """Yield the jobs as they end, each with its report or an error.
 
-    SvmfastError: the connection to the scheduler was lost; finished outputs are complete and recorded.
+    SvmfastError: the connection to the scheduler was lost; finished outputs are complete.
     """
     try:
         import distributed

@@ -1,9 +1,10 @@
 """Convert a fitted scikit-learn ESTIMATOR, a file written by skops.io.dump, to a model.
 
-ESTIMATOR is an SVC, NuSVC, SVR, NuSVR or OneClassSVM, or an estimator of svmfast.sklearn, alone or after a
-StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler in a Pipeline. MODEL gives the same labels, values
-and probabilities. A scikit-learn estimator without scalers whose classes are integers becomes a LIBSVM model;
-otherwise MODEL is an svmfast model that accepts the same rows as the pipeline.
+ESTIMATOR is an SVC, NuSVC, SVR, NuSVR or OneClassSVM, alone or after a StandardScaler, MinMaxScaler,
+MaxAbsScaler or RobustScaler in a Pipeline; with `trust_pickle` also an estimator of svmfast.sklearn. MODEL
+gives the same labels, values and probabilities. A scikit-learn estimator without scalers whose classes are
+integers becomes a LIBSVM model; otherwise MODEL is an svmfast model that accepts the same rows as the
+pipeline.
 """
 
 from __future__ import annotations

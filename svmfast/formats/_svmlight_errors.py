@@ -94,7 +94,7 @@ def _number_rule(what: str, word: bytes) -> tuple[str, str] | None:
     unsigned = word.removeprefix(b"-" if word[:1] == b"-" else b"+").lower()
     if unsigned.startswith(b"0x"):
         return f"{what} is hexadecimal", "expected a decimal number"
-    if unsigned.startswith((b"nan", b"inf")):
+    if re.fullmatch(rb"nan(\(.*\))?|inf(inity)?", unsigned):
         return f"{what} is not finite", "expected a finite number"
     if _DECIMAL.fullmatch(word) and b"," not in word and math.isinf(float(word)):
         return f"{what} is out of the range of float64", "expected a magnitude below 1.8e308"

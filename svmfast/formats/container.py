@@ -188,7 +188,7 @@ class _Reader:
         if get_origin(kind) is Mapping:
             return _origin(tree)
         if get_origin(kind) is tuple:
-            expect(name, type(tree) is list, "not of the type list", "one", f"{tree}")
+            expect(name, type(tree) is list, "not of the type list", "one", type(tree).__name__)
             types = _element_types(kind, len(tree))
             return tuple(self.read(name, one, part) for one, part in zip(types, tree, strict=True))
         if kind is float:
@@ -197,14 +197,14 @@ class _Reader:
         if kind in (int, str, bool):
             expect(name, type(tree) is kind, f"not of the type {kind.__name__}", "one", f"{tree}")
             return tree
-        expect(name, type(tree) is dict, "not an object", "one", f"{tree}")
+        expect(name, type(tree) is dict, "not an object", "one", type(tree).__name__)
         return self._object(name, kind, dict(tree))
 
     def _array(
         self, name: str, wanted: np.dtype[Any], *, dtype: str, shape: list[int]
     ) -> np.ndarray[Any, Any]:
         expect(name, dtype == wanted.name, "an array of another type", wanted.name, f"{dtype}")
-        whole = all(type(one) is int and 0 <= one < 2**31 for one in shape)
+        whole = len(shape) <= 3 and all(type(one) is int and 0 <= one < 2**31 for one in shape)
         expect(name, whole, "not a shape", "whole numbers", f"{shape}")
         stored = self.take(name, math.prod(shape) * wanted.itemsize)
         numbers = np.frombuffer(stored, wanted.newbyteorder("<")).reshape(shape).astype(wanted)
@@ -231,7 +231,7 @@ class _Reader:
         return made
 
     def _expansion(self, name: str, *, bytes: int) -> KernelExpansion:
-        text = self.take(name, bytes).tobytes()
+        text = self.take(name, self.read(name, int, bytes)).tobytes()
         model, _ = parse_libsvm_model(text, self.path, self.allowance)
         self.hashes[id(model)] = hash_of(text)
         return model

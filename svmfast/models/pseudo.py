@@ -56,6 +56,8 @@ class PseudoLandmarks:
         expect("pseudo_type", self.kind in PSEUDO_KINDS, "unknown kind", " or ".join(PSEUDO_KINDS), self.kind)
         expected = f"{functions}, one for each decision function"
         expect("pseudo_coef", rows == functions, f"{rows} rows", expected)
+        # Their coefficients would take no bytes, so that a file could declare any number of them.
+        expect("pseudo_coef", rows > 0 or not q, "pseudo landmarks without decision functions", "none")
         check_sizes("pseudo_sizes", self.sizes, len(sizes), q, "cells")
         if self.kind == "poly":
             shape = self.pairs.shape

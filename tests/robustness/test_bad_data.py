@@ -188,6 +188,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         {},
         ":2: the label is not finite ('Infinity'); expected a finite number",
     ),
+    (
+        "infected_label",
+        {},
+        ":2: the label is not a number ('infected'); expected a number; map text labels to numbers first",
+    ),
     ("inf_value", {}, ":2: the value is not finite ('2:-inf'); expected a finite number"),
     (
         "latin1",

@@ -107,6 +107,12 @@ KIND = f"model: unknown kind of model ('cubic'); expected {' or '.join(KINDS)}"
         ({"rho": np.array([np.inf])}, "rho: nan or inf among the numbers; expected finite numbers"),
         ({"rho": {"dtype": "float64", "shape": [-1]}}, "rho: not a shape ('[-1]'); expected whole numbers"),
         ({"rho": {"dtype": "float64", "shape": [2**31]}}, "rho: not a shape"),
+        ({"rho": {"dtype": "float64", "shape": [1] * 4}}, "rho: not a shape ('[1, 1, 1, 1]')"),
+        ({"head": [["long"]]}, "head: not an object ('list'); expected one"),
+        (
+            {"embedded_exact": {"kind": "libsvm", "bytes": True}},
+            "embedded_exact: not of the type int ('True')",
+        ),
         (
             {"coefficients": {"dtype": "float64", "shape": [2**30]}},
             "coefficients: 8,589,934,592 bytes, but only",

@@ -274,6 +274,9 @@ def test_pseudo_landmarks_that_contradict_their_cells(
         ModelContentError, match="pseudo_type: pseudo landmarks in a model that cannot have them"
     ):
         replace(model, kernel="laplacian")
+    none = replace(model.pseudo, coef=np.zeros((0, model.pseudo.coef.shape[1])))
+    with pytest.raises(ModelContentError, match="pseudo_coef: pseudo landmarks without decision functions"):
+        none.check(model.sizes, 0)
 
 
 @pytest.mark.parametrize(
