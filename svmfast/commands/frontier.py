@@ -9,12 +9,13 @@ fastest, the one closest to EXACT is recommended if the confirming rows show the
 next one. With `max_bytes` or `max_operations` alone, the closest model that fits is recommended. Rows without
 labels (`unlabelled`, with TEST) suffice for all limits but `max_loss`.
 
-Each candidate is a separate svmfast command. The recommended command is printed; run again, it writes the
-same bytes on the same instruction set. DIR holds the models, the report (report.html, report.json) and
-'recommended', a copy of the recommended model. The copy contains EXACT if EXACT is needed for the rows
-that are not certified. Cheap candidates come first, with `max_bytes` after those that are made for it. All
-methods share the time limit. Run again, the same command continues where it stopped. Exit status 1: no model
-that is faster than EXACT is shown to be within the limits by the choosing and the confirming rows.
+Each candidate is made by a separate svmfast command. Where it helps, frontier itself adds EXACT to it, for
+the rows that are not certified or lie near a boundary ('+ exact'). The command of the recommended model is
+printed; run again, it writes the same bytes on the same instruction set. DIR holds the models, the report
+(report.html, report.json) and 'recommended', a copy of the recommended model, which contains EXACT if it
+needs it. Cheap candidates come first, with `max_bytes` after those that are made for it. All methods share
+the time limit. Run again, the same command continues where it stopped. Exit status 1: no model that is faster
+than EXACT is shown to be within the limits by the choosing and the confirming rows.
 """
 
 from __future__ import annotations
@@ -167,10 +168,10 @@ def frontier(
     UnsupportedError
         The model cannot be converted, or is no better than chance on the rows.
     """
-    from svmfast.commands.frontier_run import Given, tried
+    from svmfast.commands.frontier_run import FrontierArguments, tried
 
     asked, reading = divided(options, FrontierOptions, Reading)
-    given = Given(
+    given = FrontierArguments(
         exact=os.fspath(exact),
         train=os.fspath(data),
         test=None if test is None else os.fspath(test),

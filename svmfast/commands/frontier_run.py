@@ -74,8 +74,8 @@ class FrontierResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
-    """The files, options and callbacks of a run."""
+class FrontierArguments:
+    """The arguments of a call of ``frontier``."""
 
     exact: str
     train: str
@@ -88,9 +88,11 @@ class Given:
     listener: Listener
 
 
-def tried(given: Given, document: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> FrontierResult:
+def tried(
+    given: FrontierArguments, document: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> FrontierResult:
     """Try every method, and write the reports; `document` makes the content of report.json from figures."""
-    from svmfast.frontiers.entries import RunRequest
+    from svmfast.frontiers.request import RunRequest
     from svmfast.frontiers.run import FrontierRun
 
     begin, chosen, listener = time.monotonic(), given.options, given.listener
@@ -108,7 +110,7 @@ def tried(given: Given, document: Callable[[Mapping[str, Any]], Mapping[str, Any
     measuring, origin = _measured(given, exact, sets)
     if given.reading.unlabelled:
         sets = sets.with_labels(*(side.exact.predicted for side in measuring.sides))
-    elif not measuring.labelled and (limits.max_loss_percent is not None or limits.balanced):
+    elif not measuring.scored and (limits.max_loss_percent is not None or limits.balanced):
         raise OptionError("a one-class model is scored only by labels 1 and -1; give `max_diff`")
     end = begin + chosen.time_limit
     request = RunRequest(
@@ -127,7 +129,7 @@ def tried(given: Given, document: Callable[[Mapping[str, Any]], Mapping[str, Any
         threads=given.threads,
         memory=chosen.memory,
         scaling=exact.scaling,
-        labelled=not given.reading.unlabelled,
+        unlabelled=given.reading.unlabelled,
     )
     run = FrontierRun(request, listener.progress)
     return _written(run.run(), run, document)
@@ -143,7 +145,7 @@ class _Exact(NamedTuple):
     words: tuple[str, ...]
 
 
-def _exact(given: Given) -> _Exact:
+def _exact(given: FrontierArguments) -> _Exact:
     """Read the exact model, and the scaling of the rows."""
     from svmfast.formats.detect import identity_of
 
@@ -164,7 +166,7 @@ def _exact(given: Given) -> _Exact:
     return _Exact(model, identity.removeprefix("sha256:"), scaling, words)
 
 
-def _row_sets(given: Given, exact: _Exact) -> RowSets:
+def _row_sets(given: FrontierArguments, exact: _Exact) -> RowSets:
     """Read and divide the rows; warn about those that do not look like the model's."""
     from svmfast.frontiers.row_sets import read_sets
 
@@ -192,7 +194,7 @@ def _row_sets(given: Given, exact: _Exact) -> RowSets:
     return sets if scaling is None else replace(sets, reading=(*sets.reading, *exact.words))
 
 
-def _limits(given: Given, *, regression: bool) -> Limits:
+def _limits(given: FrontierArguments, *, regression: bool) -> Limits:
     from svmfast.frontiers.choice import Limits
 
     chosen = given.options
@@ -217,7 +219,7 @@ def _limits(given: Given, *, regression: bool) -> Limits:
     return Limits(share, loss, n_bytes, operations, balanced, regression, chosen.lose_classes)
 
 
-def _check_labels(given: Given) -> None:
+def _check_labels(given: FrontierArguments) -> None:
     """Refuse what cannot be done with rows that have no labels."""
     if not given.reading.unlabelled:
         return
@@ -229,7 +231,7 @@ def _check_labels(given: Given) -> None:
             raise OptionError(f"`{name}` needs labels; without them (`unlabelled`) give `max_diff`")
 
 
-def _measured(given: Given, exact: _Exact, sets: RowSets) -> tuple[Measuring, Origin]:
+def _measured(given: FrontierArguments, exact: _Exact, sets: RowSets) -> tuple[Measuring, Origin]:
     """Measure the exact model; refuse labelled rows on which it is no better than chance."""
     import numpy as np
 
@@ -262,7 +264,7 @@ def _refuse_another_folder(folder: Path) -> None:
         raise OptionError(f"'{folder}' is not empty and not from an earlier run; give another `output`")
 
 
-def _identity(given: Given, exact: _Exact) -> dict[str, Any]:
+def _identity(given: FrontierArguments, exact: _Exact) -> dict[str, Any]:
     """Everything that the models and measurements depend on."""
     from svmfast import __version__
 
@@ -298,7 +300,7 @@ def _written(
     # Scripts rely on this name, whatever the model is; that of an earlier run is gone (RunFolder.open).
     place = folder.path / "recommended"
     if best is not None:
-        folder.write_bytes(place.name, run.entries.content(best))
+        folder.write_bytes(place.name, run.measured.content(best))
         found = replace(found, copy=os.fspath(place))
     folder.write_bytes("report.html", as_html(found))
     folder.write("report.json", document(found.to_dict()))

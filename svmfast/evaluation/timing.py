@@ -205,17 +205,17 @@ def timed(
     """
     begin = time.perf_counter()
     reference, *running = calls
-    clock = Rounds(reference, calls[reference], once[reference], longest)
+    race = Rounds(reference, calls[reference], once[reference], longest)
     for name in running:
-        clock.add(name, calls[name], once[name])
+        race.add(name, calls[name], once[name])
     for number in range(rounds):
         spent = time.perf_counter() - begin
         if number and (spent > limit_seconds or not running):
             break
         progress(min(spent, limit_seconds), limit_seconds, "timing")
-        clock.round(running)
-        running = [name for name in running if not clock.wall(name).narrow]
-    return clock.result()
+        race.round(running)
+        running = [name for name in running if not race.wall(name).narrow]
+    return race.result()
 
 
 class _Sample(NamedTuple):

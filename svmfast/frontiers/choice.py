@@ -92,9 +92,7 @@ class Limits(Figures):
     #: `max_loss_percent` refers to balanced accuracy, and limits on size or cost alone choose by it.
     balanced: bool = False
     regression: bool = False
-    lost_classes: bool = figure(
-        "Whether a model may be recommended that loses a class.", key="lose_classes", default=False
-    )
+    lose_classes: bool = figure("Whether a model may be recommended that loses a class.", default=False)
 
     @computed.figure("The score that is limited: accuracy, balanced-accuracy or mse.")
     def metric(self) -> str:
@@ -194,7 +192,7 @@ def unmet(point: Point, exact: Point, limits: Limits) -> str | None:
         "bytes": small,
         "cost": limits.fits(point) or not small,
         "answers": limits.shown_by(point.choosing),
-        "classes": limits.lost_classes or not point.lost_choosing,
+        "classes": limits.lose_classes or not point.lost_choosing,
         "speed": is_faster(point) or not limits.fits(exact),
     }
     return next((name for name, met in requirements.items() if not met), None)
@@ -227,7 +225,7 @@ def choose(points: Sequence[Point], limits: Limits) -> Recommendation:
         best = min(rivals, key=lambda p: _merit(p, limits))
         if not limits.shown_by(best.confirming, test=len(refused) + 1):
             refused.append((best, "answers"))
-        elif best.lost_confirming and not limits.lost_classes:
+        elif best.lost_confirming and not limits.lose_classes:
             refused.append((best, "classes"))
         else:
             unsure = () if limits.of_size_alone else tuple(p for p in rivals if not decided(p, best))

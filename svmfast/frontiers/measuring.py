@@ -35,8 +35,8 @@ class LabelledRows:
         return len(self.labels)
 
 
-class Losses(NamedTuple):
-    """The losses of one model on both sets of rows: the fields of Point that are measured on answers."""
+class Measurements(NamedTuple):
+    """The measurements of one model on both sets of rows: the fields of Point that come from its answers."""
 
     choosing: Loss
     confirming: Loss
@@ -109,8 +109,8 @@ class Measuring:
         self.choosing = self._measured(choosing, whole)
         self.confirming = self._measured(confirming, self._answer(exact, confirming.rows))
         self.sides = self.choosing, self.confirming
-        #: Whether the true labels are known.
-        self.labelled = not bool(np.isnan(choosing.labels).all())
+        #: Whether the rows have true labels, by which models are scored.
+        self.scored = not bool(np.isnan(choosing.labels).all())
         widths = [side.rows.n_columns if scaling is None else scaling.width(side.rows) for side in self.sides]
         self._last: tuple[Model, list[_RowAnswers]] | None = None
         self._unit, self.columns = exact.head.linear_functions * widths[0], max(widths)
@@ -131,16 +131,16 @@ class Measuring:
         return self._skilled(np.concatenate(predicted), np.concatenate(labels))
 
     def _skilled(self, predicted: FloatArray, labels: FloatArray) -> bool:
-        if self.exact.head.svm_type == "one_class" or not self.labelled:
+        if self.exact.head.svm_type == "one_class" or not self.scored:
             return True
         return better_than_chance(predicted, labels, regression=self._regression)
 
-    def of_exact(self) -> Losses:
-        """The losses of the exact model itself."""
+    def of_exact(self) -> Measurements:
+        """The measurements of the exact model itself."""
         choosing, confirming = (
             no_loss(side.exact.predicted, side.labels, regression=self._regression) for side in self.sides
         )
-        return Losses(choosing, confirming, linear_cost_counted=self._counted(self.exact))
+        return Measurements(choosing, confirming, linear_cost_counted=self._counted(self.exact))
 
     def _answer(self, model: Model, rows: Rows, *, scaled: bool = False) -> _RowAnswers:
         raw: Any = with_scaling(model, None if scaled else self._scaling)
@@ -152,8 +152,8 @@ class Measuring:
             predicted, sure = head.predict(decisions), certified_rows(head, decisions, bounds)
         return _RowAnswers(predicted, sure)
 
-    def losses(self, model: Model, *, backed: bool = False) -> Losses:
-        """The losses of `model`, alone or with the exact model's answers for the rows that it leaves open."""
+    def measure(self, model: Model, *, backed: bool = False) -> Measurements:
+        """Measure `model`, alone or with the exact model's answers for the rows that it leaves open."""
         regression, sides = self._regression, self.sides
         if (
             self._last is None or self._last[0] is not model
@@ -172,13 +172,15 @@ class Measuring:
         if sure and model.certifies:
             certified = [percent(int(np.count_nonzero(rows)), len(rows)) for rows in sure]
         counted = self._counted(model, float(np.mean(~sure[0])) if backed and sure else None)
-        return Losses(choosing, confirming, lost[0], lost[1], certified[0], certified[1], counted, skilled)
+        return Measurements(
+            choosing, confirming, lost[0], lost[1], certified[0], certified[1], counted, skilled
+        )
 
     def _lost(self, found: _RowAnswers, side: MeasuredRows) -> tuple[LostClass, ...]:
         if self._regression:
             return ()
         exact = side.exact.predicted
-        return lost_classes(found.predicted, exact, side.labels if self.labelled else exact)
+        return lost_classes(found.predicted, exact, side.labels if self.scored else exact)
 
     def _counted(self, model: Model, open_share: float | None = None) -> float | None:
         exact = None if open_share is None else self.exact

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 #: Placeholders of paths in a candidate's arguments.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
-#: The method that joins the exact model with the other methods' models.
+#: The method that joins the exact model with the other methods' models. It has no candidates of its own here:
+#: frontiers.fallback joins each model once it is measured.
 CASCADE = "cascade"
 
 
@@ -41,7 +42,7 @@ class CandidateCommand:
 
 
 def tried_methods() -> tuple[str, ...]:
-    """Names of all methods that are tried."""
+    """Names of all methods that are tried: those that declare candidates, and cascade."""
     declared = [one.name for one in registry.methods() if one.candidates is not None]
     return (*declared, CASCADE)
 
@@ -67,15 +68,15 @@ def plan(
     methods: Sequence[str],
     *,
     proven: bool = False,
-    labelled: bool = True,
+    unlabelled: bool = False,
     reading: Sequence[str] = (),
     memory: int = MEMORY,
 ) -> tuple[list[CandidateCommand], list[Missing]]:
     """The candidates in the order in which to try them, cheap ones first, and those that are not tried.
 
-    `proven`: only methods whose models prove their labels are tried. Without labels, methods that
-    train on them are not. `reading` are the options for reading the training data, `memory` is the limit of
-    each command.
+    `proven`: only methods whose models prove their labels are tried. If the rows are `unlabelled`, methods
+    that train on labels are not. `reading` are the options for reading the training data, `memory` is the
+    limit of each command.
     """
     from svmfast.frontiers.report import Missing
 
@@ -89,7 +90,7 @@ def plan(
             missing.append(Missing(name, name, "its models cannot prove that no label differs"))
             continue
         tried, left_out = method.grid(grid)
-        if not labelled and any(map(_trains_on_labels, tried)):
+        if unlabelled and any(map(_trains_on_labels, tried)):
             missing.append(Missing(name, name, "it trains on labels, and the rows have none"))
             tried = [one for one in tried if not _trains_on_labels(one)]
         found += [_command(method, one, reading, memory) for one in tried]

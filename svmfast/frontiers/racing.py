@@ -1,12 +1,22 @@
-"""Times the models of ``svmfast frontier`` in rounds over the whole run."""
+"""Times the models of ``svmfast frontier`` in rounds over the whole run, on some of the choosing rows."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from svmfast.evaluation.timing import LEAST_BLOCKS, Rounds, Timed, first_call
 
+if TYPE_CHECKING:
+    from svmfast.models.scaling import Scaling
+    from svmfast.rows import Rows
+
+#: Speeds are measured on the rows that the exact model answers in this share of the time limit, within limits
+#: in seconds, and on at least LEAST_SAMPLE rows unless these take LEAST_FACTOR times as long. Where there are
+#: fewer, they are repeated, up to about SAMPLE_BYTES: with few rows, the start of threads takes long.
+SAMPLE_SHARE, SAMPLE_SECONDS = 1 / 1000, (0.01, 0.1)
+LEAST_SAMPLE, LEAST_FACTOR, SAMPLE_BYTES = 1_000, 10, 1 << 24
 #: Every model is timed in this many rounds.
 FEW_ROUNDS = 3
 #: The speeds that decide are known after this many rounds at least: fewer give no interval.
@@ -82,3 +92,22 @@ class Racing:
     def result(self) -> Timed:
         """The times and speeds of all models so far."""
         return self._rounds.result()
+
+
+def timed_rows(rows: Rows, exact_seconds: float, left: float, scaling: Scaling | None, seed: int) -> Rows:
+    """Enough of the `rows` to compare speeds, scaled, and few enough for many rounds.
+
+    `exact_seconds` is the time that the exact model takes for all `rows`, `left` that until the run's end.
+    """
+    import numpy as np
+
+    least, most = SAMPLE_SECONDS
+    rate = len(rows) / max(exact_seconds, 1e-9)
+    n = max(1, int(rate * min(most, max(least, SAMPLE_SHARE * left))))
+    cells = rows.nnz if scaling is None else max(rows.nnz, len(rows) * scaling.moved_zeros)
+    room = SAMPLE_BYTES * len(rows) // (16 * (cells + len(rows)))
+    n = max(min(max(len(rows), room), n), min(LEAST_SAMPLE, LEAST_FACTOR * n))
+    n = n if scaling is None else min(n, scaling.timed_rows)
+    order = np.random.default_rng(seed).permutation(len(rows))
+    rows = rows.take(np.sort(np.resize(order, n)))
+    return rows if scaling is None else scaling.apply(rows)

@@ -82,8 +82,8 @@ class Frontier(Figures):
         return "regression" if self.regression else "classification"
 
     @property
-    def labelled(self) -> bool:
-        """Whether the rows have labels, by which models are scored."""
+    def scored(self) -> bool:
+        """Whether the rows have true labels, by which models are scored."""
         return self.points[0].confirming.lost is not None
 
     @computed.figure("One of the models; null: keep the exact model.")
@@ -186,7 +186,8 @@ def legend(found: Frontier) -> str:
     clock = " in processor time, because wall-clock times varied too much"
     clock *= any(point.speed.processor for point in found.points)
     meanings = [
-        "Figures of the answers are measured on the confirming rows, which influenced no choice",
+        "Figures of the answers are measured on the confirming rows, which select no model but may refuse "
+        "the selected one",
         f"differ: {what}",
         "choosing: the same on the choosing rows, by which the recommendation is made",
         f"speed-up: relative to the exact model{clock}, on the choosing rows, ~ if its 95 % interval is "
@@ -227,7 +228,7 @@ def origins(found: Frontier) -> list[str]:
             "note        the exact model was trained on all these rows and predicts them better than others; "
             "use `test` for rows that it has not seen"
         )
-    if not found.labelled:
+    if not found.scored:
         what = "values" if found.regression else "labels"
         lines.append(
             f"note        no labels say what is right: models are compared by the exact model's {what}"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from svmfast.errors import SvmfastError
 from svmfast.frontiers.child import Failed, OutOfTime, make
-from svmfast.frontiers.entries import Entries, RunRequest
 from svmfast.frontiers.folder import MadeRecord, file_hash
+from svmfast.frontiers.measured import MeasuredModels
 from svmfast.frontiers.plan import CandidateCommand, plan
 from svmfast.frontiers.racing import LEAST_TIMING, MOST_TIMING
 from svmfast.frontiers.schedule import Schedule
@@ -19,13 +19,14 @@ from svmfast.progress import Progress, duration, silent
 
 if TYPE_CHECKING:
     from svmfast.frontiers.report import Frontier, Missing
+    from svmfast.frontiers.request import RunRequest
 
 
 class FrontierRun:
     """The state of a run, from the first candidate to the report."""
 
     def __init__(self, request: RunRequest, progress: Progress = silent) -> None:
-        self.request, self.folder, self.entries = request, request.folder, Entries(request)
+        self.request, self.folder, self.measured = request, request.folder, MeasuredModels(request)
         self._progress = progress
         self._candidates: Sequence[CandidateCommand] = ()
         self._records: dict[str, MadeRecord] = {}  # by candidate
@@ -41,17 +42,17 @@ class FrontierRun:
             self._grid,
             asked.methods,
             proven=asked.limits.max_diff_percent == 0,
-            labelled=asked.labelled,
+            unlabelled=asked.unlabelled,
             reading=asked.sets.reading,
             memory=asked.memory,
         )
         self.folder.open()
         asked.sets.write(self.folder.path)
-        late = self._make(candidates)
+        late = self._make_all(candidates)
         missing += self._not_made(late)
         self._show("timing")
-        self.entries.racing.finish(asked.end)
-        points = self.entries.points()
+        self.measured.racing.finish(asked.end)
+        points = self.measured.points()
         return Frontier(
             exact=asked.exact,
             origin=asked.origin,
@@ -66,7 +67,7 @@ class FrontierRun:
             complete=not late,
             version=__version__,
             class_names=None if asked.scaling is None else asked.scaling.names_of_labels,
-            unlabelled=not asked.labelled,
+            unlabelled=asked.unlabelled,
         )
 
     @property
@@ -77,7 +78,7 @@ class FrontierRun:
             limit = None
         return Grid(asked.model, asked.seed, limit)
 
-    def _make(self, candidates: Sequence[CandidateCommand]) -> dict[str, str]:
+    def _make_all(self, candidates: Sequence[CandidateCommand]) -> dict[str, str]:
         """Measure what an earlier run has made, make the others; return why some were not made in time."""
         self._candidates = candidates
         waiting = []
@@ -87,12 +88,13 @@ class FrontierRun:
                 continue
             self._show("measuring", candidate)
             if record.sha256 is not None:
-                self.entries.add(candidate, record)
+                # The run that made it has measured it; an error now means foreign content, and ends the run.
+                self.measured.measure(candidate, record)
             self._records[candidate.name] = record
         schedule = Schedule(waiting, self.request.deadline)
         for candidate, seconds in schedule.turns():
             try:
-                record, final = self._made(candidate, seconds)
+                record, final = self._make_one(candidate, seconds)
             except OutOfTime:
                 schedule.postpone(candidate)
                 continue
@@ -101,16 +103,13 @@ class FrontierRun:
             self._records[candidate.name] = record
         return schedule.late()
 
-    def _made(self, candidate: CandidateCommand, seconds: float) -> tuple[MadeRecord, bool]:
+    def _make_one(self, candidate: CandidateCommand, seconds: float) -> tuple[MadeRecord, bool]:
         """Make and measure a candidate; return its record, and whether another run would end the same way."""
-        path, threads = self.folder.model(candidate), str(self.request.threads)
-        arguments = candidate.filled(self.request.exact, self.request.sets.train, path)
+        arguments = [*self.request.arguments(candidate), "-q", "-j", str(self.request.threads)]
         try:
-            built = make(
-                [*arguments, "-q", "-j", threads], seconds, tick=lambda: self._show("making", candidate)
-            )
-            record = MadeRecord(file_hash(path), built)
-            self.entries.add(candidate, record)
+            built = make(arguments, seconds, tick=lambda: self._show("making", candidate))
+            record = MadeRecord(file_hash(self.folder.model(candidate)), built)
+            self.measured.measure(candidate, record)
         except Failed as error:  # after a full disk or a kill, the next run tries again
             return MadeRecord(reason=str(error), rejected=error.negative), error.final
         except SvmfastError as error:
@@ -126,7 +125,7 @@ class FrontierRun:
             record = self._records.get(one.name, MadeRecord())
             if reason := late.get(one.name) or record.reason:
                 reason = "rejected: " * record.rejected + reason
-                command = self.entries.command(one)
+                command = self.request.command(one)
                 found.append(Missing(one.name, one.method, reason, command, late=one.name in late))
         return found
 

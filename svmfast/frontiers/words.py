@@ -35,7 +35,7 @@ def verdict(found: Frontier) -> list[str]:
         lines = [f"recommended: {instead}; {why}"]
         lines += _refusals(found) + few_lines
         return lines + _hidden_by_accuracy(exact, found) + _left_out(found)
-    first, *scores = losses(best, exact, limits)
+    first, *scores = loss_lines(best, exact, limits)
     lines = [
         f"recommended: {best.name}, {gain(best.speed, best, exact)}{undecided(found.choice)}",
         f"{'confirmed' if limits.of_quality else 'measured'}: {first}",
@@ -101,7 +101,7 @@ def timing(speed: Speed) -> str | None:
     return None if speed.narrow else "too variable for a narrow interval; run again on an idle machine"
 
 
-def losses(point: Point, exact: Point, limits: Limits) -> list[str]:
+def loss_lines(point: Point, exact: Point, limits: Limits) -> list[str]:
     """Describe the losses of `point` on the confirming rows: the differences, and with labels the scores."""
     loss, known = point.confirming, exact.confirming
     rows = f"on {loss.rows:,} confirming rows"

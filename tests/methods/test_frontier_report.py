@@ -334,7 +334,7 @@ def test_a_class_that_only_the_exact_model_recognizes_is_named() -> None:
     ):
         lost = lost_classes(labels[i + 1], labels[0], target)
         best = replace(SMALL, confirming=answered(hits), lost_confirming=lost)
-        limits = Limits(5.0, lost_classes=True)
+        limits = Limits(5.0, lose_classes=True)
         one = replace(found(best, limits), points=[exact, best], choice=Recommendation(best))
         lines = verdict(one)
         assert [text for text in lines if text.startswith("lost class: ")] == (

@@ -163,7 +163,7 @@ def test_a_model_that_loses_a_class_is_recommended_only_on_request() -> None:
     whole = point("whole", 0.1, 5, 9)
     found = choose([EXACT, lossy, late, whole], Limits(0.5))
     assert (found.recommended, found.refused) == (whole, ((late, "classes"),))
-    assert chosen([lossy, late, whole], Limits(0.5, lost_classes=True)) == "lossy"
+    assert chosen([lossy, late, whole], Limits(0.5, lose_classes=True)) == "lossy"
     assert chosen([lossy], Limits(max_bytes=10)) is None
 
 
@@ -256,7 +256,7 @@ def tables(draw: st.DrawFn) -> list[Point]:
 
 
 LIMITS = [
-    Limits(0.5), Limits(0.3, lost_classes=True), Limits(max_loss_percent=0.4), Limits(0.5, max_bytes=400),
+    Limits(0.5), Limits(0.3, lose_classes=True), Limits(max_loss_percent=0.4), Limits(0.5, max_bytes=400),
     Limits(max_bytes=300), Limits(max_bytes=300, balanced=True), Limits(0.6, max_operations=50),
 ]  # fmt: skip
 
@@ -280,7 +280,7 @@ def test_the_rule(points: list[Point], limits: Limits, random: np.random.Generat
     assert limits.fits(best)
     assert best.skilled
     for side, lost in ((best.choosing, best.lost_choosing), (best.confirming, best.lost_confirming)):
-        assert limits.lost_classes or not lost
+        assert limits.lose_classes or not lost
         for known, limit in ((side.differing, limits.max_diff_percent), (side.lost, limits.max_loss_percent)):
             assert limit is None or (known is not None and known.high <= limit)
     if limits.fits(points[0]):
@@ -290,7 +290,7 @@ def test_the_rule(points: list[Point], limits: Limits, random: np.random.Generat
         for other in others:
             beaten = other.speed.low > GAIN * best.speed.high
             qualifies = limits.shown_by(other.choosing) and limits.fits(other) and other.skilled
-            whole = limits.lost_classes or not other.lost_choosing
+            whole = limits.lose_classes or not other.lost_choosing
             assert not (beaten and qualifies and whole and other.speed.low > GAIN) or other.name in refused
 
 

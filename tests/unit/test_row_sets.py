@@ -17,10 +17,11 @@ from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.choice import Limits
-from svmfast.frontiers.entries import Entries
 from svmfast.frontiers.folder import MadeRecord
+from svmfast.frontiers.measured import MeasuredModels
 from svmfast.frontiers.measuring import LabelledRows, Measuring
 from svmfast.frontiers.plan import CandidateCommand
+from svmfast.frontiers.request import RunRequest
 from svmfast.frontiers.row_sets import RowSets, divided, read_sets
 from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.run import approximate
@@ -79,18 +80,21 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
     part = LabelledRows(near.rows, near.labels)
     far = LabelledRows(Rows.from_dense(50 * part.rows.to_dense()), part.labels)  # beyond the bound's validity
     measuring = Measuring(exact, *((part, far) if backed else (far, part)))
-    request: Any = SimpleNamespace(
-        memory=1 << 30, exact=str(model("breast_c_rbf")), model=exact, limits=Limits(0.5),
-        methods=("approximate",), threads=1, seed=0, end=time.monotonic() + 1, stored=model_bytes,
-        scaling=None, labelled=True, folder=SimpleNamespace(model=lambda candidate: str(tmp_path / "fast")),
-        sets=SimpleNamespace(train="t"), measuring=measuring,
+    nothing: Any = None
+    folder: Any = SimpleNamespace(model=lambda candidate: str(tmp_path / "fast"))
+    rows: Any = SimpleNamespace(train="t")
+    end = time.monotonic() + 1
+    request = RunRequest(
+        memory=1 << 30, exact=str(model("breast_c_rbf")), model=exact, limits=Limits(0.5), sha256="0" * 64,
+        methods=("approximate",), threads=1, seed=0, deadline=end, end=end, scaling=None, unlabelled=False,
+        folder=folder, sets=rows, measuring=measuring, origin=nothing,
     )  # fmt: skip
-    entries = Entries(request)
-    entries.add(CandidateCommand("approximate-2", "approximate", 0, ()), MadeRecord("0" * 64, 1.0))
-    assert [entry.name for entry in entries.points()[1:]] == ["approximate-2", "approximate-2 + exact"][
+    measured = MeasuredModels(request)
+    measured.measure(CandidateCommand("approximate-2", "approximate", 0, ()), MadeRecord("0" * 64, 1.0))
+    assert [point.name for point in measured.points()[1:]] == ["approximate-2", "approximate-2 + exact"][
         : 1 + backed
     ]
-    first = entries.points()[1]
+    first = measured.points()[1]
     assert first.certified_choosing is not None
     assert first.certified_percent is not None
     assert (first.certified_choosing > 50, first.certified_percent > 50) == (backed, not backed)
@@ -102,7 +106,8 @@ def test_copies_narrow_no_interval() -> None:
     rows = read_svmlight(data("digits.test"))
     once, three = (rows.rows.take(np.tile(np.arange(300), times)) for times in (1, 3))
     labels = rows.labels
-    found = Measuring(exact, LabelledRows(once, labels), LabelledRows(three, np.tile(labels, 3))).losses(fast)
+    sides = LabelledRows(once, labels), LabelledRows(three, np.tile(labels, 3))
+    found = Measuring(exact, *sides).measure(fast)
     assert found.choosing.labels_differing
     assert found.confirming.labels_differing == 3 * found.choosing.labels_differing
     for end in ("value", "low", "high"):

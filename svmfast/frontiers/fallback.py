@@ -1,0 +1,98 @@
+"""A candidate's model with the exact one as fallback, ``NAME + exact``, in one file.
+
+No process makes it: the measured model and the exact one are put together here. Its command, run later, makes
+the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from svmfast.display import shell_line
+from svmfast.errors import OptionError, UnsupportedError
+from svmfast.frontiers.plan import CASCADE, CandidateCommand
+from svmfast.frontiers.row_sets import CHOOSE_PART
+from svmfast.methods import registry
+from svmfast.options import command_words
+
+if TYPE_CHECKING:
+    from svmfast.frontiers.measuring import Measurements
+    from svmfast.frontiers.request import RunRequest
+    from svmfast.models.base import Model
+
+#: The exact model is tried as fallback if at least this percentage of the choosing rows is certified.
+LEAST_CERTIFIED = 5.0
+#: Ends the names of these models.
+FALLBACK = " + exact"
+
+
+class Backed(NamedTuple):
+    """A model with the exact one as fallback."""
+
+    #: Answers the rows, and leaves some to the exact model: the candidate's model, or the cascade.
+    model: Model
+    #: The content of the file, which has both.
+    whole: Model
+    command: str
+
+
+def with_exact(
+    asked: RunRequest, candidate: CandidateCommand, model: Model, alone: Measurements
+) -> Backed | None:
+    """Embed the exact model, or join it by a cascade; None if that does not help.
+
+    `alone` are the measurements of the candidate's `model`. The confirming rows play no part.
+    """
+    limit = asked.limits.max_bytes
+    if limit is not None and os.path.getsize(asked.exact) > limit:
+        return None  # a file that contains the exact model is larger
+    method, together = registry.method(candidate.method), f"{asked.folder.model(candidate)}+exact"
+    if method.embeds is not None and (alone.certified_choosing or 0.0) >= LEAST_CERTIFIED:
+        words = asked.arguments(candidate, together) + command_words(method.options, {method.embeds: True})
+        return Backed(model, model.with_exact(asked.model), shell_line(["svmfast", *words]))
+    percent = _allowance(asked)
+    if percent is None or not alone.choosing.labels_differing:
+        return None
+    return _joined(asked, candidate, model, percent, together)
+
+
+def _joined(
+    asked: RunRequest, candidate: CandidateCommand, model: Model, percent: float, together: str
+) -> Backed | None:
+    """The cascade of the candidate's model and the exact one, with thresholds from the choosing rows."""
+    from svmfast.methods.cascade.run import join_candidate
+
+    choosing = asked.measuring.choosing
+    try:
+        found = join_candidate(
+            model,
+            asked.model,
+            choosing.rows,
+            choosing.exact.predicted,
+            percent,
+            source=f"sha256:{asked.sha256}",
+            seed=asked.seed,
+            threads=asked.threads,
+            scaling=asked.scaling,
+        )
+    except (OptionError, UnsupportedError):  # too few rows, or models of different questions
+        return None
+    if found is None:
+        return None
+    whole, options = found
+    data = os.fspath(asked.folder.path / CHOOSE_PART)
+    inputs = {"fast": asked.folder.model(candidate), "exact": asked.exact, "data": data}
+    words = registry.method(CASCADE).command_words(inputs, options, together)
+    return Backed(whole, whole, f"{asked.command(candidate)} && {shell_line(['svmfast', *words])}")
+
+
+def _allowance(asked: RunRequest) -> float | None:
+    """The share of labels that a cascade may change, in percent; None if none is tried."""
+    percent = asked.limits.max_diff_percent
+    if percent is None and not asked.limits.balanced:
+        # The loss of accuracy is at most the share of labels that differ.
+        percent = asked.limits.max_loss_percent
+    # No sample can show that no label differs; and if all labels may differ, no cascade is needed.
+    tried = CASCADE in asked.methods and not asked.model.head.is_regression
+    return percent if tried and percent and percent < 100 else None

@@ -1,0 +1,60 @@
+"""The task of a run of ``svmfast frontier``: the exact model, the rows, the limits, and what may be spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from svmfast.display import shell_line
+from svmfast.models.scaled import with_scaling
+
+if TYPE_CHECKING:
+    from svmfast.frontiers.choice import Limits
+    from svmfast.frontiers.folder import RunFolder
+    from svmfast.frontiers.measuring import Measuring
+    from svmfast.frontiers.plan import CandidateCommand
+    from svmfast.frontiers.report import Origin
+    from svmfast.frontiers.row_sets import RowSets
+    from svmfast.models.base import Model
+    from svmfast.models.expansion import KernelExpansion
+    from svmfast.models.scaling import Scaling
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """The arguments of a run, once files are read and limits are known; times are of ``time.monotonic``."""
+
+    #: Path of the exact model, without its scaling, and the hash of its file.
+    exact: str
+    model: KernelExpansion
+    sha256: str
+    folder: RunFolder
+    sets: RowSets
+    measuring: Measuring
+    origin: Origin
+    methods: tuple[str, ...]
+    limits: Limits
+    #: No candidate is made after `deadline`, and no round of timing begins after `end`.
+    deadline: float
+    end: float
+    seed: int
+    threads: int
+    memory: int
+    #: Of `model` and all models made from it: here rows are scaled, and models take scaled rows.
+    scaling: Scaling | None
+    #: The rows were read as rows without labels.
+    unlabelled: bool
+
+    def stored(self, model: Model) -> bytes:
+        """The content of a model's file, including the scaling."""
+        from svmfast.formats.detect import model_bytes
+
+        return model_bytes(with_scaling(model, self.scaling))
+
+    def arguments(self, candidate: CandidateCommand, out: str | None = None) -> list[str]:
+        """The arguments of ``svmfast`` that make a candidate, as its model in the folder or as `out`."""
+        return candidate.filled(self.exact, self.sets.train, out or self.folder.model(candidate))
+
+    def command(self, candidate: CandidateCommand) -> str:
+        """The command line that makes a candidate."""
+        return shell_line(["svmfast", *self.arguments(candidate)])
