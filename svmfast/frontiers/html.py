@@ -61,10 +61,10 @@ def _chart(found: Frontier, heads: list[str], lines: list[list[str]]) -> list[st
     if found.regression:
         what = "difference from the exact values, relative to their spread"
     caption = (
-        f"Differences are measured on {found.origin.confirming:,} confirming rows, which influenced no "
-        "choice, speeds on the choosing rows. Better models lie at the top right; those that no other one "
-        "beats in difference, speed and size together are filled. Point at a mark, or move to it with the "
-        "Tab key, for its figures and its command."
+        f"Differences are measured on {found.origin.confirming:,} confirming rows, which select no "
+        "model but may refuse the selected one, speeds on the choosing rows. Better models lie at the top "
+        "right; those that no other one beats in difference, speed and size together are filled. Point at a "
+        "mark, or move to it with the Tab key, for its figures and its command."
     )
     swatches = [
         f'<span class="swatch" style="background:{color}"></span>{text(name)}'
