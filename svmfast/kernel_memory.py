@@ -17,6 +17,8 @@ from svmfast.rows import FloatArray, Rows
 _PANEL, _SINGLE_PANEL = 24, 48
 #: Shares of nonzero values from which on vectors may be stored densely (decision.cpp; cells.cpp).
 _DENSE_DECISION, _DENSE_CELL = 0.04, 0.1
+#: Bytes for a column: its place in a hash table (active_columns.hpp), and where its entries begin.
+_COLUMN = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,7 @@ def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) 
     A vector has `width` coefficients.
     """
     padded, single = ((np.ceil(of.sizes / w) * w).sum(axis=1) for w in (_PANEL, _SINGLE_PANEL))
-    sparse = 24 * of.entries + 40 * of.columns + 2000
+    sparse = 24 * of.entries + _COLUMN * of.columns + 2000
     if kernel == LAPLACIAN:
         # Some vectors at a time are dense in the columns that they have. There are two copies of the
         # coefficients, one row for each pair of classes.
@@ -78,4 +80,5 @@ def cell_bytes(of: ExpansionSizes, pseudo: ArrayLike, functions: int) -> float:
     # Stored in two layouts, and once more while they are packed.
     dense = 8 * of.densely(np.ceil(m / 8) * 8 + 2 * m, _DENSE_CELL)
     coefficients = 16 * (m + q) * (groups if groups > 1 else functions) + 16 * (functions + groups**2)
-    return float(np.sum(dense + 24 * of.entries + 40 * of.columns + coefficients + 8 * q * (2 + m) + 2000))
+    sparse = 24 * of.entries + _COLUMN * of.columns + 2000
+    return float(np.sum(dense + sparse + coefficients + 8 * q * (2 + m)))
