@@ -66,7 +66,7 @@ def _print(
     scored = output is None
     if front.as_json:
         figures: dict[str, Any] = {} if scored else {"bytes": size}
-        for key, value in result.report.to_dict().items():
+        for key, value in result.figures().items():
             figures[key] = with_flags(value) if isinstance(value, str) else value
         front.show(figures, written=size is not None)
     if (scored and not front.as_json) or (not scored and prints):

@@ -43,6 +43,8 @@ class Result:
     warnings, notes : tuple of str
         The warnings and remarks that the command prints during the run.
     seconds : float
+    class_names : mapping or None
+        The name of each label, if the classes have names.
     """
 
     method: str
@@ -53,12 +55,18 @@ class Result:
     notes: tuple[str, ...]
     seconds: float
     advice: str | None = None
+    class_names: Mapping[float, str] | None = None
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.model, self.report))
 
     def __repr__(self) -> str:
         return "\n".join([f"<svmfast {self.method}: {self.model!r}>", *self.report.lines()])
+
+    def figures(self) -> dict[str, Any]:
+        """The report's figures, with the names of the classes."""
+        found: dict[str, Any] = with_names(self.report.to_dict(), self.class_names)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The report's figures as plain types, under the names of ``--json``."""
@@ -67,7 +75,7 @@ class Result:
             "seconds": self.seconds,
             "warnings": list(self.warnings),
             "notes": list(self.notes),
-            **with_names(self.report.to_dict(), None if self.model is None else self.model.names_of_labels),
+            **self.figures(),
         }
 
     def save(self, path: str | os.PathLike[str]) -> int:
@@ -146,6 +154,7 @@ def run_method(
         tuple(listener.notes),
         time.perf_counter() - begin,
         outcome.advice,
+        setting.names_of_labels() if model is None else model.names_of_labels,
     )
 
 

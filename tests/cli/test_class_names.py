@@ -174,8 +174,12 @@ def test_reports_have_names(flowers: tuple[Path, Path], predicted: list[str], tm
     assert [one["name"] for one in report["classes"]] == names
     rows, imported = flowers
     fast = tmp_path / "fast"
-    made = svmfast("approximate", imported, "-o", fast, "--force", "--data", rows, "--label", "species", "-q")
-    assert made.returncode == 0, made.stderr
+    arguments = ["approximate", imported, "-o", fast, "--data", rows, "--label", "species", "-q", "--json"]
+    for more, status in ((["--order", "0", "--max-diff", "0"], 1), (["--force"], 0)):
+        made = svmfast(*arguments, *more)
+        assert made.returncode == status, made.stderr
+        worst = json.loads(made.stdout)["worst_class"]
+        assert worst["name"] == dict(enumerate(names))[worst["label"]]
     compared = ["compare", imported, fast, "--data", rows, "--label", "species", "--repeats", "1"]
     both = json.loads(svmfast(*compared, "--json").stdout)["models"]
     assert [[one["name"] for one in found["classes"]] for found in both] == [names, names]

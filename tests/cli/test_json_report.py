@@ -92,6 +92,17 @@ def test_nothing_written_is_null(tmp_path: Path) -> None:
         assert out.read_bytes() == b"old"
 
 
+def test_a_refusal_before_any_result_is_reported_too(tmp_path: Path) -> None:
+    for small in (EXACT, str(model("iris_c_linear"))):
+        done = svmfast("approximate", small, "-o", tmp_path / "out", "--max-bytes", "10", "--json")
+        report = check(done.stdout, "approximate")
+        assert (done.returncode, report["outputs"], report["bytes"]) == (1, {"model": None}, None)
+        reason, advice = done.stderr.decode().splitlines()
+        assert reason == f"svmfast: {report['refusal']}; nothing was written"
+        assert advice == f"svmfast: {report['advice']}"
+        assert report["notes"] == [line.removeprefix("svmfast: ") for line in (reason, advice)]
+
+
 def test_warnings_and_remarks_are_in_the_report_with_quiet_too(tmp_path: Path) -> None:
     loud = ["approximate", EXACT, "--order", "6", "-o", tmp_path / "out", "--json"]
     for arguments in (loud, [*loud, "-q"]):

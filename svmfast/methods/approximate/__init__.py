@@ -129,5 +129,8 @@ METHOD = Method(
     certifies=True,
     embeds="embed_exact",
     color="#0072B2",
-    reports=("svmfast.methods.approximate.report:ApproximationReport",),
+    reports=(
+        "svmfast.methods.approximate.report:ApproximationReport",
+        "svmfast.methods.approximate.report:NoExpansion",
+    ),
 )

@@ -16,7 +16,7 @@ import numpy as np
 from svmfast.errors import NegativeAnswerError
 from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.expansion import Expander, better_center
-from svmfast.methods.approximate.report import OTHERS, measure
+from svmfast.methods.approximate.report import measure
 from svmfast.methods.approximate.sample import Divided
 from svmfast.methods.method import Setting
 from svmfast.models.polynomial import PolynomialModel
@@ -106,7 +106,7 @@ class Ladder:
                 break
         if not found:
             tried = "; ".join(failed)
-            raise NegativeAnswerError(f"no expansion is accurate and small enough ({tried}); {OTHERS}")
+            raise NegativeAnswerError(f"no expansion is accurate and small enough ({tried})")
         return found
 
     def collapsed(self, degree: int) -> PolynomialModel:

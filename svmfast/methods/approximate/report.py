@@ -155,6 +155,17 @@ def measure(made: PolynomialModel, exact: KernelExpansion, sample: Sample, *, th
 
 
 @dataclass(frozen=True, kw_only=True)
+class NoExpansion(Figures):
+    """The report if every expansion was passed over: there is none to describe."""
+
+    refusal: str | None = figure("Why nothing is written without `force`; null where the result can be used.")
+    advice: str | None = figure("What may help then; else null.")
+
+    def lines(self) -> list[str]:
+        return []  # the command states the refusal and the advice
+
+
+@dataclass(frozen=True, kw_only=True)
 class ApproximationReport(Measured):
     refusal: str | None = figure("Why nothing is written without `force`; null where the result can be used.")
     advice: str | None = figure("What may help then; else null.")

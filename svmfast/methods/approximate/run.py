@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from svmfast.certificate import MAX_ORDER, gamma_max
-from svmfast.errors import UnsupportedError
+from svmfast.errors import NegativeAnswerError, UnsupportedError
 from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.certificate import dual_expansion
 from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.ladder import LADDER, MOST_NUMBERS, Ladder, Rung, rungs_of
-from svmfast.methods.approximate.report import ApproximationReport, Measured, measure
+from svmfast.methods.approximate.report import OTHERS, ApproximationReport, Measured, NoExpansion, measure
 from svmfast.methods.approximate.sample import Sample, divided
 from svmfast.methods.common.error_statement import probabilities_after
 from svmfast.methods.grid import Candidate, Grid, NotTried
@@ -165,13 +165,11 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
     source, data = inputs.model("model"), inputs["data"]
     model = source.model.expansion
     assert model is not None, "the declaration says so"
-    made, report = approximate(
-        model,
-        options,
-        setting,
-        data=None if data is None else data.rows,
-        provenance={"source": source.identity},
-    )
+    rows, provenance = None if data is None else data.rows, {"source": source.identity}
+    try:
+        made, report = approximate(model, options, setting, data=rows, provenance=provenance)
+    except NegativeAnswerError as error:
+        return Outcome(None, NoExpansion(refusal=str(error), advice=OTHERS), str(error), advice=OTHERS)
     probabilities = probabilities_after(model.head, made.head)
     report = replace(report, bytes_exact=source.n_bytes, probabilities=probabilities)
     if report.refusal is not None and not options.force:
