@@ -94,7 +94,7 @@ def test_auto_takes_the_expansion_of_least_work() -> None:
     found = [approximate(smooth, order=k, data=rows, force=True)[1] for k in range(1, 5)]
     work = [one.operations + (1 - one.certified_percent / 100) * one.operations_before for one in found]
     _, report = approximate(smooth, order="auto", data=rows, force=True)
-    assert work[report.order - 1] <= min(work) / ladder.WORTHWHILE
+    assert work[report.order - 1] <= min(work) / ladder.MOST_WORK
 
 
 def test_a_rung_is_left_out_if_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.certificate import certificate, dual_expansion, gaussian_rounding
+from svmfast.methods.approximate.bounds import certificate, gaussian_rounding
+from svmfast.methods.approximate.dual_expansion import dual_expansion
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel

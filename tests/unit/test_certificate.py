@@ -16,7 +16,7 @@ from random_models import exact_sums, random_model
 from svmfast.certificate import vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.certificate import gaussian_rounding
+from svmfast.methods.approximate.bounds import gaussian_rounding
 from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion

@@ -22,7 +22,7 @@ from svmfast.values import Bytes, Choice, Share, Switch, WholeOrAuto
 
 #: The most rows of data that are used: enough to distinguish a share of 99 % from one of 98 %.
 MOST_ROWS = 20_000
-#: Highest degree of a polynomial.
+#: Highest degree of a polynomial: `svmfast.certificate.MAX_ORDER`, which cannot be imported without NumPy.
 MOST_ORDER = 16
 #: Most cells.
 MOST_CELLS = 1 << 16
@@ -64,7 +64,7 @@ class ApproximateOptions(Seeded, Bounded):
         "auto",
         Choice("auto", "mean", "origin"),
         "Center of the expansion: the mean of the support vectors, the origin (as in the paper), or the one "
-        "with the smaller bound.",
+        "with the smaller error on the support vectors.",
     )
     certificate: str = option(
         "full",
@@ -115,8 +115,9 @@ METHOD = Method(
             name="data",
             content="rows",
             flag="--data",
-            help="Rows like those to predict: a quarter measures the result, the others choose cells and "
-            "orders if these are to be chosen. Labels are ignored.",
+            help="Rows like those to predict, which measure the result. If they also make cells or choose an "
+            "expansion, a quarter measures it; with fewer than 8 distinct rows, the support vectors then do. "
+            "Labels are ignored.",
             required=False,
             labels="ignored",
             most=MOST_ROWS,

@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.methods.approximate.certificate import (
+from svmfast.methods.approximate.bounds import (
     NEGLIGIBLE,
-    DualExpansion,
     Numbers,
     certificate,
     gaussian_rounding,
     last_degree,
     polynomial_rounding,
 )
+from svmfast.methods.approximate.dual_expansion import DualExpansion
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress
@@ -38,7 +38,7 @@ LARGEST_GROWTH = 16.0
 ROUNDING = 1e-8
 # A term of a sparse row is a load from an arbitrary address; this many of a dense row take as long.
 SPARSE_TERM = 18.0
-# Support vectors by which centers are compared: enough for a choice, and quick to evaluate.
+# Support vectors by which centers are compared, also if there are rows: enough for a choice, and quick.
 SAMPLE = 2000
 
 
@@ -65,7 +65,11 @@ class Expander:
         return float(squared_norms_about(self.terms.points, center).max())
 
     def about(self, centers: Sequence[FloatArray], order: int) -> str:
-        """Where to center the polynomials: ``zero``, if cheaper for sparse rows, or ``centre``."""
+        """The `about` of the model: whether polynomials are written in z or in z minus the center.
+
+        Either way the center is where the series is expanded. ``zero``, z itself, keeps the zeros of sparse
+        rows, where that is cheaper; else ``centre``.
+        """
         if not any(center.any() for center in centers):
             return "zero"
         # With a center mu far from zero, terms are up to exp(2 gamma ||x - mu|| ||mu||) before they cancel.

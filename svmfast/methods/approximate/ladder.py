@@ -16,7 +16,7 @@ import numpy as np
 from svmfast.errors import NegativeAnswerError
 from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.expansion import Expander, better_center
-from svmfast.methods.approximate.report import measure
+from svmfast.methods.approximate.measuring import measure
 from svmfast.methods.approximate.sample import Divided
 from svmfast.methods.method import Setting
 from svmfast.models.polynomial import PolynomialModel
@@ -41,7 +41,7 @@ MOST_NUMBERS = 20
 #: Rows per cell: a center of fewer rows does not represent others.
 ROWS_A_CELL = 10
 #: A later expansion is taken if it needs at most this share of an earlier one's multiply-adds.
-WORTHWHILE = 0.75
+MOST_WORK = 0.75
 
 
 def rungs_of(options: ApproximateOptions) -> list[Rung]:
@@ -77,8 +77,8 @@ class Ladder:
         self._exact_work = exact.multiply_adds(rows.choosing.rows)
         self._cells: dict[int, tuple[list[FloatArray], list[float]]] = {}
 
-    def taken(self) -> list[tuple[PolynomialModel, str]]:
-        """The best expansion, before those it surpassed; each with its center: mean, origin or cells.
+    def best_first(self) -> list[tuple[PolynomialModel, str]]:
+        """The best expansion, then those that it surpassed; each with its center: mean, origin or cells.
 
         Without auto the best is the first that is accurate and small enough. With auto it is the one that
         takes the least work, the exact model's for the rows that are not certified included.
@@ -99,7 +99,7 @@ class Ladder:
             if made is None or reason is not None:
                 failed.append(f"{rung}: {reason}")
                 continue
-            if (work := self._work(made)) <= WORTHWHILE * least:
+            if (work := self._work(made)) <= MOST_WORK * least:
                 found.insert(0, (made, center))
                 least = work
             if not self.options.auto:
@@ -151,7 +151,7 @@ class Ladder:
                 return reason
         if options.auto and not options.force:
             least = min(least, self._exact_work)
-        work, most = made.multiply_adds(choosing.rows), WORTHWHILE * least
+        work, most = made.multiply_adds(choosing.rows), MOST_WORK * least
         return f"{work:,.0f} multiply-adds, more than {most:,.0f}" if work > most else None
 
     def _work(self, made: PolynomialModel) -> float:

@@ -16,12 +16,12 @@ import numpy as np
 from svmfast.certificate import MAX_ORDER, gamma_max
 from svmfast.errors import NegativeAnswerError, UnsupportedError
 from svmfast.methods.approximate import ApproximateOptions
-from svmfast.methods.approximate.certificate import dual_expansion
+from svmfast.methods.approximate.dual_expansion import dual_expansion
 from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.ladder import LADDER, MOST_NUMBERS, Ladder, Rung, rungs_of
-from svmfast.methods.approximate.report import OTHERS, ApproximationReport, Measured, NoExpansion, measure
+from svmfast.methods.approximate.measuring import OTHERS, Measured, measure
+from svmfast.methods.approximate.report import ApproximationReport, NoExpansion
 from svmfast.methods.approximate.sample import Sample, divided
-from svmfast.methods.common.error_statement import probabilities_after
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.answer import answer
@@ -63,19 +63,20 @@ def approximate(
     chooses, cells = len(rungs) > 1, any(rung.cells > 1 for rung in rungs)
     rows = divided(model, data, centers=cells, chooses=chooses, seed=options.seed, threads=setting.threads)
     ladder = Ladder(expander, options, rungs, rows, setting, provenance or {})
-    built = ladder.taken() if degree is None else [(ladder.collapsed(degree), "origin")]
+    built = ladder.best_first() if degree is None else [(ladder.collapsed(degree), "origin")]
     raced = (options.auto or options.open) and degree is None and len(model.sv)
-    found = []
+    tried = []
     for made, center in built:
         setting.progress(0, None, "measure")
         measured = measure(made, model, rows.held_out, threads=setting.threads)
         if raced:
             fallback = model if options.auto else made.embedded_exact
             measured = _raced(measured, made, model, rows.held_out, setting, fallback)
-        found.append((made, center, measured))
+        tried.append((made, center, measured))
         if measured.slow is None:
             break
-    made, center, measured = found[0 if measured.slow else -1]
+    else:  # none is fast enough: the report is about the best
+        made, center, measured = tried[0]
     report = _report(made, center, expander, measured, rows.held_out, options.max_diff)
     return made, replace(report, exact=degree is not None, seconds=time.perf_counter() - begin)
 
@@ -170,7 +171,7 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
         made, report = approximate(model, options, setting, data=rows, provenance=provenance)
     except NegativeAnswerError as error:
         return Outcome(None, NoExpansion(refusal=str(error), advice=OTHERS), str(error), advice=OTHERS)
-    probabilities = probabilities_after(model.head, made.head)
+    probabilities = "kept" if made.head.has_probability else "none"
     report = replace(report, bytes_exact=source.n_bytes, probabilities=probabilities)
     if report.refusal is not None and not options.force:
         return Outcome(None, report, report.refusal, advice=report.advice)

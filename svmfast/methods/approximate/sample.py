@@ -75,7 +75,7 @@ def divided(
         raise OptionError("there are no rows in the data")
     source, rows = (OF_VECTORS, model.sv) if data is None else (OF_DATA, data)
     rng = np.random.default_rng([seed, 2])
-    rows = _sample(rows, MOST_ROWS, np.random.default_rng(seed))
+    rows = _sample(rows, MOST_ROWS, np.random.default_rng(seed))  # files were sampled while they were read
     none = Rows.empty()
     if not (centers or chooses):
         held_out = Sample.of(model, _sample(rows, _measured(model), rng), source, threads)

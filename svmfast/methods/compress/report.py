@@ -17,7 +17,11 @@ from svmfast.models.expansion import KernelExpansion
 class CompressReport(Figures):
     """The work done, and the difference from the exact model."""
 
-    source_bytes: int | None = figure("Size of the exact model's text.", key="bytes_exact", default=None)
+    source_bytes: int | None = figure(
+        "Size of the exact model's file, compressed if it is; null for a model that is no file.",
+        key="bytes_exact",
+        default=None,
+    )
     source_support_vectors: int = figure("Support vectors of the exact model.", key="support_vectors_exact")
     statement: ErrorStatement = figure(
         "Differences from the exact model on rows that nothing was fitted to or chosen by.", key="held_out"
