@@ -133,7 +133,7 @@ def _made(command: Command, kind: type[click.Command] = click.Command) -> click.
     if isinstance(command, Verb):
         run = command.run
     else:
-        from svmfast.cli.methods import run
+        from svmfast.cli.method_command import run
 
     def callback(**given: Any) -> int | None:
         return Front(command, options, given).run(run)

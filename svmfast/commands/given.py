@@ -1,4 +1,4 @@
-"""Models, rows and names that are given as a path or as an object."""
+"""A model, rows or labels that are given as a path or as an object, one at a time, for every command."""
 
 from __future__ import annotations
 

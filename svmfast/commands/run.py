@@ -113,7 +113,7 @@ def run_method(
     (default: unless `options` ask only for these), `raced` whether a result may be refused because it is
     slower than the exact model.
     """
-    from svmfast.commands.inputs import opened_inputs
+    from svmfast.commands.method_inputs import opened_inputs
     from svmfast.commands.training import with_balanced_weights
     from svmfast.evaluation.timing import times_as_fast
     from svmfast.formats.detect import model_bytes

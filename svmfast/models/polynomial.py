@@ -21,7 +21,7 @@ from svmfast.models.head import Head
 from svmfast.models.sizes import check_width, expect
 from svmfast.rows import FloatArray, Rows
 
-#: The highest order that a file may have.
+#: The highest order that a file may have; `svmfast.certificate.MAX_ORDER` is the highest that is made.
 MAX_FILE_ORDER = 32
 ABOUT = ("zero", "centre")
 

@@ -1,4 +1,4 @@
-"""Inputs of a run: models and rows, from paths or Python objects, checked against each other."""
+"""All inputs of a method's run as declared: opened, checked against each other, sampled and scaled."""
 
 from __future__ import annotations
 
