@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import warnings
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
@@ -78,8 +79,10 @@ def made_by_cluster(
     how = (reading, tuple(keep), __version__)
     try:
         with _connected(package, address) as client:
-            # Every worker gets the predictor once; later ones get it from these.
-            shared = client.scatter(predictor, broadcast=True, hash=False)
+            # A task, which workers that take the place of lost ones can run again.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # it is large
+                shared = client.submit(copy.copy, predictor, pure=False)
             futures: dict[Any, FileResult] = {}
             for job in jobs:
                 places = _absolute(job.data), _absolute(job.output)
@@ -92,9 +95,9 @@ def made_by_cluster(
                 if isinstance(found, str):
                     job.error = found
                 else:
-                    job.report, warnings = found
+                    job.report, heard = found
                     job.report.model = predictor.model
-                    for text in warnings:
+                    for text in heard:
                         predictor.listener.warn(text)
                 yield job
     except (package.comm.CommClosedError, package.core.RPCClosed) as error:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,7 @@ SCHEDULER = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", 
 WORKER = ("distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard")
 
 
-@pytest.mark.parametrize("killed", ["a worker", "the scheduler"])
+@pytest.mark.parametrize("killed", ["a worker", "every worker", "the scheduler"])
 def test_a_run_that_is_killed_half_way_can_be_repeated(killed: str, tmp_path: Path) -> None:
     lines = data("photos.test").read_bytes().splitlines(keepends=True)
     files = [tmp_path / f"rows-{number:03}" for number in range(40)]
@@ -161,16 +161,19 @@ def test_a_run_that_is_killed_half_way_can_be_repeated(killed: str, tmp_path: Pa
     whole, out = outputs(tmp_path / "whole"), tmp_path / "out"
     with process(*SCHEDULER) as scheduler:
         address = address_of(scheduler)
-        with process(*WORKER, address) as first, process(*WORKER, address):
+        with process(*WORKER, address) as first, process(*WORKER, address) as second:
             run = subprocess.Popen([*words, out, "--dask", address, EXACT, *files], stderr=subprocess.PIPE)
             until = time.monotonic() + 60
             while len(outputs(out)) < 8 and time.monotonic() < until and run.poll() is None:
                 time.sleep(0.01)
-            (first if killed == "a worker" else scheduler).send_signal(signal.SIGKILL)
-            message = run.communicate(timeout=120)[1].decode()
+            hit = {"a worker": [first], "every worker": [first, second], "the scheduler": [scheduler]}[killed]
+            for one in hit:
+                one.send_signal(signal.SIGKILL)
+            with process(*WORKER, address) if second in hit else nullcontext():
+                message = run.communicate(timeout=120)[1].decode()
     found = {name: text for name, text in outputs(out).items() if not name.startswith(".")}
     assert found.items() <= whole.items()
-    if killed == "a worker":
+    if killed != "the scheduler":
         assert (run.returncode, found) == (0, whole), message
     else:
         assert run.returncode == 2
