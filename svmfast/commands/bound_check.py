@@ -28,7 +28,7 @@ from svmfast.threads import thread_count
 from svmfast.values import Choice, InputFile, ModelFile, Real, Share, Whole, is_path, percentage
 
 if TYPE_CHECKING:
-    from svmfast.commands.fit import Fit
+    from svmfast.commands.data_check import DataCheck
     from svmfast.evaluation.bound_check import BoundCheck
     from svmfast.models.base import Model
     from svmfast.rows import Rows
@@ -109,7 +109,7 @@ def bound_check(
     UnsupportedError
         No validity bound is known for the model.
     """
-    from svmfast.commands.fit import Fit
+    from svmfast.commands.data_check import DataCheck
     from svmfast.commands.given import model_of, rows_of, with_scaling_of
     from svmfast.evaluation.bound_check import check_data, check_model
     from svmfast.formats.data import check_replayable
@@ -132,14 +132,14 @@ def bound_check(
     }
     if model is None:
         reading = with_scaling_of(reading, [], memory=memory)
-        fit = Fit(None, reading, listener)
+        check = DataCheck(None, reading, listener)
         if is_path(data):
             check_replayable(os.fspath(data))
         else:
             data = rows_of(data, reading=reading)  # once, for several passes
 
         def passes() -> Iterable[Rows]:
-            return (rows for rows, _ in _blocks(data, fit, cores))
+            return (rows for rows, _ in _blocks(data, check, cores))
 
         return replace(check_data(passes, gamma, order=2 if order is None else order), **asked)
     name = os.fspath(model) if is_path(model) else "the model"
@@ -147,7 +147,7 @@ def bound_check(
     reading = with_scaling_of(reading, [(name, judged)], memory=memory)
     judged = judged.unscaled
     _check_combination(judged, chosen)
-    blocks = _fitting(data, Fit(judged, reading, listener), asked["data"], cores)
+    blocks = _checked(data, DataCheck(judged, reading, listener), asked["data"], cores)
     report = check_model(blocks, judged, order=order, tolerance=chosen.tolerance, threads=cores)
     return replace(report, **asked, model=name)
 
@@ -166,38 +166,38 @@ def _check_combination(model: Model, options: BoundCheckOptions) -> None:
         )
 
 
-def _blocks(data: Any, fit: Fit, threads: int) -> Iterator[tuple[Rows, Sequence[str] | None]]:
+def _blocks(data: Any, check: DataCheck, threads: int) -> Iterator[tuple[Rows, Sequence[str] | None]]:
     """Yield the scaled rows of a file or of an object, with the columns if they are a table."""
-    reading = fit.reading
+    reading = check.reading
     if is_path(data):
         from svmfast.formats.data import read_through
 
-        for block in read_through(os.fspath(data), reading, threads, fit.heard.progress):
+        for block in read_through(os.fspath(data), reading, threads, check.heard.progress):
             yield block.rows, block.columns
         return
     from svmfast.commands.given import rows_of
 
     seen: list[Sequence[str]] = []
-    rows = rows_of(data, reading=reading, see=seen.append, see_array=fit.array)
+    rows = rows_of(data, reading=reading, see=seen.append, see_array=check.array)
     for part in [rows] if reading.scale is None else reading.scale.parts(rows):
         yield part, seen[0] if seen else None
 
 
-def _fitting(data: Any, fit: Fit, name: str, threads: int) -> Iterator[Rows]:
+def _checked(data: Any, check: DataCheck, name: str, threads: int) -> Iterator[Rows]:
     """Yield the rows of data; the scale of the first ones is compared with the model's."""
-    from svmfast.evaluation.scale import ScaleCheck
+    from svmfast.evaluation.scale_check import ScaleCheck
 
-    assert fit.model is not None
-    scale = ScaleCheck(fit.model, scaled=fit.reading.scale is not None)
-    for number, (rows, columns) in enumerate(_blocks(data, fit, threads)):
+    assert check.model is not None
+    scale = ScaleCheck(check.model, scaled=check.reading.scale is not None)
+    for number, (rows, columns) in enumerate(_blocks(data, check, threads)):
         if not number:
-            fit.columns(name, columns)
-            fit.width(name, rows, columns)
+            check.columns(name, columns)
+            check.width(name, rows, columns)
         scale.add(rows)
         yield rows
     verdict = scale.verdict()
     if verdict is not None:
-        fit.heard.warn(f"{name}: {verdict}")
+        check.heard.warn(f"{name}: {verdict}")
 
 
 def run(front: Any, data: str, **options: Any) -> int:

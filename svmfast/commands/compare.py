@@ -115,7 +115,7 @@ def compare(
     OptionError
         There are no models, or the numbers of labels and rows differ.
     """
-    from svmfast.commands.fit import IN_MEMORY, Fit
+    from svmfast.commands.data_check import IN_MEMORY, DataCheck
     from svmfast.commands.given import rows_of, with_scaling_of
     from svmfast.evaluation.benchmark import measured
     from svmfast.evaluation.comparison import Comparison
@@ -132,20 +132,20 @@ def compare(
     reading = with_scaling_of(reading or Reading(), carriers, memory=asked.memory)
     if reading.scale is not None:
         compared = [_behind_scaling(one) for one in compared]
-    fits = [Fit(one.model, reading, listener) for one in compared]
+    checks = [DataCheck(one.model, reading, listener) for one in compared]
     path = os.fspath(data) if is_path(data) else getattr(data, "path", None) or None
     if is_path(data):
         data = read_data(data, reading.as_read, threads=cores, memory=asked.memory)
     columns: list[Sequence[str]] = []
-    rows = rows_of(data, reading=reading, see=columns.append, see_array=fits[0].array)
+    rows = rows_of(data, reading=reading, see=columns.append, see_array=checks[0].array)
     targets = _targets(data, labels, rows, reading)
     scaling = reading.scale
     name = path or IN_MEMORY
     features = columns[0] if columns else None
-    fits[0].columns(name, features)
-    fits[0].scale(name, rows)
-    for fit in fits:
-        fit.width(name, rows, features)
+    checks[0].columns(name, features)
+    checks[0].scale(name, rows)
+    for check in checks:
+        check.width(name, rows, features)
     labels_of, names = compared[0].model.head.labels, None
     if scaling is not None:
         names = scaling.for_labels(None if labels_of is None else labels_of.tolist()).names_of_labels

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmfast import __version__
+from svmfast.commands.data_check import IN_MEMORY, DataCheck
 from svmfast.commands.export_report import Export, ExportReport
-from svmfast.commands.fit import IN_MEMORY, Fit
 from svmfast.commands.given import rows_of, with_scaling_of
 from svmfast.commands.libsvm_text import libsvm_text
 from svmfast.errors import NegativeAnswerError, UnsupportedError
@@ -51,7 +51,9 @@ def exported(
         text, beside = libsvm_text(given, ranges=ranges, listener=listener)
         _note_lacks(to, given, chosen, listener)
         return Export(text, ExportReport(language=to, bytes=len(text)), beside)
-    rows, of = _rows(chosen.test, Fit(given, replace(reading, scale=None), listener), cores, chosen.memory)
+    rows, of = _rows(
+        chosen.test, DataCheck(given, replace(reading, scale=None), listener), cores, chosen.memory
+    )
     arithmetic = chosen.precision or ("float" if to == "c" else "double")
     dtype = np.dtype(np.float32 if arithmetic == "float" else np.float64)
     computation, language = computation_of(given), LANGUAGES[to].module()
@@ -115,26 +117,26 @@ def _note_lacks(to: str, model: Model, options: ExportOptions, listener: Listene
             listener.note(f"labels stand for classes: {meaning}")
 
 
-def _rows(given: Any, fit: Fit, threads: int, memory: int) -> tuple[Rows | None, str]:
+def _rows(given: Any, check: DataCheck, threads: int, memory: int) -> tuple[Rows | None, str]:
     """The rows on which an export is measured, and a name for them."""
     if given is None:
         return None, ""
     path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
     of = f"rows of {os.path.basename(path)}" if path else "rows"
-    model = fit.model
+    model = check.model
     assert model is not None
     # The model names the columns of tables; their labels may be anything, since the model's are compared.
     names = None if model.scaling is None else model.scaling.only_names()
-    named = replace(fit, reading=replace(fit.reading, scale=names))
+    named = replace(check, reading=replace(check.reading, scale=names))
     if is_path(given):
         from svmfast.formats.data import stream_data
 
         with stream_data(path, named.reading, threads=threads, labels=False) as stream:
             dataset = stream.read_whole(memory)
         named.columns(dataset.path, dataset.columns)
-        fit.width(str(path), dataset.rows, dataset.columns)
-        fit.scale(str(path), dataset.rows)
+        check.width(str(path), dataset.rows, dataset.columns)
+        check.scale(str(path), dataset.rows)
         return dataset.rows, of
-    array = replace(fit, model=model.unscaled, reading=replace(fit.reading, scale=model.scaling)).array
+    array = replace(check, model=model.unscaled, reading=replace(check.reading, scale=model.scaling)).array
     see = partial(named.columns, IN_MEMORY, in_memory=True)
     return rows_of(given, reading=named.reading, see=see, see_array=array), of

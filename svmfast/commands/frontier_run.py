@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from svmfast.commands.fit import Fit
+from svmfast.commands.data_check import DataCheck
 from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions
 from svmfast.commands.given import open_noted_model, with_scaling_of
 from svmfast.errors import OptionError, UnsupportedError
@@ -171,7 +171,7 @@ def _row_sets(given: FrontierArguments, exact: _Exact) -> RowSets:
     from svmfast.frontiers.row_sets import read_sets
 
     scaling, train = exact.scaling, given.train
-    fit = Fit(exact.model, given.reading, given.listener)
+    check = DataCheck(exact.model, given.reading, given.listener)
     sets = read_sets(
         train,
         given.test,
@@ -182,14 +182,14 @@ def _row_sets(given: FrontierArguments, exact: _Exact) -> RowSets:
         memory=given.options.memory,
         threads=given.threads,
         note=given.listener.note,
-        columns=lambda path, names, how: replace(fit, reading=how).columns(path, names),
+        columns=lambda path, names, how: replace(check, reading=how).columns(path, names),
         progress=given.listener.progress,
     )
-    fit = replace(fit, reading=replace(given.reading, scale=scaling))
-    fit.width(train, sets.first)
-    fit.width(given.test or train, sets.choosing.rows)
-    if not fit.scale(train, sets.first) and given.test is not None:
-        fit.scale(given.test, sets.choosing.rows)
+    check = replace(check, reading=replace(given.reading, scale=scaling))
+    check.width(train, sets.first)
+    check.width(given.test or train, sets.choosing.rows)
+    if not check.scale(train, sets.first) and given.test is not None:
+        check.scale(given.test, sets.choosing.rows)
     # Commands scale by themselves.
     return sets if scaling is None else replace(sets, reading=(*sets.reading, *exact.words))
 

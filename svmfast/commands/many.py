@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
-from svmfast.commands.fit import Fit
+from svmfast.commands.data_check import DataCheck
 from svmfast.commands.functions import takes
 from svmfast.commands.predict import SUFFIX, ManyOptions, PredictionOptions
 from svmfast.commands.predictor import Predictor
@@ -140,7 +140,7 @@ def predict_files(
     if how.dask is not None or how.skip_existing:
         # The first table sets the order of columns, whatever is left out and wherever others are read.
         scaled = replace(reading, scale=predictor.scaling)
-        Fit(predictor.model, scaled, listener, predictor.column_order).find_first(paths, keep)
+        DataCheck(predictor.model, scaled, listener, predictor.column_order).find_first(paths, keep)
     if how.dask is None or not left:
         made = _made_here(predictor, reading, keep, cores, left)
     else:

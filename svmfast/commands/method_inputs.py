@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from svmfast.commands.fit import Fit
+from svmfast.commands.data_check import DataCheck
 from svmfast.commands.given import DATA, checked_labels, model_of, rows_of, with_scaling_of
 from svmfast.commands.training import TrainingNames, with_means
 from svmfast.display import named_labels
@@ -71,12 +71,12 @@ def opened_inputs(
     models.sort(key=lambda one: one.content != "exact model")
     reference = next((inputs[one.name].model for one in models if inputs[one.name] is not None), None)
     with ExitStack() as stack:
-        reader = _Reader(options, Fit(reference, reading, setting), setting, stack, names)
+        reader = _Reader(options, DataCheck(reference, reading, setting), setting, stack, names)
         for spec in (one for one in method.inputs if one.content == "rows"):
             trains = spec.required and method.group == "train"
             if trains and names.keeps and reading.missing == "mean":
                 reading = with_means(reading, given.get(spec.name), setting.threads)
-            reader = replace(reader, fit=replace(reader.fit, reading=reading), trains=trains)
+            reader = replace(reader, check=replace(reader.check, reading=reading), trains=trains)
             own, labels = (None, labels) if spec.labels == "ignored" else (labels, None)
             inputs[spec.name] = one = reader.read(given.get(spec.name), own, spec)
             if trains:
@@ -108,7 +108,7 @@ class _Reader:
     #: Those of the method; ``memory``, ``seed``, ``rows`` (the limit of a sample) and ``precomputed`` matter.
     options: Any
     #: With the model whose width and scale the rows must match, if any, and the format of the rows.
-    fit: Fit
+    check: DataCheck
     setting: Setting
     #: Closes opened files after the run.
     stack: ExitStack
@@ -132,7 +132,7 @@ class _Reader:
 
     def see(self, name: str, columns: Sequence[str] | None, *, in_memory: bool = False) -> None:
         """Take note of the columns of a table; `in_memory` for a DataFrame."""
-        self.fit.columns(name, columns, in_memory=in_memory)
+        self.check.columns(name, columns, in_memory=in_memory)
         self.names.see(columns)
 
     def read(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows | GivenStream | None:
@@ -143,7 +143,7 @@ class _Reader:
             if spec.required:
                 raise WrongTypeError(f"`{spec.name}`", given, DATA)
             return None
-        if self.fit.reading.unlabelled and spec.labels == "needed":
+        if self.check.reading.unlabelled and spec.labels == "needed":
             raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
         if not spec.many:
             return self._file(given, spec) if is_path(given) else self._in_memory(given, labels, spec)
@@ -159,7 +159,7 @@ class _Reader:
         self.setting.progress(0, None, "read")
         dataset = read_data(
             path,
-            self.fit.reading.as_read,
+            self.check.reading.as_read,
             threads=self.setting.threads,
             precomputed=self._precomputed,
             classes=self._classes,
@@ -168,8 +168,8 @@ class _Reader:
         name = dataset.path
         self._note(name, dataset.notes)
         self.see(name, dataset.columns)
-        self.fit.width(name, dataset.rows, dataset.columns)
-        self.fit.scale(name, dataset.rows)
+        self.check.width(name, dataset.rows, dataset.columns)
+        self.check.scale(name, dataset.rows)
         if spec.required:  # only rows that are trained on; other rows are checked against the model
             self.stack.enter_context(naming_lines(name, dataset.notes, dataset.first_line))
         with naming_file(name):
@@ -182,17 +182,17 @@ class _Reader:
         sample = self._sample(spec)
         for path in paths:
             name, first = os.fspath(path), True
-            with stream_data(path, self.fit.reading.as_read, threads=self.setting.threads) as stream:
+            with stream_data(path, self.check.reading.as_read, threads=self.setting.threads) as stream:
                 for block in stream:
                     if first and len(block.rows):
                         self.see(name, block.columns)
-                        self.fit.width(name, block.rows, block.columns)
+                        self.check.width(name, block.rows, block.columns)
                         first = False
                     self._note(name, block.notes)
                     sample.add(block.rows, block.labels)
                     self.setting.progress(stream.bytes_read, stream.bytes_total, "read")
         rows, labels = self._taken(sample, spec)
-        self.fit.scale(f"`{spec.name}`", rows)
+        self.check.scale(f"`{spec.name}`", rows)
         name = f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0])
         with naming_file(name):
             return self._given(spec, rows, self._used(labels, spec), name, sample.numbers)
@@ -201,16 +201,18 @@ class _Reader:
         """The rows of an object, or a sample of them."""
         if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
             given, labels = given
-        if self._precomputed and self.fit.reading.scale is not None:
+        if self._precomputed and self.check.reading.scale is not None:
             raise OptionError(
                 "`scale`: rows of a precomputed kernel are kernel values; scale the rows before"
             )
         name = f"`{spec.name}`"
         form = with_zeros if self._precomputed else as_rows
-        rows = rows_of(given, form, self.fit.reading, partial(self.see, name, in_memory=True), self.fit.array)
+        rows = rows_of(
+            given, form, self.check.reading, partial(self.see, name, in_memory=True), self.check.array
+        )
         values = self._labels(given, rows, labels, spec)
-        self.fit.width(name, rows)
-        self.fit.scale(name, rows)
+        self.check.width(name, rows)
+        self.check.scale(name, rows)
         sample = self._sample(spec) if spec.many else None
         if sample is None or len(rows) <= sample.limit:
             return self._given(spec, rows, values, name)
@@ -227,7 +229,7 @@ class _Reader:
         numbers: NDArray[np.int64] | None = None,
     ) -> GivenRows:
         """Scale the rows and their labels, unless the run does; an error names the row by its number."""
-        scaling = self.fit.reading.scale
+        scaling = self.check.reading.scale
         if labels is not None and self._classes is not None:
             labels = self._classes.final(labels)
         if scaling is not None:
@@ -254,11 +256,11 @@ class _Reader:
             self._spool_file(name, spool)
         else:
             name = f"`{spec.name}`"
-            rows = rows_of(given, reading=self.fit.reading, see=partial(self.see, name, in_memory=True))
+            rows = rows_of(given, reading=self.check.reading, see=partial(self.see, name, in_memory=True))
             values = self._labels(given, rows, labels, spec)
             assert values is not None, "they are needed"
-            if self.fit.reading.scale is not None:
-                values = self.fit.reading.scale.apply_labels(values)
+            if self.check.reading.scale is not None:
+                values = self.check.reading.scale.apply_labels(values)
             spool.add(self._given(spec, rows, None, name).rows, values)
         if self._classes is not None:
             spool.relabel(self._classes.final)
@@ -274,7 +276,7 @@ class _Reader:
         piece = max(1 << 16, min(_PARSED_AT_ONCE, self.options.memory // 2 // PARTS_PER_SET))
         first_line, threads = 0, self.setting.threads
         with stream_data(
-            path, self.fit.reading, chunk_bytes=piece, threads=threads, classes=self._classes
+            path, self.check.reading, chunk_bytes=piece, threads=threads, classes=self._classes
         ) as stream:
             for block in stream:
                 if not first_line:
@@ -294,11 +296,11 @@ class _Reader:
             return None
         if self._classes is not None:
             labels = self.names.labels(labels)
-        return checked_labels(rows, labels, self.fit.reading.class_names)
+        return checked_labels(rows, labels, self.check.reading.class_names)
 
     def _used(self, labels: FloatArray, spec: Input) -> FloatArray | None:
         """The labels of a file, if it has any and the run uses them."""
-        return None if self.fit.reading.unlabelled or spec.labels == "ignored" else labels
+        return None if self.check.reading.unlabelled or spec.labels == "ignored" else labels
 
     def _note(self, path: str, notes: Notes) -> None:
         for note in notes.messages():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from svmfast.commands.fit import IN_MEMORY, ColumnOrder, Fit
+from svmfast.commands.data_check import IN_MEMORY, ColumnOrder, DataCheck
 from svmfast.commands.functions import takes
 from svmfast.commands.given import rows_of
 from svmfast.commands.opened_models import opened_models
@@ -131,8 +131,8 @@ class Predictor:
         if isinstance(data, Rows):
             rows = data
         else:
-            fit = self._fit(self._reading)
-            rows = rows_of(data, reading=self._reading, see=self.see, see_array=fit.array)
+            check = self._data_check(self._reading)
+            rows = rows_of(data, reading=self._reading, see=self.see, see_array=check.array)
         return self._answer(self._whole, rows, threads)
 
     def answer_file(
@@ -149,20 +149,20 @@ class Predictor:
         names = None if self.scaling is None else self.scaling.only_names()
         how = replace(reading or Reading(), scale=names)
         dataset = read_data(data, how, threads=thread_count(threads))
-        fit = self._fit(how)
-        fit.columns(dataset.path, dataset.columns)
-        fit.width(dataset.path, dataset.rows, dataset.columns)
+        check = self._data_check(how)
+        check.columns(dataset.path, dataset.columns)
+        check.width(dataset.path, dataset.rows, dataset.columns)
         with naming_file(dataset.path):
             return self._answer(self._whole, dataset.rows, threads)
 
-    def _fit(self, reading: Reading) -> Fit:
-        return Fit(self.model, reading, self.listener, self.column_order)
+    def _data_check(self, reading: Reading) -> DataCheck:
+        return DataCheck(self.model, reading, self.listener, self.column_order)
 
     def see(self, columns: Sequence[str]) -> None:
         """Judge the columns of a DataFrame that are features, their order and how many, before its rows."""
-        fit = self._fit(self._reading)
-        fit.columns(IN_MEMORY, columns, in_memory=True)
-        fit.width(IN_MEMORY, Rows.empty(len(columns)), columns)
+        check = self._data_check(self._reading)
+        check.columns(IN_MEMORY, columns, in_memory=True)
+        check.width(IN_MEMORY, Rows.empty(len(columns)), columns)
 
     def _answer(self, model: Model, rows: Rows, threads: int | None) -> Answer:
         """The answer of the model for scaled rows, or of the same with its scaling for rows as read."""
@@ -256,20 +256,20 @@ class Predictor:
         on_start: Callable[[], None],
     ) -> PredictionReport:
         """Predict the rows of a stream that applies the predictor's scaling."""
-        from svmfast.evaluation.scale import ScaleCheck
+        from svmfast.evaluation.scale_check import ScaleCheck
         from svmfast.formats.target import write_atomic
 
-        fit = self._fit(reading)
+        check = self._data_check(reading)
         columns = getattr(stream, "columns", None)
         if columns is not None:
-            fit.columns(stream.path, columns.features)
+            check.columns(stream.path, columns.features)
         report = self.report(labelled=not reading.unlabelled)
         scale = ScaleCheck(self.model, scaled=reading.scale is not None)
 
         def checked() -> Iterator[Dataset]:
             for block in prefetch(stream):
                 if not report.rows:
-                    fit.width(stream.path, block.rows, block.columns)
+                    check.width(stream.path, block.rows, block.columns)
                 scale.add(block.rows)
                 yield block
 

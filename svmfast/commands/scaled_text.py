@@ -147,9 +147,9 @@ def _in_order(
     """Yield the blocks; remark that a given range file, which has no names, takes columns in their order."""
     for number, block in enumerate(blocks):
         if not number and given is not None and block.columns is not None:
-            from svmfast.commands.fit import Fit
+            from svmfast.commands.data_check import DataCheck
 
-            Fit(None, replace(reading, scale=given), heard).columns(block.path, block.columns)
+            DataCheck(None, replace(reading, scale=given), heard).columns(block.path, block.columns)
         yield block
 
 

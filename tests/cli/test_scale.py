@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from program import FIXTURES, data, model, svmfast
 
-from svmfast.evaluation.scale import ScaleCheck, _median
+from svmfast.evaluation.scale_check import ScaleCheck, _median
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.rows import Rows

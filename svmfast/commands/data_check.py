@@ -56,10 +56,11 @@ class ColumnOrder:
 
 
 @dataclass(eq=False)
-class Fit:
+class DataCheck:
     """Compares data with the model that they are for.
 
-    Without a model, for training, only the columns of several tables are compared with each other.
+    Of LIBSVM's text only the scale is compared, and the width if it is dense. Without a model, for training,
+    only the columns of several tables are compared with each other.
     """
 
     #: The model, for scaled rows.
@@ -164,8 +165,11 @@ class Fit:
             self.heard.warn(f"the data have {width} columns, the model has {known} features")
 
     def scale(self, name: str, rows: Rows) -> bool:
-        """Warn if the first rows, as read, differ in scale from the model's; return whether they do."""
-        from svmfast.evaluation.scale import MOST_ROWS, ScaleCheck
+        """Warn if the first rows, as read, differ in scale from the model's; return whether they do.
+
+        These rows are held; a reader of blocks gives each of them to a ScaleCheck.
+        """
+        from svmfast.evaluation.scale_check import MOST_ROWS, ScaleCheck
 
         if self.model is None:
             return False
