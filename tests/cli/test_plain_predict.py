@@ -83,6 +83,20 @@ def test_malformed_files_are_left_to_the_command(folder: str, tmp_path: Path) ->
         assert not list(tmp_path.iterdir()), path
 
 
+def test_only_progress_keeps_a_large_file_from_the_native_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain, "MOST_UNSEEN", 1)
+    words, out = ["predict", *PHOTOS], tmp_path / "out"
+    monkeypatch.setattr(os, "isatty", lambda _: True)
+    assert plain.predict([*words, str(out)]) is None
+    assert not list(tmp_path.iterdir())
+    assert plain.predict([*words, str(out), "-q"]) == 0
+    monkeypatch.setattr(os, "isatty", lambda _: False)
+    assert plain.predict([*words, str(tmp_path / "same")]) == 0
+    assert out.read_bytes() == (tmp_path / "same").read_bytes()
+
+
 @needs_program
 @pytest.mark.parametrize("words", [["--help"], ["-x"], [], [str(BAD / "data" / "decimal_comma"), PHOTOS[1]]])
 def test_the_command_speaks(words: list[str]) -> None:
