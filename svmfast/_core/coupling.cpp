@@ -261,6 +261,14 @@ bool two_classes(double r, double error, double *out) {
 
 }  // namespace
 
+double density(double decision, const double *marks) {
+    if (decision < marks[0]) return 0.001;
+    if (decision > marks[DENSITY_MARKS - 1]) return 0.999;
+    for (std::size_t i = 1; i < DENSITY_MARKS; ++i)
+        if (decision < marks[i]) return static_cast<double>(i) / DENSITY_MARKS;
+    return 0;
+}
+
 void probability_rows(const Sigmoids &s, const double *decisions, const double *errors, std::size_t rows, double *out,
                       std::uint8_t *near_boundary) {
     const std::size_t pairs = s.pairs(), k = s.classes;

@@ -1,5 +1,5 @@
-// Sparse rows as passed from Python: row i is the entries indptr[i] .. indptr[i + 1] of indices (ascending columns) and
-// values.
+// Sparse rows in arrays of the caller: row i is the entries indptr[i] .. indptr[i + 1] of indices (ascending columns)
+// and values.
 #pragma once
 #include <cstddef>
 #include <cstdint>

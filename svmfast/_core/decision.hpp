@@ -1,5 +1,5 @@
-// Exact decision sums of a kernel expansion: the layout shared by the code that packs a model (decision.cpp) and the
-// code that evaluates rows (simd/decision.inl, one variant per instruction set).
+// Exact decision sums of a kernel expansion: the layout shared by the code that packs a model (pack_expansion.cpp)
+// and the code that evaluates rows (simd/decision.inl, one variant per instruction set).
 //
 // Support vectors lie in panels of `lanes` vectors, feature-major, so that one vector register holds one feature of
 // several support vectors. A panel never mixes classes; short panels are filled up with zero coefficients. Only
@@ -94,7 +94,7 @@ struct Expansion {
     std::int32_t position(std::int32_t column) const { return active.position(column); }
 };
 
-// The support vectors as they come from Python, coefficients [width][n].
+// The support vectors as they are in a model, coefficients [width][n].
 struct SupportVectors {
     Csr rows;
     const double *coef;

@@ -1,4 +1,4 @@
-// The number-heavy parts of model and data files: rows as text, and plain lists of numbers.
+// Rows and lists of numbers as text, for files of data and of models, and lists read back: loops.hpp.
 #include <algorithm>
 #include <stdexcept>
 

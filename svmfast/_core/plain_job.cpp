@@ -1,4 +1,4 @@
-// svm-predict's arguments, and what a program that does such a job does once.
+// svm-predict's arguments.
 #include <algorithm>
 #include <cstdlib>
 #include <thread>
@@ -7,9 +7,6 @@
 
 #if defined(__linux__)
 #include <sched.h>
-#endif
-#if defined(__GLIBC__)
-#include <malloc.h>
 #endif
 
 namespace svmfast {
@@ -27,13 +24,6 @@ Threads usable_threads() {
 }
 
 }  // namespace
-
-void keep_freed_memory() {
-#if defined(__GLIBC__)
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc allows
-    mallopt(M_TRIM_THRESHOLD, 64 << 20);
-#endif
-}
 
 PredictJob plain_job(const std::vector<std::string> &arguments) {
     PredictJob job;

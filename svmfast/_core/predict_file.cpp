@@ -345,7 +345,7 @@ Prediction predict_file(const PredictJob &job) {
     OutputFile out;
     Lines lines(data);
     Tokenizer tokenizer({});
-    Predicting rows(model, job.probability, job.threads);
+    Predicting predicting(model, job.probability, job.threads);
     bool begun = false;
     while (lines.next()) {
         check_interrupt();
@@ -353,19 +353,19 @@ Prediction predict_file(const PredictJob &job) {
         require(begun || text::is_digit(first) || first == '+' || first == '-' || first == '.');
         require(!tokenizer.feed(lines.text(), 0, lines.end(), job.threads));
         require(!tokenizer.block().noted());
-        rows.add(tokenizer.block());
+        predicting.add(tokenizer.block());
         tokenizer.block().clear();
         if (!begun) require(out.open(job.output, inputs, 2));
         begun = true;
         if (job.output == "-") continue;
-        require(out.write(rows.text.data(), rows.text.size()));
-        rows.text.clear();
+        require(out.write(predicting.text.data(), predicting.text.size()));
+        predicting.text.clear();
     }
-    require(rows.found.rows > 0);
-    rows.finish(job.quiet, job.probability);
-    require(out.write(rows.text.data(), rows.text.size()) && out.finish());
-    rows.found.job = job;
-    return std::move(rows.found);
+    require(predicting.found.rows > 0);
+    predicting.finish(job.quiet, job.probability);
+    require(out.write(predicting.text.data(), predicting.text.size()) && out.finish());
+    predicting.found.job = job;
+    return std::move(predicting.found);
 }
 
 }  // namespace svmfast

@@ -17,14 +17,6 @@ constexpr std::size_t BLOCK = 256;
 
 }  // namespace
 
-double density(double decision, const double *marks) {
-    if (decision < marks[0]) return 0.001;
-    if (decision > marks[DENSITY_MARKS - 1]) return 0.999;
-    for (std::size_t i = 1; i < DENSITY_MARKS; ++i)
-        if (decision < marks[i]) return static_cast<double>(i) / DENSITY_MARKS;
-    return 0;
-}
-
 std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, In1<double> a, In1<double> b,
                                                          std::size_t classes, std::optional<In2<double>> errors,
                                                          Threads wanted) {

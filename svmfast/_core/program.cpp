@@ -1,5 +1,5 @@
 // svmfast-predict: svm-predict's arguments and output. A plain job takes one call of the library; any other is handed
-// to the svmfast program in the same folder, before anything is written.
+// to the svmfast program in the same folder, and no output has appeared then.
 #include <fcntl.h>
 #include <unistd.h>
 

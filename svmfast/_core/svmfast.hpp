@@ -158,8 +158,9 @@ struct Prediction {
 };
 
 // Predicts a regular file of LIBSVM's data text by a LIBSVM model, and writes what svm-predict writes; an output file
-// appears complete or not at all. A job is declined before anything is written if it is not plain: a file is missing,
-// wrong, compressed, not a regular file, unusual in any way. `svmfast predict` then does the job or says what is wrong.
+// appears complete or not at all. A job that is not plain is declined, at the latest by its last row, and no output has
+// appeared then: a file is missing, wrong, compressed, not a regular file, unusual in any way. `svmfast predict` then
+// does the job or says what is wrong.
 Prediction predict_file(const PredictJob &job);
 
 }  // namespace svmfast

@@ -1,5 +1,5 @@
 // LIBSVM's vote among k classes: each pair has a decision value, in the order (0, 1), (0, 2), .., (1, 2), ..
-// The same in NumPy: svmfast/models/head.py.
+// The same in NumPy: svmfast/votes.py counts, svmfast/models/head.py decides.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 """LIBSVM data text: ``label index:value ...``, read whole or as a stream, and written.
 
-The tokenizer is native (``_core/svmlight.cpp``). This module passes it blocks of whole lines.
+The tokenizer is native (``_core/tokenizer.cpp``). This module passes it blocks of whole lines.
 ``_svmlight_errors`` turns the faults that it finds into readable errors.
 """
 

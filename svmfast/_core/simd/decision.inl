@@ -5,7 +5,7 @@
 //   dense    ROWS rows x NV vectors of support vectors in registers, every feature;
 //   sparse   one row x NV vectors, the row's features only, panel by panel so that a panel stays in the L1 cache;
 //   scatter  for wide, very sparse models: the model's columns of the row's features.
-// and a fourth, in libsvm_order.cpp, which follows LIBSVM operation by operation.
+// and a fourth, in libsvm_order.inl, which follows LIBSVM operation by operation.
 #include "decision.hpp"
 
 #include <algorithm>
@@ -64,11 +64,12 @@ struct MappedRows {
     std::size_t nonzeros(std::size_t r) const { return start[r + 1] - start[r]; }
 };
 
-struct Block {
+// A block's rows, and where their sums go.
+struct MappedBlock {
     const Expansion &e;
     const MappedRows &rows;
-    const std::vector<double>
-        &offset;   // added to every sum of a row (rbf: the contribution of its norm to the exponent)
+    // Added to every sum of a row (rbf: the contribution of its norm to the exponent).
+    const std::vector<double> &offset;
     double *sums;  // [row][group][width]
     double scale;  // of the rows' values
     int degree;
@@ -98,7 +99,7 @@ inline vd start_value(const Expansion &e, std::size_t panel, std::size_t v, doub
 }
 
 template <KernelKind kind>
-void dense_rows(const Block &b, const std::vector<std::uint32_t> &which) {
+void dense_rows(const MappedBlock &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
     const std::size_t tiles = divide_up(which.size(), ROWS);
@@ -142,7 +143,7 @@ void dense_rows(const Block &b, const std::vector<std::uint32_t> &which) {
 }
 
 template <KernelKind kind>
-void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which) {
+void sparse_rows(const MappedBlock &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
     std::vector<SparseRow> rows;
@@ -173,7 +174,7 @@ void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which) {
 }
 
 template <KernelKind kind>
-void scatter_rows(const Block &b, const std::vector<std::uint32_t> &which) {
+void scatter_rows(const MappedBlock &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     Aligned<double> k(e.panels() * LANES);
     Aligned<vd> acc(e.width);
@@ -211,7 +212,7 @@ bool is_one_hot(const Expansion &e, const MappedRows &rows, std::size_t r, doubl
 }
 
 template <KernelKind kind>
-void kernel_sums(const Block &b, const RowBlock &rows) {
+void kernel_sums(const MappedBlock &b, const RowBlock &rows) {
     const Expansion &e = b.e;
     std::vector<std::uint32_t> dense, sparse, one_hot;
     for (std::size_t r = 0; r < b.rows.count(); ++r)
@@ -241,7 +242,7 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm
             offset[r] = e.kind == KernelKind::rbf ? -e.gamma * LOG2_E * mapped.squared_norm[r] : e.coef0;
         std::vector<double> sums(e.collapsed ? 0 : rows.count * e.groups * e.width, 0.0);
         const int degree = e.kind == KernelKind::linear ? 1 : e.degree;
-        const Block block{e, mapped, offset, sums.data(), scale, degree};
+        const MappedBlock block{e, mapped, offset, sums.data(), scale, degree};
         switch (e.kind) {
             case KernelKind::rbf: kernel_sums<KernelKind::rbf>(block, rows); break;
             case KernelKind::sigmoid: kernel_sums<KernelKind::sigmoid>(block, rows); break;

@@ -85,8 +85,8 @@ class LibsvmOrder {
     Aligned<double> across;  // [lane][row of the batch]: kernel values
     Aligned<double> so_far;  // [function][row of the batch], where there are several parts
     std::vector<Step> walk[BATCH];
-    std::size_t tiled =
-        0;              // rows of the batch, a multiple of TOGETHER, that have all features of a panel and no others
+    // Rows of the batch, a multiple of TOGETHER, that have all features of a panel and no others.
+    std::size_t tiled = 0;
     Aligned<double> z;  // [row / TOGETHER][feature][row % TOGETHER] of these rows
     Pulse pulse;
 
