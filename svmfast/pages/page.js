@@ -27,6 +27,7 @@
   for (const table of all("table.sortable")) {
     const body = table.tBodies[0];
     for (const [column, head] of all("th", table.tHead).entries()) {
+      if (!head.textContent) continue;  // the stars
       const button = document.createElement("button");
       button.textContent = head.textContent;
       head.replaceChildren(button);

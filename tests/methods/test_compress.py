@@ -19,6 +19,7 @@ from program import FIXTURES, data, svmfast
 from read_fixtures import exact, rows
 
 import svmfast as package
+from svmfast.class_scores import KeptLabels
 from svmfast.errors import (
     MemoryLimitError,
     NegativeAnswerError,
@@ -28,7 +29,7 @@ from svmfast.errors import (
 )
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.kernels import Kernel
-from svmfast.methods.common.error_statement import labels_differing
+from svmfast.methods.common.error_statement import ErrorStatement, labels_differing
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
@@ -263,6 +264,20 @@ def _tried(differences: Mapping[int, tuple[float, float]], limit: float) -> Foun
     wanted = CompressOptions(max_diff=limit)
     fake = SimpleNamespace(model=of_size(454), smallest=2, compress=compress, split=split, options=wanted)
     return search(cast(Any, fake), lambda one: len(one.sv))
+
+
+def test_a_share_of_the_rows_for_choices_is_the_limit_of_the_same_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for differing in (7, 9, 13):
+        share = labels_differing((differing / 250, 0.0, 0.1))
+        found = ErrorStatement(rows=250, frequent_rows=0, rows_from="data", **share)
+        monkeypatch.setattr(
+            "svmfast.methods.compress.compressor.compared", lambda *given, found=found: (found, KeptLabels())
+        )
+        options = replace(QUICK, iterations=1)
+        _, report = Compressor(exact("breast_c_rbf"), *rows("breast.train"), options).compress(4)
+        assert report.choosing_difference == differing / 250
 
 
 def test_max_diff_is_decided_without_the_rows_of_the_interval() -> None:

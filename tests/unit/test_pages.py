@@ -44,9 +44,9 @@ def example() -> bytes:
         Mark("fast", ["0.2% differs", "svmfast approximate m"], "#0072b2", 10.0, 0.2, True, True),
         Mark(HOSTILE, [HOSTILE], "#d55e00", 3.0, 4.0, True),
     ]
-    rows = [["b", "~2,000"], ["c", "3"], ["a", "-"]]
+    rows = [["b", "*", "~2,000"], ["c", "", "3"], ["a", "", "-"]]
     body = [f"<h1>{text(HOSTILE)}</h1>", scatter(marks, 0.5, HOSTILE, HOSTILE)]
-    return page(HOSTILE, [*body, table(["name", HOSTILE], rows, [HOSTILE, "", ""], 1)])
+    return page(HOSTILE, [*body, table(["name", "", HOSTILE], rows, [HOSTILE, "", ""], 1)])
 
 
 def test_a_page_is_whole_and_needs_no_network() -> None:

@@ -81,7 +81,7 @@ class ApproximateOptions(Seeded, Bounded):
         False,
         Switch(),
         "Write the model even if more than `max_diff` differs, a class is lost, or it is not faster than the "
-        "exact model.",
+        "exact model; if neither `order` nor `cells` is given, that of order 2.",
     )
 
     @property

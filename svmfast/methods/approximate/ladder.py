@@ -81,17 +81,27 @@ class Ladder:
         """The best expansion, then those that it surpassed; each with its center: mean, origin or cells.
 
         Without auto the best is the first that is accurate and small enough. With auto it is the one that
-        takes the least work, the exact model's for the rows that are not certified included.
-        NegativeAnswerError: none is accurate and small enough.
+        takes the least work, the exact model's for the rows that are not certified included. `force` changes
+        nothing unless there is none. NegativeAnswerError: none is accurate and small enough.
         """
+        found, failed = self._found(forced=False)
+        if not found and self.options.force:
+            found, failed = self._found(forced=True)
+        if not found:
+            tried = "; ".join(failed)
+            raise NegativeAnswerError(f"no expansion is accurate and small enough ({tried})")
+        return found
+
+    def _found(self, *, forced: bool) -> tuple[list[tuple[PolynomialModel, str]], list[str]]:
+        """Find the expansions, accurate or not if `forced`, and why others are not among them."""
         found: list[tuple[PolynomialModel, str]] = []
-        failed, least = [], math.inf
-        compares = len(self.rungs) > 1
+        failed: list[str] = []
+        least, compares = math.inf, len(self.rungs) > 1
         for rung in self.rungs:
             made, reason = None, self._obstacle(rung)
             if reason is None:
                 made, center = self._built(rung, certify=not compares)
-                reason = self._shortcoming(made, least) if compares else None
+                reason = self._shortcoming(made, least, forced) if compares else None
             if made is not None and reason is None:
                 if compares:
                     made, center = self._built(rung, certify=True)
@@ -104,10 +114,7 @@ class Ladder:
                 least = work
             if not self.options.auto:
                 break
-        if not found:
-            tried = "; ".join(failed)
-            raise NegativeAnswerError(f"no expansion is accurate and small enough ({tried})")
-        return found
+        return found, failed
 
     def collapsed(self, degree: int) -> PolynomialModel:
         """The polynomial of a kernel that is one itself; NegativeAnswerError if it is too large."""
@@ -140,16 +147,16 @@ class Ladder:
             return f"{len(self.rows.centers):,} rows are too few"
         return None
 
-    def _shortcoming(self, made: PolynomialModel, least: float) -> str | None:
+    def _shortcoming(self, made: PolynomialModel, least: float, forced: bool) -> str | None:
         """Why `made`, which has no certificate yet, is not taken; `least` is the best one's work."""
         choosing, options = self.rows.choosing, self.options
-        if not (options.embed_exact or options.force):
+        if not (options.embed_exact or forced):
             measured = measure(made, self.expander.model, choosing, threads=self.setting.threads)
             if measured.percent > 100 * options.max_diff:
                 return f"{measured.percent:.3g}% differ"
             if reason := measured.inaccurate(options.max_diff):
                 return reason
-        if options.auto and not options.force:
+        if options.auto and not forced:
             least = min(least, self._exact_work)
         work, most = made.multiply_adds(choosing.rows), MOST_WORK * least
         return f"{work:,.0f} multiply-adds, more than {most:,.0f}" if work > most else None

@@ -104,8 +104,8 @@ class Measured(Figures):
             return None
         joined = "" if self.speedup is not None else "with it for the rows that are not certified, "
         return (
-            f"the exact model is the better choice: {joined}the approximation is {speed:.2f} times as fast "
-            f"on held-out rows; less than {LEAST_SPEEDUP:.2f} is not worth a file"
+            f"the exact model is the better choice: {joined}the approximation is {speed:.2f} times as fast; "
+            f"less than {LEAST_SPEEDUP:.2f} is not worth a file"
         )
 
     @property

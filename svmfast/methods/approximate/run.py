@@ -68,13 +68,15 @@ def approximate(
     ladder = Ladder(expander, options, rungs, rows, setting, provenance or {})
     built = ladder.best_first() if degree is None else [(ladder.collapsed(degree), "origin")]
     raced = (options.auto or options.open) and degree is None and len(model.sv)
+    # A race between several is a choice.
+    racing = rows.choosing if len(built) > 1 else rows.held_out
     tried = []
     for made, center in built:
         setting.progress(0, None, "measure")
         measured = measure(made, model, rows.held_out, threads=setting.threads)
         if raced:
             fallback = model if options.auto else made.embedded_exact
-            measured = _raced(measured, made, model, rows.held_out, setting, fallback)
+            measured = _raced(measured, made, model, racing, setting, fallback)
         tried.append((made, center, measured))
         if measured.slow is None:
             break

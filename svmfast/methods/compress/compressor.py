@@ -142,7 +142,7 @@ class Compressor:
             rows_fitted=int(self.split.fit.times.sum()),
             rows_choosing=int(self.split.choose.times.sum()),
             statement=statement,
-            choosing_difference=choosing.differing_percent / 100,
+            choosing_difference=round(choosing.differing_percent / 100, 12),  # 9 of 250 rows are 3.6%
             kept=kept,
             kept_choosing=kept_choosing,
             probabilities=probabilities,
