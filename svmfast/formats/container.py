@@ -6,7 +6,6 @@ The fields of a kind's class, with their types, are the schema of its files.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -46,6 +45,8 @@ def hash_of(content: bytes | memoryview) -> str:
 def container_bytes(model: Model) -> bytes:
     """The file that holds `model`; a ModelContentError if a part of it cannot be stored."""
     parts: list[bytes] = []
+    import json  # here, as prediction by LIBSVM's models starts sooner without it
+
     header = json.dumps(_described("model", Model, model, parts), separators=(",", ":"))
     content = b"".join([header.encode(), b"\n", *parts])
     return f"{MAGIC} {MAJOR}.{MINOR} {len(content)} {hash_of(content)}\n".encode() + content
@@ -168,6 +169,8 @@ class _Reader:
 
     def model(self) -> Model:
         header = bytes(self.take("model", self.data.index(b"\n", self.pos) + 1 - self.pos, _JSON_BYTES))
+        import json
+
         tree = json.loads(header, object_pairs_hook=_every_name_once)
         found: Model = self.read("model", Model, tree)
         expect("model", self.pos == len(self.data), "bytes after the last array", "none")

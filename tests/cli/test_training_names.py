@@ -237,7 +237,7 @@ def test_the_column_of_labels_is_kept(tmp_path: Path) -> None:
     scaling = load_model(tmp_path / "model").scaling
     assert scaling is not None
     assert (scaling.label_column, scaling.feature_names) == ("species", tuple(FRAME.columns))
-    assert b'\nlabel_column ["species"]\n' in (tmp_path / "model").read_bytes()
+    assert b'"label_column":"species"' in (tmp_path / "model").read_bytes()
     done = svmfast("predict", tmp_path / "rows.csv", tmp_path / "model", tmp_path / "out.csv")
     assert b"Accuracy = 9" in done.stderr + done.stdout
     words = ("compress", tmp_path / "model", "--sv", "9", "--data", tmp_path / "rows.csv")

@@ -47,7 +47,7 @@ def jobs(folder: Path, scale: int = 1) -> dict[str, Job]:
     rows.write_bytes(data("photos.test").read_bytes() * (10 * scale))
     photos = str(FIXTURES / "data" / "photos.train")
     return {
-        "approximate": Job(["approximate", str(model("odd_c_rbf")), "-q", "-o", "out"]),
+        "approximate": Job(["approximate", str(model("odd_c_rbf")), "-q", "--force", "-o", "out"]),
         "compress": Job(
             [
                 *("compress", str(model("photos_c_rbf")), "-q", "-o", "out", "--data", photos),

@@ -55,10 +55,13 @@ def test_values_equal_the_twins_and_are_close_to_the_models(
     assert np.array_equal(file.decisions(rows), expected)
     exact = loaded.decision_values(rows)
     scale = max(1.0, float(np.abs(exact).max()))
+    # The terms of an expansion's sum may be larger than the sum, and round accordingly.
+    terms = 0.0 if loaded.expansion is None else float(np.abs(loaded.expansion.sv_coef).sum())
     stated = made.report.accuracy
     assert stated is not None
     # The stated difference is NumPy's, whose functions round otherwise.
-    assert np.abs(expected - exact).max() <= 4 * stated.max_abs_error + 4 * np.finfo(file.dtype).eps * scale
+    rounding = 4 * np.finfo(file.dtype).eps * max(scale, terms)
+    assert np.abs(expected - exact).max() <= 4 * stated.max_abs_error + rounding
     # If a row is a landmark, the engine takes roots of squared distances that cancel.
     # Digits that svm-scale would round to are left as they are.
     least = 1e-8 if "triangle" in name else 1e-4 if "scaled" in name else 1e-11
@@ -227,7 +230,7 @@ def test_names_of_features_are_constants() -> None:
         ({"to": "cobol"}, "`to` 'cobol' is not a language; expected one of c, onnx, libsvm"),
         ({"prefix": "2x"}, "`prefix` '2x' cannot begin a name"),
         ({"prefix": "a-b"}, "`prefix` 'a-b' cannot begin a name"),
-        ({"precision": "half"}, "`precision` is float or double, not 'half'"),
+        ({"precision": "half"}, "`precision` is 'half'; expected float or double"),
         ({"to": "libsvm", "precision": "float"}, "LIBSVM's text has the model's own numbers: no precision"),
         ({"to": "libsvm", "test": data("iris.test")}, "LIBSVM's text has the model's own numbers"),
         ({"to": "onnx", "prefix": "x"}, "`prefix` is only for `to` c"),

@@ -28,6 +28,7 @@ WORDS = {
     "--label",
     "--test",
     "--validate",
+    "-w",
 }
 NO_NUMBERS = [
     *("", " ", "nan", "inf", "-inf", "+infinity", "1e400", "-1e400", "9" * 400, "9" * 5000, "-" + "9" * 400),

@@ -59,9 +59,9 @@ def test_labels_are_the_vote_in_libsvms_order(
         votes[np.arange(300), np.where(decisions[:, p] > 0, i, j if j >= 0 else 1)] += 1
     assert winner.tolist() == votes.argmax(axis=1).tolist()
     assert counts.single > 250  # or single precision proves nothing, and this test nothing of it
-    double, none = problem.engine.labels(rows, single_precision=False)
+    double, none, _ = problem.engine._sums.labels(rows.indptr, rows.indices, rows.values, False, 1)
     assert double.tolist() == winner.tolist()
-    assert none.single == 0
+    assert none == 0
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e-17, -1e-17, 3e-16, -3e-16, 1e-9, -1e-9, 0.01, -0.01])
@@ -224,8 +224,9 @@ for seed, classes, density, gamma in cases:
     for z, value, bound in zip(p.test, values, bounds):
         for true, v, b in zip(p.exactly(z), value, bound):
             assert abs(mpmath.mpf(float(v)) - true) <= mpmath.mpf(float(b))
-    fast = p.engine.labels(Rows.from_dense(p.test))[0]
-    slow = p.engine.labels(Rows.from_dense(p.test), single_precision=False)[0]
+    rows = Rows.from_dense(p.test)
+    fast = p.engine.labels(rows)[0]
+    slow = p.engine._sums.labels(rows.indptr, rows.indices, rows.values, False, 1)[0]
     assert (fast == slow).all()
 for most in (12, 20, 60):
     engine, rows, expected = one_hot_problem(1.0, most, 3, 1 / most)

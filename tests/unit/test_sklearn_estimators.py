@@ -224,7 +224,7 @@ def test_a_conversion_keeps_to_its_memory() -> None:
     X[100:] *= 3
     machine = make_pipeline(StandardScaler(), SVC())
     made = FastSVC(estimator=machine, method="dcpred", method_options={"memory": 200_000})
-    with pytest.raises(MemoryLimitError, match="needs 439,152 bytes, the limit is 200,000"):
+    with pytest.raises(MemoryLimitError, match="needs 440,352 bytes, the limit is 200,000"):
         made.fit(X, np.arange(200) % 2)
 
 
