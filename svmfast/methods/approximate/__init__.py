@@ -64,7 +64,7 @@ class ApproximateOptions(Seeded, Bounded):
         "auto",
         Choice("auto", "mean", "origin"),
         "Center of the expansion: the mean of the support vectors, the origin (as in the paper), or the one "
-        "with the smaller error on the support vectors.",
+        "with the smaller bound on the support vectors.",
     )
     certificate: str = option(
         "full",

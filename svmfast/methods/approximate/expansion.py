@@ -212,16 +212,30 @@ class Expander:
         )
 
 
+#: exp() of larger numbers overflows.
+_LARGEST_POWER = 709.0
+#: The most features for which bounds are compared; their matrices then take 128 MiB each.
+_WIDEST = 4096
+
+
 def better_center(expander: Expander, names: Sequence[str], order: int) -> str:
-    """The center of `names` about which an expansion, of order 2 at most, differs least from the model."""
-    if len(names) == 1:
-        return names[0]
-    model = expander.model
-    rows = model.sv.take(np.arange(0, len(model.sv), max(1, -(-len(model.sv) // SAMPLE))))
-    exact = model.decision_values(rows, threads=expander.threads)
+    """The center of `names` with the smallest bound; with many features the last, without a comparison."""
+    if len(names) == 1 or len(expander.terms.features) > _WIDEST:
+        return names[-1]
+    return min(names, key=lambda name: _leading_term(expander, expander.center(name), order))
 
-    def error(name: str) -> float:
-        made = expander.expanded([expander.center(name)], min(order, 2), certify=False)
-        return float(np.abs(made.decision_values(rows, threads=expander.threads) - exact).sum())
 
-    return min(names, key=error)
+def _leading_term(expander: Expander, center: FloatArray, order: int) -> float:
+    """The bound's first term at the distance of the mean support vector, over all functions."""
+    terms, gamma = expander.terms, expander.model.kernel.gamma
+    worst = 0.0
+    for p in range(terms.n_functions):
+        step = max(1, -(-len(terms.beta[p]) // SAMPLE))
+        points, beta = terms.points[terms.support[p][::step]], terms.beta[p][::step]
+        s = float(squared_norms_about(points, center).mean()) if len(points) else 0.0
+        tail = residual_tail(points, beta, gamma, center, order, top=order + 1, threads=expander.threads)
+        lead = float(tail.degrees[order + 1])
+        if lead > 0 and s > 0:  # in logarithms, because the power alone may overflow
+            power = math.log(lead) + (order + 1) / 2 * math.log(s) - gamma * s
+            worst = max(worst, math.exp(power) if power < _LARGEST_POWER else math.inf)
+    return worst
