@@ -1,6 +1,7 @@
 """LIBSVM data text: ``label index:value ...``, read whole or as a stream, and written.
 
-The tokenizer is native (``_core/tokenizer.cpp``). This module passes it blocks of whole lines.
+The reader is native (``_core/svmlight.cpp``; ``tokenizer.cpp`` divides work). This module passes it blocks
+of whole lines.
 ``_svmlight_errors`` turns the faults that it finds into readable errors.
 """
 

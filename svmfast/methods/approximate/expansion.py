@@ -219,9 +219,9 @@ _WIDEST = 4096
 
 
 def better_center(expander: Expander, names: Sequence[str], order: int) -> str:
-    """The center of `names` with the smallest bound; with many features the last, without a comparison."""
+    """The center of `names` with the smallest bound; with many features the first, without a comparison."""
     if len(names) == 1 or len(expander.terms.features) > _WIDEST:
-        return names[-1]
+        return names[0]
     return min(names, key=lambda name: _leading_term(expander, expander.center(name), order))
 
 

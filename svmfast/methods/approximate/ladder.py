@@ -1,7 +1,9 @@
-"""The ladder of expansions: each is built and measured, and the one that takes the least work is taken.
+"""The ladder of expansions, from cheap to expensive, each built and measured on rows that choose.
 
-The rows that make centers, those that choose, and those of the report are different. A certificate takes far
-longer than an expansion, so one is made only for an expansion that is accurate and may be faster.
+The first that is accurate and small enough is taken; with ``auto``, the accurate one of the least work. If
+order and cells are given, there is one expansion and no choice. The rows that make centers, those that
+choose, and those of the report are different. A certificate takes far longer than an expansion, so
+where there is a choice one is made only for an expansion that is accurate and may be faster.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 Linear and polynomial kernels are polynomials already and are converted exactly.
 
-`sample` divides the rows. `ladder` has `expansion` build the expansions, with `bounds` for certificates, and
-returns those that `measuring` finds accurate on some rows. Here they are measured on others, and raced.
+`sample` divides the rows. `ladder` has `expansion` build the expansions: coefficients by ``solvers.taylor``,
+bounds on truncation by ``solvers.residual``, on rounding by `bounds`. Where there is a choice it returns
+those that `measuring` finds accurate on some rows. Here they are measured on others and raced, and `_report`
+decides by ``max_diff`` whether the result is refused.
 """
 
 from __future__ import annotations
