@@ -102,7 +102,9 @@ def test_a_model_that_would_not_be_better_is_refused(
     name: str, options: tuple[object, ...], message: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "small.model"
-    done = svmfast("compress", model(name), "-o", out, *map(str, options), "--iterations", "5")
+    done = svmfast(
+        "compress", model(name), "-o", out, *map(str, options), "--iterations", "5", "--start", "kmeans"
+    )
     assert done.returncode == 1
     assert message in done.stderr.decode()
     assert not out.exists()
@@ -132,7 +134,7 @@ def test_zero_iterations_leave_the_vectors_unchanged(start: str) -> None:
     ],
 )
 def test_bad_options(args: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    quick = ("--iterations", "5")
+    quick = ("--iterations", "5", "--start", "kmeans")
     out = () if "-o" in args else ("-o", tmp_path / "x")
     done = svmfast("compress", model("breast_c_rbf"), *out, *quick, *args, timeout=300)
     assert done.returncode == 2

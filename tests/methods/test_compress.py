@@ -40,6 +40,7 @@ from svmfast.methods.compress.search import Found, doubtful, search
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.options import made
+from svmfast.progress import silent
 from svmfast.rows import Rows
 from svmfast.solvers.intervals import clopper_pearson
 
@@ -51,7 +52,7 @@ def dictionaries(z: Rows) -> Iterator[dict[int, float]]:
         yield dict(zip((z.indices[cut] + 1).tolist(), z.values[cut].tolist(), strict=True))
 
 
-QUICK = CompressOptions(iterations=60)
+QUICK = CompressOptions(start="kmeans", iterations=60)
 #: Model, fitting data, test file, support vectors, limit on differing labels (regression: relative RMS).
 CASES = [
     ("breast_c_rbf", "breast.train", "breast.test", 8, 0.03),
@@ -155,6 +156,40 @@ def test_it_reports_whether_the_model_was_trained_on_the_rows(name: str, expecte
     assert any("was trained on rows of `data`" in note for note in report.notes) == expected
 
 
+def test_auto_continues_the_start_that_is_better_on_the_choosing_rows() -> None:
+    """LARS has the smaller squared error on these rows, but k-means gives more of the exact labels."""
+    before = exact("odd_c_rbf")
+    squared, differing, errors = {}, {}, {}
+    for start in ("kmeans", "lars"):
+        compressor = Compressor(before, *rows("odd.train"), CompressOptions(start=start, select_only=True))
+        made, report = compressor.compress(16)
+        columns, choose = compressor.split.columns, compressor.split.choose.rows
+        values = made.decision_values(choose.renumbered(columns[choose.indices], int(columns[-1]) + 1))
+        f = compressor.choose.values
+        squared[start] = np.average((values - f) ** 2, weights=compressor.choose.weight)
+        errors[start] = np.average(
+            ((values - f) ** 2 / ((values - f) ** 2 + f**2)).mean(axis=1), weights=compressor.choosing.times
+        )
+        differing[start] = report.statement.labels_differing_percent
+    assert squared["lars"] < squared["kmeans"]
+    assert differing["kmeans"] < differing["lars"]
+    assert errors["kmeans"] < errors["lars"]
+    _, report = Compressor(before, *rows("odd.train"), CompressOptions(select_only=True)).compress(16)
+    assert (report.start, report.method) == ("kmeans", "selection")
+    _, report = Compressor(
+        exact("photos_c_rbf"), *rows("photos.train"), CompressOptions(iterations=80)
+    ).compress(9)
+    alone = {
+        start: Compressor(
+            exact("photos_c_rbf"), *rows("photos.train"), CompressOptions(start=start, iterations=60)
+        )
+        for start in ("kmeans", "lars")
+    }
+    found = {start: one._choosing_error(one._find(9, silent)[0]) for start, one in alone.items()}
+    assert report.start == min(found, key=lambda start: found[start])
+    assert report.iterations > 60
+
+
 def test_parts_share_no_row() -> None:
     before = exact("breast_c_rbf")
     z, _ = rows("breast.train")
@@ -224,7 +259,7 @@ def test_refusals() -> None:
         Compressor(exact("single_class"))
     with pytest.raises(NothingFitsError, match="2 support vectors are too few for 10 classes"):
         Compressor(exact("digits_c_rbf_prob"), options=QUICK).compress(2)
-    with pytest.raises(OptionError, match="`start` is 'best'; expected kmeans or lars"):
+    with pytest.raises(OptionError, match="`start` is 'best'; expected auto, kmeans or lars"):
         made(CompressOptions, {"start": "best"})
     with pytest.raises(MemoryLimitError, match="starting from lars needs 74,664"):
         Compressor(exact("breast_c_rbf"), options=CompressOptions(start="lars", memory=1000)).compress(20)
@@ -240,7 +275,7 @@ def test_every_phase_is_named() -> None:
     phases: list[str] = []
     compressor = Compressor(exact("breast_c_rbf"), *rows("breast.train"), CompressOptions(iterations=2))
     compressor.compress(6, progress=lambda _done, _total, what: phases.append(what))
-    for phase in ("kmeans start", "moving vectors", "error on held-out rows"):
+    for phase in ("kmeans start", "lars start", "moving vectors", "error on held-out rows"):
         assert phase in phases
 
 

@@ -38,9 +38,10 @@ class CompressOptions(Seeded, Bounded):
     )
     rows: int = option(MOST_ROWS, Whole(1), "Use at most this many rows of `data`, drawn at random.")
     start: str = option(
-        "kmeans",
-        Choice("kmeans", "lars"),
-        "Initial vectors: k-means centers of the support vectors, or those that LARS selects.",
+        "auto",
+        Choice("auto", "kmeans", "lars"),
+        "Initial vectors: k-means centers of the support vectors, or those that LARS selects; auto tries "
+        "both if LARS fits, and keeps the better on held-out rows.",
     )
     select_only: bool = option(False, Switch(), "Do not move the initial vectors (the baseline).")
     iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")

@@ -3,7 +3,7 @@
 After Xu et al., Compressed Support Vector Machines. A start selects initial vectors that represent many
 others. Vectors, coefficients and offsets are then optimized together until the expansion is close to the
 exact decision values on the support vectors and any given rows, and a final least squares fit sets the
-coefficients. Held-out rows decide when to stop. A second set of held-out rows, not
+coefficients. Held-out rows decide which start to use and when to stop. A second set of held-out rows, not
 used before, measures the difference between the result and the exact model.
 """
 
@@ -20,7 +20,7 @@ from svmfast.methods.common.error_statement import refit_probabilities
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.data_split import DataSplit, gather, scale_of, target
 from svmfast.methods.compress.landmark_start import lars_bytes, start_vectors
-from svmfast.methods.compress.reduced_set import ReducedSet, allocate, optimize, solve_coefficients
+from svmfast.methods.compress.reduced_set import Optimized, ReducedSet, allocate, optimize, solve_coefficients
 from svmfast.methods.compress.report import CompressReport, compared
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
@@ -71,6 +71,12 @@ def as_model(model: KernelExpansion, columns: NDArray[np.int32], reduced: Reduce
     return KernelExpansion(model.head, model.kernel, sv, coef, reduced.rho, sizes)
 
 
+#: Iterations after which ``auto`` compares its starts.
+PROBE_ITERATIONS = 60
+#: LARS squares a Gram matrix, which takes minutes for a class with more support vectors than this.
+_AUTO_LARS_LIMIT = 6000
+
+
 class Compressor:
     """Compresses a model to any size, on given rows; `labels` serve to refit the probabilities."""
 
@@ -108,7 +114,8 @@ class Compressor:
             )
         scale = scale_of(model, split.fit.exact)
         self.fit = target(model, split, split.fit, scale, threads)
-        self.choose = target(model, split, split.with_frequent(split.choose), scale, threads)
+        self.choosing = split.with_frequent(split.choose)
+        self.choose = target(model, split, self.choosing, scale, threads)
         self._labelled = (data, labels) if data is not None and labels is not None else None
 
     @property
@@ -150,31 +157,66 @@ class Compressor:
         )
 
     def _find(self, count: int, progress: Progress) -> tuple[ReducedSet, dict[str, Any]]:
-        """Find `count` vectors: the sums of a linear kernel, or the start, usually optimized.
+        """Find `count` vectors: the sums of a linear kernel, or the best start, usually optimized.
 
-        With them come the figures of the report that say how.
+        With them come the figures of the report that say how. Several starts are optimized for a few
+        iterations, and the best of them is continued.
         """
         sums = collapsed(self.model, self.split, count)
         if sums is not None:
             return sums, {"method": "collapse", "start": "collapse", "stopped": "exact"}
         self._check_memory(count)
-        name, limit = self.options.start, self.options.iterations
-        progress(0, None, f"{name} start")
-        start = self._start(allocate(count, class_sizes(self.model)))
+        sizes, limit = allocate(count, class_sizes(self.model)), self.options.iterations
+        tried: dict[str, ReducedSet] = {}
+        for name in self._start_names():
+            progress(0, None, f"{name} start")
+            tried[name] = self._start(name, sizes)
+        spent = min(PROBE_ITERATIONS, limit) if len(tried) > 1 and not self.options.select_only else 0
+        if spent:
+            tried = {name: self._moved(start, spent, progress).reduced for name, start in tried.items()}
+        errors = [self._choosing_error(start) for start in tried.values()] if len(tried) > 1 else [0.0]
+        best = list(tried)[int(np.nan_to_num(errors, nan=np.inf).argmin())]
         if self.options.select_only:
-            return start, {"method": "selection", "start": name, "stopped": "not moved"}
-        moved = optimize(self.fit, start, self.choose, max_iterations=limit, progress=progress)
-        how = {"method": "reduced set", "start": name, "iterations": moved.iterations}
+            return tried[best], {"method": "selection", "start": best, "stopped": "not moved"}
+        moved = self._moved(tried[best], limit - spent, progress)
+        how = {"method": "reduced set", "start": best, "iterations": spent + moved.iterations}
         return moved.reduced, {**how, "stopped": moved.stopped}
 
-    def _start(self, sizes: NDArray[np.int64]) -> ReducedSet:
+    def _moved(self, start: ReducedSet, iterations: int, progress: Progress) -> Optimized:
+        return optimize(self.fit, start, self.choose, max_iterations=iterations, progress=progress)
+
+    def _start_names(self) -> list[str]:
+        if self.options.start != "auto":
+            return [self.options.start]
+        n = int(class_sizes(self.model).max())
+        fits = n <= _AUTO_LARS_LIMIT and lars_bytes(n, self.split.width) <= self.options.memory
+        return ["kmeans", "lars"] if fits else ["kmeans"]
+
+    def _choosing_error(self, reduced: ReducedSet) -> float:
+        """The figure by which starts are compared on the choosing rows; the smaller, the better.
+
+        For labels it is the mean of r^2 / (r^2 + f^2), with the residual r of an exact value f: about 0 where
+        the sign of f is safe, and about 1 where r exceeds f. In the squared error, a few rows with large
+        residuals would decide.
+        """
+        if self.model.head.is_regression:
+            return self.choose.error(reduced)
+        if not len(self.choose.values):
+            return 0.0  # the first start is taken
+        f = self.choose.values
+        r = self.choose.decisions(reduced) - f
+        squared = r * r
+        share = np.divide(squared, squared + f * f, out=np.zeros_like(r), where=r != 0)
+        return float(np.average(share.mean(axis=1), weights=self.choosing.times))
+
+    def _start(self, name: str, sizes: NDArray[np.int64]) -> ReducedSet:
         options, model = self.options, self.model
         edge = np.concatenate([[0], np.cumsum(class_sizes(model))])
         parts = []
         for g, size in enumerate(sizes):
             own = slice(int(edge[g]), int(edge[g + 1]))
             vectors = start_vectors(
-                options.start,
+                name,
                 model.kernel,
                 self.split.sv[own],
                 np.ascontiguousarray(model.sv_coef[:, own]),

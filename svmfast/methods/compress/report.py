@@ -32,8 +32,8 @@ class CompressReport(Figures):
     )
     support_vectors: int = figure("Support vectors of the model.")
     bytes: int | None = figure("Size of the file written.", default=None)
-    start: str = figure("The start, or `collapse`.")
-    iterations: int = figure("Iterations of the optimiser.", default=0)
+    start: str = figure("The start that was taken, or `collapse`.")
+    iterations: int = figure("Iterations of the optimiser from that start.", default=0)
     stopped: str = figure(
         "Why it stopped: `held-out` (no improvement for some time), `converged` or `limit`; `exact` or `not "
         "moved` without it."
