@@ -24,7 +24,7 @@ from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.dual_expansion import dual_expansion
 from svmfast.methods.approximate.expansion import Expander
 from svmfast.methods.approximate.ladder import LADDER, MOST_NUMBERS, Ladder, Rung, rungs_of
-from svmfast.methods.approximate.measuring import OTHERS, Measured, measure
+from svmfast.methods.approximate.measuring import LEAST_SPEEDUP, OTHERS, Measured, measure
 from svmfast.methods.approximate.report import ApproximationReport, NoExpansion
 from svmfast.methods.approximate.sample import Sample, divided
 from svmfast.methods.grid import Candidate, Grid, NotTried
@@ -70,20 +70,22 @@ def approximate(
     ladder = Ladder(expander, options, rungs, rows, setting, provenance or {})
     built = ladder.best_first() if degree is None else [(ladder.collapsed(degree), "origin")]
     raced = (options.auto or options.open) and degree is None and len(model.sv)
-    # A race between several is a choice.
-    racing = rows.choosing if len(built) > 1 else rows.held_out
-    tried = []
-    for made, center in built:
-        setting.progress(0, None, "measure")
-        measured = measure(made, model, rows.held_out, threads=setting.threads)
-        if raced:
-            fallback = model if options.auto else made.embedded_exact
-            measured = _raced(measured, made, model, racing, setting, fallback)
-        tried.append((made, center, measured))
-        if measured.slow is None:
+    # A race between several is a choice, for which other rows serve than for the report.
+    made, center = built[0]  # the best; the report is about it if none is fast enough
+    for one in built if len(built) > 1 else ():
+        speed = _race(one[0], model, rows.choosing, setting, model if options.auto else one[0].embedded_exact)
+        if speed is None or speed >= LEAST_SPEEDUP:
+            made, center = one
             break
-    else:  # none is fast enough: the report is about the best
-        made, center, measured = tried[0]
+    setting.progress(0, None, "measure")
+    measured = measure(made, model, rows.held_out, threads=setting.threads)
+    if raced:
+        fallback = model if options.auto else made.embedded_exact
+        speed = _race(made, model, rows.held_out, setting, fallback)
+        if fallback is None:
+            measured = replace(measured, speedup=speed)
+        else:
+            measured = replace(measured, speedup_with_fallback=speed)
     report = _report(made, center, expander, measured, rows.held_out, options.max_diff)
     return made, replace(report, exact=degree is not None, seconds=time.perf_counter() - begin)
 
@@ -107,31 +109,27 @@ def _degree(model: KernelExpansion) -> int | None:
     return degree
 
 
-def _raced(
-    measured: Measured,
+def _race(
     made: PolynomialModel,
     exact: KernelExpansion,
     sample: Sample,
     setting: Setting,
     fallback: KernelExpansion | None,
-) -> Measured:
-    """Add the speed; `fallback` answers rows that are not certified.
+) -> float | None:
+    """How many times as fast as `exact` it is; `fallback` answers rows that are not certified.
 
     The rows of `sample` are repeated if they are few, since a call with few rows is mostly overhead.
     """
     if not len(sample) or setting.race is None:
-        return measured
+        return None
     cost = exact.multiply_adds(sample.rows)
     raced = int(min(max(RACED_WORK / max(cost, 1.0), RACED_ROWS[0]), RACED_ROWS[1]))
     rows = sample.rows.take(np.resize(np.arange(len(sample)), raced))
     threads = setting.threads
-    speed = setting.race(
+    return setting.race(
         lambda: answer(exact, rows, threads=threads),
         lambda: answer(made, rows, exact=fallback, tolerance=sample.tolerance, threads=threads),
     )
-    if fallback is None:
-        return replace(measured, speedup=speed)
-    return replace(measured, speedup_with_fallback=speed)
 
 
 def _report(
