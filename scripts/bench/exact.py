@@ -48,7 +48,7 @@ rows, out = svmfast.read_svmlight(sys.argv[2], threads=threads).rows, sys.argv[5
 exact = {}
 if order:
     exact = {"exact": model}
-    model, _ = svmfast.approximate(model, order=order, threads=threads)
+    model, _ = svmfast.approximate(model, order=order, force=True, threads=threads)
 def seconds(call):
     start = time.perf_counter()
     call()

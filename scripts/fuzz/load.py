@@ -418,7 +418,7 @@ def one_large(tally: Tally, folder: Path, name: str, model: Large, quick: bool) 
     meet("predict -q --decision-values rows model", 1000)
     meet("bound-check rows --model model", 1000)
     for order in (2, 1):
-        made = meet(f"approximate -q --order {order} --certificate none model -o fast", 4500, "fast")
+        made = meet(f"approximate -q --force --order {order} --certificate none model -o fast", 4500, "fast")
         if made.status == 0:
             meet("predict -q rows fast", 1000)
             break

@@ -3,10 +3,10 @@
 Three sets of rows are kept apart: those that EXACT was trained on (TRAIN), those that choose a model, and
 those that confirm it. The figures of the answers (accuracy, labels that differ, certified rows) are those of
 the confirming rows, except in the column 'choosing'. Models are timed and multiply-adds counted on the
-choosing rows. With a limit on the answers (`max_diff`, `max_loss`), the models compete on speed whose whole
-95% interval on the choosing rows is within the limit, and that lose no class: of those within 10% of the
-fastest, the one closest to EXACT is recommended if the confirming rows show the same of it, otherwise the
-next one. With `max_bytes` or `max_operations` alone, the closest model that fits is recommended. Rows without
+choosing rows. With a limit on the answers (`max_diff`, `max_loss`), a model qualifies if its whole 95%
+interval on the choosing rows is within the limit and it loses no class. Of the models within 10% of the
+fastest one, frontier recommends the one closest to EXACT if the confirming rows show the same, otherwise the
+next. With `max_bytes` or `max_operations` alone, it recommends the closest model that fits. Rows without
 labels (`unlabelled`, with TEST) suffice for all limits but `max_loss`.
 
 Each candidate is made by a separate svmfast command. Where it helps, frontier itself adds EXACT to it, for

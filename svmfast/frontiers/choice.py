@@ -92,7 +92,7 @@ class Limits(Figures):
     #: `max_loss_percent` refers to balanced accuracy, and limits on size or cost alone choose by it.
     balanced: bool = False
     regression: bool = False
-    lose_classes: bool = figure("Whether a model may be recommended that loses a class.", default=False)
+    lose_classes: bool = figure("Whether a model that loses a class may be recommended.", default=False)
 
     @computed.figure("The score that is limited: accuracy, balanced-accuracy or mse.")
     def metric(self) -> str:
