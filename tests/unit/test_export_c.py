@@ -63,7 +63,7 @@ def test_values_equal_the_twins_and_are_close_to_the_models(
     stated = made.report.accuracy
     assert stated is not None
     # The stated difference is NumPy's, whose functions round otherwise.
-    rounding = 4 * np.finfo(file.dtype).eps * max(scale, terms)
+    rounding = np.finfo(file.dtype).eps * max(4 * scale, terms)
     assert np.abs(expected - exact).max() <= 4 * stated.max_abs_error + rounding
     # If a row is a landmark, the engine takes roots of squared distances that cancel.
     # Digits that svm-scale would round to are left as they are.
