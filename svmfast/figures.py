@@ -28,6 +28,8 @@ class Figure:
     #: Its key in JSON; by default the attribute's name.
     key: str = ""
     name: str = ""
+    #: Measures it, for :func:`measure`.
+    of: Callable[[Any], Any] | None = None
     #: Turns the attribute into JSON's value.
     value: Callable[[Any], Any] | None = None
     #: The attribute has figures of its own, which stand beside the others, without a key.
@@ -109,6 +111,11 @@ def figures_of(cls: type) -> tuple[Figure, ...]:
         declared |= {name: one.declared for name, one in vars(base).items() if isinstance(one, computed)}
     found = (Figure(**{"key": name, **one, "name": name}) for name, one in declared.items())
     return tuple(sorted(found, key=lambda one: one.place))
+
+
+def measure(cls: type, subject: Any) -> dict[str, Any]:
+    """Measure the figures of a report class that say how (`of`), by name."""
+    return {one.name: one.of(subject) for one in figures_of(cls) if one.of is not None}
 
 
 def plain(value: Any) -> Any:

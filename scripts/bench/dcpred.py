@@ -30,7 +30,8 @@ from kernel_features import BASELINES
 from measuring import processor
 from sklearn.svm import LinearSVC
 
-from svmfast.evaluation.benchmark import ComparedModel, measured
+from svmfast.evaluation.benchmark import measured
+from svmfast.evaluation.subject import ComparedModel
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import Dataset, read_svmlight

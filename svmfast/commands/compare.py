@@ -34,8 +34,8 @@ from svmfast.values import InputFile, Share, Switch, Whole, is_path
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from svmfast.evaluation.benchmark import ComparedModel
     from svmfast.evaluation.comparison import Comparison
+    from svmfast.evaluation.subject import ComparedModel
     from svmfast.models.base import Model
     from svmfast.rows import FloatArray, Rows
 
@@ -165,7 +165,7 @@ def compare(
 
 def _compared(name: str, given: Any, memory: int, listener: Listener) -> ComparedModel:
     from svmfast.commands.given import model_of
-    from svmfast.evaluation.benchmark import ComparedModel
+    from svmfast.evaluation.subject import ComparedModel
 
     model, opened = model_of(given, "the model", listener.note, memory)
     if opened is None:

@@ -1,18 +1,18 @@
-"""The figures of a model in a comparison: the meaning, key and column of each, in one place."""
+"""The figures of a model in a comparison: the meaning, measurement, key and column of each, in one place."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from svmfast.class_scores import ClassScore
+from svmfast.evaluation.subject import Subject
 from svmfast.evaluation.timing import Speed
 from svmfast.evaluation.words import area, differing, faster, number, seconds, share, times, whole
 from svmfast.figures import Figures, figure, figures_of
-from svmfast.score import Quality, of_values
+from svmfast.score import Quality, of_values, percent
 
-#: The scores of :class:`Quality` that are figures of a comparison.
-SCORES = tuple(one.name for one in figures_of(Quality))
 #: Head of the column of the confidence bound, which the narrow table also has if there is a limit.
 BOUND = "95% bound"
 
@@ -20,7 +20,17 @@ BOUND = "95% bound"
 def _score(name: str, **declared: Any) -> Any:
     """A figure of :class:`Quality`; those of labels and those of values exclude each other."""
     one = next(one for one in figures_of(Quality) if one.name == name)
-    return figure(one.help, optional=_of_values if one.optional is of_values else _of_labels, **declared)
+    optional = _of_values if one.optional is of_values else _of_labels
+    return _measured(one.help, lambda of: getattr(of.quality, name), optional=optional, **declared)
+
+
+def _measured(help: str, of: Callable[[Subject], Any], **declared: Any) -> Any:
+    """A figure that is measured from what a :class:`Subject` has."""
+    return figure(help, of=of, **declared)
+
+
+def _differing_percent(of: Subject) -> float | None:
+    return None if of.labels_differing is None else percent(of.labels_differing, len(of.given.rows))
 
 
 def _of_labels(row: ModelResult) -> bool:
@@ -39,22 +49,24 @@ class ModelResult(Figures):
     ``--embed-exact``) is measured with it.
     """
 
-    path: str = figure("The model's name.")
-    kind: str = figure("The kind of model.")
+    path: str = _measured("The model's name.", lambda of: of.entrant.path)
+    kind: str = _measured("The kind of model.", lambda of: of.model.kind)
     accuracy: float | None = _score("accuracy", head="accuracy", words=share(2), main=True)
     balanced_accuracy: float | None = _score("balanced_accuracy", head="balanced", words=share(2), main=True)
     auc: float | None = _score("auc", head="ROC AUC", words=area)
-    labels_differing: int | None = figure(
+    labels_differing: int | None = _measured(
         "Rows whose label is not the exact model's; null for regression.",
+        lambda of: of.labels_differing,
         head="labels differ",
         words=differing,
         shows="differing",
         main=True,
     )
-    labels_differing_percent: float | None = figure("The same in percent.")
-    labels_differing_limit_percent: float | None = figure(
+    labels_differing_percent: float | None = _measured("The same in percent.", _differing_percent)
+    labels_differing_limit_percent: float | None = _measured(
         "The upper 95 % confidence bound of that share among all rows like these; 0 if it is proven that no "
         "label can differ; null for regression, and for the exact model.",
+        lambda of: of.labels_differing_limit_percent,
         head=BOUND,
         words=share(3),
     )
@@ -63,9 +75,10 @@ class ModelResult(Figures):
     rmse: float | None = _score("rmse", head="RMSE", words=number)
     mae: float | None = _score("mae", head="MAE", words=number)
     r2: float | None = _score("r2", head="R^2", words=number)
-    values_differing_percent: float | None = figure(
+    values_differing_percent: float | None = _measured(
         "Regression: root mean square difference from the exact values in percent of their standard "
         "deviation; null for labels.",
+        lambda of: of.values_differing_percent,
         head="values differ",
         words=share(3),
         main=True,
@@ -77,41 +90,56 @@ class ModelResult(Figures):
         main=True,
         spread=True,
     )
-    n_bytes: int | None = figure("Size of the file.", key="bytes", head="bytes", words=whole, main=True)
-    certified_percent: float | None = figure(
+    n_bytes: int | None = _measured(
+        "Size of the file.",
+        lambda of: of.entrant.n_bytes,
+        key="bytes",
+        head="bytes",
+        words=whole,
+        main=True,
+    )
+    certified_percent: float | None = _measured(
         "Percent of rows whose label is proven to be the exact model's; null for a model without a "
         "certificate, and for regression, where a certificate is an error bar.",
+        lambda of: of.certificate[1],
         head="certified",
         words=share(2),
         main=True,
     )
-    violations: int | None = figure(
+    violations: int | None = _measured(
         "Rows with a decision value whose difference from the exact one exceeds the certificate's bound.",
+        lambda of: of.certificate[0],
         head="violations",
         words=whole,
     )
-    exact_percent: float | None = figure(
+    exact_percent: float | None = _measured(
         "Percent of rows that the embedded exact model answers; null without one.",
+        lambda of: None if of.exact_share is None else 100 * of.exact_share,
         head="by exact",
         words=share(2),
     )
-    mean_abs_error: float | None = figure(
+    mean_abs_error: float | None = _measured(
         "Mean absolute difference of decision values from the exact model's, over all rows and functions; "
         "null if the functions differ: values per class and values per pair, or different orders of labels.",
+        lambda of: of.errors and of.errors[0],
         head="mean error",
         words=number,
     )
-    max_abs_error: float | None = figure("The largest such difference.", head="max error", words=number)
+    max_abs_error: float | None = _measured(
+        "The largest such difference.",
+        lambda of: of.errors and of.errors[1],
+        head="max error",
+        words=number,
+    )
     predict_seconds: float = figure(
         "Median of the repeats, from parsed rows to labels, without parsing.",
         head="predict",
         words=seconds,
     )
-    multiply_adds: float = figure(
-        "Counted multiply-adds for a dense row.",
-    )
-    linear_cost_counted: float | None = figure(
+    multiply_adds: float = _measured("Counted multiply-adds for a dense row.", lambda of: of.multiply_adds)
+    linear_cost_counted: float | None = _measured(
         "The same divided by the linear model's.",
+        lambda of: of.multiply_adds / of.linear_multiply_adds if of.linear_multiply_adds else None,
         head="counted",
         words=times,
     )

@@ -44,7 +44,8 @@ class MeasuredModels:
 
     def measure(self, candidate: CandidateCommand, record: MadeRecord) -> None:
         """Measure a candidate's model, also with the exact model as fallback where that may help."""
-        from svmfast.evaluation.benchmark import ComparedModel, check_same_question
+        from svmfast.evaluation.benchmark import check_same_question
+        from svmfast.evaluation.subject import ComparedModel
         from svmfast.formats.detect import load_model
 
         asked, path = self.request, self.request.folder.model(candidate)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.class_scores import LostClass, lost_classes
-from svmfast.evaluation.benchmark import counted_work
 from svmfast.evaluation.loss import Estimate, Loss, loss, no_loss
 from svmfast.evaluation.skill import better_than_chance
+from svmfast.evaluation.subject import counted_work
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
