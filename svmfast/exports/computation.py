@@ -7,8 +7,9 @@ polynomials. The head turns them into the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,6 +109,22 @@ class Computation:
         return isinstance(self.values, KernelSums) and self.values.kernel == LAPLACIAN
 
 
+def computation_of(model: Model) -> Computation:
+    """Describe `model`; an UnsupportedError says why its kind or kernel has no such description."""
+    if not isinstance(model, Model):
+        raise WrongTypeError("the model", model, "a model")
+    if model.kind != "cascade" and model.head.n_functions == 0:
+        raise UnsupportedError("the model has a single class", "every row has its label")
+    return _described(model)
+
+
+@singledispatch
+def _described(model: Model) -> Computation:
+    """Describe a kind of model, or say why not and what to export instead."""
+    raise UnsupportedError(f"{model.kind} models cannot be exported", "export another kind of model")
+
+
+@_described.register
 def _of_expansion(model: KernelExpansion) -> Computation:
     head, kernel, d = model.head, model.kernel, max(1, model.n_features)
     if kernel.kind == "precomputed":
@@ -128,6 +145,7 @@ def _of_expansion(model: KernelExpansion) -> Computation:
     return Computation(head, d, np.arange(d), None, values)
 
 
+@_described.register
 def _of_polynomial(model: PolynomialModel) -> Computation:
     cells, d = model.n_cells, max(1, model.n_features)
     if not len(model.features):  # constant polynomials get a variable, because tables must not be empty
@@ -137,6 +155,7 @@ def _of_polynomial(model: PolynomialModel) -> Computation:
     return Computation(model.head, d, model.features, route, model)
 
 
+@_described.register
 def _of_routed(model: RoutedModel) -> Computation:
     head, d = model.head, max(1, model.n_features)
     centers = np.pad(model.centers, ((0, 0), (0, d - model.centers.shape[1])))
@@ -156,6 +175,7 @@ def _of_routed(model: RoutedModel) -> Computation:
     return Computation(head, d, np.arange(d), route, values)
 
 
+@_described.register
 def _of_scaled(model: ScaledModel) -> Computation:
     inner, scaling = computation_of(model.model), model.scaling
     width = max(len(scaling), inner.n_features)
@@ -168,30 +188,12 @@ def _of_scaled(model: ScaledModel) -> Computation:
     return replace(inner, n_features=width, scaling=wide, class_names=scaling.class_names)
 
 
+@_described.register
 def _of_cascade(_model: CascadeModel) -> Computation:
     raise UnsupportedError(
         "a cascade consists of two models and a rule",
         "export its fast and its exact model, and program the rule of docs/export.md",
     )
-
-
-#: For each kind of model, the function that describes it or raises an error that explains why not.
-DESCRIBED: dict[str, Callable[[Any], Computation]] = {
-    "libsvm": _of_expansion,
-    "polynomial": _of_polynomial,
-    "routed": _of_routed,
-    "cascade": _of_cascade,
-    "scaled": _of_scaled,
-}
-
-
-def computation_of(model: Model) -> Computation:
-    """Describe `model`; an UnsupportedError says why its kind or kernel has no such description."""
-    if not isinstance(model, Model):
-        raise WrongTypeError("the model", model, "a model")
-    if model.kind != "cascade" and model.head.n_functions == 0:
-        raise UnsupportedError("the model has a single class", "every row has its label")
-    return DESCRIBED[model.kind](model)
 
 
 def stored(values: NDArray[Any], dtype: Any) -> NDArray[Any]:

@@ -12,25 +12,15 @@ import pytest
 from c_exports import WARNINGS, compiled, needs_compiler
 from cell_models import exact_model, in_cells
 from export_forms import FORMS, raw_rows
-from model_examples import EXAMPLES, rows_for
+from model_examples import EXAMPLES, NOT_EXPORTED, rows_for
 
 import svmfast
 from svmfast.errors import UnsupportedError
-from svmfast.exports.computation import DESCRIBED, Computation, computation_of
-from svmfast.models.base import KINDS, Model
+from svmfast.exports.computation import Computation, computation_of
+from svmfast.models.base import Model
 from svmfast.rows import as_rows
 
 onnx = pytest.importorskip("onnx", reason="no onnx")
-#: Kinds and examples that have no such form, and the message.
-REASONS = {
-    "libsvm one label": "^the model has a single class; every row has its label$",
-    "cascade": "^a cascade consists of two models and a rule; export its fast and its exact model",
-    "scaled polynomial": "^the scaling clips 3 columns and does not change the model's other columns",
-}
-
-
-def test_every_kind_is_described() -> None:
-    assert set(DESCRIBED) == {"libsvm", *KINDS}, "DESCRIBED in svmfast/exports/computation.py"
 
 
 def expansion(order: int | None, cells: int, about: str, factor: bool) -> Model:
@@ -112,9 +102,8 @@ def test_every_language_has_the_models_answers_or_a_reason(
     name: str, language: str, precision: str, tmp_path: Path
 ) -> None:
     model = made(name)
-    reason = REASONS.get(name, REASONS.get(model.unscaled.kind))
-    if reason is not None:
-        with pytest.raises(UnsupportedError, match=reason):
+    if name in NOT_EXPORTED:
+        with pytest.raises(UnsupportedError, match=NOT_EXPORTED[name]):
             svmfast.export(model, language)
         return
     export = svmfast.export(model, language, precision=precision)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The contract of every kind of model. Register a kind, give an example in model_examples: it is tested."""
+"""The contract of every kind of model. Register a kind, give examples in tests/kinds: it is tested."""
 
 from __future__ import annotations
 

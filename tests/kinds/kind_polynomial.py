@@ -1,0 +1,19 @@
+"""Examples of polynomials."""
+
+from __future__ import annotations
+
+from approximations import approximate
+from read_fixtures import exact
+
+from svmfast.models.polynomial import PolynomialModel
+
+
+def polynomial(name: str, order: int) -> PolynomialModel:
+    return approximate(exact(name), order=order, provenance={"seed": "3"})[0]
+
+
+EXAMPLES = {
+    "polynomial": lambda: polynomial("wine_c_rbf_prob", 2),
+    "polynomial order 3": lambda: polynomial("iris_c_rbf_prob", 3),
+    "polynomial exact": lambda: polynomial("breast_c_poly2", 2),
+}
