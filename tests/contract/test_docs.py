@@ -97,11 +97,18 @@ def test_links_work_in_the_repository(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_row_of_a_table_has_the_cells_of_its_header(page: Path) -> None:
+    """Markdown takes every line up to the next blank one as a row, however it begins."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    for table in re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE):
-        cells = [len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()]
-        assert len(cells) > 1, table
-        assert set(cells) == {cells[0]}, table
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = [line for line in paragraph.splitlines() if not line.startswith("<!--")]
+        first = next((i for i, line in enumerate(lines) if line.startswith("| ")), len(lines))
+        assert not [line for line in lines[:first] if line.endswith(" |")], paragraph
+        table = lines[first:]
+        if table:
+            assert re.fullmatch(r"\|( *:?-+:? *\|)+", table[1]), table[0]
+        cells = [len(re.findall(r"(?<!\\)\|", line)) for line in table]
+        for line, number in zip(table, cells, strict=True):
+            assert line.startswith("|") and line.endswith("|") and number == cells[0], line
 
 
 def test_the_index_links_every_page() -> None:
