@@ -330,7 +330,7 @@ def main() -> None:
             given.json.write_text(json.dumps(results, indent=1) + "\n")
     tables = markdown(results)
     if given.page:
-        put_into(given.page, tables)
+        put_into(given.page, tables, "budget")
     else:
         print(tables)
 

@@ -1,4 +1,4 @@
-"""Measure dcpred against its paper: docs/dcpred.md, figures, one JSON object.
+"""Measure dcpred against its paper: docs/papers.md, figures, one JSON object.
 
     python scripts/bench/dcpred.py FOLDER PART... [--json OUT] [--merge] [--page PAGE] [--figures DIR]
 
@@ -28,6 +28,7 @@ from dcpred_cases import CASES, Case
 from dcpred_page import draw, page
 from kernel_features import BASELINES
 from measuring import processor
+from pages import put_into
 from sklearn.svm import LinearSVC
 
 from svmfast.evaluation.benchmark import measured
@@ -374,7 +375,7 @@ def main() -> None:
     if given.figures:
         draw(results, given.figures)
     if given.page:
-        given.page.write_text(page(results))
+        put_into(given.page, page(results), "dcpred")
     if not (given.json or given.page or given.figures):
         print(json.dumps(results, indent=1))
 

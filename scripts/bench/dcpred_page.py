@@ -1,4 +1,4 @@
-"""The results of dcpred.py as a page and figures."""
+"""The results of dcpred.py as a section of a page, and figures."""
 
 from __future__ import annotations
 
@@ -7,40 +7,17 @@ from typing import Any
 
 from figures import save, svg_pyplot
 
-#: This project's measurements of LDKL, a tree of linear models, on the same data: accuracy, us per row.
-LDKL = {"ijcnn1": (98.32, 0.22), "a9a": (84.84, 0.18)}
-
-#: Settings that have another name in the program.
-OPTIONS: dict[str, str] = {}
-
-INTRODUCTION = """# dcpred, measured
-
-`svmfast dcpred` is DC-Pred++ (Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS
-2014): a k-means tree with a few landmarks in each leaf. Three things differ from the paper: landmarks,
-coefficients and each leaf's width are then optimized by gradient ("tuned"); rows of neighbouring leaves take
-part at half weight; a leaf only distinguishes the classes of its own rows. Costs are in the paper's unit,
-multiples of a linear model's prediction of the same rows: *counted* multiply-adds, and *wall* time on all
-threads, both measured alternately in one run (the linear prediction gets dense rows in memory, ours reads
-sparse ones). Each line shows all the options that were given to `svmfast dcpred DATA --task svc`.
-
-Prediction times are the fastest of 25 alternating calls. Training times are wall time; the
-load average below shows what else was running, which makes them longer. Where it is far above the number of
-threads, wall costs are unreliable too; compare counted costs. Leaves, landmarks, gamma and C of the first
-table were chosen by hand in a few trials that used the test accuracy, so differences of a few rows are not
-significant.
-"""
-
 
 def table(results: dict[str, Any]) -> list[str]:
     """Accuracy and cost of the entries of table 1, with the baselines below ours."""
-    out = ["## Accuracy at a cost (the paper's table 1)", ""]
+    out = ["### Accuracy at a cost (the paper's table 1)", ""]
     out += [
         "| data | method | accuracy, % | counted cost | wall cost | us per row (1 thread) | training, s |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, entry in results.items():
         ours = entry["ours"]
-        shape = " ".join(f"--{OPTIONS.get(key, key)} {value}" for key, value in ours["settings"].items())
+        shape = " ".join(f"--{key} {value}" for key, value in ours["settings"].items())
         out.append(
             f"| {name} | **dcpred** `{shape} -g {ours['gamma']:.8g} -c {ours['C']:g}` "
             f"| **{ours['accuracy']:.2f}** | {ours['counted']:.1f}x | {ours['wall']:.1f}x "
@@ -59,16 +36,13 @@ def table(results: dict[str, Any]) -> list[str]:
             )
         for method, (cost, accuracy) in entry["paper"].items():
             out.append(f"| | {method}, the paper's own | {accuracy:.2f} | | {cost:g}x | | |")
-        if name in LDKL:
-            accuracy, time = LDKL[name]
-            out.append(f"| | LDKL, measured earlier by this project | {accuracy:.2f} | | | {time:.2f} | |")
     return [*out, ""]
 
 
 def curves(results: dict[str, Any]) -> list[str]:
     """The contribution of each part, at each size."""
     out = [
-        "## What each part contributes (the paper's figure 2)",
+        "### What each part contributes (the paper's figure 2)",
         "",
         "![Accuracy against cost](figures/dcpred_curves.svg)",
         "",
@@ -95,7 +69,7 @@ def curves(results: dict[str, Any]) -> list[str]:
 def ridge(results: dict[str, Any]) -> list[str]:
     """RMSE against cost."""
     out = [
-        "## Ridge regression (the paper's figure 3)",
+        "### Ridge regression (the paper's figure 3)",
         "",
         "![RMSE against cost](figures/dcpred_ridge.svg)",
         "",
@@ -122,7 +96,7 @@ def ridge(results: dict[str, Any]) -> list[str]:
 def convert(results: dict[str, Any]) -> list[str]:
     """Conversions of exact models."""
     out = [
-        "## Conversion, `--from EXACT`",
+        "### Conversion, `--from EXACT`",
         "",
         "Unlabelled training rows; `svmfast compare` on test rows. Held out: a tenth of the rows; the exact "
         "models were trained on them too, so unseen rows agree less.",
@@ -161,15 +135,14 @@ SECTIONS = {"table": table, "curves": curves, "ridge": ridge, "convert": convert
 
 
 def page(results: dict[str, Any]) -> str:
-    """Return docs/dcpred.md."""
+    """Return the tables, with the machine and the command."""
     machine = results["machine"]
     out = [
-        INTRODUCTION,
         f"Measured on {machine['processor']}, {machine['threads']} threads, {machine['date']}, "
         f"load average {machine['load']}:",
         "",
         "    python scripts/bench/dcpred.py FOLDER table cost curves ridge convert \\",
-        "        --page docs/dcpred.md --json scripts/bench/results/dcpred.json --figures docs/figures",
+        "        --page docs/papers.md --json scripts/bench/results/dcpred.json --figures docs/figures",
         "",
         *(
             line

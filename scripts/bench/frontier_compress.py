@@ -9,7 +9,7 @@ Methods: ``lars`` (LARS-SVM, the paper's first stage), ``kmeans`` (centroids, co
 ``compress`` (the default). All are given the training rows, without their labels, but not the test rows.
 Every model is made by the executable in its own process, whose time and peak memory are measured, and
 predicted by svm-predict as well. Time is wall time: close other programs. Results go to
-scripts/bench/results/compress.json (what was measured earlier stays), the table to docs/compress.md, the
+scripts/bench/results/compress.json (what was measured earlier stays), the table to docs/papers.md, the
 figure, with matplotlib, to docs/figures/compress.svg.
 """
 
@@ -37,7 +37,7 @@ from pages import put_into
 PROGRAM = Path(sys.executable).parent / "svmfast"
 RESULTS = ROOT / "scripts/bench/results/compress.json"
 FIGURE = ROOT / "docs/figures/compress.svg"
-PAGE = ROOT / "docs/compress.md"
+PAGE = ROOT / "docs/papers.md"
 REPEATS = 3
 SPLIT_SEED = 1
 METHODS = {
@@ -261,7 +261,8 @@ def draw(results: dict[str, Any]) -> bool:
 def publish(results: dict[str, Any]) -> None:
     """Write results, table and figure."""
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    put_into(PAGE, table(results), "frontier")
+    figure = "![Test error against the number of vectors](figures/compress.svg)"
+    put_into(PAGE, f"{table(results)}\n{figure}\n", "frontier")
     if not draw(results):
         print("no figure: matplotlib is not installed", file=sys.stderr)
 

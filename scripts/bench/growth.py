@@ -290,7 +290,7 @@ def main() -> None:
         draw(found["rows"], given.figure)
     text = tables(found)
     if given.page:
-        put_into(given.page, text)
+        put_into(given.page, text, "growth")
     print(text, end="")
 
 

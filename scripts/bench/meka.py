@@ -1,7 +1,7 @@
-"""Measure meka against its paper, and make docs/meka.md from the results.
+"""Measure meka against its paper, and make docs/papers.md from the results.
 
-    python scripts/bench/meka.py FOLDER PART... --json scripts/bench/results/meka.json [--page docs/meka.md]
-    python scripts/bench/meka.py --json RESULTS --page docs/meka.md --figure docs/figures/meka_sweep.svg
+    python scripts/bench/meka.py FOLDER PART... --json scripts/bench/results/meka.json [--page docs/papers.md]
+    python scripts/bench/meka.py --json RESULTS --page docs/papers.md --figure docs/figures/meka_sweep.svg
 
 FOLDER holds LIBSVM data sets under their usual names. Parts: error, sweep, ridge, bka, svc, speed. A
 part's results replace its old ones in the JSON file. Every figure is shown next to what it is measured
@@ -276,7 +276,7 @@ def main() -> None:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")
     results = json.loads(arguments.json.read_text())
     if arguments.page:
-        put_into(arguments.page, markdown(results))
+        put_into(arguments.page, markdown(results), "meka")
     if arguments.figure:
         draw(results["sweep"], arguments.figure)
 

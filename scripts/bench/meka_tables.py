@@ -28,7 +28,7 @@ def markdown(results: dict[str, Any]) -> str:
     where: dict[str, list[str]] = {}
     for part, (title, make) in TABLES.items():
         if part in results:
-            out += [f"## {title}", "", *make(results[part]), ""]
+            out += [f"### {title}", "", *make(results[part]), ""]
             where.setdefault(results.get("machines", {}).get(part, ""), []).append(part)
     out += [f"Measured ({', '.join(parts)}) on {name}.\n" for name, parts in where.items() if name]
     return "\n".join(out)
@@ -95,8 +95,7 @@ def _sweep(points: list[Record]) -> list[str]:
         "",
         *_text(
             "For a large gamma the kernel decays so fast that exact blocks (`--block-only`, perhaps of more",
-            "clusters) are closer. The figure was drawn when the error of such blocks with the same memory",
-            "was taken for MEKA's where it was smaller. Where Nystrom is closer,",
+            "clusters) are closer. Where Nystrom is closer,",
             f"gamma is small, the whole matrix is of low rank, and MEKA's error is at most {small:.4f}",
             f"(median {middle:.4f}).",
         ),
@@ -177,8 +176,6 @@ def _svc(found: list[Record]) -> list[str]:
         ]
         for s in found
     ]
-    loose = [s["data"].partition(".")[0] for s in found if s.get("tolerance")]
-    note = f"{', '.join(loose)}: still with the solver's looser stop of 1e-3 (now 1e-5)." if loose else ""
     return [
         *_text(
             "gamma and C by 3-fold cross validation on 6,000 training rows, then one model of all. Cost:",
@@ -186,7 +183,6 @@ def _svc(found: list[Record]) -> list[str]:
         ),
         "",
         *_table(*rows),
-        *(["", note] if note else []),
     ]
 
 

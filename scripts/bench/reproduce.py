@@ -1,7 +1,7 @@
-"""The figures that the five papers report, and ours from the same data: docs/reproduce.md.
+"""The figures that the five papers report, and ours from the same data: docs/papers.md.
 
-    python scripts/bench/reproduce.py DIR [--models DIR] [--quick] [--only PAPER] [--page docs/reproduce.md]
-    python scripts/bench/reproduce.py --tables --page docs/reproduce.md      # measure nothing
+    python scripts/bench/reproduce.py DIR [--models DIR] [--quick] [--only PAPER] [--page docs/papers.md]
+    python scripts/bench/reproduce.py --tables --page docs/papers.md      # measure nothing
     python scripts/bench/reproduce.py                                        # a quick check on fixtures/
 
 DIR holds LIBSVM data sets under their usual names, --models (default: DIR) the LIBSVM models. Every figure
@@ -135,7 +135,7 @@ def main() -> None:
             results.write_text(json.dumps(found, indent=1) + "\n")
     text = tables(found)
     if given.page:
-        put_into(given.page, text)
+        put_into(given.page, text, "reproduce")
     print(text, end="")
 
 

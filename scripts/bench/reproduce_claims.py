@@ -267,7 +267,7 @@ CLAIMS = [
     *(
         Claim(MEKA, f"{name}, ridge, k {rank}: RMSE", theirs, (f"{name}_scale.s80", f"{name}_scale.s20"),
               ridge(f"{name}_scale.s80", f"{name}_scale.s20", gamma, 2**-8, rank), quick=False,
-              remark="other scaling and split; gamma and lambda by cross-validation (docs/meka.md)")
+              remark="other scaling and split; gamma and lambda by cross-validation")
         for name, rank, gamma, theirs in [("cpusmall", 256, 0.25, "6.11"), ("cadata", 128, 1.0, "0.1209")]
     ),
     Claim(MEKA, "ijcnn1, BKA-SVM, 64 clusters: accuracy", "98.49%", ("ijcnn1", "ijcnn1.t"),

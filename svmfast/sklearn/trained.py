@@ -62,7 +62,7 @@ class _Trained(ModelEstimator):
 class BudgetSVC(_Trained, ModelClassifier):
     """A classifier with at most `budget` support vectors per decision function, by stochastic gradients.
 
-    The prediction cost is known before training, and training streams the rows: docs/budget-train.md.
+    The prediction cost is known before training, and training streams the rows: docs/methods.md.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class _Meka(_Trained):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MekaSVC(_Meka, ModelClassifier):
-    """A classifier on the memory efficient kernel approximation (MEKA): docs/meka.md.
+    """A classifier on the memory efficient kernel approximation (MEKA): docs/methods.md.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class MekaSVC(_Meka, ModelClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MekaRidge(_Meka, ModelRegressor):
-    """Kernel ridge regression on the memory efficient kernel approximation (MEKA): docs/meka.md.
+    """Kernel ridge regression on the memory efficient kernel approximation (MEKA): docs/methods.md.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class _DCPred(_Trained):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DCPredSVC(_DCPred, ModelClassifier):
-    """A classifier on a tree of clusters with a few landmarks each (DC-Pred++): docs/dcpred.md.
+    """A classifier on a tree of clusters with a few landmarks each (DC-Pred++): docs/methods.md.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class DCPredSVC(_DCPred, ModelClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DCPredRidge(_DCPred, ModelRegressor):
-    """Ridge regression on a tree of clusters with a few landmarks each (DC-Pred++): docs/dcpred.md.
+    """Ridge regression on a tree of clusters with a few landmarks each (DC-Pred++): docs/methods.md.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ def test_every_row_of_a_table_has_the_cells_of_its_header(page: Path) -> None:
             assert re.fullmatch(r"\|( *:?-+:? *\|)+", table[1]), table[0]
         cells = [len(re.findall(r"(?<!\\)\|", line)) for line in table]
         for line, number in zip(table, cells, strict=True):
-            assert line.startswith("|") and line.endswith("|") and number == cells[0], line
+            assert (line[0], line[-1], number) == ("|", "|", cells[0]), line
 
 
 def test_the_index_links_every_page() -> None:

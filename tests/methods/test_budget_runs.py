@@ -132,7 +132,7 @@ def test_columns_far_apart_take_no_extra_memory():
 
 def test_the_measuring_script_writes_every_table(tmp_path):
     results, page = tmp_path / "results.json", tmp_path / "page.md"
-    page.write_text("before\n<!-- bench -->\nold\n<!-- /bench -->\nafter\n")
+    page.write_text("before\n<!-- budget -->\nold\n<!-- /budget -->\nafter\n")
     script = [sys.executable, ROOT / "scripts/bench/budget.py", "--quick", "--json", results, "--page", page]
     subprocess.run(script, check=True, capture_output=True)
     text = page.read_text()

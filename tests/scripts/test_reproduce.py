@@ -26,7 +26,7 @@ def test_it_measures_and_makes_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page, results = tmp_path / "page.md", tmp_path / "results.json"
-    page.write_text("above\n<!-- bench -->\nold\n<!-- /bench -->\nbelow\n")
+    page.write_text("above\n<!-- reproduce -->\nold\n<!-- /reproduce -->\nbelow\n")
     words = [sys.executable, str(SCRIPT), "--json", str(results)]
     monkeypatch.syspath_prepend(SCRIPT.parent)
     import reproduce
@@ -46,8 +46,8 @@ def test_it_measures_and_makes_tables(
     again = subprocess.run([*words, "--tables", "--page", str(page)], capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     text = page.read_text()
-    assert text.startswith("above\n<!-- bench -->\nMeasured on ")
-    assert text.endswith("<!-- /bench -->\nbelow\n")
+    assert text.startswith("above\n<!-- reproduce -->\nMeasured on ")
+    assert text.endswith("<!-- /reproduce -->\nbelow\n")
     assert again.stdout == printed
 
 
