@@ -1,4 +1,6 @@
-"""Whether data are those of a model: the order of their columns, their width and their scale.
+"""Whether data are those of a model: the order of their columns, their width and the scale of rows in memory.
+
+The scale of a stream is checked block by block, by :mod:`svmfast.evaluation.scale_check`.
 
 If a model does not name its features, a column in a different place cannot be found. A remark says so, and
 the tables of one run are compared with each other: their feature columns must have the same names in the same

@@ -1,4 +1,7 @@
-"""A model, rows or labels that are given as a path or as an object, one at a time, for every command."""
+"""A model, rows or labels that are given as a path or as an object, one at a time, for every command.
+
+:func:`with_scaling_of` finds the scaling that applies to all rows: that of the options or of the models.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Rows with their labels, block by block: what every reader gives, scaled in one place."""
+"""Rows with their labels, block by block: what every reader gives, scaled here if they are read as a stream.
+
+Rows that are in memory are scaled where they are used: for a prediction by ``models.answer``, for a method by
+``commands.method_inputs``.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import OptionError
 from svmfast.models.base import Model
-from svmfast.models.certified import certified_rows, fall_back, first_proven
+from svmfast.models.certified import certified_rows, fall_back_values, first_proven
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.requirements import LABELS, Columns, require
@@ -151,7 +151,7 @@ def answered(
         if head.is_regression and tolerance is not None:
             return _rounded_answer(model.expansion, rows, columns.certify, tolerance, threads)
         if columns.certify or not (columns.probability or head.is_regression):
-            return _exact_answer(model.expansion, rows, columns.certify, threads)
+            return _libsvm_answer(model.expansion, rows, columns.certify, threads)
     values_alone = not model.has_error_bound or (exact is None and not columns.certify)
     decisions, bounds, certified, decide = _values(model, rows, columns, values_alone, tolerance, threads)
     inside = model.inside_bound(rows) if columns.bound and model.has_validity_bound else None
@@ -160,13 +160,13 @@ def answered(
     elif certified is None:
         raise OptionError("values are certified within a tolerance; give the largest error to accept")
     elif head.is_regression:
-        found = _from_values(head, fall_back(decide, certified, exact, rows, threads=threads), False)
+        found = _from_values(head, fall_back_values(decide, certified, exact, rows, threads=threads), False)
     else:
         predicted, unsure = head.predict(decisions), np.flatnonzero(~certified)
         predicted[unsure] = exact.labels(rows.take(unsure), threads=threads)
         # Where the values of the two differ in kind (by class and by pair) only the exact label can be used.
         if exact.head.same_functions(head):
-            decide = partial(fall_back, decide, certified, exact, rows, threads=threads)
+            decide = partial(fall_back_values, decide, certified, exact, rows, threads=threads)
         found = Answer(predicted, decide)
     error_bounds = None if bounds is None else bounds.max(axis=1, initial=0.0)
     return replace(found, inside=inside, certified=certified, error_bounds=error_bounds)
@@ -223,7 +223,7 @@ def _values(
     return decisions, bounds, certified, partial(np.asarray, decisions)
 
 
-def _exact_answer(model: KernelExpansion, rows: Rows, certify: bool, threads: int) -> Answer:
+def _libsvm_answer(model: KernelExpansion, rows: Rows, certify: bool, threads: int) -> Answer:
     """Answer with LIBSVM's labels, all of which are certified; bounds of 0 need LIBSVM's own sums."""
     compute = model.libsvm_values if certify else model.decision_values
     return Answer(

@@ -119,7 +119,7 @@ def label_margins(head: Head, decisions: FloatArray) -> FloatArray:
     return found
 
 
-def fall_back(
+def fall_back_values(
     decide: Callable[[], FloatArray],
     certified: NDArray[np.bool_],
     exact: KernelExpansion,

@@ -14,7 +14,7 @@ from svmfast.errors import OptionError, UnsupportedError
 from svmfast.kernels import Kernel
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
-from svmfast.models.certified import certified_rows, check_exact, fall_back
+from svmfast.models.certified import certified_rows, check_exact, fall_back_values
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.requirements import Columns
@@ -113,7 +113,7 @@ def test_fallback_gives_the_exact_labels() -> None:
     assert (with_fallback.predicted == truth).all()
     assert with_fallback.certified is not None
     assert (with_fallback.certified == plain.certified).all()
-    untouched = fall_back(lambda: plain.decisions, np.ones(len(rows), dtype=np.bool_), exact, rows)
+    untouched = fall_back_values(lambda: plain.decisions, np.ones(len(rows), dtype=np.bool_), exact, rows)
     assert untouched is plain.decisions
 
 
