@@ -135,8 +135,11 @@ class DecisionEngine:
         decisions, _ = self._sums.decide(rows.indptr, rows.indices, rows.values, libsvm_order, threads)
         return decisions
 
-    def bounded_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Compute decision values, and bounds on their distances from LIBSVM's results, both ``(n, p)``."""
+    def double_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Compute decision values in double precision, and bounds on their distances from LIBSVM's results.
+
+        Both are ``(n, p)``; the bound is 0 where LIBSVM's order was used.
+        """
         if self._laplacian is not None:
             raise UnsupportedError("LIBSVM does not have this kernel", "use the decision values")
         if self._sums is None:
@@ -173,7 +176,7 @@ class DecisionEngine:
         winner, single, libsvm = self._sums.labels(rows.indptr, rows.indices, rows.values, True, threads)
         return winner, LabelCounts(single, libsvm)
 
-    def single_precision_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+    def single_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
         """Compute decision values in single precision, and bounds on their errors, both ``(n, p)``.
 
         A bound is infinite for the linear kernel, wide sparse models, and numbers that are out of range.

@@ -124,7 +124,7 @@ class KernelExpansion(Cacheless, Model):
         return [partial(self._single, threads=threads), double]
 
     def _double(self, rows: Rows, *, tolerance: float | None, threads: int) -> tuple[FloatArray, FloatArray]:
-        values, bounds = self._engine.bounded_values(rows, threads=threads)
+        values, bounds = self._engine.double_values(rows, threads=threads)
         # A label that its bound does not prove has already been summed in LIBSVM's order.
         wide = np.flatnonzero(~(bounds <= (np.inf if tolerance is None else tolerance)).all(axis=1))
         if len(wide):
@@ -135,7 +135,7 @@ class KernelExpansion(Cacheless, Model):
         if self._engine.one_hot:  # double precision is as fast
             shape = len(rows), self.head.n_functions
             return np.zeros(shape), np.full(shape, np.inf)
-        return self._engine.single_precision_values(rows, threads=threads)
+        return self._engine.single_values(rows, threads=threads)
 
     @cached
     def _small_single_bound(self) -> float:

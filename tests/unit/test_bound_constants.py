@@ -94,7 +94,7 @@ class SingleTwin:
 
 
 def compare(twin: SingleTwin, z: FloatArray, exponent_error: float | None = None) -> None:
-    values, bounds = (found[0] for found in twin.engine.single_precision_values(Rows.from_dense(z[None])))
+    values, bounds = (found[0] for found in twin.engine.single_values(Rows.from_dense(z[None])))
     # Integers leave out the residuals, so that the sum of magnitudes is the value itself.
     total = None if exponent_error is None else float(values[0])
     np.testing.assert_allclose(bounds, twin.bounds(z, exponent_error, total), rtol=1e-4)
@@ -136,7 +136,7 @@ def test_single_precision_of_a_pair_with_tiny_coefficients() -> None:
     """They underflow beside those of the other pairs."""
     coef = np.array([[1e-46, -1e-46, -1.0], [1.0, 1.0, -1.0]])
     twin = SingleTwin(1.0, np.array([[1.0, 0.3], [0.5, 1.0], [0.2, 0.1]]), coef, [1, 1, 1], np.zeros(3))
-    bounds = twin.engine.single_precision_values(Rows.from_dense([[0.9, 0.7]]))[1][0]
+    bounds = twin.engine.single_values(Rows.from_dense([[0.9, 0.7]]))[1][0]
     assert bounds[0] == pytest.approx(twin.bounds(np.array([0.9, 0.7]))[0], rel=1e-9, abs=0)
 
 
@@ -174,7 +174,7 @@ def bound_of_dot_kernel(
         else (1.0, argument + slight)
     )
     found += (2 * UNIT * terms * of_kernel + 2 * UNIT * (n + 30) * largest) * l1 + 4 * UNIT * rho + lost
-    return found, float(engine.single_precision_values(Rows.from_dense(z[None]))[1][0, 0])
+    return found, float(engine.single_values(Rows.from_dense(z[None]))[1][0, 0])
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_single_precision_behind_a_second_order_polynomial(t: float) -> None:
     z = np.array([1.0, 0.0, 0.0]) * t / (2 * gamma * twin.reach)
     compare(twin, sv.mean(axis=0) + z)
     beyond = sv.mean(axis=0) + z * 1.02 / t
-    assert np.isinf(twin.engine.single_precision_values(Rows.from_dense(beyond[None]))[1]).all()
+    assert np.isinf(twin.engine.single_values(Rows.from_dense(beyond[None]))[1]).all()
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -235,7 +235,7 @@ def test_single_precision_ends_where_the_proof_does(inside: bool) -> None:
 
     def finite(gamma: float, sv: FloatArray, z: FloatArray) -> bool:
         twin = SingleTwin(gamma, np.tile(sv, (20, 1)), np.ones((1, 40)), [20, 20], np.zeros(1))
-        return bool(np.isfinite(twin.engine.single_precision_values(Rows.from_dense(z[None]))[1]).all())
+        return bool(np.isfinite(twin.engine.single_values(Rows.from_dense(z[None]))[1]).all())
 
     far = np.sqrt(0.05 * factor / (1.01 * U * 10 * LOG2E))
     assert finite(1.0, np.eye(2), np.full(2, (far - 1) / np.sqrt(2))) == inside
@@ -279,7 +279,7 @@ def test_double_precision(kind: str, gamma: float, reach: float, row: float, siz
     coef = np.full((1, 9), size) * np.array([1.0, -1, 1, 1, 1, -1, 1, 1, 1])
     kernel = Kernel(kind, gamma, 0.0 if kind == "rbf" or gamma > 1 else 2.5, 3)
     engine = DecisionEngine(kernel, Rows.from_dense(sv), coef, np.array([rho]), np.array([5, 4]))
-    values, bounds = engine.bounded_values(Rows.from_dense(z[None]))
+    values, bounds = engine.double_values(Rows.from_dense(z[None]))
     x, norm = np.sqrt((sv**2).sum(axis=1)).max() + 1e-150, np.sqrt((z**2).sum()) + 1e-150
     terms, slight = 4 + 5 + 10, 1e-280 * (1 + gamma + x + norm)
     argument = (x * norm if kind == "linear" else gamma * x * norm + kernel.coef0) + slight

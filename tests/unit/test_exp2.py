@@ -23,7 +23,7 @@ def error_of_exp2(first: float, last: float, count: int) -> float:
     rows = Rows(np.arange(count + 1), np.zeros(count, np.int32), norm, 1)
     t = (-(gamma * LOG2E) * np.sqrt(norm * norm) * np.sqrt(norm * norm)).astype(np.float32)
     true = np.exp2(t.astype(np.longdouble))
-    return float((np.abs(engine.single_precision_values(rows)[0][:, 0] - true) / true).max())
+    return float((np.abs(engine.single_values(rows)[0][:, 0] - true) / true).max())
 
 
 def error_of_remainder(first: float, last: float, count: int) -> float:
@@ -36,7 +36,7 @@ def error_of_remainder(first: float, last: float, count: int) -> float:
     engine = DecisionEngine(Kernel("rbf", gamma), Rows.from_dense([[1.0], [-1.0]]), coef, np.zeros(1), None)
     t = np.linspace(first, last, count).astype(np.float32).astype(np.longdouble)
     t = np.r_[t, -t]
-    values: FloatArray = engine.single_precision_values(Rows.from_dense(2 * t.astype(float)[:, None]))[0]
+    values: FloatArray = engine.single_values(Rows.from_dense(2 * t.astype(float)[:, None]))[0]
     found = values[:, 0] / np.exp(-t * t) - np.longdouble(np.exp(-gamma) * coef[0, 0]) * (1 + t + t * t / 2)
     true = np.expm1(t) - t - t * t / 2
     return float((np.abs(found - true) / np.abs(true)).max())

@@ -92,7 +92,7 @@ class Problem:
 
     def worst(self) -> float:
         """The largest error over its bound, of the rows that have one."""
-        values, bounds = self.engine.single_precision_values(Rows.from_dense(self.test))
+        values, bounds = self.engine.single_values(Rows.from_dense(self.test))
         ratios = [
             float(abs(mpf(float(v)) - true) / mpf(float(b)))
             for z, value, bound in zip(self.test, values, bounds, strict=True)
@@ -160,7 +160,7 @@ def test_sums_stay_below_two_to_the_31() -> None:
         engine = engine_of(sv, coef, np.array([1e-3]), [12, 12], 4.0 / (d * levels**2))
         rows = Rows.from_dense(np.vstack([sv, levels - sv, np.zeros(d), np.full(d, levels)]))
         assert (engine._sums.lattice == 0) == (d == 40)
-        values, bounds = engine.single_precision_values(rows)
+        values, bounds = engine.single_values(rows)
         assert np.isfinite(bounds).all()
         exact = engine.decision_values(rows, libsvm_order=True)
         assert (np.abs(values - exact) <= bounds).all()
@@ -172,7 +172,7 @@ def check_bounds(gamma: float, sv: FloatArray, coef: FloatArray, rows: FloatArra
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)] if len(coef) > 1 else [None]
     rho, sizes = np.zeros(len(pairs)), np.ones(n, np.int64) if len(coef) > 1 else None
     engine = DecisionEngine(kernel, Rows.from_dense(sv), coef, rho, sizes)
-    values, bounds = engine.single_precision_values(Rows.from_dense(rows))
+    values, bounds = engine.single_values(Rows.from_dense(rows))
     assert np.isfinite(bounds).all()
     for z, value, bound in zip(rows, values, bounds, strict=True):
         k = kernel_values(kernel, sv, z)
@@ -216,7 +216,7 @@ def test_bound_is_smaller_than_that_of_single_precision() -> None:
         sv = (level + off * rng.random(level.shape)) / 255
         engine = engine_of(sv, coef, np.zeros(1), [150, 150], 0.05)
         assert bool(engine._sums.lattice) == (name == "lattice")
-        bounds[name] = np.median(engine.single_precision_values(Rows.from_dense(sv))[1])
+        bounds[name] = np.median(engine.single_values(Rows.from_dense(sv))[1])
     assert bounds["lattice"] < 0.3 * bounds["any"]
 
 
@@ -265,12 +265,12 @@ def test_threads_blocks_and_neighbours_change_nothing(name: str, density: float)
     rows[::7] += rng.normal(0, 0.01, rows[::7].shape)  # off the lattice, among those on it
     whole = Rows.from_dense(rows)
     labels = problem.engine.labels(whole)[0]
-    values, bounds = problem.engine.single_precision_values(whole)
+    values, bounds = problem.engine.single_values(whole)
     for threads in (2, 5):
         assert problem.engine.labels(whole, threads=threads)[0].tobytes() == labels.tobytes()
     for i in (0, 1, 7, 13, 699):
         assert problem.engine.labels(whole[i : i + 1])[0][0] == labels[i]
-        one, reach = problem.engine.single_precision_values(whole[i : i + 1])
+        one, reach = problem.engine.single_values(whole[i : i + 1])
         assert (one.tobytes(), reach.tobytes()) == (values[i : i + 1].tobytes(), bounds[i : i + 1].tobytes())
 
 

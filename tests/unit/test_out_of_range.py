@@ -59,7 +59,7 @@ def check_one_hot_scales(seed: int) -> None:
             engine = DecisionEngine(kernel, vectors, coef[None], np.array([rho]), np.array([6, 6]))
             theirs = engine.decision_values(rows, libsvm_order=True)[:, 0]
             assert engine.labels(rows)[0].tolist() == np.where(theirs > 0, 0, 1).tolist()
-            values, bounds = (found[:, 0] for found in engine.bounded_values(rows))
+            values, bounds = (found[:, 0] for found in engine.double_values(rows))
             for value, bound, their, true in zip(values, bounds, theirs, sums, strict=True):
                 assert abs(value - their) <= bound
                 assert not bound or abs(mpf(float(value)) - (true - mpf(rho))) <= mpf(float(bound))
@@ -81,7 +81,7 @@ def check_overflowing_sums() -> None:
     rows = Rows.from_dense([[100.0]])
     assert engine.decision_values(rows, libsvm_order=True) == pytest.approx(-2e307)
     assert engine.labels(rows)[0].tolist() == [1]
-    assert engine.bounded_values(rows)[1].tolist() == [[0.0]]
+    assert engine.double_values(rows)[1].tolist() == [[0.0]]
 
 
 def check_equal_vectors(scale: float) -> None:
@@ -90,7 +90,7 @@ def check_equal_vectors(scale: float) -> None:
     sizes, vectors = np.array([2, 1, 1]), Rows.from_dense(np.full((4, 1), scale))
     engine = DecisionEngine(Kernel("rbf", scale**-2), vectors, coef, np.full(3, 0.01), sizes)
     rows = Rows.from_dense(scale * np.array([[2.0], [1.5], [1.0]]))
-    values, bounds = engine.single_precision_values(rows)
+    values, bounds = engine.single_values(rows)
     theirs = engine.decision_values(rows, libsvm_order=True)
     assert (proven_signs(values, bounds) <= (np.abs(values - theirs) <= bounds)).all()
 

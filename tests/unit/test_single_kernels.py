@@ -16,7 +16,7 @@ from svmfast.rows import FloatArray, Rows
 
 def check(problem: Problem, test: FloatArray) -> float:
     """Compare every bound with 50 digits; return the share of values that have one."""
-    values, bounds = problem.engine.single_precision_values(Rows.from_dense(test))
+    values, bounds = problem.engine.single_values(Rows.from_dense(test))
     for z, value, bound in zip(test, values, bounds, strict=True):
         for true, v, b in zip(problem.exactly(z), value, bound, strict=True):
             assert np.isinf(b) or abs(mpf(float(v)) - true) <= mpf(float(b))
@@ -64,7 +64,7 @@ def test_the_arguments_of_the_proof(inside: float, outside: float) -> None:
     for gamma, proven in ((inside, True), (outside, False)):
         kernel = Kernel("polynomial", gamma, 0.0, 1)
         engine = DecisionEngine(kernel, rows, np.ones((1, 3)), np.zeros(1), None)
-        assert np.isfinite(engine.single_precision_values(rows)[1]).all() == proven
+        assert np.isfinite(engine.single_values(rows)[1]).all() == proven
 
 
 EXTREMES = [
@@ -89,7 +89,7 @@ def test_extreme_parameters_and_rows(kernel: Kernel) -> None:
         check(problem, test)
     for special in (np.inf, -np.inf, np.nan):
         row = Rows(np.array([0, 2]), np.array([0, 1], dtype=np.int32), np.array([1.0, special]), 4)
-        bounds = problem.engine.single_precision_values(row)[1]
+        bounds = problem.engine.single_values(row)[1]
         assert np.isinf(bounds).all()
     rows = Rows.from_dense(test)
     labels = problem.engine.labels(rows)[0]
@@ -119,9 +119,9 @@ def test_many_features_are_summed_in_chains(kind: str, classes: int, width: int)
     problem = Problem(1, 80, width, classes, 0.0, 1.0, 1.0, False, Kernel(kind, 0.5 / width, 0.1, 3))
     test = np.vstack([problem.test, problem.test + 0.01])
     assert check(problem, test) == 1
-    values, bounds = problem.engine.single_precision_values(Rows.from_dense(test))
+    values, bounds = problem.engine.single_values(Rows.from_dense(test))
     for size in (1, 3, 6, 11, 12, 21):
-        some, reach = problem.engine.single_precision_values(Rows.from_dense(test[:size]))
+        some, reach = problem.engine.single_values(Rows.from_dense(test[:size]))
         assert (some.tobytes(), reach.tobytes()) == (values[:size].tobytes(), bounds[:size].tobytes())
 
 
@@ -146,9 +146,9 @@ def test_labels_are_the_vote_in_libsvms_order(
         votes[np.arange(300), np.where(decisions[:, p] > 0, i, j if j >= 0 else 1)] += 1
     assert winner.tolist() == votes.argmax(axis=1).tolist()
     assert counts.single > 200  # or single precision proves nothing, and this test nothing of it
-    values, bounds = problem.engine.single_precision_values(rows)
+    values, bounds = problem.engine.single_values(rows)
     for at in (0, 17, 299):
-        one, reach = problem.engine.single_precision_values(rows[at : at + 1])
+        one, reach = problem.engine.single_values(rows[at : at + 1])
         assert (one.tobytes(), reach.tobytes()) == (
             values[at : at + 1].tobytes(),
             bounds[at : at + 1].tobytes(),
@@ -165,7 +165,7 @@ def error_of_tanh() -> float:
     t = (mantissas * np.exp2(exponents)[:, None]).ravel().astype(np.float32)
     t = np.unique(np.r_[t, np.linspace(8, 9, 100_001, dtype=np.float32)])
     t = np.r_[t, -t].astype(float)
-    found = engine.single_precision_values(Rows.from_dense(t[:, None]))[0][:, 0]
+    found = engine.single_values(Rows.from_dense(t[:, None]))[0][:, 0]
     true = np.tanh(t.astype(np.longdouble))
     return float((np.abs(found - true) / np.abs(true)).max())
 

@@ -36,7 +36,7 @@ def test_bound_holds_in_fifty_digits(
     seed: int, n: int, d: int, classes: int, gamma: float, scale: float, density: float, mixed: bool
 ) -> None:
     problem = Problem(seed, n, d, classes, gamma / scale**2, scale, density, mixed)
-    values, bounds = problem.engine.single_precision_values(Rows.from_dense(problem.test))
+    values, bounds = problem.engine.single_values(Rows.from_dense(problem.test))
     for z, value, bound in zip(problem.test, values, bounds, strict=True):
         for true, v, b in zip(problem.exactly(z), value, bound, strict=True):
             assert abs(mpf(float(v)) - true) <= mpf(float(b))
@@ -91,7 +91,7 @@ def test_large_coefficients_and_small_gamma_are_proven_by_the_polynomial_in_fron
         Kernel("rbf", gamma=0.02), Rows.from_dense(sv), coef[None], np.zeros(1), np.array([450, 450])
     )
     rows = Rows.from_dense(rng.normal(0, 0.3, (50, 10)) + 5.0)
-    _, bounds = engine.single_precision_values(rows)
+    _, bounds = engine.single_values(rows)
     assert np.median(bounds) < 1e-8 * np.abs(coef).sum()
     assert engine.labels(rows)[1].single >= 48
 
@@ -134,12 +134,12 @@ def test_threads_blocks_and_copies_change_nothing() -> None:
     rng = np.random.default_rng(1)
     rows = Rows.from_dense(rng.normal(0, 1.5, (700, 15)) + problem.sv.mean(axis=0))
     whole = problem.engine.labels(rows)[0]
-    values, bounds = problem.engine.single_precision_values(rows)
+    values, bounds = problem.engine.single_values(rows)
     for threads in (2, 5):
         assert problem.engine.labels(rows, threads=threads)[0].tobytes() == whole.tobytes()
     for i in (0, 1, 13, 699):
         assert problem.engine.labels(rows[i : i + 1])[0][0] == whole[i]
-        one, reach = problem.engine.single_precision_values(rows[i : i + 1])
+        one, reach = problem.engine.single_values(rows[i : i + 1])
         assert (one.tobytes(), reach.tobytes()) == (values[i : i + 1].tobytes(), bounds[i : i + 1].tobytes())
 
 
@@ -219,7 +219,7 @@ import mpmath
 cases = (1, 1, 1.0, 0.1), (2, 2, 0.3, 0.5), (3, 3, 1.0, 0.02), (4, 2, 1.0, 0.001)
 for seed, classes, density, gamma in cases:
     p = Problem(seed, 60, 11, classes, gamma, 1.0, density, seed == 2)
-    values, bounds = p.engine.single_precision_values(Rows.from_dense(p.test))
+    values, bounds = p.engine.single_values(Rows.from_dense(p.test))
     assert np.isfinite(bounds).mean() > 0.5
     for z, value, bound in zip(p.test, values, bounds):
         for true, v, b in zip(p.exactly(z), value, bound):
@@ -243,7 +243,7 @@ def test_every_instruction_set(isa: str) -> None:
 def proves(sv: Rows, coef: float = 1.0, gamma: float = 1.0) -> bool:
     """Whether single precision proves the values of the support vectors."""
     engine = DecisionEngine(Kernel("rbf", gamma=gamma), sv, np.full((1, len(sv)), coef), np.zeros(1), None)
-    return bool(np.isfinite(engine.single_precision_values(sv)[1]).all())
+    return bool(np.isfinite(engine.single_values(sv)[1]).all())
 
 
 def test_the_range_of_the_proof() -> None:
@@ -269,7 +269,7 @@ def test_the_polynomial_in_front_does_not_leave_the_range(gamma: float, size: fl
     coef, kernel = np.array([[1.0, -0.75, 0.5, 0.3]]) * size, Kernel("rbf", gamma=gamma)
     engine = DecisionEngine(kernel, Rows.from_dense(x), coef, np.zeros(1), None)
     rows = np.array([[0.01], [0.9]]) / np.sqrt(gamma)
-    values, bounds = engine.single_precision_values(Rows.from_dense(rows))
+    values, bounds = engine.single_values(Rows.from_dense(rows))
     assert np.isfinite(bounds).all()
     for z, value, bound in zip(rows, values[:, 0], bounds[:, 0], strict=True):
         true = mpmath.fsum(mpf(c) * k for c, k in zip(coef[0], kernel_values(kernel, x, z), strict=True))
