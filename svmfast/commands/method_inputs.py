@@ -145,7 +145,7 @@ class _Reader:
             return None
         if self.check.reading.unlabelled and spec.labels == "needed":
             raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
-        if not spec.many:
+        if spec.most is None:
             return self._file(given, spec) if is_path(given) else self._in_memory(given, labels, spec)
         paths = [given] if is_path(given) else given
         if isinstance(paths, list | tuple) and all(map(is_path, paths)):
@@ -213,7 +213,7 @@ class _Reader:
         values = self._labels(given, rows, labels, spec)
         self.check.width(name, rows)
         self.check.scale(name, rows)
-        sample = self._sample(spec) if spec.many else None
+        sample = None if spec.most is None else self._sample(spec)
         if sample is None or len(rows) <= sample.limit:
             return self._given(spec, rows, values, name)
         sample.add(rows, np.zeros(len(rows)) if values is None else values)

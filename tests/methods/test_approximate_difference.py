@@ -19,7 +19,7 @@ from svmfast.errors import NegativeAnswerError, OptionError
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.expansion import Expander
+from svmfast.methods.approximate.expander import Expander
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows

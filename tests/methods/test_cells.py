@@ -18,7 +18,7 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate import ladder
-from svmfast.methods.approximate.sample import OF_VECTORS, divided
+from svmfast.methods.approximate.row_parts import OF_VECTORS, divided
 from svmfast.methods.common.equal_rows import row_keys
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion

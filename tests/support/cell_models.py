@@ -6,7 +6,7 @@ import numpy as np
 
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate.bounds import certificate, gaussian_rounding
-from svmfast.methods.approximate.dual_expansion import dual_expansion
+from svmfast.methods.approximate.exact_sums import exact_sums
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
@@ -33,11 +33,11 @@ def exact_model(
 
 def in_cells(model: KernelExpansion, centers: FloatArray, orders: np.ndarray, about: str) -> PolynomialModel:
     """Expand a model about every center, with the certificate of each."""
-    terms, gamma, top = dual_expansion(model, memory_limit=1 << 30), model.kernel.gamma, int(orders.max()) + 6
+    sums, gamma, top = exact_sums(model, memory_limit=1 << 30), model.kernel.gamma, int(orders.max()) + 6
     packed, degrees, rest = [], np.zeros((*orders.shape, top + 1)), np.zeros((*orders.shape, 5))
     for cell, center in enumerate(centers):
-        for p in range(terms.n_functions):
-            order, points, beta = int(orders[cell, p]), terms.points[terms.support[p]], terms.beta[p]
+        for p in range(sums.n_functions):
+            order, points, beta = int(orders[cell, p]), sums.points[sums.support[p]], sums.beta[p]
             zero = about == "zero"
             packed.append(gaussian_coefficients(points, beta, gamma, center, order, about_zero=zero))
             moved, rho = np.zeros(order + 1), float(model.rho[p])
@@ -46,18 +46,18 @@ def in_cells(model: KernelExpansion, centers: FloatArray, orders: np.ndarray, ab
             )
             tail = residual_tail(points, beta, gamma, center, order, top=top)
             degrees[cell, p], rest[cell, p] = certificate(rounding, order, tail)
-    squares = [((terms.points - center) ** 2).sum(axis=1).max() for center in centers]
+    squares = [((sums.points - center) ** 2).sum(axis=1).max() for center in centers]
     return PolynomialModel(
         head=model.head,
         gamma=gamma,
         n_features=model.n_features,
-        features=terms.features,
+        features=sums.features,
         about=about,
         centers=np.ascontiguousarray(centers),
         orders=orders.astype(np.int32),
         coefficients=np.concatenate(packed),
         rho=model.rho,
-        sv_squared_norm=float((terms.points**2).sum(axis=1).max()),
+        sv_squared_norm=float((sums.points**2).sum(axis=1).max()),
         sv_squared_norms=np.array(squares),
         bound_degrees=degrees,
         bound_rest=rest,

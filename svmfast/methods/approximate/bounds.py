@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from svmfast.certificate import REST, SPARE_ENTRIES
-from svmfast.methods.approximate.dual_expansion import DualExpansion
+from svmfast.methods.approximate.exact_sums import ExactSums
 from svmfast.rows import FloatArray
 from svmfast.solvers.residual import SMALLEST, SPECTRAL, UNIT, Tail, squared_norms_about
 from svmfast.solvers.taylor import PowerScales, symmetric_norms, width_exponent
@@ -169,12 +169,12 @@ def _about_center(per_norm: FloatArray, of_center: float) -> FloatArray:
     return out
 
 
-def last_degree(terms: DualExpansion, gamma: float, reach: float, order: int) -> int:
+def last_degree(sums: ExactSums, gamma: float, reach: float, order: int) -> int:
     """The last degree of the residual that needs its own number, for rows at distance `reach`."""
-    if not len(terms.points):
+    if not len(sums.points):
         return order + 1
     exponent = 2 * gamma * 1.2 * reach * reach
-    total = max((float(np.abs(beta).sum()) for beta in terms.beta), default=0.0)
+    total = max((float(np.abs(beta).sum()) for beta in sums.beta), default=0.0)
     top = order + SPECTRAL
     while top < order + MOST_DEGREES:
         size = 0.5 * ((top + 1) * math.log(max(exponent, 1e-300)) - math.lgamma(top + 2))

@@ -17,9 +17,9 @@ import numpy as np
 
 from svmfast.errors import NegativeAnswerError
 from svmfast.methods.approximate import ApproximateOptions
-from svmfast.methods.approximate.expansion import Expander, better_center
+from svmfast.methods.approximate.expander import Expander, better_center
 from svmfast.methods.approximate.measuring import measure
-from svmfast.methods.approximate.sample import Divided
+from svmfast.methods.approximate.row_parts import Divided
 from svmfast.methods.method import Setting
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
@@ -135,8 +135,8 @@ class Ladder:
 
     def _obstacle(self, rung: Rung) -> str | None:
         """Why `rung` is not worth building."""
-        options, terms = self.options, self.expander.terms
-        stored = rung.cells * terms.n_functions * coefficient_count(len(terms.features), rung.order)
+        options, sums = self.options, self.expander.sums
+        stored = rung.cells * sums.n_functions * coefficient_count(len(sums.features), rung.order)
         if options.max_bytes is not None and 2 * stored > options.max_bytes:  # a digit and a blank
             return f"{stored:,} numbers do not fit into {options.max_bytes:,} bytes"
         if rung == self.rungs[0]:
@@ -197,7 +197,7 @@ class Ladder:
         Centers that are nearest to no row are left out.
         """
         if cells not in self._cells:
-            rows = Rows.from_dense(self.expander.terms.dense(self.rows.centers))
+            rows = Rows.from_dense(self.expander.sums.dense(self.rows.centers))
             parted = partition(rows, kmeans_centers(rows, cells, seed=self.options.seed))
             reaches = []
             for c, center in enumerate(parted.centers):

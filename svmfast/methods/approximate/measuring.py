@@ -8,7 +8,7 @@ import numpy as np
 
 from svmfast.class_scores import MIN_ROWS, KeptLabels, class_scores
 from svmfast.figures import Figures, computed, figure
-from svmfast.methods.approximate.sample import OF_DATA, OF_VECTORS, Sample
+from svmfast.methods.approximate.row_parts import OF_DATA, OF_VECTORS, Sample
 from svmfast.methods.common.equal_rows import Counted, groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows

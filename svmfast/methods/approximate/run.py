@@ -2,10 +2,10 @@
 
 Linear and polynomial kernels are polynomials already and are converted exactly.
 
-`sample` divides the rows. `ladder` has `expansion` build the expansions: coefficients by ``solvers.taylor``,
-bounds on truncation by ``solvers.residual``, on rounding by `bounds`. Where there is a choice it returns
-those that `measuring` finds accurate on some rows. Here they are measured on others and raced, and `_report`
-decides by ``max_diff`` whether the result is refused.
+`row_parts` divides the rows. `ladder` has `expander` replace the exact model's sums (`exact_sums`):
+coefficients by ``solvers.taylor``, bounds on truncation by ``solvers.residual``, on rounding by `bounds`.
+Where there is a choice it returns those that `measuring` finds accurate on some rows. Here they are measured
+on others and raced by ``Setting.race``, and `_report` decides by ``max_diff`` whether the result is refused.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy as np
 from svmfast.certificate import MAX_ORDER, gamma_max
 from svmfast.errors import NegativeAnswerError, UnsupportedError
 from svmfast.methods.approximate import ApproximateOptions
-from svmfast.methods.approximate.dual_expansion import dual_expansion
-from svmfast.methods.approximate.expansion import Expander
+from svmfast.methods.approximate.exact_sums import exact_sums
+from svmfast.methods.approximate.expander import Expander
 from svmfast.methods.approximate.ladder import LADDER, MOST_NUMBERS, Ladder, Rung, rungs_of
 from svmfast.methods.approximate.measuring import LEAST_SPEEDUP, OTHERS, Measured, measure
 from svmfast.methods.approximate.report import ApproximationReport, NoExpansion
-from svmfast.methods.approximate.sample import Sample, divided
+from svmfast.methods.approximate.row_parts import Sample, divided
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.answer import answer
@@ -63,17 +63,18 @@ def approximate(
         rungs = [Rung(rungs[0].order if degree is None else degree, 1)]
     d = len(np.unique(model.sv.indices))
     check_memory(d, rungs[0].order, rungs[0].cells * model.head.n_functions, options.memory)
-    terms = dual_expansion(model, memory_limit=options.memory)
-    expander = Expander(model, terms, threads=setting.threads, progress=setting.progress)
+    sums = exact_sums(model, memory_limit=options.memory)
+    expander = Expander(model, sums, threads=setting.threads, progress=setting.progress)
     chooses, cells = len(rungs) > 1, any(rung.cells > 1 for rung in rungs)
     rows = divided(model, data, centers=cells, chooses=chooses, seed=options.seed, threads=setting.threads)
     ladder = Ladder(expander, options, rungs, rows, setting, provenance or {})
     built = ladder.best_first() if degree is None else [(ladder.collapsed(degree), "origin")]
     raced = (options.auto or options.open) and degree is None and len(model.sv)
-    # A race between several is a choice, for which other rows serve than for the report.
     made, center = built[0]  # the best; the report is about it if none is fast enough
+    # Only auto returns several. A race between them is a choice, on other rows than those of the report; the
+    # exact model answers the rows that are not certified.
     for one in built if len(built) > 1 else ():
-        speed = _race(one[0], model, rows.choosing, setting, model if options.auto else one[0].embedded_exact)
+        speed = _race(one[0], model, rows.choosing, setting, fallback=model)
         if speed is None or speed >= LEAST_SPEEDUP:
             made, center = one
             break
@@ -81,7 +82,7 @@ def approximate(
     measured = measure(made, model, rows.held_out, threads=setting.threads)
     if raced:
         fallback = model if options.auto else made.embedded_exact
-        speed = _race(made, model, rows.held_out, setting, fallback)
+        speed = _race(made, model, rows.held_out, setting, fallback=fallback)
         if fallback is None:
             measured = replace(measured, speedup=speed)
         else:
@@ -114,6 +115,7 @@ def _race(
     exact: KernelExpansion,
     sample: Sample,
     setting: Setting,
+    *,
     fallback: KernelExpansion | None,
 ) -> float | None:
     """How many times as fast as `exact` it is; `fallback` answers rows that are not certified.
@@ -150,9 +152,9 @@ def _report(
         advice=None if refusal is None else measured.advice_if_refused,
         svm_type=model.head.svm_type,
         kernel=model.kernel.kind,
-        features=len(expander.terms.features),
+        features=len(expander.sums.features),
         n_sv=len(model.sv),
-        functions=expander.terms.n_functions,
+        functions=expander.sums.n_functions,
         cells=made.n_cells,
         order=made.order,
         center=center,

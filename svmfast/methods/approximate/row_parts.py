@@ -1,4 +1,8 @@
-"""The rows that make centers, those that choose an expansion, and those on which the result is measured."""
+"""The parts of the rows: those that make centers, that choose an expansion and that measure the result.
+
+Those that choose or measure come with the exact model's values. Of the user's data ``commands.method_inputs``
+has drawn at most :data:`MOST_ROWS` rows before; here the limit applies to the support vectors.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +79,7 @@ def divided(
         raise OptionError("there are no rows in the data")
     source, rows = (OF_VECTORS, model.sv) if data is None else (OF_DATA, data)
     rng = np.random.default_rng([seed, 2])
-    rows = _sample(rows, MOST_ROWS, np.random.default_rng(seed))  # files were sampled while they were read
+    rows = _sample(rows, MOST_ROWS, np.random.default_rng(seed))  # of the user's data, all
     none = Rows.empty()
     if not (centers or chooses):
         held_out = Sample.of(model, _sample(rows, _measured(model), rng), source, threads)

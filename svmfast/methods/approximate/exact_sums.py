@@ -14,7 +14,7 @@ from svmfast.rows import FloatArray, Rows
 
 
 @dataclass(frozen=True, eq=False)
-class DualExpansion:
+class ExactSums:
     """sum_{i in support[p]} beta[p]_i K(points_i, .) for every decision function p."""
 
     #: (d,) columns in which any support vector has an entry, ascending.
@@ -45,7 +45,7 @@ class DualExpansion:
         return out
 
 
-def dual_expansion(model: KernelExpansion, *, memory_limit: int) -> DualExpansion:
+def exact_sums(model: KernelExpansion, *, memory_limit: int) -> ExactSums:
     """Separate the sums of `model` (MemoryLimitError if its dense support vectors exceed the limit)."""
     features = np.unique(model.sv.indices).astype(np.int64)
     needed = 8 * len(model.sv) * len(features)
@@ -68,9 +68,9 @@ def dual_expansion(model: KernelExpansion, *, memory_limit: int) -> DualExpansio
             for i, j in itertools.combinations(range(model.head.n_classes), 2)
         ]
     # A support vector that only other pairs use has coefficient 0.
-    return DualExpansion(
+    return ExactSums(
         features,
-        DualExpansion(features, np.zeros((0, 0)), (), ()).dense(model.sv),
+        ExactSums(features, np.zeros((0, 0)), (), ()).dense(model.sv),
         tuple(index[coef != 0] for index, coef in sums),
         tuple(coef[coef != 0] for _, coef in sums),
     )

@@ -17,7 +17,7 @@ from svmfast.methods.approximate.bounds import (
     last_degree,
     polynomial_rounding,
 )
-from svmfast.methods.approximate.dual_expansion import DualExpansion
+from svmfast.methods.approximate.exact_sums import ExactSums
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress
@@ -50,19 +50,19 @@ class Expander:
     """Makes the polynomials and certificates for one model, cell by cell."""
 
     def __init__(
-        self, model: KernelExpansion, terms: DualExpansion, *, threads: int = 1, progress: Progress
+        self, model: KernelExpansion, sums: ExactSums, *, threads: int = 1, progress: Progress
     ) -> None:
-        self.model, self.terms = model, terms
+        self.model, self.sums = model, sums
         self.threads, self.progress = threads, progress
-        self.mean = terms.points.mean(axis=0) if len(terms.points) else np.zeros(len(terms.features))
+        self.mean = sums.points.mean(axis=0) if len(sums.points) else np.zeros(len(sums.features))
 
     def center(self, name: str) -> FloatArray:
         return self.mean if name == "mean" else np.zeros_like(self.mean)
 
     def largest_squared_distance(self, center: FloatArray) -> float:
-        if not len(self.terms.points):
+        if not len(self.sums.points):
             return 0.0
-        return float(squared_norms_about(self.terms.points, center).max())
+        return float(squared_norms_about(self.sums.points, center).max())
 
     def about(self, centers: Sequence[FloatArray], order: int) -> str:
         """The `about` of the model: whether polynomials are written in z or in z minus the center.
@@ -82,21 +82,21 @@ class Expander:
         # Rows are taken to have as many entries as the support vectors.
         entries = self.model.sv.nnz / max(len(self.model.sv), 1)
         terms = math.prod((entries + m) / m for m in range(1, order + 1))
-        cheaper = SPARSE_TERM * terms < coefficient_count(len(self.terms.features), order)
+        cheaper = SPARSE_TERM * terms < coefficient_count(len(self.sums.features), order)
         return "zero" if growth <= LARGEST_GROWTH and cheaper else "centre"
 
     def collapsed(self, order: int) -> PolynomialModel:
         """Make the exact polynomial of a linear or polynomial kernel, with a bound on its rounding."""
-        kernel, terms = self.model.kernel, self.terms
+        kernel, sums = self.model.kernel, self.sums
         gamma, coef0 = (1.0, 0.0) if kernel.kind == "linear" else (kernel.gamma, kernel.coef0)
         parts, bounds = [], []
-        for p in range(terms.n_functions):
-            points, beta, rho = terms.points_of(p), terms.beta[p], float(self.model.rho[p])
+        for p in range(sums.n_functions):
+            points, beta, rho = sums.points_of(p), sums.beta[p], float(self.model.rho[p])
             made = polynomial_kernel_coefficients(points, beta, gamma, coef0, order, threads=self.threads)
             parts.append((made, np.zeros(order + 1)))
             rounding = polynomial_rounding(points, beta, gamma, coef0, order, made, rho)
             bounds.append(certificate(rounding, order))
-        orders = np.full((1, terms.n_functions), order, dtype=np.int32)
+        orders = np.full((1, sums.n_functions), order, dtype=np.int32)
         model = self._assembled([np.zeros_like(self.mean)], orders, "zero", [parts], [bounds])
         return replace(model, gamma=0.0)
 
@@ -113,15 +113,15 @@ class Expander:
         The certificate is made for rows at distances up to `reaches` from the centers, by default for rows as
         far out as the support vectors; it holds for all.
         """
-        terms, gamma = self.terms, self.model.kernel.gamma
+        sums, gamma = self.sums, self.model.kernel.gamma
         about = self.about(centers, order)
         top, done = 0, 0
         if certify:
             far = reaches
             if far is None:
-                squares = [squared_norms_about(terms.points, center) for center in centers]
+                squares = [squared_norms_about(sums.points, center) for center in centers]
                 far = [math.sqrt(float(np.quantile(s, 0.9))) if len(s) else 0.0 for s in squares]
-            top = max(last_degree(terms, gamma, reach, order) for reach in far)
+            top = max(last_degree(sums, gamma, reach, order) for reach in far)
 
         def one(c: int, threads: int) -> tuple[ExpandedCell, list[Numbers]]:
             nonlocal done
@@ -133,7 +133,7 @@ class Expander:
             return cell, bounds
 
         made = map_with_threads(one, range(len(centers)), self.threads)
-        orders = np.full((len(centers), terms.n_functions), order, dtype=np.int32)
+        orders = np.full((len(centers), sums.n_functions), order, dtype=np.int32)
         return self._assembled(
             centers, orders, about, [cell for cell, _ in made], [bounds for _, bounds in made]
         )
@@ -141,10 +141,10 @@ class Expander:
     def _cell(self, center: FloatArray, order: int, about: str, threads: int) -> ExpandedCell:
         """Expand every function about `center`."""
         gamma, d, made = self.model.kernel.gamma, len(center), []
-        for p in range(self.terms.n_functions):
+        for p in range(self.sums.n_functions):
             full = gaussian_coefficients(
-                self.terms.points_of(p),
-                self.terms.beta[p],
+                self.sums.points_of(p),
+                self.sums.beta[p],
                 gamma,
                 center,
                 order,
@@ -160,9 +160,9 @@ class Expander:
         reach: float | None, threads: int,
     ) -> list[Numbers]:  # fmt: skip
         """The numbers of one cell's certificate, function by function."""
-        bounds, terms, gamma, zero = [], self.terms, self.model.kernel.gamma, about == "zero"
+        bounds, sums, gamma, zero = [], self.sums, self.model.kernel.gamma, about == "zero"
         for p, (short, moved) in enumerate(cell):
-            points, beta, rho = terms.points_of(p), terms.beta[p], float(self.model.rho[p])
+            points, beta, rho = sums.points_of(p), sums.beta[p], float(self.model.rho[p])
             tail = residual_tail(
                 points,
                 beta,
@@ -199,7 +199,7 @@ class Expander:
             head=self.model.head,
             gamma=self.model.kernel.gamma,
             n_features=self.model.n_features,
-            features=self.terms.features,
+            features=self.sums.features,
             about=about,
             centers=np.array(centers).reshape(len(centers), len(self.mean)),
             orders=orders,
@@ -220,18 +220,18 @@ _WIDEST = 4096
 
 def better_center(expander: Expander, names: Sequence[str], order: int) -> str:
     """The center of `names` with the smallest bound; with many features the first, without a comparison."""
-    if len(names) == 1 or len(expander.terms.features) > _WIDEST:
+    if len(names) == 1 or len(expander.sums.features) > _WIDEST:
         return names[0]
     return min(names, key=lambda name: _leading_term(expander, expander.center(name), order))
 
 
 def _leading_term(expander: Expander, center: FloatArray, order: int) -> float:
     """The bound's first term at the distance of the mean support vector, over all functions."""
-    terms, gamma = expander.terms, expander.model.kernel.gamma
+    sums, gamma = expander.sums, expander.model.kernel.gamma
     worst = 0.0
-    for p in range(terms.n_functions):
-        step = max(1, -(-len(terms.beta[p]) // SAMPLE))
-        points, beta = terms.points[terms.support[p][::step]], terms.beta[p][::step]
+    for p in range(sums.n_functions):
+        step = max(1, -(-len(sums.beta[p]) // SAMPLE))
+        points, beta = sums.points[sums.support[p][::step]], sums.beta[p][::step]
         s = float(squared_norms_about(points, center).mean()) if len(points) else 0.0
         tail = residual_tail(points, beta, gamma, center, order, top=order + 1, threads=expander.threads)
         lead = float(tail.degrees[order + 1])
