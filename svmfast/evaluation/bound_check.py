@@ -12,13 +12,14 @@ from typing import Literal
 
 import numpy as np
 
-from svmfast.certificate import MAX_ORDER, centered_squared_norms, gamma_max, inside_bound
+from svmfast.certificate import MAX_ORDER
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.figures import Figures, computed, figure
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent
+from svmfast.validity_bound import centered_squared_norms, gamma_max, inside_bound
 
 Blocks = Callable[[], Iterable[Rows]]
 #: The most columns for which a mean is computed (one float64 each: 128 MiB). Wider data has no centered
@@ -28,7 +29,7 @@ WIDEST_MEAN = 1 << 24
 
 @dataclass(frozen=True)
 class ValidityBound(Figures):
-    """The validity bound for an order about one center (:func:`svmfast.certificate.inside_bound`), on data.
+    """The validity bound for an order about one center, on data (:mod:`svmfast.validity_bound`).
 
     At order 2, `gamma_max` is ``1 / (4 max||x|| max||z||)``; None for a model that is already approximated,
     whose gamma is fixed. Rows inside are None if gamma is not known.

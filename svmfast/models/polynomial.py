@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
-from svmfast.certificate import REST, centered_squared_norms, inside_bound
+from svmfast.certificate import REST
 from svmfast.errors import NotFiniteError
 from svmfast.models.base import Attempt, Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.sizes import check_width, expect
 from svmfast.rows import FloatArray, Rows
+from svmfast.validity_bound import centered_squared_norms, inside_bound
 
 #: The highest order that a file may have; `svmfast.certificate.MAX_ORDER` is the highest that is made.
 MAX_FILE_ORDER = 32
@@ -196,7 +197,7 @@ class PolynomialModel(Cacheless, Model):
         """Decide for which rows the validity bound holds, ``(n,)`` bool.
 
         The bound is that of the lowest order of the row's cell, for the distance from that cell's center
-        (:func:`svmfast.certificate.inside_bound`). It always holds for polynomial kernels, for which nothing
+        (:mod:`svmfast.validity_bound`). It always holds for polynomial kernels, for which nothing
         is truncated.
         """
         if self.gamma == 0 or not self.head.n_functions:

@@ -35,7 +35,8 @@ BELOW = {
     "kernels": {"_core", "laplacian", "libsvm_names", "rows", "errors"},
     "kernel_memory": {"_core", "kernels", "laplacian", "rows"},
     "votes": set[str](),
-    "certificate": {"_core", "rows", "errors", "votes"},
+    "certificate": {"_core", "rows", "votes"},
+    "validity_bound": {"rows", "errors"},
     "routing": {"_core", "rows", "errors"},
 }
 BELOW["models"] = {*BELOW}

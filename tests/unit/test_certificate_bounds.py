@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from svmfast.certificate import centered_squared_norms, gamma_max, inside_bound, largest_exponent
 from svmfast.errors import OptionError
 from svmfast.rows import Rows
+from svmfast.validity_bound import centered_squared_norms, gamma_max, inside_bound, largest_exponent
 
 
 def test_gamma_max_of_adult() -> None:

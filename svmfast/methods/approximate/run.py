@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from svmfast.certificate import MAX_ORDER, gamma_max
+from svmfast.certificate import MAX_ORDER
 from svmfast.errors import NegativeAnswerError, UnsupportedError
 from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.exact_sums import exact_sums
@@ -34,6 +34,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import Rows
 from svmfast.solvers.taylor import check_memory
+from svmfast.validity_bound import gamma_max
 
 # Rows for the race: as many as the exact model answers with RACED_WORK multiply-adds, within these limits.
 RACED_WORK, RACED_ROWS = 2e9, (2_000, 20_000)
