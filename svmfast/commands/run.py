@@ -117,6 +117,7 @@ def run_method(
     from svmfast.commands.training import with_balanced_weights
     from svmfast.evaluation.timing import times_as_fast
     from svmfast.formats.detect import model_bytes
+    from svmfast.formats.packing import packing_of
     from svmfast.formats.target import stored_size
     from svmfast.models.scaled import with_scaling
 
@@ -132,6 +133,7 @@ def run_method(
         note=listener.note,
         warn=listener.warn,
         stored_size=lambda model: stored_size(output or "", model_bytes(with_scaling(model, scaling))),
+        compressed=packing_of(os.fspath(output or "")) is not None,
         log=listener.log,
         writes=writes,
         race=times_as_fast if raced else None,

@@ -166,6 +166,8 @@ class Setting:
     warn: Callable[[str], None] = lambda text: None
     #: The size in bytes of the file of a model.
     stored_size: Callable[[Model], int] = lambda model: 0
+    #: Whether that file will be compressed.
+    compressed: bool = False
     #: Called from another thread with pieces of the text that a solver prints; None if it is not wanted.
     log: Callable[[str], None] | None = None
     #: Whether the caller will write a model.

@@ -185,7 +185,10 @@ def last_degree(sums: ExactSums, gamma: float, reach: float, order: int) -> int:
 
 
 def certificate(rounding: Numbers, order: int, tail: Tail | None = None) -> Numbers:
-    """The numbers to store: rounding and tail, rounded up, since writing must not make a bound smaller."""
+    """The numbers to store: rounding and tail, rounded up to six digits.
+
+    Further digits depend on the machine's instruction set; rounded down, the numbers would be no bounds.
+    """
     degrees, rest = rounding
     if tail is not None:
         of_rounding, degrees = degrees, tail.degrees.copy()

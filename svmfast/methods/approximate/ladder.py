@@ -137,7 +137,8 @@ class Ladder:
         """Why `rung` is not worth building."""
         options, sums = self.options, self.expander.sums
         stored = rung.cells * sums.n_functions * coefficient_count(len(sums.features), rung.order)
-        if options.max_bytes is not None and 2 * stored > options.max_bytes:  # a digit and a blank
+        size = 0 if self.setting.compressed else 8 * stored  # zeros compress to almost nothing
+        if options.max_bytes is not None and size > options.max_bytes:
             return f"{stored:,} numbers do not fit into {options.max_bytes:,} bytes"
         if rung == self.rungs[0]:
             return None
