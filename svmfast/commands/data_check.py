@@ -4,7 +4,7 @@ The scale of a stream is checked block by block, by :mod:`svmfast.evaluation.sca
 
 If a model does not name its features, a column in a different place cannot be found. A remark says so, and
 the tables of one run are compared with each other: their feature columns must have the same names in the same
-order. The rule is stated in docs/tables.md.
+order. The rule is stated in docs/data.md.
 """
 
 from __future__ import annotations

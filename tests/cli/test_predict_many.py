@@ -269,8 +269,8 @@ def test_a_pipe_in_the_folder_is_refused(inputs: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_names_outputs_as_the_program_does() -> None:
-    """docs/tables.md: the suffix follows the whole name of the input, unless that ends with it."""
-    page = (ROOT / "docs" / "tables.md").read_text()
+    """docs/data.md: the suffix follows the whole name of the input, unless that ends with it."""
+    page = (ROOT / "docs" / "data.md").read_text()
     for given in ("night-01.csv", "day-1.parquet"):
         (job,) = planned([given], "OUT", ".parquet", None)
         assert f"`{given}` becomes `{job.output}`" in page
