@@ -1,4 +1,7 @@
-"""The candidates of ``svmfast frontier``: a small grid of command lines for each method, in their order."""
+"""Makes a command line of each candidate of ``svmfast frontier``, in the order in which they are tried.
+
+Each method declares its own candidates (svmfast.methods.candidates); nothing here chooses their options.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from svmfast.errors import OptionError
 from svmfast.methods import registry
-from svmfast.methods.grid import Grid
+from svmfast.methods.candidates import CandidateRequest
 from svmfast.models.memory import MEMORY
 from svmfast.options import options_of
 
 if TYPE_CHECKING:
     from svmfast.frontiers.report import Missing
-    from svmfast.methods.grid import Candidate
+    from svmfast.methods.candidates import Candidate
     from svmfast.methods.method import Method
 
 #: Placeholders of paths in a candidate's arguments.
@@ -64,7 +67,7 @@ def chosen_methods(text: str | None) -> tuple[str, ...]:
 
 
 def plan(
-    grid: Grid,
+    request: CandidateRequest,
     methods: Sequence[str],
     *,
     proven: bool = False,
@@ -89,7 +92,7 @@ def plan(
         if proven and not method.certifies:
             missing.append(Missing(name, name, "its models cannot prove that no label differs"))
             continue
-        tried, left_out = method.grid(grid)
+        tried, left_out = method.candidates_for(request)
         if unlabelled and any(map(_trains_on_labels, tried)):
             missing.append(Missing(name, name, "it trains on labels, and the rows have none"))
             tried = [one for one in tried if not _trains_on_labels(one)]

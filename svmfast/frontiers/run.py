@@ -14,7 +14,7 @@ from svmfast.frontiers.measured import MeasuredModels
 from svmfast.frontiers.plan import CandidateCommand, plan
 from svmfast.frontiers.racing import LEAST_TIMING, MOST_TIMING
 from svmfast.frontiers.schedule import Schedule
-from svmfast.methods.grid import Grid
+from svmfast.methods.candidates import CandidateRequest
 from svmfast.progress import Progress, duration, silent
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class FrontierRun:
 
         asked = self.request
         candidates, missing = plan(
-            self._grid,
+            self._candidate_request,
             asked.methods,
             proven=asked.limits.max_diff_percent == 0,
             unlabelled=asked.unlabelled,
@@ -71,12 +71,11 @@ class FrontierRun:
         )
 
     @property
-    def _grid(self) -> Grid:
-        """The quantities from which the methods derive their candidates."""
+    def _candidate_request(self) -> CandidateRequest:
         asked, limit = self.request, self.request.limits.max_bytes
         if limit is not None and os.path.getsize(asked.exact) <= limit:
             limit = None
-        return Grid(asked.model, asked.seed, limit)
+        return CandidateRequest(asked.model, asked.seed, limit)
 
     def _make_all(self, candidates: Sequence[CandidateCommand]) -> dict[str, str]:
         """Measure what an earlier run has made, make the others; return why some were not made in time."""

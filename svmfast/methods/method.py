@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from svmfast.command import QUIET, Command, common
-from svmfast.methods.grid import Candidate, Grid, NotTried
+from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.options import Option, command_words, options_of
 from svmfast.progress import Progress, silent
 from svmfast.values import InputFile, OutputFile, in_this_folder
@@ -199,7 +199,7 @@ class Method(Command):
     run: str
     #: Of its marks in frontier's chart, ``#rrggbb``; color-blind readers can distinguish the colors.
     color: str
-    #: The place of the function that takes a Grid and returns candidates and those not tried.
+    #: The place of the function that takes a CandidateRequest and returns candidates and those not tried.
     candidates: str | None = None
     #: Conditions with which a run may only score: the command makes a model only if an output is named, and
     #: the Python function has the keyword `scores_only`.
@@ -275,11 +275,11 @@ class Method(Command):
         found: Callable[[Inputs, Any, Setting], Outcome] = imported(self.run)
         return found
 
-    def grid(self, given: Grid) -> tuple[Sequence[Candidate], Sequence[NotTried]]:
-        """The candidates of this method for ``frontier``."""
+    def candidates_for(self, request: CandidateRequest) -> tuple[Sequence[Candidate], Sequence[NotTried]]:
+        """The candidates that ``frontier`` should try, and those that it leaves out."""
         if self.candidates is None:
             return (), ()
-        found: tuple[Sequence[Candidate], Sequence[NotTried]] = imported(self.candidates)(given)
+        found: tuple[Sequence[Candidate], Sequence[NotTried]] = imported(self.candidates)(request)
         return found
 
 

@@ -143,7 +143,7 @@ def ids(path: Path) -> str:
 
 
 #: Modules of svmfast.methods that every method may import.
-SHARED_BY_METHODS = {"common", "method", "grid"}
+SHARED_BY_METHODS = {"common", "method", "candidates"}
 
 
 def test_every_group_has_its_place() -> None:

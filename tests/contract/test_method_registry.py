@@ -25,8 +25,8 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.frontiers import run
 from svmfast.frontiers.child import Failed
 from svmfast.methods import registry
+from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.problem import numbered_classes
-from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Input, Inputs, Method, Outcome, Setting
 from svmfast.methods.registry import methods
 from svmfast.models.polynomial import PolynomialModel
@@ -83,7 +83,7 @@ def run_toy(inputs: Inputs, options: ToyOptions, setting: Setting) -> Outcome:
     return Outcome(made, ToyReport(len(classes)))
 
 
-def toy_candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
+def toy_candidates(request: CandidateRequest) -> tuple[list[Candidate], list[NotTried]]:
     tried = [Candidate(f"toy-{k}", k, {"shrink": value}, ("data",)) for k, value in enumerate((0.0, 0.25))]
     return tried, [NotTried("toy-wide", "too wide")]
 
@@ -251,7 +251,7 @@ def test_a_command_imports_no_other_method(name: str) -> None:
         "import sys\nfrom svmfast.methods.registry import method\n"
         "print(method(sys.argv[1]).name)\n"
         "found = [one.split('.') for one in sys.modules if one.startswith('svmfast.methods.')]\n"
-        "print(*{one[2] for one in found} - {'registry', 'method', 'grid'})"
+        "print(*{one[2] for one in found} - {'registry', 'method', 'candidates'})"
     )
     shown = subprocess.run([sys.executable, "-c", code, name], capture_output=True, text=True, check=True)
     found, packages = shown.stdout.splitlines()

@@ -18,7 +18,7 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget.run import budget_train, candidates
 from svmfast.methods.budget.sgd import MAINTENANCE
-from svmfast.methods.grid import Grid
+from svmfast.methods.candidates import CandidateRequest
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.options import options_of
 from svmfast.rows import Rows
@@ -214,12 +214,12 @@ def test_every_way_to_keep_the_budget_can_be_chosen():
 
 def test_candidates_of_frontier_follow_the_exact_model():
     exact = svmfast.load_model(model("diabetes_eps_rbf"))
-    tried, left_out = candidates(Grid(exact, 7))
+    tried, left_out = candidates(CandidateRequest(exact, 7))
     assert [one.options["budget"] for one in tried] == [n for n in (50, 100, 200, 500) if n < len(exact.sv)]
     assert {one.options["svm_type"] for one in tried} == {"epsilon_svr"}
     assert left_out == []
     for name, why in (("iris_c_poly3", "the polynomial kernel"), ("normal_one_rbf", "one-class models")):
-        tried, left_out = candidates(Grid(svmfast.load_model(model(name)), 7))
+        tried, left_out = candidates(CandidateRequest(svmfast.load_model(model(name)), 7))
         assert (tried, [one.reason for one in left_out]) == ([], [f"does not train {why}"])
 
 

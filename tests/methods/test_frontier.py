@@ -33,7 +33,7 @@ from svmfast.frontiers.plan import CandidateCommand, plan, tried_methods
 from svmfast.frontiers.report import _COLUMNS
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods import registry
-from svmfast.methods.grid import Grid
+from svmfast.methods.candidates import CandidateRequest
 
 BREAST = (str(model("breast_c_rbf")), "--data", str(data("breast.train")))
 TEST = ("--test", str(data("breast.test")))
@@ -754,7 +754,7 @@ def test_time_is_shared() -> None:
     "name", ["breast_c_rbf", "digits_c_rbf_prob", "diabetes_eps_rbf", "breast_c_sigmoid"]
 )
 def test_the_plan(name: str) -> None:
-    given = Grid(load_model(model(name)), 3)
+    given = CandidateRequest(load_model(model(name)), 3)
     found, _ = plan(given, tried_methods(), reading=("--lenient",))
     assert len({one.name for one in found}) == len(found)
     for one in found:
@@ -777,8 +777,12 @@ def test_candidates_for_a_limit_on_bytes_are_within_it(name: str, limit: int) ->
     exact, train = model(name), data(f"{name.split('_')[0]}.train")
     quick = {"dcpred": {"iterations": 2}, "budget-train": {"passes": 1}}
     for method in map(registry.method, ("dcpred", "meka", "budget-train")):
-        usual = {one.name for one in method.grid(Grid(load_model(exact), 0))[0]}
-        more = [one for one in method.grid(Grid(load_model(exact), 0, limit))[0] if one.name not in usual]
+        usual = {one.name for one in method.candidates_for(CandidateRequest(load_model(exact), 0))[0]}
+        more = [
+            one
+            for one in method.candidates_for(CandidateRequest(load_model(exact), 0, limit))[0]
+            if one.name not in usual
+        ]
         # A budget for each of many pairs of classes is larger.
         assert len(more) == (0 if (method.name, name) == ("budget-train", "digits_c_rbf_prob") else 1)
         for one in more:

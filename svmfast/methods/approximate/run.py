@@ -27,7 +27,7 @@ from svmfast.methods.approximate.ladder import LADDER, MOST_NUMBERS, Ladder, Run
 from svmfast.methods.approximate.measuring import LEAST_SPEEDUP, OTHERS, Measured, measure
 from svmfast.methods.approximate.report import ApproximationReport, NoExpansion
 from svmfast.methods.approximate.row_parts import Sample, divided
-from svmfast.methods.grid import Candidate, Grid, NotTried
+from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.answer import answer
 from svmfast.models.expansion import KernelExpansion
@@ -186,8 +186,8 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
     return Outcome(made, report, warnings=() if report.refusal is None else (report.refusal,))
 
 
-def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    model, found, left_out = grid.exact, [], []
+def candidates(request: CandidateRequest) -> tuple[list[Candidate], list[NotTried]]:
+    model, found, left_out = request.exact, [], []
     if model.kernel.kind in ("linear", "polynomial"):
         return [Candidate("approximate", 0, {}, ("model",))], []
     features = len(np.unique(model.sv.indices))
@@ -202,7 +202,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
         # frontier measures the models itself.
         options: dict[str, Any] = {"order": order, "force": True}
         if cells > 1:
-            options |= {"cells": cells, "seed": grid.seed}
+            options |= {"cells": cells, "seed": request.seed}
         inputs = ("model",) if cells == 1 else ("model", "data")
         found.append(Candidate(name, level, options, inputs))
     return found, left_out

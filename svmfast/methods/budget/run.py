@@ -18,8 +18,8 @@ from svmfast.figures import Figures, figure
 from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget.finish import assemble, finish
 from svmfast.methods.budget.training import BudgetRun
+from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.problem import head_quality, remark_on_classes, warn_of_absent
-from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
@@ -139,8 +139,8 @@ def _report(
     )
 
 
-def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    model = grid.exact
+def candidates(request: CandidateRequest) -> tuple[list[Candidate], list[NotTried]]:
+    model = request.exact
     kernel, head = model.kernel, model.head
     if kernel.kind != "rbf" or head.svm_type == "one_class":
         what = "one-class models" if kernel.kind == "rbf" else f"the {kernel.kind} kernel"
@@ -149,9 +149,11 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     cost = float(np.abs(model.sv_coef).max(initial=0.0)) or 1.0
     common: dict[str, Any] = {"svm_type": "epsilon_svr"} if head.is_regression else {}
     common |= {"C": float(f"{cost:.6g}"), "gamma": kernel.gamma, "passes": PASSES}
-    budgets = {budget for budget in (*BUDGETS, grid.vectors // max(1, head.n_functions)) if budget}
+    budgets = {budget for budget in (*BUDGETS, request.vectors // max(1, head.n_functions)) if budget}
     return [
-        Candidate(f"budget-train-{budget}", level, {**common, "budget": budget, "seed": grid.seed}, ("data",))
+        Candidate(
+            f"budget-train-{budget}", level, {**common, "budget": budget, "seed": request.seed}, ("data",)
+        )
         for level, budget in enumerate(sorted(budgets))
         if budget < len(model.sv)
     ], []

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from svmfast.errors import NothingFitsError
+from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.report import CompressReport
-from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
@@ -198,17 +198,17 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
     return Outcome(found.model, report, found.verdict or None, advice=found.advice)
 
 
-def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    model = grid.exact
+def candidates(request: CandidateRequest) -> tuple[list[Candidate], list[NotTried]]:
+    model = request.exact
     n, least = len(model.sv), max(2, model.head.n_classes if model.head.is_classifier else 2)
-    common = {**SHORT, "seed": grid.seed}
+    common = {**SHORT, "seed": request.seed}
     kept = {max(least, round(ratio * n)) for ratio in RATIOS}
     found = [
         Candidate(f"compress-{size}", level, {"sv": size, **common}, ("model", "data"))
         for level, size in enumerate(sorted(kept))
         if size < n
     ]
-    if limit := grid.max_bytes:
+    if limit := request.max_bytes:
         options = {"max_bytes": limit, **common}
         found.insert(0, Candidate(f"compress-{limit}-bytes", 0, options, ("model", "data"), sized=True))
     return found, []

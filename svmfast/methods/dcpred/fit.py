@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
+from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.cross_validation import (
     CrossValidation,
     ScoresReport,
@@ -31,7 +32,6 @@ from svmfast.methods.common.problem import MOST_SCORED, Problem
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.report import DcpredReport, held_out
 from svmfast.methods.dcpred.tree import affordable_landmarks, build_tree, train_tree
-from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -235,21 +235,21 @@ def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
     return outcome(made, setting, converted=True)
 
 
-def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    common = {**widths_to_try(grid.exact), "seed": grid.seed}
+def candidates(request: CandidateRequest) -> tuple[list[Candidate], list[NotTried]]:
+    common = {**widths_to_try(request.exact), "seed": request.seed}
     inputs = ("data", "exact")
     found = []
-    if landmarks := grid.vectors:
+    if landmarks := request.vectors:
         # One leaf: every landmark then serves every row, which is best for the size.
         options = {"clusters": 1, "landmarks": landmarks, **common}
         found.append(Candidate(f"dcpred-{landmarks}-landmarks", 0, options, inputs, sized=True))
     for (level, times), clusters in itertools.product(enumerate(OPERATIONS), CLUSTERS):
         # A row is compared with every center.
-        if clusters == 1 or clusters < times * grid.exact.head.linear_functions:
+        if clusters == 1 or clusters < times * request.exact.head.linear_functions:
             options = {"max_operations": float(times), "clusters": clusters, **common}
             found.append(Candidate(f"dcpred-{clusters}-{times}x", level, options, inputs))
     for level, size in enumerate(SIZES, 1):
-        if size != landmarks and size < len(grid.exact.sv):
+        if size != landmarks and size < len(request.exact.sv):
             options = {"clusters": 1, "landmarks": size, **common}
             found.append(Candidate(f"dcpred-{size}-landmarks", level, options, inputs))
     return found, []

@@ -14,6 +14,7 @@ import numpy as np
 from svmfast.display import count
 from svmfast.errors import MemoryLimitError, OptionError
 from svmfast.figures import Figures, figure
+from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.problem import (
     MOST_SCORED,
     HeadScore,
@@ -24,7 +25,6 @@ from svmfast.methods.common.problem import (
     targets_of,
     warn_of_absent,
 )
-from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.linear import LinearOptions
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.head import Head
@@ -68,10 +68,10 @@ def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
     return Outcome(model, report)
 
 
-def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    if grid.exact.head.svm_type == "one_class":
+def candidates(request: CandidateRequest) -> tuple[list[Candidate], list[NotTried]]:
+    if request.exact.head.svm_type == "one_class":
         return [], [NotTried("linear", "a one-class model has no labels to train on")]
-    options = {"task": "ridge"} if grid.exact.head.is_regression else {}
+    options = {"task": "ridge"} if request.exact.head.is_regression else {}
     return [Candidate("linear", 0, options, ("data",))], []
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from svmfast.errors import OptionError
 from svmfast.figures import figure
 from svmfast.kernels import Kernel
+from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.cross_validation import (
     CrossValidation,
     ScoresReport,
@@ -26,7 +27,6 @@ from svmfast.methods.common.landmarks import (
     widths_to_try,
 )
 from svmfast.methods.common.problem import MOST_SCORED, Problem
-from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.approximation import (
     approximate_kernel,
@@ -174,14 +174,14 @@ def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
     return outcome(fit(data.rows, labels, options, setting), setting, converted=False)
 
 
-def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    exact = grid.exact
+def candidates(request: CandidateRequest) -> tuple[list[Candidate], list[NotTried]]:
+    exact = request.exact
     if exact.head.svm_type == "one_class":
         return [], [NotTried("meka", "a one-class model has no labels to train on")]
-    common = {"gamma": (exact.kernel.gamma,), **widths_to_try(exact), "seed": grid.seed}
+    common = {"gamma": (exact.kernel.gamma,), **widths_to_try(exact), "seed": request.seed}
     common["task"] = "ridge" if exact.head.is_regression else "svc"
     blocks = set(BLOCKS)
-    if vectors := grid.vectors:
+    if vectors := request.vectors:
         clusters = max(1, min(MOST_CLUSTERS, vectors // LEAST_RANK))
         blocks.add((clusters, vectors // clusters))
     return [

@@ -1,4 +1,7 @@
-"""What a method tells ``frontier``: the candidates to try."""
+"""The question of ``frontier`` to a method, a CandidateRequest, and the answer: which candidates to try.
+
+The candidates themselves are in each method's function ``candidates``.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +42,8 @@ class NotTried:
 
 
 @dataclass(frozen=True)
-class Grid:
-    """The quantities from which a method derives its candidates."""
+class CandidateRequest:
+    """What a method derives its candidates from: the exact model, the seed, and a limit on size."""
 
     exact: KernelExpansion
     seed: int
