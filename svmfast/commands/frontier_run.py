@@ -22,8 +22,8 @@ from svmfast.values import is_path, percentage
 if TYPE_CHECKING:
     from svmfast.frontiers.choice import Limits
     from svmfast.frontiers.measuring import Measuring
-    from svmfast.frontiers.report import Frontier, Origin
-    from svmfast.frontiers.row_sets import RowSets
+    from svmfast.frontiers.report import Frontier
+    from svmfast.frontiers.row_sets import Origin, RowSets
     from svmfast.frontiers.run import FrontierRun
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
@@ -236,7 +236,7 @@ def _measured(given: FrontierArguments, exact: _Exact, sets: RowSets) -> tuple[M
     import numpy as np
 
     from svmfast.frontiers.measuring import Measuring
-    from svmfast.frontiers.report import Origin
+    from svmfast.frontiers.row_sets import Origin
 
     model, scaling, tested = exact.model, exact.scaling, [sets.choosing, sets.confirming]
     if scaling is not None:

@@ -61,7 +61,7 @@ def _chart(found: Frontier, heads: list[str], lines: list[list[str]]) -> list[st
     if found.regression:
         what = "difference from the exact values, relative to their spread"
     caption = (
-        f"Differences are measured on {found.origin.confirming:,} confirming rows, which select no "
+        f"Differences are measured on {found.origin.confirming_rows:,} confirming rows, which select no "
         "model but may refuse the selected one, speeds on the choosing rows. Better models lie at the top "
         "right; those that no other one beats in difference, speed and size together are filled. Point at a "
         "mark, or move to it with the Tab key, for its figures and its command."

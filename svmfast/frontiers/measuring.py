@@ -13,6 +13,7 @@ from svmfast.class_scores import LostClass, lost_classes
 from svmfast.evaluation.loss import Estimate, Loss, loss, no_loss
 from svmfast.evaluation.skill import better_than_chance
 from svmfast.evaluation.subject import counted_work
+from svmfast.frontiers.row_sets import LabelledRows
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
@@ -22,17 +23,6 @@ from svmfast.models.scaled import with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent
-
-
-@dataclass(frozen=True)
-class LabelledRows:
-    """Rows with their true labels or values, all nan if they are unknown."""
-
-    rows: Rows
-    labels: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
 
 class Measurements(NamedTuple):

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from svmfast.errors import OptionError
+from svmfast.figures import Figures, figure
 from svmfast.methods import registry
 from svmfast.methods.candidates import CandidateRequest
 from svmfast.models.memory import MEMORY
 from svmfast.options import options_of
 
 if TYPE_CHECKING:
-    from svmfast.frontiers.report import Missing
     from svmfast.methods.candidates import Candidate
     from svmfast.methods.method import Method
 
@@ -42,6 +42,17 @@ class CandidateCommand:
         """The arguments with the paths filled in."""
         paths = {EXACT: exact, TRAIN: train, OUT: out}
         return [paths.get(word, word) for word in self.arguments]
+
+
+@dataclass(frozen=True)
+class Missing(Figures):
+    """A candidate without a point, and why."""
+
+    name: str = figure("The candidate's name.")
+    method: str = figure("Its method.")
+    reason: str = figure("Why there are no figures.")
+    command: str | None = figure("The command that was to make it.", default=None)
+    late: bool = figure("Whether the reason is the time limit.", default=False)
 
 
 def tried_methods() -> tuple[str, ...]:
@@ -81,8 +92,6 @@ def plan(
     that train on labels are not. `reading` are the options for reading the training data, `memory` is the
     limit of each command.
     """
-    from svmfast.frontiers.report import Missing
-
     found: list[CandidateCommand] = []
     missing: list[Missing] = []
     for name in methods:

@@ -12,35 +12,8 @@ from svmfast.display import shown
 from svmfast.evaluation.words import aligned, faster, share, times, whole
 from svmfast.figures import ABSENT, Figures, cell, computed, figure
 from svmfast.frontiers.choice import Limits, Point, Recommendation
-
-
-@dataclass(frozen=True)
-class Missing(Figures):
-    """A candidate without a point, and why."""
-
-    name: str = figure("The candidate's name.")
-    method: str = figure("Its method.")
-    reason: str = figure("Why there are no figures.")
-    command: str | None = figure("The command that was to make it.", default=None)
-    late: bool = figure("Whether the reason is the time limit.", default=False)
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The origin of the three sets of rows."""
-
-    #: The file on which EXACT was trained, and the file of which the choosing and the confirming rows are
-    #: halves; None if they are parts of `train`.
-    train: str
-    test: str | None
-    trained_rows: int
-    choosing: int
-    confirming: int
-
-    @property
-    def source(self) -> str:
-        """The file of the choosing and confirming rows."""
-        return self.test or self.train
+from svmfast.frontiers.plan import Missing
+from svmfast.frontiers.row_sets import Origin
 
 
 @dataclass(frozen=True)
@@ -124,8 +97,8 @@ class Frontier(Figures):
         origin = self.origin
         return {
             "trained": {"path": origin.train, "rows": origin.trained_rows},
-            "choosing": {"path": origin.source, "rows": origin.choosing},
-            "confirming": {"path": origin.source, "rows": origin.confirming},
+            "choosing": {"path": origin.source, "rows": origin.choosing_rows},
+            "confirming": {"path": origin.source, "rows": origin.confirming_rows},
             "held_out_of_training": origin.test is None,
         }
 
@@ -220,8 +193,8 @@ def origins(found: Frontier) -> list[str]:
     thresholds = "" if found.regression else " and the thresholds of cascades"
     lines = [
         f"trained on  {origin.trained_rows:,} rows of {origin.train}",
-        f"choosing    {origin.choosing:,} rows {where}: select the model{thresholds}",
-        f"confirming  {origin.confirming:,} other rows {where}: give the figures below",
+        f"choosing    {origin.choosing_rows:,} rows {where}: select the model{thresholds}",
+        f"confirming  {origin.confirming_rows:,} other rows {where}: give the figures below",
     ]
     if origin.test is None:
         lines.append(

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from svmfast.frontiers.folder import RunFolder
     from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.plan import CandidateCommand
-    from svmfast.frontiers.report import Origin
-    from svmfast.frontiers.row_sets import RowSets
+    from svmfast.frontiers.row_sets import Origin, RowSets
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from svmfast.formats.svmlight import Dataset
-    from svmfast.frontiers.measuring import LabelledRows
     from svmfast.models.scaling import Scaling
     from svmfast.rows import FloatArray, Rows
 
@@ -27,6 +26,17 @@ if TYPE_CHECKING:
 HELD_OUT, MOST_HELD_OUT = 0.3, 20_000
 #: Files in DIR.
 TRAIN_PART, CHOOSE_PART, CONFIRM_PART = "train.part", "choose.part", "confirm.part"
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows with their true labels or values, all nan if they are unknown."""
+
+    rows: Rows
+    labels: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,24 @@ class RowSets:
                 (folder / name).unlink(missing_ok=True)
             else:
                 write_svmlight(folder / name, part.rows, part.labels)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The files of the three sets of rows and their sizes, for the report."""
+
+    #: The file on which EXACT was trained, and the file of which the choosing and the confirming rows are
+    #: halves; None if they are parts of `train`.
+    train: str
+    test: str | None
+    trained_rows: int
+    choosing_rows: int
+    confirming_rows: int
+
+    @property
+    def source(self) -> str:
+        """The file of the choosing and confirming rows."""
+        return self.test or self.train
 
 
 def read_sets(
@@ -119,7 +147,6 @@ def _parts(dataset: Dataset, path: str, seed: int, *, everything: bool) -> list[
     """Divide rows into choosing and confirming ones and the rest."""
     import numpy as np
 
-    from svmfast.frontiers.measuring import LabelledRows
     from svmfast.methods.common.equal_rows import groups_of, row_keys
 
     n = len(dataset.rows)

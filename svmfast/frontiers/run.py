@@ -11,14 +11,14 @@ from svmfast.errors import SvmfastError
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.folder import MadeRecord, file_hash
 from svmfast.frontiers.measured import MeasuredModels
-from svmfast.frontiers.plan import CandidateCommand, plan
+from svmfast.frontiers.plan import CandidateCommand, Missing, plan
 from svmfast.frontiers.racing import LEAST_TIMING, MOST_TIMING
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.candidates import CandidateRequest
 from svmfast.progress import Progress, duration, silent
 
 if TYPE_CHECKING:
-    from svmfast.frontiers.report import Frontier, Missing
+    from svmfast.frontiers.report import Frontier
     from svmfast.frontiers.request import RunRequest
 
 
@@ -117,8 +117,6 @@ class FrontierRun:
 
     def _not_made(self, late: dict[str, str]) -> list[Missing]:
         """List the candidates without a model, and why."""
-        from svmfast.frontiers.report import Missing
-
         found = []
         for one in self._candidates:
             record = self._records.get(one.name, MadeRecord())

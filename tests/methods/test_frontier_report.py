@@ -17,15 +17,15 @@ from svmfast.evaluation.timing import Speed
 from svmfast.evaluation.words import times
 from svmfast.frontiers.choice import Limits, Point, Recommendation, choose
 from svmfast.frontiers.html import as_html
+from svmfast.frontiers.plan import Missing
 from svmfast.frontiers.report import (
     Frontier,
-    Missing,
-    Origin,
     cells,
     legend,
     origins,
     table_lines,
 )
+from svmfast.frontiers.row_sets import Origin
 from svmfast.frontiers.words import verdict
 from svmfast.score import Quality, quality
 

@@ -19,10 +19,10 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.choice import Limits
 from svmfast.frontiers.folder import MadeRecord
 from svmfast.frontiers.measured import MeasuredModels
-from svmfast.frontiers.measuring import LabelledRows, Measuring
+from svmfast.frontiers.measuring import Measuring
 from svmfast.frontiers.plan import CandidateCommand
 from svmfast.frontiers.request import RunRequest
-from svmfast.frontiers.row_sets import RowSets, divided, read_sets
+from svmfast.frontiers.row_sets import LabelledRows, RowSets, divided, read_sets
 from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.run import approximate
 from svmfast.methods.common.equal_rows import row_keys
