@@ -66,7 +66,7 @@ def _estimate(key: str, help: str, of: str, optional: Callable[[Loss], bool]) ->
 class Loss(Figures):
     """The loss of a model in comparison with the exact model on the same rows."""
 
-    rows: int = figure("Rows.")
+    n_rows: int = figure("Rows.", key="rows")
     quality: Quality = figure("The model's quality.", spread=True)
     #: None for regression.
     labels_differing: int | None = figure("Rows whose label is not the exact model's.", optional=True)

@@ -39,15 +39,17 @@ class Point(Figures):
     #: Such as ``compress-125``, or ``approximate-3 + exact`` with the exact model as fallback.
     name: str = figure("The model's name; the file's too.")
     method: str = figure("The method that made it; exact: the exact model.")
-    choosing: Loss = figure("Losses on the rows that select the model to recommend.")
-    confirming: Loss = figure("Losses on the rows that confirm it.")
+    loss_choosing: Loss = figure("Losses on the rows that select the model to recommend.", key="choosing")
+    loss_confirming: Loss = figure("Losses on the rows that confirm it.", key="confirming")
     n_bytes: int = figure("Total size of the files that a prediction needs.", key="bytes")
     speed: Speed = figure("Relative to the exact model's, from parsed rows to labels.", spread=True)
     linear_cost_counted: float | None = figure(
         "Multiply-adds divided by a linear model's; null if that has none."
     )
-    certified_percent: float | None = figure(
-        "Percent of the confirming rows whose label is provably the exact model's.", default=None
+    certified_confirming: float | None = figure(
+        "Percent of the confirming rows whose label is provably the exact model's.",
+        key="certified_percent",
+        default=None,
     )
     #: The same of the choosing rows.
     certified_choosing: float | None = None
@@ -57,8 +59,8 @@ class Point(Figures):
         default=True,
     )
     #: The classes lost on the choosing and on the confirming rows; without labels, by the exact model's.
-    lost_choosing: tuple[LostClass, ...] = ()
-    lost_confirming: tuple[LostClass, ...] = ()
+    lost_classes_choosing: tuple[LostClass, ...] = ()
+    lost_classes_confirming: tuple[LostClass, ...] = ()
     build_seconds: float | None = figure("Time to make it.", default=None)
     command: str | None = figure("The command that makes the file.", default=None)
 
@@ -68,7 +70,7 @@ class Point(Figures):
         value=_labels,
     )
     def _lost(self) -> tuple[LostClass, ...]:
-        return (*self.lost_choosing, *self.lost_confirming)
+        return (*self.lost_classes_choosing, *self.lost_classes_confirming)
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ def pareto(points: Sequence[Point]) -> list[bool]:
     A point is dominated by one that is at least as good in all three and better in one. Agreement is measured
     on the confirming rows.
     """
-    figures = [(p.confirming.differing.value, -p.speed.ratio, float(p.n_bytes)) for p in points]
+    figures = [(p.loss_confirming.differing.value, -p.speed.ratio, float(p.n_bytes)) for p in points]
 
     def dominates(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
         return a != b and all(x <= y for x, y in zip(a, b, strict=True))
@@ -166,8 +168,10 @@ def pareto(points: Sequence[Point]) -> list[bool]:
 #: What may decide between models, a figure of which the smallest is best, by the words for a model that is
 #: worse by it.
 KEYS: dict[str, Callable[[Point], float]] = {
-    "loses more balanced accuracy than": lambda p: (p.choosing.balanced_lost or p.choosing.differing).value,
-    "differs more from the exact model than": lambda p: p.choosing.differing.value,
+    "loses more balanced accuracy than": lambda p: (
+        (p.loss_choosing.balanced_lost or p.loss_choosing.differing).value
+    ),
+    "differs more from the exact model than": lambda p: p.loss_choosing.differing.value,
     "slower than": lambda p: -p.speed.ratio,
 }
 
@@ -191,8 +195,8 @@ def unmet(point: Point, exact: Point, limits: Limits) -> str | None:
         "skill": point.skilled,
         "bytes": small,
         "cost": limits.fits(point) or not small,
-        "answers": limits.shown_by(point.choosing),
-        "classes": limits.lose_classes or not point.lost_choosing,
+        "answers": limits.shown_by(point.loss_choosing),
+        "classes": limits.lose_classes or not point.lost_classes_choosing,
         "speed": is_faster(point) or not limits.fits(exact),
     }
     return next((name for name, met in requirements.items() if not met), None)
@@ -223,9 +227,9 @@ def choose(points: Sequence[Point], limits: Limits) -> Recommendation:
     while rest:
         rivals = rest if limits.of_size_alone else as_fast_as_the_fastest(rest)
         best = min(rivals, key=lambda p: _merit(p, limits))
-        if not limits.shown_by(best.confirming, test=len(refused) + 1):
+        if not limits.shown_by(best.loss_confirming, test=len(refused) + 1):
             refused.append((best, "answers"))
-        elif best.lost_confirming and not limits.lose_classes:
+        elif best.lost_classes_confirming and not limits.lose_classes:
             refused.append((best, "classes"))
         else:
             unsure = () if limits.of_size_alone else tuple(p for p in rivals if not decided(p, best))

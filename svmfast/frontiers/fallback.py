@@ -52,7 +52,7 @@ def with_exact(
         words = asked.arguments(candidate, together) + command_words(method.options, {method.embeds: True})
         return Backed(model, model.with_exact(asked.model), shell_line(["svmfast", *words]))
     percent = _allowance(asked)
-    if percent is None or not alone.choosing.labels_differing:
+    if percent is None or not alone.loss_choosing.labels_differing:
         return None
     return _joined(asked, candidate, model, percent, together)
 

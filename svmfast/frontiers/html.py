@@ -51,7 +51,7 @@ def _chart(found: Frontier, heads: list[str], lines: list[list[str]]) -> list[st
             + ([] if point.command is None else [point.command]),
             colors.get(point.method, _NEUTRAL),
             point.speed.ratio,
-            point.confirming.differing.value,
+            point.loss_confirming.differing.value,
             on_front,
             point is found.recommended,
         )

@@ -28,12 +28,12 @@ from svmfast.score import percent
 class Measurements(NamedTuple):
     """The measurements of one model on both sets of rows: the fields of Point that come from its answers."""
 
-    choosing: Loss
-    confirming: Loss
-    lost_choosing: tuple[LostClass, ...] = ()
-    lost_confirming: tuple[LostClass, ...] = ()
+    loss_choosing: Loss
+    loss_confirming: Loss
+    lost_classes_choosing: tuple[LostClass, ...] = ()
+    lost_classes_confirming: tuple[LostClass, ...] = ()
     certified_choosing: float | None = None
-    certified_percent: float | None = None
+    certified_confirming: float | None = None
     linear_cost_counted: float | None = None
     skilled: bool = True
 

@@ -57,7 +57,7 @@ class Frontier(Figures):
     @property
     def scored(self) -> bool:
         """Whether the rows have true labels, by which models are scored."""
-        return self.points[0].confirming.lost is not None
+        return self.points[0].loss_confirming.lost is not None
 
     @computed.figure("One of the models; null: keep the exact model.")
     def recommended(self) -> Point | None:
@@ -119,18 +119,18 @@ class Column(NamedTuple):
 #: Width of the legend in characters.
 _WIDTH = 100
 _COLUMNS = (
-    Column("accuracy", lambda p: p.confirming.quality.accuracy, share(2), main=True),
-    Column("balanced", lambda p: p.confirming.quality.balanced_accuracy, share(2)),
-    Column("lowest recall", lambda p: p.confirming.quality.lowest_recall, share(2)),
-    Column("MSE", lambda p: p.confirming.quality.mse, "{:.4g}".format, main=True),
-    Column("R^2", lambda p: p.confirming.quality.r2, "{:.4g}".format),
-    Column("differ", lambda p: p.confirming.differing.value, share(3), main=True),
-    Column("interval", lambda p: p.confirming.differing, lambda found: found.ends(3)),
-    Column("choosing", lambda p: p.choosing.differing.value, share(3), main=True),
+    Column("accuracy", lambda p: p.loss_confirming.quality.accuracy, share(2), main=True),
+    Column("balanced", lambda p: p.loss_confirming.quality.balanced_accuracy, share(2)),
+    Column("lowest recall", lambda p: p.loss_confirming.quality.lowest_recall, share(2)),
+    Column("MSE", lambda p: p.loss_confirming.quality.mse, "{:.4g}".format, main=True),
+    Column("R^2", lambda p: p.loss_confirming.quality.r2, "{:.4g}".format),
+    Column("differ", lambda p: p.loss_confirming.differing.value, share(3), main=True),
+    Column("interval", lambda p: p.loss_confirming.differing, lambda found: found.ends(3)),
+    Column("choosing", lambda p: p.loss_choosing.differing.value, share(3), main=True),
     Column("bytes", lambda p: p.n_bytes, whole, main=True),
     Column("speed-up", lambda p: p.speed, faster, main=True),
     Column("counted", lambda p: p.linear_cost_counted, times, main=True),
-    Column("certified", lambda p: p.certified_percent, share(2), main=True),
+    Column("certified", lambda p: p.certified_confirming, share(2), main=True),
     Column("built in", lambda p: p.build_seconds, "{:.1f} s".format),
 )
 
@@ -168,7 +168,7 @@ def legend(found: Frontier) -> str:
         "counted: multiply-adds relative to a linear model's",
         "*: no other model is as close to the exact one, as fast and as small at once",
     ]
-    if any(point.certified_percent is not None for point in found.points):
+    if any(point.certified_confirming is not None for point in found.points):
         meanings.append("certified: rows whose label is proven to be the exact model's")
     if any(point.name.endswith(" + exact") for point in found.points):
         meanings.append(

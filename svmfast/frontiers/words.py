@@ -65,8 +65,8 @@ def _left_out(found: Frontier) -> list[str]:
 
 def _hidden_by_accuracy(point: Point, found: Frontier) -> list[str]:
     """Lines on the classes that `point` loses, and on others with a recall far below the accuracy."""
-    lost = {one.score.label: one for one in point.lost_confirming}
-    quality = point.confirming.quality
+    lost = {one.score.label: one for one in point.lost_classes_confirming}
+    quality = point.loss_confirming.quality
     rest = replace(quality, classes=tuple(one for one in quality.classes if one.label not in lost))
     lines = [f"lost class: {lost_class(one, found.class_names)}" for one in list(lost.values())[:MAX_LINES]]
     if len(lost) > MAX_LINES:
@@ -103,8 +103,8 @@ def timing(speed: Speed) -> str | None:
 
 def loss_lines(point: Point, exact: Point, limits: Limits) -> list[str]:
     """Describe the losses of `point` on the confirming rows: the differences, and with labels the scores."""
-    loss, known = point.confirming, exact.confirming
-    rows = f"on {loss.rows:,} confirming rows"
+    loss, known = point.loss_confirming, exact.loss_confirming
+    rows = f"on {loss.n_rows:,} confirming rows"
     differs = f"{differing_within(loss)} {rows}"
     if loss.labels_differing is not None and loss.differing == NOTHING:
         differs = f"no label differs {rows}, and it is proven that none can"
@@ -128,7 +128,7 @@ def differing_within(loss: Loss) -> str:
 def too_few_rows(points: Sequence[Point], limits: Limits) -> str | None:
     """A remark if the rows cannot show the limit even where no label differs."""
     exact, *others = points
-    rows, limit = min(exact.choosing.rows, exact.confirming.rows), limits.max_diff_percent
+    rows, limit = min(exact.loss_choosing.n_rows, exact.loss_confirming.n_rows), limits.max_diff_percent
     if limits.regression and limits.of_quality and rows < LEAST_FOR_MEANS:
         return (
             f"{rows:,} choosing and as many confirming rows cannot show how large an error may be; "
@@ -137,7 +137,7 @@ def too_few_rows(points: Sequence[Point], limits: Limits) -> str | None:
     if not limit or limit >= 100 or limits.regression:
         return None
     share = limit / 100
-    equal = (loss.differing for one in others for loss in (one.choosing, one.confirming))
+    equal = (loss.differing for one in others for loss in (one.loss_choosing, one.loss_confirming))
     if clopper_pearson(0, rows)[1] <= share and not any(one.value == 0 and one.high > limit for one in equal):
         return None
     needed = trials_needed(share, (1 + CONFIDENCE) / 2)
@@ -193,7 +193,7 @@ def why_not(point: Point, found: Frontier) -> str:
             return refusal(point, by, found)
     failed = unmet(point, exact, limits)
     if failed == "answers":
-        return beyond(point.choosing, limits, "choosing")
+        return beyond(point.loss_choosing, limits, "choosing")
     if failed is not None:
         return {
             "skill": "no better than chance",
@@ -201,7 +201,9 @@ def why_not(point: Point, found: Frontier) -> str:
             "cost": "multiply-adds are not counted"
             if point.linear_cost_counted is None
             else f"{point.linear_cost_counted:.3g}x a linear model, too expensive",
-            "classes": "".join(lost_class(lost, found.class_names) for lost in point.lost_choosing[:1]),
+            "classes": "".join(
+                lost_class(lost, found.class_names) for lost in point.lost_classes_choosing[:1]
+            ),
             "speed": f"not clearly {GAIN:g} times as fast as the exact model",
         }[failed]
     assert best is not None  # or the confirming rows would have refused this one too
@@ -215,8 +217,8 @@ def why_not(point: Point, found: Frontier) -> str:
 def refusal(point: Point, by: str, found: Frontier) -> str:
     """Why the confirming rows refused a model."""
     if by == "classes":
-        return f"{lost_class(point.lost_confirming[0], found.class_names)} on the confirming rows"
-    return beyond(point.confirming, found.limits, "confirming")
+        return f"{lost_class(point.lost_classes_confirming[0], found.class_names)} on the confirming rows"
+    return beyond(point.loss_confirming, found.limits, "confirming")
 
 
 def beyond(loss: Loss, limits: Limits, rows: str) -> str:

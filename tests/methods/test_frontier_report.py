@@ -77,7 +77,7 @@ def test_an_uncertain_speed_is_reported_as_such() -> None:
 
 
 def test_an_undecided_race_is_in_the_first_line() -> None:
-    rivals = [replace(SMALL, name=name, speed=UNKNOWN, choosing=loss(0.35)) for name in "abcd"]
+    rivals = [replace(SMALL, name=name, speed=UNKNOWN, loss_choosing=loss(0.35)) for name in "abcd"]
     one = found(SMALL, Limits(0.5), UNKNOWN)
     points = [*one.points, *rivals]
     one = replace(one, points=points, on_front=[True] * 6, choice=choose(points, Limits(0.5)))
@@ -86,8 +86,8 @@ def test_an_undecided_race_is_in_the_first_line() -> None:
 
 
 def test_the_confirming_rows_decide() -> None:
-    best = replace(SMALL, confirming=loss(0.45))
-    next_best = replace(SMALL, name="next", choosing=loss(0.1), confirming=loss(0.1), speed=SLOWER)
+    best = replace(SMALL, loss_confirming=loss(0.45))
+    next_best = replace(SMALL, name="next", loss_choosing=loss(0.1), loss_confirming=loss(0.1), speed=SLOWER)
     reason = (
         "not shown to be within the limits: 0.45% of the labels differ (95% confidence: 0.35% to 0.55%) on "
     )
@@ -105,11 +105,11 @@ def test_the_confirming_rows_decide() -> None:
         "(at most 0.5% of the labels differ)"
     )
     # After a refusal the next model must pass with a wider interval, which the report says.
-    third = replace(SMALL, confirming=loss(0.395))
+    third = replace(SMALL, loss_confirming=loss(0.395))
     given = [*one.points, replace(third, name="third", speed=SLOWER)]
     lines = verdict(replace(one, points=given, on_front=[True] * 3, choice=choose(given, Limits(0.5))))
     assert "0.495%) on the confirming rows; the interval of a further model is wider" in lines[2]
-    worse = message(replace(SMALL, confirming=loss(0.7)), Limits(0.5))["refused"]
+    worse = message(replace(SMALL, loss_confirming=loss(0.7)), Limits(0.5))["refused"]
     assert worse == "compress-9, 0.7% of the labels differ on the confirming rows, more than 0.5%"
 
 
@@ -127,12 +127,12 @@ def test_the_page_states_gains_and_why_others_were_not_chosen() -> None:
     assert headline in as_html(one).decode()
     lost = LostClass(ClassScore(3.0, 20, 0, 0), 75.0)
     others = {
-        "4.2% of the labels differ on the choosing rows, more than 0.5%": {"choosing": loss(4.2)},
-        "slower than compress-9": {"speed": SLOWER, "choosing": loss(0.1)},
-        "differs more from the exact model than compress-9": {"choosing": loss(0.35)},
+        "4.2% of the labels differ on the choosing rows, more than 0.5%": {"loss_choosing": loss(4.2)},
+        "slower than compress-9": {"speed": SLOWER, "loss_choosing": loss(0.1)},
+        "differs more from the exact model than compress-9": {"loss_choosing": loss(0.35)},
         "not clearly 1.5 times as fast as the exact model": {"speed": Speed(1.2, 1.2, 1.2, 9)},
         "class 3 is never predicted (0 of 20 rows); the exact model&#x27;s recall is 75%": {
-            "lost_choosing": (lost,)
+            "lost_classes_choosing": (lost,)
         },
     }
     points = [
@@ -151,8 +151,8 @@ def test_too_few_rows_are_reported() -> None:
     few = Loss(
         95, Quality(accuracy=90.0, balanced_accuracy=90.0), 0, Estimate(0.0, 0.0, 3.8), NOTHING, NOTHING
     )
-    one = found(replace(SMALL, choosing=few, confirming=few), Limits(0.5))
-    points = [replace(EXACT, choosing=replace(few, differing=NOTHING)), *one.points[1:]]
+    one = found(replace(SMALL, loss_choosing=few, loss_confirming=few), Limits(0.5))
+    points = [replace(EXACT, loss_choosing=replace(few, differing=NOTHING)), *one.points[1:]]
     lines = verdict(replace(one, points=points))
     assert lines[0].startswith("recommended: the exact model as it is; no candidate is shown to be within")
     assert (
@@ -162,7 +162,7 @@ def test_too_few_rows_are_reported() -> None:
     assert "too few rows" not in message(SMALL, Limits(0.5))
     # Many rows, of which few are different.
     few = Loss(2000, few.quality, 0, Estimate(0.0, 0.0, 0.8), NOTHING, NOTHING)
-    points = [EXACT, replace(SMALL, choosing=few, confirming=few)]
+    points = [EXACT, replace(SMALL, loss_choosing=few, loss_confirming=few)]
     assert (
         "too few rows: 1,000 choosing and as many confirming rows cannot show that at most 0.5% differ; "
         "736 different ones of each could; give more, or a larger limit"
@@ -171,14 +171,14 @@ def test_too_few_rows_are_reported() -> None:
 
 def test_a_proof_needs_no_interval() -> None:
     lines = message(
-        replace(SMALL, confirming=replace(loss(0.0), differing=NOTHING, lost=NOTHING)), Limits(0.5)
+        replace(SMALL, loss_confirming=replace(loss(0.0), differing=NOTHING, lost=NOTHING)), Limits(0.5)
     )
     assert lines["confirmed"] == "no label differs on 1,000 confirming rows, and it is proven that none can"
     assert "nothing lost" in lines["quality"]
 
 
 def test_with_a_size_limit_the_loss_is_reported() -> None:
-    lines = message(replace(SMALL, confirming=loss(19.7, 12.0)), Limits(max_bytes=2048))
+    lines = message(replace(SMALL, loss_confirming=loss(19.7, 12.0)), Limits(max_bytes=2048))
     assert lines["measured"].startswith("19.7% of the labels differ (95% confidence: ")
     assert "12 points lost" in lines["quality"]
 
@@ -203,8 +203,8 @@ def test_where_nothing_beats_the_exact_model_it_is_recommended() -> None:
 def test_the_verdict_on_a_regression_states_its_error() -> None:
     worth = Quality(mse=2.2, scc=0.5)
     lost = Loss(400, worth, None, Estimate(5.0, 4.0, 6.0), Estimate(10.0, -1.0, 21.0), None)
-    exact = replace(EXACT, confirming=Loss(400, replace(worth, mse=2.0), None, NOTHING, NOTHING, None))
-    best = replace(SMALL, confirming=lost, choosing=lost)
+    exact = replace(EXACT, loss_confirming=Loss(400, replace(worth, mse=2.0), None, NOTHING, NOTHING, None))
+    best = replace(SMALL, loss_confirming=lost, loss_choosing=lost)
     limits = Limits(max_loss_percent=25.0, regression=True)
     one = replace(found(best, limits), points=[exact, best])
     lines = dict(line.split(": ", 1) for line in verdict(one))
@@ -217,7 +217,7 @@ def test_the_verdict_on_a_regression_states_its_error() -> None:
     lines = dict(
         line.split(": ", 1)
         for line in verdict(
-            replace(one, points=[exact, best], choice=Recommendation(replace(best, confirming=gained)))
+            replace(one, points=[exact, best], choice=Recommendation(replace(best, loss_confirming=gained)))
         )
     )
     assert lines["quality"].endswith(", -3% (-5% to 1%)")
@@ -225,23 +225,26 @@ def test_the_verdict_on_a_regression_states_its_error() -> None:
         "400 choosing and as many confirming rows cannot show how large an error may be; 500 of each could; "
         "give more"
     )
-    enough = [replace(one, choosing=replace(one.choosing, rows=500)) for one in (exact, best)]
-    enough = [replace(one, confirming=replace(one.confirming, rows=500)) for one in enough]
+    enough = [replace(one, loss_choosing=replace(one.loss_choosing, n_rows=500)) for one in (exact, best)]
+    enough = [replace(one, loss_confirming=replace(one.loss_confirming, n_rows=500)) for one in enough]
     assert not any(line.startswith("too few") for line in verdict(replace(one, points=enough)))
 
 
 def test_no_words_of_labels_in_the_page_of_a_regression() -> None:
     worth = Quality(mse=2.2, scc=0.5, rmse=1.5, mae=1.0, r2=0.4)
     lost = Loss(400, worth, None, Estimate(5.0, 4.0, 6.0), Estimate(10.0, -1.0, 21.0), None)
-    exact = replace(EXACT, confirming=replace(lost, differing=NOTHING, lost=NOTHING))
+    exact = replace(EXACT, loss_confirming=replace(lost, differing=NOTHING, lost=NOTHING))
     far = replace(
-        SMALL, name="far", choosing=replace(lost, differing=Estimate(7.0, 6.0, 8.0)), confirming=lost
+        SMALL,
+        name="far",
+        loss_choosing=replace(lost, differing=Estimate(7.0, 6.0, 8.0)),
+        loss_confirming=lost,
     )
-    wrong = replace(SMALL, name="wrong", choosing=lost, confirming=lost)
+    wrong = replace(SMALL, name="wrong", loss_choosing=lost, loss_confirming=lost)
     good = replace(lost, lost=NOTHING)
-    best = replace(SMALL, choosing=good, confirming=good)
-    points = [replace(exact, certified_percent=None), best, far, wrong]
-    points = [replace(point, certified_percent=None) for point in points]
+    best = replace(SMALL, loss_choosing=good, loss_confirming=good)
+    points = [replace(exact, certified_confirming=None), best, far, wrong]
+    points = [replace(point, certified_confirming=None) for point in points]
     limits = Limits(max_diff_percent=6.0, max_loss_percent=2.0, regression=True)
     one = replace(found(points[1], limits), points=points, on_front=[True] * 4, missing=[])
     assert one.recommended is not None
@@ -301,11 +304,11 @@ def test_a_class_that_the_accuracy_hides_is_named() -> None:
     never = quality(np.full(1000, -1.0), target, regression=False)
     hidden = replace(loss(0.3), quality=never)
     line = "class 1 is recognized far below the accuracy of 99%: recall 0% (0 of 10); it is never predicted"
-    best = replace(SMALL, confirming=hidden)
+    best = replace(SMALL, loss_confirming=hidden)
     assert message(best, Limits(0.5))["remark"] == line
     assert "remark" not in message(SMALL, Limits(0.5))
     kept = found(None, Limits(0.5))
-    kept = replace(kept, points=[replace(EXACT, confirming=hidden)])
+    kept = replace(kept, points=[replace(EXACT, loss_confirming=hidden)])
     assert f"remark: {line}" in verdict(kept)
     whole = found(best, Limits(0.5))
     assert cells(whole)[0][:6] == ["model", "", "accuracy", "balanced", "lowest recall", "differ"]
@@ -323,7 +326,7 @@ def test_a_class_that_only_the_exact_model_recognizes_is_named() -> None:
         predicted = np.where(np.arange(1000) >= 1000 - hits, 1.0, -1.0)
         return replace(loss(2.0), quality=quality(predicted, target, regression=False))
 
-    exact = replace(EXACT, confirming=answered(24))
+    exact = replace(EXACT, loss_confirming=answered(24))
     labels = [np.where(np.arange(1000) >= 1000 - hits, 1.0, -1.0) for hits in (24, 0, 6, 12)]
     for i, (hits, line) in enumerate(
         (
@@ -333,7 +336,7 @@ def test_a_class_that_only_the_exact_model_recognizes_is_named() -> None:
         )
     ):
         lost = lost_classes(labels[i + 1], labels[0], target)
-        best = replace(SMALL, confirming=answered(hits), lost_confirming=lost)
+        best = replace(SMALL, loss_confirming=answered(hits), lost_classes_confirming=lost)
         limits = Limits(5.0, lose_classes=True)
         one = replace(found(best, limits), points=[exact, best], choice=Recommendation(best))
         lines = verdict(one)

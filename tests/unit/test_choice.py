@@ -41,22 +41,22 @@ def point(
     cost: float | None = 1.0,
     *,
     spread: float = 1.01,
-    confirming: Loss | None = None,
-    choosing: Loss | None = None,
+    loss_confirming: Loss | None = None,
+    loss_choosing: Loss | None = None,
     skilled: bool = True,
     lost: tuple[bool, bool] = (False, False),
 ) -> Point:
     return Point(
         name=name,
         method="compress",
-        choosing=choosing or loss(differing),
-        confirming=confirming or loss(differing),
+        loss_choosing=loss_choosing or loss(differing),
+        loss_confirming=loss_confirming or loss(differing),
         n_bytes=n_bytes,
         speed=Speed(speedup, speedup / spread, speedup * spread, 20),
         linear_cost_counted=cost,
         skilled=skilled,
-        lost_choosing=RARE * lost[0],
-        lost_confirming=RARE * lost[1],
+        lost_classes_choosing=RARE * lost[0],
+        lost_classes_confirming=RARE * lost[1],
     )
 
 
@@ -74,7 +74,7 @@ def test_the_front_agrees_with_the_definition() -> None:
         point(str(i), float(d), float(s), int(b)) for i, (d, s, b) in enumerate(rng.integers(1, 6, (60, 3)))
     ]
     marked = pareto(points)
-    figures = [(p.confirming.differing.value, -p.speed.ratio, p.n_bytes) for p in points]
+    figures = [(p.loss_confirming.differing.value, -p.speed.ratio, p.n_bytes) for p in points]
     for own, front in zip(figures, marked, strict=True):
         beaten = any(other != own and all(np.array(other) <= own) for other in figures)
         assert front == (not beaten)
@@ -116,8 +116,8 @@ def test_with_only_a_limit_on_size_or_cost_the_closest_is_recommended() -> None:
 def test_with_a_limit_on_size_balanced_accuracy_may_choose() -> None:
     """The model with the fewest differing labels may be the one that never predicts a rare class."""
     points = [
-        point("majority", 3.0, 50, 30, choosing=loss(3.0, 2.0, 30.0)),
-        point("rare", 4.0, 40, 60, choosing=loss(4.0, 3.0, 2.0)),
+        point("majority", 3.0, 50, 30, loss_choosing=loss(3.0, 2.0, 30.0)),
+        point("rare", 4.0, 40, 60, loss_choosing=loss(4.0, 3.0, 2.0)),
     ]
     assert chosen(points, Limits(max_bytes=60)) == "majority"
     assert chosen(points, Limits(max_bytes=60, balanced=True)) == "rare"
@@ -126,8 +126,8 @@ def test_with_a_limit_on_size_balanced_accuracy_may_choose() -> None:
 
 def test_limits_on_losses() -> None:
     points = [
-        point("a", 5.0, 30, 100, choosing=loss(5.0, 0.2, 3.0)),
-        point("b", 5.0, 10, 100, choosing=loss(5.0, 0.4, 0.3)),
+        point("a", 5.0, 30, 100, loss_choosing=loss(5.0, 0.2, 3.0)),
+        point("b", 5.0, 10, 100, loss_choosing=loss(5.0, 0.4, 0.3)),
     ]
     assert chosen(points, Limits(max_loss_percent=0.5)) == "a"
     assert chosen(points, Limits(max_loss_percent=0.5, balanced=True)) == "b"
@@ -136,7 +136,7 @@ def test_limits_on_losses() -> None:
 
 
 def test_the_whole_interval_must_be_within_the_limit_on_both_sets_of_rows() -> None:
-    first, second = point("first", 0.3, 10, 100, confirming=loss(0.45)), point("second", 0.1, 5, 100)
+    first, second = point("first", 0.3, 10, 100, loss_confirming=loss(0.45)), point("second", 0.1, 5, 100)
     limits = Limits(0.5)
     found = choose([EXACT, first, second], limits)
     assert (found.recommended, found.refused) == (second, ((first, "answers"),))
@@ -182,7 +182,7 @@ def test_that_no_label_differs_must_be_proven() -> None:
     proven = replace(loss(0.0), differing=NOTHING)
     points = [
         point("lucky", 0.0, 30, 100),
-        point("proven", 0.0, 10, 2000, choosing=proven, confirming=proven),
+        point("proven", 0.0, 10, 2000, loss_choosing=proven, loss_confirming=proven),
     ]
     assert chosen(points, Limits(0.0)) == "proven"
     assert chosen(points[:1], Limits(0.0)) is None
@@ -248,7 +248,7 @@ def tables(draw: st.DrawFn) -> list[Point]:
         )  # fmt: skip
         either = losses_of(4000, draw(st.integers(0, 30))), losses_of(4000, draw(st.integers(0, 30)))
         plain = point(
-            f"m{i}", 0.0, 1.0, draw(st.integers(1, 1200)), choosing=either[0], confirming=either[1],
+            f"m{i}", 0.0, 1.0, draw(st.integers(1, 1200)), loss_choosing=either[0], loss_confirming=either[1],
             skilled=draw(st.integers(0, 5)) > 0, lost=(draw(st.integers(0, 4)) == 0, draw(st.booleans())),
         )  # fmt: skip
         points.append(replace(plain, speed=speed, linear_cost_counted=draw(st.floats(1, 600))))
@@ -279,7 +279,10 @@ def test_the_rule(points: list[Point], limits: Limits, random: np.random.Generat
     assert best in competing or found.refused
     assert limits.fits(best)
     assert best.skilled
-    for side, lost in ((best.choosing, best.lost_choosing), (best.confirming, best.lost_confirming)):
+    for side, lost in (
+        (best.loss_choosing, best.lost_classes_choosing),
+        (best.loss_confirming, best.lost_classes_confirming),
+    ):
         assert limits.lose_classes or not lost
         for known, limit in ((side.differing, limits.max_diff_percent), (side.lost, limits.max_loss_percent)):
             assert limit is None or (known is not None and known.high <= limit)
@@ -289,8 +292,8 @@ def test_the_rule(points: list[Point], limits: Limits, random: np.random.Generat
         refused = {p.name for p, _ in found.refused}
         for other in others:
             beaten = other.speed.low > GAIN * best.speed.high
-            qualifies = limits.shown_by(other.choosing) and limits.fits(other) and other.skilled
-            whole = limits.lose_classes or not other.lost_choosing
+            qualifies = limits.shown_by(other.loss_choosing) and limits.fits(other) and other.skilled
+            whole = limits.lose_classes or not other.lost_classes_choosing
             assert not (beaten and qualifies and whole and other.speed.low > GAIN) or other.name in refused
 
 
@@ -303,7 +306,7 @@ def test_the_confirming_rows_err_with_the_stated_probability() -> None:
     assert 0.02 < worst < ERROR / 2
     for differing in rng.binomial(rows, 1.0001 * limit / 100, (runs, 20)):
         points = [
-            point(f"{i:02}", 0.1, 10.0, 100, choosing=good, confirming=losses_of(rows, int(k)))
+            point(f"{i:02}", 0.1, 10.0, 100, loss_choosing=good, loss_confirming=losses_of(rows, int(k)))
             for i, k in enumerate(differing)
         ]
         wrong += choose([EXACT, *points], Limits(limit)).recommended is not None

@@ -18,7 +18,7 @@ def test_figures_of_labels() -> None:
     exact = np.array([1.0] * 7 + [2.0] * 3)  # one wrong
     predicted = np.array([1.0] * 8 + [2.0, 1.0])  # that one right, another one wrong
     found = loss(predicted, exact, target, regression=False)
-    assert (found.rows, found.labels_differing, found.differing.value) == (10, 2, 20.0)
+    assert (found.n_rows, found.labels_differing, found.differing.value) == (10, 2, 20.0)
     assert found.differing == Estimate(20.0, *(100 * end for end in clopper_pearson(2, 10)))
     assert found.quality.accuracy == 90
     assert found.lost.value == 0

@@ -96,8 +96,8 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
     ]
     first = measured.points()[1]
     assert first.certified_choosing is not None
-    assert first.certified_percent is not None
-    assert (first.certified_choosing > 50, first.certified_percent > 50) == (backed, not backed)
+    assert first.certified_confirming is not None
+    assert (first.certified_choosing > 50, first.certified_confirming > 50) == (backed, not backed)
 
 
 def test_copies_narrow_no_interval() -> None:
@@ -108,8 +108,8 @@ def test_copies_narrow_no_interval() -> None:
     labels = rows.labels
     sides = LabelledRows(once, labels), LabelledRows(three, np.tile(labels, 3))
     found = Measuring(exact, *sides).measure(fast)
-    assert found.choosing.labels_differing
-    assert found.confirming.labels_differing == 3 * found.choosing.labels_differing
+    assert found.loss_choosing.labels_differing
+    assert found.loss_confirming.labels_differing == 3 * found.loss_choosing.labels_differing
     for end in ("value", "low", "high"):
-        alone, copied = (getattr(one.differing, end) for one in (found.choosing, found.confirming))
+        alone, copied = (getattr(one.differing, end) for one in (found.loss_choosing, found.loss_confirming))
         assert copied == pytest.approx(alone)
