@@ -35,7 +35,7 @@ from svmfast.threads import thread_count
 from svmfast.values import Bytes, Choice, InputFile, OutputFile, Real, Share, Switch, Text
 
 if TYPE_CHECKING:
-    from svmfast.commands.frontier_run import FrontierResult
+    from svmfast.commands.frontier_result import FrontierResult
 
 PathLike = str | os.PathLike[str]
 #: Default limits: the share of labels that may differ and, for regression, by which the error may grow.
@@ -168,11 +168,13 @@ def frontier(
     UnsupportedError
         The model cannot be converted, or is no better than chance on the rows.
     """
-    from svmfast.commands.frontier_run import FrontierArguments, tried
+    from svmfast.commands.frontier_inputs import FrontierArguments, run_request
+    from svmfast.commands.frontier_result import write_results
+    from svmfast.frontiers.run import FrontierRun
 
     asked, reading = divided(options, FrontierOptions, Reading)
     given = FrontierArguments(
-        exact=os.fspath(exact),
+        exact_path=os.fspath(exact),
         train=os.fspath(data),
         test=None if test is None else os.fspath(test),
         folder=Path(output or default_folder(os.fspath(exact))),
@@ -181,7 +183,8 @@ def frontier(
         threads=thread_count(threads),
         listener=listener or Listener(),
     )
-    return tried(given, document)
+    run = FrontierRun(run_request(given), given.listener.progress)
+    return write_results(run.run(), run, document)
 
 
 def run(front: Any, exact: str, data: str, test: str | None, output: str, **options: Any) -> int:

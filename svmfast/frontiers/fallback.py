@@ -1,7 +1,8 @@
-"""A candidate's model with the exact one as fallback, ``NAME + exact``, in one file.
+"""A candidate's model with the exact one as fallback, ``NAME + exact``.
 
-No process makes it: the measured model and the exact one are put together here. Its command, run later, makes
-the same bytes.
+No process makes it, and it has neither a file in the folder's ``models`` nor a record: every run, also one
+that continues, puts the measured model and the exact one together here. Only if it is recommended is it
+written, as ``recommended``. Its command, run later, makes the same bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from svmfast.methods import registry
 from svmfast.options import command_words
 
 if TYPE_CHECKING:
-    from svmfast.frontiers.measuring import Measurements
+    from svmfast.frontiers.comparing import Measurements
     from svmfast.frontiers.request import RunRequest
     from svmfast.models.base import Model
 
@@ -32,7 +33,7 @@ class Backed(NamedTuple):
 
     #: Answers the rows, and leaves some to the exact model: the candidate's model, or the cascade.
     model: Model
-    #: The content of the file, which has both.
+    #: Both in one model.
     whole: Model
     command: str
 
@@ -45,12 +46,12 @@ def with_exact(
     `alone` are the measurements of the candidate's `model`. The confirming rows play no part.
     """
     limit = asked.limits.max_bytes
-    if limit is not None and os.path.getsize(asked.exact) > limit:
+    if limit is not None and os.path.getsize(asked.exact_path) > limit:
         return None  # a file that contains the exact model is larger
     method, together = registry.method(candidate.method), f"{asked.folder.model(candidate)}+exact"
     if method.embeds is not None and (alone.certified_choosing or 0.0) >= LEAST_CERTIFIED:
         words = asked.arguments(candidate, together) + command_words(method.options, {method.embeds: True})
-        return Backed(model, model.with_exact(asked.model), shell_line(["svmfast", *words]))
+        return Backed(model, model.with_exact(asked.exact), shell_line(["svmfast", *words]))
     percent = _allowance(asked)
     if percent is None or not alone.loss_choosing.labels_differing:
         return None
@@ -63,15 +64,15 @@ def _joined(
     """The cascade of the candidate's model and the exact one, with thresholds from the choosing rows."""
     from svmfast.methods.cascade.run import join_candidate
 
-    choosing = asked.measuring.choosing
+    compared = asked.comparing.choosing
     try:
         found = join_candidate(
             model,
-            asked.model,
-            choosing.rows,
-            choosing.exact.predicted,
+            asked.exact,
+            compared.rows,
+            compared.exact_answers.predicted,
             percent,
-            source=f"sha256:{asked.sha256}",
+            source=asked.exact_identity,
             seed=asked.seed,
             threads=asked.threads,
             scaling=asked.scaling,
@@ -82,7 +83,7 @@ def _joined(
         return None
     whole, options = found
     data = os.fspath(asked.folder.path / CHOOSE_PART)
-    inputs = {"fast": asked.folder.model(candidate), "exact": asked.exact, "data": data}
+    inputs = {"fast": asked.folder.model(candidate), "exact": asked.exact_path, "data": data}
     words = registry.method(CASCADE).command_words(inputs, options, together)
     return Backed(whole, whole, f"{asked.command(candidate)} && {shell_line(['svmfast', *words])}")
 
@@ -94,5 +95,5 @@ def _allowance(asked: RunRequest) -> float | None:
         # The loss of accuracy is at most the share of labels that differ.
         percent = asked.limits.max_loss_percent
     # No sample can show that no label differs; and if all labels may differ, no cascade is needed.
-    tried = CASCADE in asked.methods and not asked.model.head.is_regression
+    tried = CASCADE in asked.methods and not asked.exact.head.is_regression
     return percent if tried and percent and percent < 100 else None

@@ -17,7 +17,7 @@ def as_html(found: Frontier) -> bytes:
     heads, lines = cells(found)
     notes = [why_not(point, found) for point in found.points]
     chosen = next((i for i, point in enumerate(found.points) if point is found.recommended), -1)
-    body = [f"<h1>{text(found.exact)}</h1>", *_recommendation(found), "<h2>All models</h2>"]
+    body = [f"<h1>{text(found.exact_path)}</h1>", *_recommendation(found), "<h2>All models</h2>"]
     body += _chart(found, heads, lines)
     body += ["<h2>What was tried, and why it was not chosen</h2>", table(heads, lines, notes, chosen)]
     body.append(f'<p class="soft">{text(legend(found))}</p>')
@@ -28,7 +28,7 @@ def as_html(found: Frontier) -> bytes:
     body += ["<h2>How it was measured</h2>", f"<p>{text(title(found))}</p>", "<ul>"]
     body += [f"<li><b>{text(line[:12].strip())}</b>: {text(line[12:])}</li>" for line in origins(found)]
     body += ["</ul>", f'<p class="soft">svmfast {text(found.version)}, seed {found.seed}</p>']
-    return page(f"svmfast frontier: {found.exact}", body)
+    return page(f"svmfast frontier: {found.exact_path}", body)
 
 
 def _recommendation(found: Frontier) -> list[str]:

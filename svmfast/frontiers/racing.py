@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from svmfast.evaluation.timing import LEAST_BLOCKS, Rounds, Timed, first_call
+from svmfast.evaluation.timing import LEAST_BLOCKS, Rounds, Speed, first_call
 
 if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
@@ -31,16 +31,18 @@ MOST_TIMING, LEAST_TIMING = 60.0, 3.0
 FIRST = 2
 
 
-class Racing:
-    """The rounds of a run; `wanted` names the models whose speeds decide, the fastest first if known."""
+#: Names the models whose speeds decide, the fastest first if known, by the speeds so far.
+Contenders = Callable[[Mapping[str, Speed]], Sequence[str]]
 
-    def __init__(
-        self,
-        exact: Callable[[], object],
-        wanted: Callable[[], Sequence[str]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._wanted, self._clock = wanted, clock
+
+class Racing:
+    """The rounds of a run: calls by name, each timed in turn with the call of the exact model.
+
+    It knows nothing but their times: the `contenders`, to whom most rounds go, are the caller's choice.
+    """
+
+    def __init__(self, exact: Callable[[], object], clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._begin, self._spent = clock(), 0.0
         self._names: list[str] = []
         self._rounds = Rounds("exact", exact, first_call(exact)[1], blocks=BLOCKS)
@@ -54,33 +56,34 @@ class Racing:
         self._rounds.round([name])
         self._spent += self._clock() - begin
 
-    def between(self) -> None:
+    def between(self, contenders: Contenders) -> None:
         """Take a round between two candidates, if timing has not taken its share of the time."""
         begin = self._clock()
-        if self._spent < SHARE * (begin - self._begin) and (names := self._wanted()):
+        if self._spent < SHARE * (begin - self._begin) and (names := contenders(self.speeds())):
             self._rounds.round(names)
             self._spent += self._clock() - begin
 
-    def finish(self, end: float) -> None:
-        """Time all models a few times, and those that decide until the interval of each is narrow.
+    def finish(self, end: float, contenders: Contenders) -> None:
+        """Time all models a few times, and the contenders until the interval of each is narrow.
 
         After `end` only the first models are timed, until they have intervals.
         """
         begin = self._clock()
         end = min(begin + MOST_TIMING, max(end, begin + LEAST_TIMING))
-        self._decide(end - (end - begin) / 3, None)
+        self._decide(end - (end - begin) / 3, contenders)
         few = (name for name in self._names * FEW_ROUNDS if self._rounds.taken(name) < FEW_ROUNDS)
         for name in few:
             if self._clock() > end:
                 break
             self._rounds.round([name])
-        self._decide(end, None)
-        self._decide(self._clock() + LEAST_TIMING, FIRST)
+        self._decide(end, contenders)
+        self._decide(self._clock() + LEAST_TIMING, contenders, FIRST)
 
-    def _decide(self, end: float, first: int | None) -> None:
-        """Time the models that decide, or only the first ones until they have intervals."""
+    def _decide(self, end: float, contenders: Contenders, first: int | None = None) -> None:
+        """Time the contenders, or only the first ones until they have intervals."""
         while self._clock() < end:
-            names = [name for name in self._wanted()[:first] if not self._known(name, first is None)]
+            wanted = contenders(self.speeds())[:first]
+            names = [name for name in wanted if not self._known(name, first is None)]
             if not names:
                 return
             self._rounds.round(names)
@@ -89,9 +92,9 @@ class Racing:
         enough = self._rounds.taken(name) >= LEAST_ROUNDS
         return enough and (self._rounds.wall(name).narrow or not precisely)
 
-    def result(self) -> Timed:
-        """The times and speeds of all models so far."""
-        return self._rounds.result()
+    def speeds(self) -> dict[str, Speed]:
+        """The speeds of all models so far."""
+        return self._rounds.result().speeds
 
 
 def timed_rows(rows: Rows, exact_seconds: float, left: float, scaling: Scaling | None, seed: int) -> Rows:

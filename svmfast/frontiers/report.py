@@ -20,7 +20,7 @@ from svmfast.frontiers.row_sets import Origin
 class Frontier(Figures):
     """The results of ``svmfast frontier``; docs/frontier.md explains every key."""
 
-    exact: str = figure("Path of the exact model as given.")
+    exact_path: str = figure("Path of the exact model as given.", key="exact")
     origin: Origin  # type: ignore[misc]  # figures look like defaults
     features: int = figure("Features: the largest index.")
     threads: int = figure("Threads.")
@@ -181,9 +181,8 @@ def legend(found: Frontier) -> str:
 def title(found: Frontier) -> str:
     """A description of the exact model and of the run."""
     threads = "1 thread" if found.threads == 1 else f"{found.threads} threads"
-    exact = found.points[0]
-    size = f"{exact.n_bytes:,} bytes, {found.features:,} features"
-    return f"{found.exact}: {size}; {threads}"
+    size = f"{found.points[0].n_bytes:,} bytes, {found.features:,} features"
+    return f"{found.exact_path}: {size}; {threads}"
 
 
 def origins(found: Frontier) -> list[str]:

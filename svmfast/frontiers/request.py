@@ -10,8 +10,8 @@ from svmfast.models.scaled import with_scaling
 
 if TYPE_CHECKING:
     from svmfast.frontiers.choice import Limits
+    from svmfast.frontiers.comparing import Comparing
     from svmfast.frontiers.folder import RunFolder
-    from svmfast.frontiers.measuring import Measuring
     from svmfast.frontiers.plan import CandidateCommand
     from svmfast.frontiers.row_sets import Origin, RowSets
     from svmfast.models.base import Model
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 class RunRequest:
     """The arguments of a run, once files are read and limits are known; times are of ``time.monotonic``."""
 
-    #: Path of the exact model, without its scaling, and the hash of its file.
-    exact: str
-    model: KernelExpansion
-    sha256: str
+    exact_path: str
+    #: Without its scaling, and the hash of its text (svmfast.formats.detect.identity_of), ``sha256:...``.
+    exact: KernelExpansion
+    exact_identity: str
     folder: RunFolder
     sets: RowSets
-    measuring: Measuring
+    comparing: Comparing
     origin: Origin
     methods: tuple[str, ...]
     limits: Limits
@@ -39,7 +39,7 @@ class RunRequest:
     seed: int
     threads: int
     memory: int
-    #: Of `model` and all models made from it: here rows are scaled, and models take scaled rows.
+    #: Of `exact` and all models made from it: here rows are scaled, and models take scaled rows.
     scaling: Scaling | None
     #: The rows were read as rows without labels.
     unlabelled: bool
@@ -52,7 +52,7 @@ class RunRequest:
 
     def arguments(self, candidate: CandidateCommand, out: str | None = None) -> list[str]:
         """The arguments of ``svmfast`` that make a candidate, as its model in the folder or as `out`."""
-        return candidate.filled(self.exact, self.sets.train, out or self.folder.model(candidate))
+        return candidate.filled(self.exact_path, self.sets.train, out or self.folder.model(candidate))
 
     def command(self, candidate: CandidateCommand) -> str:
         """The command line that makes a candidate."""

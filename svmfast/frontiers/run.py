@@ -1,25 +1,31 @@
-"""A run of ``svmfast frontier``: makes, measures and times candidates, chooses one and confirms it."""
+"""The run of ``svmfast frontier``: makes, measures and times candidates, chooses one and confirms it."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from svmfast.caches import cached
 from svmfast.errors import SvmfastError
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.folder import MadeRecord, file_hash
 from svmfast.frontiers.measured import MeasuredModels
 from svmfast.frontiers.plan import CandidateCommand, Missing, plan
-from svmfast.frontiers.racing import LEAST_TIMING, MOST_TIMING
+from svmfast.frontiers.racing import LEAST_TIMING, MOST_TIMING, Racing, timed_rows
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.candidates import CandidateRequest
 from svmfast.progress import Progress, duration, silent
 
 if TYPE_CHECKING:
+    from svmfast.evaluation.timing import Speed
     from svmfast.frontiers.report import Frontier
     from svmfast.frontiers.request import RunRequest
+    from svmfast.models.base import Model
+    from svmfast.models.expansion import KernelExpansion
+    from svmfast.rows import Rows
 
 
 class FrontierRun:
@@ -51,12 +57,12 @@ class FrontierRun:
         late = self._make_all(candidates)
         missing += self._not_made(late)
         self._show("timing")
-        self.measured.racing.finish(asked.end)
-        points = self.measured.points()
+        self._racing.finish(asked.end, self._contenders)
+        points = self.measured.points(self._racing.speeds())
         return Frontier(
-            exact=asked.exact,
+            exact_path=asked.exact_path,
             origin=asked.origin,
-            features=asked.measuring.columns,
+            features=asked.comparing.columns,
             threads=asked.threads,
             seed=asked.seed,
             points=points,
@@ -73,9 +79,9 @@ class FrontierRun:
     @property
     def _candidate_request(self) -> CandidateRequest:
         asked, limit = self.request, self.request.limits.max_bytes
-        if limit is not None and os.path.getsize(asked.exact) <= limit:
+        if limit is not None and os.path.getsize(asked.exact_path) <= limit:
             limit = None
-        return CandidateRequest(asked.model, asked.seed, limit)
+        return CandidateRequest(asked.exact, asked.seed, limit)
 
     def _make_all(self, candidates: Sequence[CandidateCommand]) -> dict[str, str]:
         """Measure what an earlier run has made, make the others; return why some were not made in time."""
@@ -88,7 +94,7 @@ class FrontierRun:
             self._show("measuring", candidate)
             if record.sha256 is not None:
                 # The run that made it has measured it; an error now means foreign content, and ends the run.
-                self.measured.measure(candidate, record)
+                self._measure(candidate, record)
             self._records[candidate.name] = record
         schedule = Schedule(waiting, self.request.deadline)
         for candidate, seconds in schedule.turns():
@@ -108,12 +114,44 @@ class FrontierRun:
         try:
             built = make(arguments, seconds, tick=lambda: self._show("making", candidate))
             record = MadeRecord(file_hash(self.folder.model(candidate)), built)
-            self.measured.measure(candidate, record)
+            self._measure(candidate, record)
         except Failed as error:  # after a full disk or a kill, the next run tries again
             return MadeRecord(reason=str(error), rejected=error.negative), error.final
         except SvmfastError as error:
             return MadeRecord(reason=str(error)), True
         return record, True
+
+    def _measure(self, candidate: CandidateCommand, record: MadeRecord) -> None:
+        """Measure a candidate's model, alone and where it helps with a fallback, and begin to time it."""
+        for one in self.measured.measure(candidate, record):
+            fallback = None if one.whole is None else self.request.exact
+            self._racing.add(one.name, self._timed_call(one.model, fallback))
+        self._racing.between(self._contenders)
+
+    @cached
+    def _racing(self) -> Racing:
+        """The rounds of timing, which begin with the first measured model."""
+        return Racing(self._timed_call(self.request.exact))
+
+    def _timed_call(self, model: Model, fallback: KernelExpansion | None = None) -> Callable[[], object]:
+        from svmfast.models.answer import answer
+
+        return partial(answer, model, self._timed_rows, exact=fallback, threads=self.request.threads)
+
+    @cached
+    def _timed_rows(self) -> Rows:
+        asked, comparing = self.request, self.request.comparing
+        left = asked.end - time.monotonic()
+        return timed_rows(comparing.choosing.rows, comparing.exact_seconds, left, asked.scaling, asked.seed)
+
+    def _contenders(self, speeds: Mapping[str, Speed]) -> list[str]:
+        """The models whose speeds decide, as far as these tell.
+
+        The confirming rows play no part, so that they confirm without bias.
+        """
+        from svmfast.frontiers.choice import contenders
+
+        return [point.name for point in contenders(self.measured.points(speeds), self.request.limits)]
 
     def _not_made(self, late: dict[str, str]) -> list[Missing]:
         """List the candidates without a model, and why."""

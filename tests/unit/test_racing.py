@@ -56,25 +56,25 @@ def test_the_interval_covers_the_loads_of_the_whole_run(machine: Machine) -> Non
     for _ in range(12):
         burst.round(["fast"])
     assert burst.wall("fast").high < 11
-    race = Racing(machine.call("exact", 0.1), lambda: ["fast"], machine)
+    race = Racing(machine.call("exact", 0.1), machine)
     race.add("fast", machine.call("fast", 0.005, slowed=True))
     for load in (1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0):  # as candidates are made
         machine.now += 100.0
         machine.load = load
-        race.between()
-    race.finish(machine.now + 1)
-    speed = race.result().speeds["fast"]
+        race.between(lambda speeds: ["fast"])
+    race.finish(machine.now + 1, lambda speeds: ["fast"])
+    speed = race.speeds()["fast"]
     assert speed.low < 11
     assert speed.high > 19
 
 
 def test_timing_takes_a_tenth_of_the_time_between_candidates(machine: Machine) -> None:
-    race = Racing(machine.call("exact", 1.0), lambda: ["a"], machine)
+    race = Racing(machine.call("exact", 1.0), machine)
     race.add("a", machine.call("a", 0.1))
     begin = machine.now
     for _ in range(500):
         machine.now += 1.0
-        race.between()
+        race.between(lambda speeds: ["a"])
     share = (machine.now - begin - 500) / (machine.now - begin)
     assert 0.05 < share <= racing.SHARE + 0.02
 
@@ -83,13 +83,13 @@ def test_timing_takes_a_tenth_of_the_time_between_candidates(machine: Machine) -
 def test_what_can_be_recommended_gets_an_interval(machine: Machine, left: float) -> None:
     """Even without time left: with fewer than six samples no interval exists, and any choice is blind."""
     names = [f"m{i}" for i in range(30)]
-    race = Racing(machine.call("exact", 0.2), lambda: names[:4], machine)
+    race = Racing(machine.call("exact", 0.2), machine)
     for i, name in enumerate(names):
         race.add(name, machine.call(name, 0.02 + 0.001 * i))
     machine.calls.clear()
     begin = machine.now
-    race.finish(machine.now + left)
-    speeds = race.result().speeds
+    race.finish(machine.now + left, lambda speeds: names[:4])
+    speeds = race.speeds()
     finite = [name for name in names if math.isfinite(speeds[name].high)]
     assert finite[:FIRST] == names[:FIRST]
     if left:

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from program import data, model
 
 from svmfast.errors import UnsupportedError
+from svmfast.evaluation.timing import Speed
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.choice import Limits
+from svmfast.frontiers.comparing import Comparing
 from svmfast.frontiers.folder import MadeRecord
 from svmfast.frontiers.measured import MeasuredModels
-from svmfast.frontiers.measuring import Measuring
 from svmfast.frontiers.plan import CandidateCommand
 from svmfast.frontiers.request import RunRequest
 from svmfast.frontiers.row_sets import LabelledRows, RowSets, divided, read_sets
@@ -79,22 +80,22 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
     near = read_svmlight(data("breast.test"))
     part = LabelledRows(near.rows, near.labels)
     far = LabelledRows(Rows.from_dense(50 * part.rows.to_dense()), part.labels)  # beyond the bound's validity
-    measuring = Measuring(exact, *((part, far) if backed else (far, part)))
+    comparing = Comparing(exact, *((part, far) if backed else (far, part)))
     nothing: Any = None
     folder: Any = SimpleNamespace(model=lambda candidate: str(tmp_path / "fast"))
     rows: Any = SimpleNamespace(train="t")
     end = time.monotonic() + 1
     request = RunRequest(
-        memory=1 << 30, exact=str(model("breast_c_rbf")), model=exact, limits=Limits(0.5), sha256="0" * 64,
+        exact_path=str(model("breast_c_rbf")), exact=exact, exact_identity="sha256:0", limits=Limits(0.5),
         methods=("approximate",), threads=1, seed=0, deadline=end, end=end, scaling=None, unlabelled=False,
-        folder=folder, sets=rows, measuring=measuring, origin=nothing,
+        folder=folder, sets=rows, comparing=comparing, origin=nothing, memory=1 << 30,
     )  # fmt: skip
     measured = MeasuredModels(request)
     measured.measure(CandidateCommand("approximate-2", "approximate", 0, ()), MadeRecord("0" * 64, 1.0))
-    assert [point.name for point in measured.points()[1:]] == ["approximate-2", "approximate-2 + exact"][
-        : 1 + backed
-    ]
-    first = measured.points()[1]
+    names = ["exact", "approximate-2", "approximate-2 + exact"]
+    points = measured.points(dict.fromkeys(names, Speed(1.0, 1.0, 1.0, 9)))
+    assert [point.name for point in points] == names[: 2 + backed]
+    first = points[1]
     assert first.certified_choosing is not None
     assert first.certified_confirming is not None
     assert (first.certified_choosing > 50, first.certified_confirming > 50) == (backed, not backed)
@@ -107,7 +108,7 @@ def test_copies_narrow_no_interval() -> None:
     once, three = (rows.rows.take(np.tile(np.arange(300), times)) for times in (1, 3))
     labels = rows.labels
     sides = LabelledRows(once, labels), LabelledRows(three, np.tile(labels, 3))
-    found = Measuring(exact, *sides).measure(fast)
+    found = Comparing(exact, *sides).compare(fast)
     assert found.loss_choosing.labels_differing
     assert found.loss_confirming.labels_differing == 3 * found.loss_choosing.labels_differing
     for end in ("value", "low", "high"):

@@ -1,4 +1,4 @@
-"""The measurements of ``svmfast frontier``: a model's loss on choosing and on confirming rows."""
+"""Compares models with the exact one: their losses on the choosing and on the confirming rows."""
 
 from __future__ import annotations
 
@@ -44,38 +44,39 @@ class _RowAnswers:
     #: The rows that a model with bounds answers itself; None for others.
     sure: NDArray[np.bool_] | None = None
 
-    def backed(self, exact: _RowAnswers) -> _RowAnswers:
+    def backed(self, by_exact: _RowAnswers) -> _RowAnswers:
         """These answers, with the exact model's for the rows that this model leaves open."""
         if self.sure is None:
             return self
-        return _RowAnswers(np.where(self.sure, self.predicted, exact.predicted), self.sure)
+        return _RowAnswers(np.where(self.sure, self.predicted, by_exact.predicted), self.sure)
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredRows(LabelledRows):
+class ComparedRows(LabelledRows):
     """Rows on which models are compared with the exact one, and its answers."""
 
-    exact: _RowAnswers
+    exact_answers: _RowAnswers
     #: The first row of each group of equal ones, and the groups; None if all rows are different.
     repeats: tuple[NDArray[np.int64], Counted] | None
 
     def loss(self, found: _RowAnswers, *, regression: bool, proven: bool) -> Loss:
         """The loss of answers; equal rows are one observation of the share of labels that differ."""
-        predicted, exact = found.predicted, self.exact.predicted
-        if proven and (predicted == exact).all():
+        predicted, expected = found.predicted, self.exact_answers.predicted
+        if proven and (predicted == expected).all():
             return no_loss(predicted, self.labels, regression=regression)
-        known = loss(predicted, exact, self.labels, regression=regression)
+        known = loss(predicted, expected, self.labels, regression=regression)
         if self.repeats is None or regression:
             return known
         first, counted = self.repeats
-        share = counted.share((predicted != exact)[first])
+        share = counted.share((predicted != expected)[first])
         return replace(known, differing=Estimate(*(100 * end for end in share)))
 
 
-class Measuring:
+class Comparing:
     """Compares the answers of models with those of the exact model, on both sets of rows.
 
-    If there is a `scaling`, the rows still need it; the models take scaled rows.
+    The constructor runs the exact model on all rows, and so may take long. If there is a `scaling`, the rows
+    still need it; the models take scaled rows.
     """
 
     def __init__(
@@ -96,29 +97,29 @@ class Measuring:
         self.exact_seconds: float
         self.exact_seconds = (time.process_time() - begin) / threads * len(choosing) / max(1, len(rows))
         whole = timed if len(rows) == len(choosing) else self._answer(exact, choosing.rows)
-        self.choosing = self._measured(choosing, whole)
-        self.confirming = self._measured(confirming, self._answer(exact, confirming.rows))
+        self.choosing = self._compared_rows(choosing, whole)
+        self.confirming = self._compared_rows(confirming, self._answer(exact, confirming.rows))
         self.sides = self.choosing, self.confirming
         #: Whether the rows have true labels, by which models are scored.
         self.scored = not bool(np.isnan(choosing.labels).all())
         widths = [side.rows.n_columns if scaling is None else scaling.width(side.rows) for side in self.sides]
         self._last: tuple[Model, list[_RowAnswers]] | None = None
-        self._unit, self.columns = exact.head.linear_functions * widths[0], max(widths)
+        self.columns, self._linear_work = max(widths), exact.head.linear_functions * widths[0]
 
-    def _measured(self, given: LabelledRows, exact: _RowAnswers) -> MeasuredRows:
+    def _compared_rows(self, given: LabelledRows, exact_answers: _RowAnswers) -> ComparedRows:
         parts = [given.rows] if self._scaling is None else self._scaling.parts(given.rows)
         group, first = groups_of([key for rows in parts for key in row_keys(rows)])
         if len(first) == len(group):
-            return MeasuredRows(given.rows, given.labels, exact, None)
+            return ComparedRows(given.rows, given.labels, exact_answers, None)
         times, frequent = np.bincount(group).astype(np.float64), frequent_groups(group)
         counted = Counted(times, frequent, times[~frequent])
-        return MeasuredRows(given.rows, given.labels, exact, (first, counted))
+        return ComparedRows(given.rows, given.labels, exact_answers, (first, counted))
 
     @property
     def exact_skilled(self) -> bool:
         """Whether the exact model is better than chance on both sets together; true if that is unknown."""
-        predicted, labels = zip(*((side.exact.predicted, side.labels) for side in self.sides), strict=True)
-        return self._skilled(np.concatenate(predicted), np.concatenate(labels))
+        predicted = np.concatenate([side.exact_answers.predicted for side in self.sides])
+        return self._skilled(predicted, np.concatenate([side.labels for side in self.sides]))
 
     def _skilled(self, predicted: FloatArray, labels: FloatArray) -> bool:
         if self.exact.head.svm_type == "one_class" or not self.scored:
@@ -127,10 +128,11 @@ class Measuring:
 
     def of_exact(self) -> Measurements:
         """The measurements of the exact model itself."""
-        choosing, confirming = (
-            no_loss(side.exact.predicted, side.labels, regression=self._regression) for side in self.sides
-        )
-        return Measurements(choosing, confirming, linear_cost_counted=self._counted(self.exact))
+        losses = [
+            no_loss(side.exact_answers.predicted, side.labels, regression=self._regression)
+            for side in self.sides
+        ]
+        return Measurements(losses[0], losses[1], linear_cost_counted=self._counted(self.exact))
 
     def _answer(self, model: Model, rows: Rows, *, scaled: bool = False) -> _RowAnswers:
         raw: Any = with_scaling(model, None if scaled else self._scaling)
@@ -142,19 +144,20 @@ class Measuring:
             predicted, sure = head.predict(decisions), certified_rows(head, decisions, bounds)
         return _RowAnswers(predicted, sure)
 
-    def measure(self, model: Model, *, backed: bool = False) -> Measurements:
-        """Measure `model`, alone or with the exact model's answers for the rows that it leaves open."""
+    def compare(self, model: Model, *, backed: bool = False) -> Measurements:
+        """Compare `model`, alone or with the exact model's answers for the rows that it leaves open."""
         regression, sides = self._regression, self.sides
-        if (
-            self._last is None or self._last[0] is not model
-        ):  # alone, and then backed: its own answers are the same
+        # A model that can contain the exact one is compared alone, then backed: its own answers are the same.
+        if self._last is None or self._last[0] is not model:
             self._last = model, [self._answer(model, side.rows) for side in sides]
         own = self._last[1]
-        whole = [one.backed(side.exact) if backed else one for one, side in zip(own, sides, strict=True)]
-        choosing, confirming = (
+        whole = own
+        if backed:
+            whole = [one.backed(side.exact_answers) for one, side in zip(own, sides, strict=True)]
+        losses = [
             side.loss(one, regression=regression, proven=backed and model.certifies)
             for one, side in zip(whole, sides, strict=True)
-        )
+        ]
         lost = [self._lost(one, side) for one, side in zip(whole, sides, strict=True)]
         skilled = self._skilled(whole[0].predicted, self.choosing.labels)
         sure = [one.sure for one in own if one.sure is not None]
@@ -163,16 +166,16 @@ class Measuring:
             certified = [percent(int(np.count_nonzero(rows)), len(rows)) for rows in sure]
         counted = self._counted(model, float(np.mean(~sure[0])) if backed and sure else None)
         return Measurements(
-            choosing, confirming, lost[0], lost[1], certified[0], certified[1], counted, skilled
+            losses[0], losses[1], lost[0], lost[1], certified[0], certified[1], counted, skilled
         )
 
-    def _lost(self, found: _RowAnswers, side: MeasuredRows) -> tuple[LostClass, ...]:
+    def _lost(self, found: _RowAnswers, side: ComparedRows) -> tuple[LostClass, ...]:
         if self._regression:
             return ()
-        exact = side.exact.predicted
-        return lost_classes(found.predicted, exact, side.labels if self.scored else exact)
+        expected = side.exact_answers.predicted
+        return lost_classes(found.predicted, expected, side.labels if self.scored else expected)
 
     def _counted(self, model: Model, open_share: float | None = None) -> float | None:
-        exact = None if open_share is None else self.exact
-        work = counted_work(model, self.choosing.rows, exact, open_share, self._scaling)
-        return work / self._unit if self._unit else None
+        fallback = None if open_share is None else self.exact
+        work = counted_work(model, self.choosing.rows, fallback, open_share, self._scaling)
+        return work / self._linear_work if self._linear_work else None

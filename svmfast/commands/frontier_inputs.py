@@ -1,10 +1,8 @@
-"""A run of ``frontier``: check what is asked, read the inputs, try the methods, and write the reports."""
+"""Checks the arguments of ``frontier``, reads its inputs and measures the exact model: a RunRequest."""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,63 +19,21 @@ from svmfast.values import is_path, percentage
 
 if TYPE_CHECKING:
     from svmfast.frontiers.choice import Limits
-    from svmfast.frontiers.measuring import Measuring
-    from svmfast.frontiers.report import Frontier
-    from svmfast.frontiers.row_sets import Origin, RowSets
-    from svmfast.frontiers.run import FrontierRun
-    from svmfast.models.base import Model
+    from svmfast.frontiers.comparing import Comparing
+    from svmfast.frontiers.request import RunRequest
+    from svmfast.frontiers.row_sets import RowSets
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
 
-#: Share of the time limit that is reserved for measuring, and its limit in seconds.
+#: Share of the time limit that is reserved for timing at the end, and its limit in seconds.
 KEPT_FOR_TIMING, MOST_KEPT = 0.15, 60.0
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FrontierResult:
-    """The result of ``frontier``."""
-
-    #: Every measured model, the limits, and the recommendation.
-    report: Frontier
-    #: The folder of the models and reports.
-    folder: str
-    #: The recommended model's file; None if no model meets the limits.
-    recommended: str | None
-
-    def __repr__(self) -> str:
-        return "\n".join([*self.table(), *self.lines()])
-
-    def table(self) -> list[str]:
-        """The table of the models as text."""
-        from svmfast.frontiers import report
-
-        found = self.report
-        return [report.title(found), *report.origins(found), *report.table_lines(found)]
-
-    def lines(self) -> list[str]:
-        """The recommendation as text."""
-        from svmfast.frontiers.words import verdict
-
-        return verdict(self.report)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures that docs/json.md describes."""
-        return self.report.to_dict()
-
-    def model(self) -> Model:
-        """The recommended model; raises UnsupportedError if there is none."""
-        from svmfast.formats.detect import load_model
-
-        if self.recommended is None:
-            raise UnsupportedError("no model meets the limits", "nothing is recommended")
-        return load_model(self.recommended)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierArguments:
     """The arguments of a call of ``frontier``."""
 
-    exact: str
+    exact_path: str
     train: str
     #: None: parts of `train`.
     test: str | None
@@ -88,38 +44,38 @@ class FrontierArguments:
     listener: Listener
 
 
-def tried(
-    given: FrontierArguments, document: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-) -> FrontierResult:
-    """Try every method, and write the reports; `document` makes the content of report.json from figures."""
+def run_request(given: FrontierArguments) -> RunRequest:
+    """Check and read everything that a run needs, and measure the exact model."""
     from svmfast.frontiers.request import RunRequest
-    from svmfast.frontiers.run import FrontierRun
+    from svmfast.frontiers.row_sets import Origin
 
     begin, chosen, listener = time.monotonic(), given.options, given.listener
     _check_labels(given)
     methods = chosen_methods(chosen.methods)
     folder = RunFolder(given.folder, {}, chosen.overwrite)
     _refuse_another_folder(folder.path)
-    exact = _exact(given)
+    opened = _open_exact(given)
+    # From here on rows are read unscaled: `opened` has the scaling, which may also be the model's.
     given = replace(given, reading=replace(given.reading, scale=None))
-    limits = _limits(given, regression=exact.model.head.is_regression)
-    folder.identity = _identity(given, exact)
+    limits = _limits(given, regression=opened.exact.head.is_regression)
+    folder.identity = _identity(given, opened)
     folder.check()
-    sets = _row_sets(given, exact)
+    sets = _row_sets(given, opened)
+    origin = Origin(given.train, given.test, sets.trained_rows, len(sets.choosing), len(sets.confirming))
     listener.progress(0, None, "measuring exact")
-    measuring, origin = _measured(given, exact, sets)
+    comparing = _exact_measured(given, opened, sets, origin.source)
     if given.reading.unlabelled:
-        sets = sets.with_labels(*(side.exact.predicted for side in measuring.sides))
-    elif not measuring.scored and (limits.max_loss_percent is not None or limits.balanced):
+        sets = sets.with_labels(*(side.exact_answers.predicted for side in comparing.sides))
+    elif not comparing.scored and (limits.max_loss_percent is not None or limits.balanced):
         raise OptionError("a one-class model is scored only by labels 1 and -1; give `max_diff`")
     end = begin + chosen.time_limit
-    request = RunRequest(
-        exact=given.exact,
-        model=exact.model,
-        sha256=exact.sha256,
+    return RunRequest(
+        exact_path=given.exact_path,
+        exact=opened.exact,
+        exact_identity=opened.identity,
         folder=folder,
         sets=sets,
-        measuring=measuring,
+        comparing=comparing,
         origin=origin,
         methods=methods,
         limits=limits,
@@ -128,50 +84,48 @@ def tried(
         seed=chosen.seed,
         threads=given.threads,
         memory=chosen.memory,
-        scaling=exact.scaling,
+        scaling=opened.scaling,
         unlabelled=given.reading.unlabelled,
     )
-    run = FrontierRun(request, listener.progress)
-    return _written(run.run(), run, document)
 
 
-class _Exact(NamedTuple):
-    """The exact model without its scaling, and the hash of its file."""
+class _OpenedExact(NamedTuple):
+    """The exact model without its scaling, and the hash of its text."""
 
-    model: KernelExpansion
-    sha256: str
+    exact: KernelExpansion
+    identity: str
     #: Of all rows, and the arguments that pass it to the commands that frontier runs.
     scaling: Scaling | None
-    words: tuple[str, ...]
+    scale_words: tuple[str, ...]
 
 
-def _exact(given: FrontierArguments) -> _Exact:
+def _open_exact(given: FrontierArguments) -> _OpenedExact:
     """Read the exact model, and the scaling of the rows."""
     from svmfast.formats.detect import identity_of
 
-    exact, reading, memory = given.exact, given.reading, given.options.memory
-    opened = open_noted_model(exact, given.listener.note, memory=memory)
-    whole, model = opened.model, opened.model.unscaled.expansion
-    if model is None:
-        raise UnsupportedError(f"{exact} is a {whole.unscaled.kind} model already", "give the LIBSVM model")
-    if model.kernel.kind == "precomputed":
+    path, reading, memory = given.exact_path, given.reading, given.options.memory
+    opened = open_noted_model(path, given.listener.note, memory=memory)
+    whole, exact = opened.model, opened.model.unscaled.expansion
+    if exact is None:
+        raise UnsupportedError(f"{path} is a {whole.unscaled.kind} model already", "give the LIBSVM model")
+    if exact.kernel.kind == "precomputed":
         raise UnsupportedError("models with a precomputed kernel cannot be converted")
     if reading.scale is not None and not is_path(reading.scale):
         raise OptionError("`scale`: the commands that frontier runs need a path, of a range file or a model")
-    scaling = with_scaling_of(reading, [(exact, whole)], memory=memory).scale
+    scaling = with_scaling_of(reading, [(path, whole)], memory=memory).scale
     # Commands that read only data, such as budget-train, need a file with the scaling.
     scaled = reading.scale is not None or whole.scaling is not None
-    words = ("--scale", str(reading.scale or exact)) if scaled else ()
-    identity = opened.identity if whole.scaling is None else identity_of(model)
-    return _Exact(model, identity.removeprefix("sha256:"), scaling, words)
+    words = ("--scale", str(reading.scale or path)) if scaled else ()
+    identity = opened.identity if whole.scaling is None else identity_of(exact)
+    return _OpenedExact(exact, identity, scaling, words)
 
 
-def _row_sets(given: FrontierArguments, exact: _Exact) -> RowSets:
+def _row_sets(given: FrontierArguments, opened: _OpenedExact) -> RowSets:
     """Read and divide the rows; warn about those that do not look like the model's."""
     from svmfast.frontiers.row_sets import read_sets
 
-    scaling, train = exact.scaling, given.train
-    check = DataCheck(exact.model, given.reading, given.listener)
+    scaling, train = opened.scaling, given.train
+    check = DataCheck(opened.exact, given.reading, given.listener)
     sets = read_sets(
         train,
         given.test,
@@ -191,7 +145,7 @@ def _row_sets(given: FrontierArguments, exact: _Exact) -> RowSets:
     if not check.scale(train, sets.first) and given.test is not None:
         check.scale(given.test, sets.choosing.rows)
     # Commands scale by themselves.
-    return sets if scaling is None else replace(sets, reading=(*sets.reading, *exact.words))
+    return sets if scaling is None else replace(sets, reading=(*sets.reading, *opened.scale_words))
 
 
 def _limits(given: FrontierArguments, *, regression: bool) -> Limits:
@@ -231,29 +185,27 @@ def _check_labels(given: FrontierArguments) -> None:
             raise OptionError(f"`{name}` needs labels; without them (`unlabelled`) give `max_diff`")
 
 
-def _measured(given: FrontierArguments, exact: _Exact, sets: RowSets) -> tuple[Measuring, Origin]:
+def _exact_measured(given: FrontierArguments, opened: _OpenedExact, sets: RowSets, source: str) -> Comparing:
     """Measure the exact model; refuse labelled rows on which it is no better than chance."""
     import numpy as np
 
-    from svmfast.frontiers.measuring import Measuring
-    from svmfast.frontiers.row_sets import Origin
+    from svmfast.frontiers.comparing import Comparing
 
-    model, scaling, tested = exact.model, exact.scaling, [sets.choosing, sets.confirming]
+    exact, scaling, tested = opened.exact, opened.scaling, [sets.choosing, sets.confirming]
     if scaling is not None:
         tested = [replace(one, labels=scaling.apply_labels(one.labels)) for one in tested]
     # Data for one-class models have labels because LIBSVM's format needs them; they mean something only if
     # they tell inliers, 1, from outliers, -1.
-    one_class = model.head.svm_type == "one_class"
+    one_class = exact.head.svm_type == "one_class"
     if one_class and set(np.unique(np.concatenate([one.labels for one in tested])).tolist()) != {-1.0, 1.0}:
         tested = [replace(one, labels=np.full(len(one), np.nan)) for one in tested]
-    measuring = Measuring(model, *tested, scaling=scaling, threads=given.threads)
-    origin = Origin(given.train, given.test, sets.trained_rows, len(sets.choosing), len(sets.confirming))
-    if not measuring.exact_skilled:
+    comparing = Comparing(exact, *tested, scaling=scaling, threads=given.threads)
+    if not comparing.exact_skilled:
         raise UnsupportedError(
-            f"EXACT is no better than chance on the rows of {origin.source}: nothing can be measured on them",
+            f"EXACT is no better than chance on the rows of {source}: nothing can be measured on them",
             "give rows of the problem that EXACT was trained for",
         )
-    return measuring, origin
+    return comparing
 
 
 def _refuse_another_folder(folder: Path) -> None:
@@ -264,11 +216,11 @@ def _refuse_another_folder(folder: Path) -> None:
         raise OptionError(f"'{folder}' is not empty and not from an earlier run; give another `output`")
 
 
-def _identity(given: FrontierArguments, exact: _Exact) -> dict[str, Any]:
+def _identity(given: FrontierArguments, opened: _OpenedExact) -> dict[str, Any]:
     """Everything that the models and measurements depend on."""
     from svmfast import __version__
 
-    found: dict[str, Any] = {"model": exact.sha256}
+    found: dict[str, Any] = {"model": opened.identity.removeprefix("sha256:")}
     for name, path in (("train", given.train), ("test", given.test)):
         found[name] = None if path is None else file_hash(path)
         if path is not None and found[name] is None:
@@ -277,7 +229,7 @@ def _identity(given: FrontierArguments, exact: _Exact) -> dict[str, Any]:
         raise OptionError(
             "TEST contains the rows of TRAIN, which EXACT has seen; give other rows, or leave `test` out"
         )
-    scaling = None if exact.scaling is None else exact.scaling.digest()
+    scaling = None if opened.scaling is None else opened.scaling.digest()
     how = {**asdict(given.reading), "scale": scaling}
     return {
         **found,
@@ -286,22 +238,3 @@ def _identity(given: FrontierArguments, exact: _Exact) -> dict[str, Any]:
         "reading": how,
         "version": __version__,
     }
-
-
-def _written(
-    found: Frontier,
-    run: FrontierRun,
-    document: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-) -> FrontierResult:
-    """Write the reports and the recommended model."""
-    from svmfast.frontiers.html import as_html
-
-    folder, best = run.folder, found.recommended
-    # Scripts rely on this name, whatever the model is; that of an earlier run is gone (RunFolder.open).
-    place = folder.path / "recommended"
-    if best is not None:
-        folder.write_bytes(place.name, run.measured.content(best))
-        found = replace(found, copy=os.fspath(place))
-    folder.write_bytes("report.html", as_html(found))
-    folder.write("report.json", document(found.to_dict()))
-    return FrontierResult(found, os.fspath(folder.path), found.copy)

@@ -1,0 +1,74 @@
+"""The result of ``frontier``, and its files: the reports and the recommended model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from svmfast.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from svmfast.frontiers.report import Frontier
+    from svmfast.frontiers.run import FrontierRun
+    from svmfast.models.base import Model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrontierResult:
+    """The result of ``frontier``."""
+
+    #: Every measured model, the limits, and the recommendation.
+    report: Frontier
+    #: The folder of the models and reports.
+    folder: str
+    #: The recommended model's file; None if no model meets the limits.
+    recommended: str | None
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.table(), *self.lines()])
+
+    def table(self) -> list[str]:
+        """The table of the models as text."""
+        from svmfast.frontiers import report
+
+        found = self.report
+        return [report.title(found), *report.origins(found), *report.table_lines(found)]
+
+    def lines(self) -> list[str]:
+        """The recommendation as text."""
+        from svmfast.frontiers.words import verdict
+
+        return verdict(self.report)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures that docs/json.md describes."""
+        return self.report.to_dict()
+
+    def model(self) -> Model:
+        """The recommended model; raises UnsupportedError if there is none."""
+        from svmfast.formats.detect import load_model
+
+        if self.recommended is None:
+            raise UnsupportedError("no model meets the limits", "nothing is recommended")
+        return load_model(self.recommended)
+
+
+def write_results(
+    found: Frontier,
+    run: FrontierRun,
+    document: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+) -> FrontierResult:
+    """Write the reports and the recommended model; `document` makes the content of report.json."""
+    from svmfast.frontiers.html import as_html
+
+    folder, best = run.folder, found.recommended
+    # Scripts rely on this name, whatever the model is; that of an earlier run is gone (RunFolder.open).
+    place = folder.path / "recommended"
+    if best is not None:
+        folder.write_bytes(place.name, run.measured.content(best))
+        found = replace(found, copy=os.fspath(place))
+    folder.write_bytes("report.html", as_html(found))
+    folder.write("report.json", document(found.to_dict()))
+    return FrontierResult(found, os.fspath(folder.path), found.copy)
