@@ -27,7 +27,7 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"The JSON report of an svmfast command, version {VERSION}",
-        "description": "docs/json.md explains the head, and names that many reports have.",
+        "description": "docs/command-line.md explains the head, and names that many reports have.",
         "type": "object",
         "required": list(head),
         "properties": head,

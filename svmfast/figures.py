@@ -90,7 +90,7 @@ class Figures:
     """A report, or a part of one, whose figures are declared."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Figures by their keys in JSON, in plain types; docs/json.md explains them."""
+        """Figures by their keys in JSON, in plain types; docs/command-line.md explains them."""
         found: dict[str, Any] = {}
         for one in figures_of(type(self)):
             if not one.applies(self):

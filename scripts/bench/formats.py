@@ -1,6 +1,6 @@
 """Measure predict for many rows by file format, for many small files, and with two workers.
 
-    python scripts/bench/formats.py --data DIR --models DIR [--copies 110] [--page docs/scale.md]
+    python scripts/bench/formats.py --data DIR --models DIR [--copies 110] [--page docs/batch.md]
 
 The rows are the test rows of ijcnn1, many times over, as LIBSVM's text, gzip, CSV and Parquet. For each
 format: rows per second, core seconds and peak memory of `svmfast predict` with a quadratic expansion, and a

@@ -42,7 +42,8 @@ def _kinds() -> str:
 def _report(schema: dict[str, Any]) -> str:
     parts = [
         f"{_ORIGIN}# Keys of the JSON reports\n",
-        "[JSON reports](../json.md) has the rules; {download}`report.schema.json <../report.schema.json>` is "
+        "[Command line](../command-line.md#json-reports) has the rules; {download}`report.schema.json "
+        "<../report.schema.json>` is "
         f"the schema.\n\n## Every command\n\n{_keys(schema)}",
     ]
     for rule in schema["allOf"]:

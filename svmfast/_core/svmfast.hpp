@@ -1,6 +1,6 @@
 // The library: kernel models of LIBSVM's kind, their values and labels for sparse rows, and LIBSVM's text.
 //
-// Functions throw std::exception for what they are given; errors in text are returned. docs/embedding.md has an
+// Functions throw std::exception for what they are given; errors in text are returned. docs/export.md has an
 // example.
 #pragma once
 #include <cmath>

@@ -11,7 +11,7 @@ confidence bound of the share of labels that differ in all rows like these.
 
 '~' marks a speed-up whose 95% interval is wider than a tenth. Where other programs make wall-clock times
 vary, speed-ups are of processor time, and the title says so. `wide` and `as_json` show the rest
-(docs/compare.md).
+(docs/command-line.md).
 """
 
 from __future__ import annotations

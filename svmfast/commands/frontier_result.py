@@ -43,7 +43,7 @@ class FrontierResult:
         return verdict(self.report)
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures that docs/json.md describes."""
+        """The figures that docs/command-line.md describes."""
         return self.report.to_dict()
 
     def model(self) -> Model:

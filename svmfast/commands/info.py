@@ -42,7 +42,7 @@ class Description:
         return "\n".join(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures that docs/json.md describes."""
+        """The figures that docs/command-line.md describes."""
         return self.figures
 
     def lines(self) -> list[str]:

@@ -24,7 +24,7 @@ class Comparison(Figures):
     features: int = figure("Features of the rows: the largest index.")
     threads: int = figure("Threads.")
     models: tuple[ModelResult, ...] = figure(
-        "Every model with its figures (docs/compare.md), the exact one first."
+        "Every model with its figures (docs/command-line.md), the exact one first."
     )
     #: The name of each label, if the classes have names.
     class_names: Mapping[float, str] | None = None
@@ -61,7 +61,7 @@ class Comparison(Figures):
         return aligned(heads, lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures that docs/compare.md describes, as plain types."""
+        """The figures that docs/command-line.md describes, as plain types."""
         found: dict[str, Any] = with_names(super().to_dict(), self.class_names)
         return found
 

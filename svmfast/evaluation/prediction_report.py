@@ -138,7 +138,7 @@ class PredictionReport(Figures):
         return [f"Accuracy = {score.accuracy:g}% ({score.correct}/{score.total}) (classification)"]
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures of docs/json.md."""
+        """The figures of docs/command-line.md."""
         found: dict[str, Any] = with_names(super().to_dict(), self.class_names)
         return found
 

@@ -138,7 +138,7 @@ class Report(Protocol):
         """The report as lines of text."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures under the names of docs/json.md."""
+        """The figures under the names of docs/command-line.md."""
 
 
 @dataclass(frozen=True, eq=False)

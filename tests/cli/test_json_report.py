@@ -1,4 +1,4 @@
-"""Every command's JSON report conforms to the schema of the declared figures, and to docs/json.md."""
+"""Every command's JSON report conforms to the schema of the declared figures, and to docs/command-line.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from svmfast.cli.main import commands, run
 from svmfast.figures import figures_of
 
 SCHEMA: dict[str, Any] = schema()
-PAGE = (ROOT / "docs" / "json.md").read_text()
+PAGE = (ROOT / "docs" / "command-line.md").read_text()
 
 IRIS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
 #: Runs with keys that the quick runs lack: scores, other models, other data.

@@ -187,7 +187,7 @@ def test_a_program_that_embeds_the_library(tmp_path: Path) -> None:
     libraries = sorted(ROOT.glob("build/**/libsvmfast.a"), key=lambda path: path.stat().st_mtime)
     if not libraries:
         pytest.skip("no build folder with the static library")
-    page = (ROOT / "docs" / "embedding.md").read_text()
+    page = (ROOT / "docs" / "export.md").read_text()
     source, program = tmp_path / "embedded.cpp", tmp_path / "embedded"
     source.write_text(re.search(r"```cpp\n(.*?)```", page, re.DOTALL)[1])  # type: ignore[index]
     core = ROOT / "svmfast" / "_core"

@@ -1,4 +1,4 @@
-"""The recipes of docs/scale.md for other engines, each run if its engine is installed."""
+"""The recipes of docs/batch.md for other engines, each run if its engine is installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import svmfast
 
 RECIPES = {
     text.split("\n")[0].removeprefix("# "): text
-    for text in re.findall(r"^```python\n(# .*?)^```", (ROOT / "docs" / "scale.md").read_text(), re.S | re.M)
+    for text in re.findall(r"^```python\n(# .*?)^```", (ROOT / "docs" / "batch.md").read_text(), re.S | re.M)
 }
 
 

@@ -99,7 +99,7 @@ def test_examples_whose_output_is_checked_exist() -> None:
 
 
 def test_recipes_are_those_that_their_test_knows() -> None:
-    firsts = {one.text.split("\n")[0] for one in PYTHON if one.page == "docs/scale.md"}
+    firsts = {one.text.split("\n")[0] for one in PYTHON if one.page == "docs/batch.md"}
     assert {f"# {name}" for name in RECIPES} <= firsts
 
 
