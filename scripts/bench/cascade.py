@@ -27,7 +27,7 @@ import numpy as np
 from measuring import PROGRAM, in_turn, machine, place, plain_file, run, timed
 from pages import put_into
 
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.cascade import CascadeOptions
 from svmfast.methods.cascade.join import join

@@ -33,8 +33,8 @@ from sklearn.svm import LinearSVC
 
 from svmfast.evaluation.benchmark import measured
 from svmfast.evaluation.subject import ComparedModel
-from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import Dataset, read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.dcpred import DcpredOptions

@@ -31,7 +31,7 @@ import peers
 from measuring import PROGRAM, ROOT, in_turn, machine, place, plain_file, run, timed
 from pages import put_into, read_records, write_records
 
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 
 Record = dict[str, Any]

@@ -28,7 +28,7 @@ from figures import save, svg_pyplot
 from measuring import PROGRAM, Finished, machine, place, run
 from pages import put_into
 
-from svmfast.formats.detect import save_model
+from svmfast.formats.model_files import save_model
 from svmfast.formats.svmlight import write_svmlight
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import svmfast
-from svmfast.formats.detect import model_bytes
+from svmfast.formats.model_files import model_bytes
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.scaled import ScaledModel

@@ -30,7 +30,7 @@ import peers
 from measuring import PROGRAM, ROOT, in_turn, machine, place, plain_file, run
 from pages import put_into
 
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 
 RESULTS = ROOT / "scripts/bench/results/readme.json"

@@ -31,7 +31,7 @@ import numpy as np
 from measuring import PROGRAM, plain_file
 
 from svmfast.evaluation.timing import race
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import Dataset, read_svmlight
 from svmfast.models.answer import answer
 from svmfast.models.base import Model

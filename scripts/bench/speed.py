@@ -29,7 +29,7 @@ import numpy as np
 import peers
 from measuring import PROGRAM, ROOT, Samples, in_turn, machine, plain_file, run, timed
 
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 
 SLOW = 10.0  # a call that takes longer is its own warm-up and is made once

@@ -49,7 +49,7 @@ from schema import hang, peak_kib, run_schema  # noqa: E402
 from sealing import resealed  # noqa: E402
 
 from svmfast.errors import DataFormatError, EmptyDataError, ModelFormatError  # noqa: E402
-from svmfast.formats.detect import model_bytes, open_model  # noqa: E402
+from svmfast.formats.model_files import model_bytes, open_model  # noqa: E402
 from svmfast.models.expansion import KernelExpansion  # noqa: E402
 from svmfast.rows import Rows  # noqa: E402
 

@@ -148,7 +148,7 @@ def _to_stdout(made: OptionSet) -> bool:
 
 def _unreadable(made: OptionSet, path: Path) -> list[str]:
     """Return the faults of an existing output."""
-    from svmfast.formats.detect import open_model
+    from svmfast.formats.model_files import open_model
 
     if made.words[0] in ("predict", "frontier", "scale", "export"):
         return [] if path.stat().st_size or made.words[0] == "predict" else [f"{path.name} is empty"]

@@ -31,7 +31,7 @@ from sealing import resealed
 
 from svmfast.errors import SvmfastError
 from svmfast.evaluation.describe import describe_model
-from svmfast.formats.detect import open_model
+from svmfast.formats.model_files import open_model
 from svmfast.models.answer import answer
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.requirements import Columns, missing_probability

@@ -176,7 +176,7 @@ def _compared(name: str, given: Any, memory: int, listener: Listener) -> Compare
 
 def _behind_scaling(one: ComparedModel) -> ComparedModel:
     """The model for scaled rows; all models are compared on rows scaled the same way."""
-    from svmfast.formats.detect import identity_of
+    from svmfast.formats.model_files import identity_of
 
     if one.model.scaling is None:
         return one

@@ -18,7 +18,7 @@ from svmfast.errors import NegativeAnswerError, UnsupportedError
 from svmfast.exports.accuracy import Settings, checked_rows, measured
 from svmfast.exports.computation import computation_of
 from svmfast.exports.languages import LANGUAGES
-from svmfast.formats.detect import identity_of
+from svmfast.formats.model_files import identity_of
 from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading
 from svmfast.progress import Listener

@@ -101,7 +101,7 @@ class _OpenedExact(NamedTuple):
 
 def _open_exact(given: FrontierArguments) -> _OpenedExact:
     """Read the exact model, and the scaling of the rows."""
-    from svmfast.formats.detect import identity_of
+    from svmfast.formats.model_files import identity_of
 
     path, reading, memory = given.exact_path, given.reading, given.options.memory
     opened = open_noted_model(path, given.listener.note, memory=memory)

@@ -48,7 +48,7 @@ class FrontierResult:
 
     def model(self) -> Model:
         """The recommended model; raises UnsupportedError if there is none."""
-        from svmfast.formats.detect import load_model
+        from svmfast.formats.model_files import load_model
 
         if self.recommended is None:
             raise UnsupportedError("no model meets the limits", "nothing is recommended")

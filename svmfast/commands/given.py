@@ -21,7 +21,7 @@ from svmfast.sparse import is_sparse
 from svmfast.values import is_path
 
 if TYPE_CHECKING:
-    from svmfast.formats.detect import LoadedModel
+    from svmfast.formats.model_files import LoadedModel
     from svmfast.models.base import Model
     from svmfast.models.scaling import Scaling
 
@@ -32,9 +32,9 @@ DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, a DataFrame
 
 def open_noted_model(source: Any, note: Callable[[str], None], *, memory: int = MEMORY) -> LoadedModel:
     """Read a model of any kind, in at most `memory` bytes; `note` receives its reader's remarks."""
-    from svmfast.formats import detect
+    from svmfast.formats.model_files import open_model
 
-    opened = detect.open_model(source, memory=memory)
+    opened = open_model(source, memory=memory)
     for text in opened.warnings:
         note(text)
     return opened

@@ -101,7 +101,7 @@ def from_sklearn(estimator: Any, *, listener: Listener | None = None, **options:
 def run(front: Any, estimator: str, output: str, **options: Any) -> None:
     """Write the model of an estimator, and describe it."""
     from svmfast.commands.info import info
-    from svmfast.formats.detect import save_model
+    from svmfast.formats.model_files import save_model
 
     with front.listening() as listener:
         model = from_sklearn(estimator, listener=listener, **options)

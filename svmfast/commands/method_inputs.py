@@ -26,7 +26,7 @@ from svmfast.errors import (
     WrongTypeError,
 )
 from svmfast.formats.dataset import naming_file
-from svmfast.formats.detect import identity_of
+from svmfast.formats.model_files import identity_of
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.method import GivenModel, GivenRows, GivenStream, Input, Inputs, Method, Setting
 from svmfast.models.memory import MEMORY

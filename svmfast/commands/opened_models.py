@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from svmfast.commands.given import model_of, with_scaling_of
 from svmfast.errors import OptionError
-from svmfast.formats.detect import identity_of
+from svmfast.formats.model_files import identity_of
 from svmfast.models.certified import check_exact, check_source
 from svmfast.options import Reading
 

@@ -86,7 +86,7 @@ class Result:
         UnsupportedError
             There is no model.
         """
-        from svmfast.formats.detect import save_model
+        from svmfast.formats.model_files import save_model
 
         if self.model is None:
             raise UnsupportedError("there is no model to save", self.refusal or "the run only scored")
@@ -116,7 +116,7 @@ def run_method(
     from svmfast.commands.method_inputs import opened_inputs
     from svmfast.commands.training import with_balanced_weights
     from svmfast.evaluation.timing import times_as_fast
-    from svmfast.formats.detect import model_bytes
+    from svmfast.formats.model_files import model_bytes
     from svmfast.formats.packing import packing_of
     from svmfast.formats.target import stored_size
     from svmfast.models.scaled import with_scaling

@@ -74,7 +74,8 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
 
 def read_scaling(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     """Read a scaling from svm-scale's range file, or from a model that carries one."""
-    from svmfast.formats.detect import file_kind, open_model
+    from svmfast.formats.detect import file_kind
+    from svmfast.formats.model_files import open_model
 
     with open_source(source) as opened:
         if file_kind(opened.first_words()) not in ("svmfast-model", "libsvm-model"):

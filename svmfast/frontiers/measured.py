@@ -51,7 +51,7 @@ class MeasuredModels:
         """Measure a candidate's model; where the exact model may help as fallback, also with that."""
         from svmfast.evaluation.benchmark import check_same_question
         from svmfast.evaluation.subject import ComparedModel
-        from svmfast.formats.detect import load_model
+        from svmfast.formats.model_files import load_model
 
         asked, path = self.request, self.request.folder.model(candidate)
         model = load_model(path, memory=asked.memory).unscaled

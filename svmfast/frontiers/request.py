@@ -46,7 +46,7 @@ class RunRequest:
 
     def stored(self, model: Model) -> bytes:
         """The content of a model's file, including the scaling."""
-        from svmfast.formats.detect import model_bytes
+        from svmfast.formats.model_files import model_bytes
 
         return model_bytes(with_scaling(model, self.scaling))
 

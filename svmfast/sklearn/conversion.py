@@ -9,7 +9,7 @@ from typing import Any
 
 from svmfast.commands.run import run_method
 from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
-from svmfast.formats.detect import model_bytes
+from svmfast.formats.model_files import model_bytes
 from svmfast.methods.registry import method as method_named
 from svmfast.models.base import Model
 from svmfast.options import checked

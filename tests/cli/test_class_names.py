@@ -17,7 +17,7 @@ from sklearn.datasets import load_iris
 
 import svmfast as package
 from svmfast.errors import OptionError
-from svmfast.formats.detect import load_model, save_model
+from svmfast.formats.model_files import load_model, save_model
 from svmfast.models.base import Model
 from svmfast.models.head import Head
 from svmfast.models.scaled import ScaledModel, with_scaling

@@ -15,7 +15,7 @@ import pytest
 from program import data, model, svmfast
 from sklearn.datasets import load_svmlight_file
 
-from svmfast.formats.detect import load_model, save_model
+from svmfast.formats.model_files import load_model, save_model
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.validity_bound import largest_exponent
 

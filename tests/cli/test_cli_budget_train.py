@@ -14,7 +14,7 @@ import pytest
 from program import PATIENCE, PROGRAM, cli_runner, data, svmfast
 
 from svmfast.cli.main import program
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.rows import Rows
 

@@ -10,7 +10,7 @@ from program import cli_runner, data, model, svmfast
 from read_fixtures import exact, rows
 
 from svmfast.cli.main import program
-from svmfast.formats.detect import model_bytes
+from svmfast.formats.model_files import model_bytes
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.registry import method

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from svmfast.errors import ModelFormatError, UnsupportedError
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.importers.files import model_of_file
 from svmfast.models.scaled import ScaledModel
 

@@ -15,7 +15,7 @@ from model_examples import EXAMPLES
 from program import FIXTURES, data, model, svmfast
 from sklearn.datasets import load_svmlight_file
 
-from svmfast.formats.detect import load_model, save_model
+from svmfast.formats.model_files import load_model, save_model
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 

@@ -17,7 +17,7 @@ from program import PROGRAM, svmfast
 
 from svmfast.cli.main import run
 from svmfast.errors import MemoryLimitError
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import fit

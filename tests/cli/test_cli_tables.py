@@ -15,7 +15,7 @@ from pyarrow import csv, feather, parquet
 
 import svmfast as package
 from svmfast.errors import OptionError
-from svmfast.formats.detect import model_bytes
+from svmfast.formats.model_files import model_bytes
 
 EXACT = model("photos_c_rbf")
 

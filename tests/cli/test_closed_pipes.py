@@ -10,7 +10,7 @@ import pytest
 from every_command import COMMAND_OF, INPUTS, RUNS, inputs, outputs, words
 from program import PROGRAM, data, model, nobody, svmfast
 
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 
 
 def run(arguments: Sequence[str | Path], *, stderr: bool = False) -> subprocess.CompletedProcess[bytes]:

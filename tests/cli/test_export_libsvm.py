@@ -12,8 +12,8 @@ from program import FIXTURES, data, model, svmfast
 
 import svmfast as package
 from svmfast.errors import UnsupportedError
-from svmfast.formats.detect import load_model
 from svmfast.formats.libsvm_model import libsvm_model_bytes
+from svmfast.formats.model_files import load_model
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading

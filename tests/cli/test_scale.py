@@ -13,7 +13,7 @@ import pytest
 from program import FIXTURES, data, model, svmfast
 
 from svmfast.evaluation.scale_check import ScaleCheck, _median
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.rows import Rows
 

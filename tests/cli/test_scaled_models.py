@@ -19,7 +19,7 @@ from program import FIXTURES, PROGRAM, data, svmfast
 
 import svmfast as package
 from svmfast.errors import OptionError
-from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.formats.ranges import read_ranges
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.registry import methods

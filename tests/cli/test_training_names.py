@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 import svmfast as package
 from svmfast.errors import OptionError
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.models.scaled import ScaledModel
 
 IRIS = load_iris(as_frame=True)

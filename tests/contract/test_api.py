@@ -14,7 +14,7 @@ from program import ROOT, data, model, svmfast
 
 import svmfast as package
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError, WrongTypeError
-from svmfast.formats.detect import model_bytes
+from svmfast.formats.model_files import model_bytes
 
 
 def columns(*words: str | Path) -> list[list[str]]:

@@ -12,7 +12,7 @@ from sealing import packed, resealed, unpacked
 
 import svmfast as package
 from svmfast.errors import ModelFormatError
-from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.formats.model_files import load_model, model_bytes, open_model
 
 IRIS = model("iris_c_rbf_prob")
 

@@ -11,7 +11,7 @@ from meaning import FROZEN
 from program import FIXTURES, svmfast
 from sealing import unpacked
 
-from svmfast.formats.detect import open_model
+from svmfast.formats.model_files import open_model
 from svmfast.models.base import KINDS
 
 

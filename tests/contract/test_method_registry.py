@@ -21,7 +21,7 @@ import svmfast as package
 from svmfast.cli import main
 from svmfast.commands.run import run_method
 from svmfast.errors import ModelFormatError, OptionError
-from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.frontiers import run
 from svmfast.frontiers.child import Failed
 from svmfast.methods import registry

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from model_examples import EXAMPLES, NAMES, rows_for
 
 from svmfast import errors
-from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.models.base import KINDS, Model, model_class
 
 

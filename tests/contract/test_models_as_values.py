@@ -21,7 +21,7 @@ from model_examples import EXAMPLES, NAMES, rows_for
 import svmfast
 from svmfast import errors
 from svmfast.errors import SvmfastError
-from svmfast.formats.detect import model_bytes
+from svmfast.formats.model_files import model_bytes
 from svmfast.models.answer import Answer
 from svmfast.models.base import Model
 from svmfast.rows import Rows

@@ -17,7 +17,7 @@ from program import cli_runner
 from svmfast.certificate import MAX_ORDER
 from svmfast.cli.main import program
 from svmfast.errors import MemoryLimitError, OptionError, SvmfastError, UnsupportedError
-from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate import MOST_ORDER

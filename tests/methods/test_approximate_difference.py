@@ -16,7 +16,7 @@ from program import data, model, svmfast
 
 import svmfast as package
 from svmfast.errors import NegativeAnswerError, OptionError
-from svmfast.formats.detect import load_model, model_bytes, save_model
+from svmfast.formats.model_files import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate.expander import Expander

@@ -22,7 +22,7 @@ from sealing import packed, unpacked
 
 from svmfast import cascade, compress, predict
 from svmfast.errors import ModelFormatError, OptionError, UnsupportedError
-from svmfast.formats.detect import load_model, model_bytes, save_model
+from svmfast.formats.model_files import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.cascade import CascadeOptions

@@ -14,7 +14,7 @@ from program import data, model, svmfast
 from random_models import random_model
 
 from svmfast.errors import NegativeAnswerError, OptionError
-from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate import ladder

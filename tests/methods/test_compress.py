@@ -27,7 +27,7 @@ from svmfast.errors import (
     OptionError,
     UnsupportedError,
 )
-from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.kernels import Kernel
 from svmfast.methods.common.error_statement import ErrorStatement, labels_differing
 from svmfast.methods.common.row_sample import RowSample

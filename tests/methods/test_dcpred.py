@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 
 import svmfast
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError, UnsupportedError
-from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.fit import fit, fit_exact

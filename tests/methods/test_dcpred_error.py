@@ -8,7 +8,7 @@ from program import data as data_path
 from program import model as model_path
 from scipy.stats import beta
 
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.equal_rows import Aside, Counted
 from svmfast.methods.dcpred import DcpredOptions

@@ -11,7 +11,7 @@ from program import data as data_path
 from program import model as model_path
 
 import svmfast.methods.dcpred.fit as fits
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.methods.common.problem import Problem

@@ -25,7 +25,7 @@ import pytest
 from program import PATIENCE, PROGRAM, ROOT, data, model, svmfast
 
 from svmfast.commands.run import run_method
-from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.folder import RESULTS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from program import data, svmfast
 
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.linear import LinearOptions
 from svmfast.methods.linear.fit import linear

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 
 from svmfast import meka
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError
-from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.common.problem import Problem

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svmfast import errors
-from svmfast.formats.detect import load_model
 from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
+from svmfast.formats.model_files import load_model
 
 BAD = Path(__file__).parent / "bad" / "models"
 MODELS = Path(__file__).parents[2] / "fixtures" / "models"

@@ -21,7 +21,7 @@ from program import FIXTURES
 from sealing import packed, resealed, unpacked
 
 from svmfast import errors
-from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import Rows
 
@@ -101,7 +101,7 @@ def test_an_absurd_width_takes_no_memory_and_changes_no_value() -> None:
         code = (
             "import sys, resource, numpy as np\n"
             "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
-            "from svmfast.formats.detect import load_model\n"
+            "from svmfast.formats.model_files import load_model\n"
             "from svmfast.rows import Rows\n"
             "rows = Rows.from_dense(np.linspace(-1, 1, 60).reshape(5, 12))\n"
             "print(*load_model(sys.stdin.buffer.read()).decision_values(rows).ravel().tolist())\n"
@@ -139,7 +139,7 @@ def test_memory_stays_in_proportion_to_the_file() -> None:
         "import contextlib, pickle, resource, sys\n"
         "from pathlib import Path\n"
         "from svmfast import errors\n"
-        "from svmfast.formats.detect import load_model\n"
+        "from svmfast.formats.model_files import load_model\n"
         "whole, damaged = pickle.load(sys.stdin.buffer)\n"
         "for text in whole: load_model(text)\n"
         "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"

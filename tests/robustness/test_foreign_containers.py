@@ -34,7 +34,7 @@ from svmfast.errors import (
     TableError,
 )
 from svmfast.formats.data import read_data, stream_data
-from svmfast.formats.detect import model_bytes
+from svmfast.formats.model_files import model_bytes
 from svmfast.importers.files import model_of_file
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling

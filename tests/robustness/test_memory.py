@@ -24,7 +24,7 @@ import svmfast as package
 from svmfast.errors import InputError, MemoryLimitError, ModelFormatError
 from svmfast.exports import reference
 from svmfast.exports.computation import computation_of
-from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.models.expansion import Kernel
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel

@@ -28,7 +28,7 @@ from svmfast.errors import InputError, MemoryLimitError, SvmfastError
 from svmfast.formats.answers import OutputColumns
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import read_data, stream_data
-from svmfast.formats.detect import load_model, model_bytes, save_model
+from svmfast.formats.model_files import load_model, model_bytes, save_model
 from svmfast.methods.linear import LinearOptions, fit
 from svmfast.models import scaling as scalings
 from svmfast.models.answer import Answer

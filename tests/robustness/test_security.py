@@ -12,7 +12,7 @@ from program import FIXTURES, ROOT, svmfast
 from sealing import packed, unpacked
 
 from svmfast.errors import ModelFormatError
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 
 FORBIDDEN_MODULES = {
     *("pickle", "cPickle", "dill", "marshal", "shelve", "joblib", "cloudpickle", "code", "runpy", "ctypes"),

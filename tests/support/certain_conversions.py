@@ -13,7 +13,7 @@ from program import data, model
 from random_models import random_model
 
 import svmfast
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from program import data, model
 
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows

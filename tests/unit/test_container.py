@@ -14,7 +14,7 @@ from sealing import START, packed, resealed, unpacked
 
 from svmfast import errors
 from svmfast.formats.container import MAJOR, MINOR, container_bytes, parse_model
-from svmfast.formats.detect import load_model, model_bytes, open_model, save_model
+from svmfast.formats.model_files import load_model, model_bytes, open_model, save_model
 from svmfast.models.base import KINDS, PROVENANCE
 
 TEXT = (FROZEN / "1.0" / "polynomial_one_class.model").read_bytes()

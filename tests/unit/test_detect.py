@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from svmfast.errors import FileAccessError, ModelFormatError
-from svmfast.formats.detect import detect, file_kind, load_model, open_model, save_model
+from svmfast.formats.detect import detect, file_kind
+from svmfast.formats.model_files import load_model, open_model, save_model
 from svmfast.models.expansion import KernelExpansion
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from program import data, model
 
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.cross_validation import fold_numbers
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, quantiles, row_keys, rows_aside

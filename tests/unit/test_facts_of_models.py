@@ -12,7 +12,7 @@ from program import data, model, svmfast
 from sealing import packed, unpacked
 
 from svmfast.errors import ModelFormatError, UnsupportedError
-from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.models.requirements import Columns, require
 
 

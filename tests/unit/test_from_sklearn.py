@@ -22,7 +22,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 import svmfast
 from svmfast.errors import UnsupportedError, WrongTypeError
-from svmfast.formats.detect import model_bytes, open_model
+from svmfast.formats.model_files import model_bytes, open_model
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel

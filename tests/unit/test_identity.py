@@ -13,7 +13,7 @@ from sealing import packed, unpacked
 
 import svmfast as package
 from svmfast.errors import ModelFormatError, UnsupportedError
-from svmfast.formats.detect import identity_of, load_model, model_bytes, open_model, save_model
+from svmfast.formats.model_files import identity_of, load_model, model_bytes, open_model, save_model
 from svmfast.models.expansion import KernelExpansion
 
 IRIS = model("iris_c_rbf_prob")

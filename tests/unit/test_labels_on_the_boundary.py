@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from libsvm import svm as libsvm
 from program import PROGRAM
 
-from svmfast.formats.detect import save_model
+from svmfast.formats.model_files import save_model
 from svmfast.kernels import Kernel
 from svmfast.models.answer import answer
 from svmfast.models.expansion import KernelExpansion

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.errors import UnsupportedError
-from svmfast.formats.detect import load_model, open_model, save_model
 from svmfast.formats.libsvm_model import (
     libsvm_model_bytes,
     parse_libsvm_model,
 )
+from svmfast.formats.model_files import load_model, open_model, save_model
 from svmfast.kernels import Kernel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 import svmfast as package
 from svmfast import display
 from svmfast.errors import SvmfastError, TableError
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 from svmfast.models.scaled import with_scaling
 from svmfast.models.scaling import Scaling
 

@@ -10,7 +10,7 @@ import pytest
 
 from svmfast import _core
 from svmfast.errors import ModelContentError, NotFiniteError
-from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows

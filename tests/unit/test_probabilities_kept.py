@@ -13,7 +13,7 @@ from program import data, model, svmfast
 
 from svmfast import dcpred, predict, read_svmlight
 from svmfast.errors import UnsupportedError
-from svmfast.formats.detect import load_model
+from svmfast.formats.model_files import load_model
 
 IRIS, TRAIN, TEST = model("iris_c_rbf_prob"), data("iris.train"), data("iris.test")
 

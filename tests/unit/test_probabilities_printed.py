@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.cli.main import run
-from svmfast.formats.detect import load_model, save_model
+from svmfast.formats.model_files import load_model, save_model
 from svmfast.kernels import Kernel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head

@@ -18,7 +18,7 @@ from sealing import packed, unpacked
 
 from svmfast import compare
 from svmfast.errors import ModelContentError, ModelFormatError, UnsupportedError
-from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.models.expansion import KernelExpansion

@@ -15,7 +15,7 @@ from program import data, model
 
 from svmfast.errors import UnsupportedError
 from svmfast.evaluation.timing import Speed
-from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.choice import Limits
 from svmfast.frontiers.comparing import Comparing

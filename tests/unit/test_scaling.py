@@ -16,7 +16,7 @@ from sealing import packed, unpacked
 import svmfast
 from svmfast import errors
 from svmfast._core import round_digits
-from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel, with_scaling

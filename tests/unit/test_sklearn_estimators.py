@@ -37,7 +37,7 @@ from svmfast.errors import (
     NegativeAnswerError,
     UnsupportedError,
 )
-from svmfast.formats.detect import model_bytes
+from svmfast.formats.model_files import model_bytes
 from svmfast.models.base import Model
 from svmfast.rows import as_rows
 from svmfast.sklearn import (
