@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
 
-#: Share of the time limit that is reserved for timing at the end, and its limit in seconds.
+#: Share of the time limit that is reserved for timing at the end, at most so many seconds.
 KEPT_FOR_TIMING, MOST_KEPT = 0.15, 60.0
 
 
@@ -52,13 +52,12 @@ def run_request(given: FrontierArguments) -> RunRequest:
     begin, chosen, listener = time.monotonic(), given.options, given.listener
     _check_labels(given)
     methods = chosen_methods(chosen.methods)
-    folder = RunFolder(given.folder, {}, chosen.overwrite)
-    _refuse_another_folder(folder.path)
+    _refuse_another_folder(given.folder)
     opened = _open_exact(given)
     # From here on rows are read unscaled: `opened` has the scaling, which may also be the model's.
     given = replace(given, reading=replace(given.reading, scale=None))
     limits = _limits(given, regression=opened.exact.head.is_regression)
-    folder.identity = _identity(given, opened)
+    folder = RunFolder(given.folder, _identity(given, opened), chosen.overwrite)
     folder.check()
     sets = _row_sets(given, opened)
     origin = Origin(given.train, given.test, sets.trained_rows, len(sets.choosing), len(sets.confirming))
@@ -217,7 +216,7 @@ def _refuse_another_folder(folder: Path) -> None:
 
 
 def _identity(given: FrontierArguments, opened: _OpenedExact) -> dict[str, Any]:
-    """Everything that the models and measurements depend on."""
+    """Everything that the models and measurements depend on: the identity of the run."""
     from svmfast import __version__
 
     found: dict[str, Any] = {"model": opened.identity.removeprefix("sha256:")}

@@ -37,7 +37,7 @@ class Point(Figures):
     """A measured model, alone or with the exact model as fallback."""
 
     #: Such as ``compress-125``, or ``approximate-3 + exact`` with the exact model as fallback.
-    name: str = figure("The model's name; the file's too.")
+    name: str = figure("The model's name, and its file's in `models`; NAME + exact has no file there.")
     method: str = figure("The method that made it; exact: the exact model.")
     loss_choosing: Loss = figure("Losses on the rows that select the model to recommend.", key="choosing")
     loss_confirming: Loss = figure("Losses on the rows that confirm it.", key="confirming")
@@ -185,7 +185,7 @@ def _merit(point: Point, limits: Limits) -> tuple[Any, ...]:
     return (*(KEYS[words](point) for words in keys(limits)), point.name)
 
 
-def unmet(point: Point, exact: Point, limits: Limits) -> str | None:
+def unmet(point: Point, exact_point: Point, limits: Limits) -> str | None:
     """The first requirement for a recommendation that `point` does not meet, or None.
 
     The confirming rows play no part.
@@ -197,14 +197,14 @@ def unmet(point: Point, exact: Point, limits: Limits) -> str | None:
         "cost": limits.fits(point) or not small,
         "answers": limits.shown_by(point.loss_choosing),
         "classes": limits.lose_classes or not point.lost_classes_choosing,
-        "speed": is_faster(point) or not limits.fits(exact),
+        "speed": is_faster(point) or not limits.fits(exact_point),
     }
     return next((name for name, met in requirements.items() if not met), None)
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The recommendation; None recommends the exact model."""
+    """The recommendation; None recommends the exact model, if that is within the limits."""
 
     recommended: Point | None = None
     #: The models that were chosen before it and that the confirming rows refused: because of their
@@ -221,8 +221,8 @@ def choose(points: Sequence[Point], limits: Limits) -> Recommendation:
     if only size and cost are limited. The best of them by :func:`keys` is recommended if the confirming rows
     show that it is within the limits too; otherwise the competition goes on without it.
     """
-    exact, *rest = points
-    rest = [point for point in rest if unmet(point, exact, limits) is None]
+    exact_point, *rest = points
+    rest = [point for point in rest if unmet(point, exact_point, limits) is None]
     refused: list[tuple[Point, str]] = []
     while rest:
         rivals = rest if limits.of_size_alone else as_fast_as_the_fastest(rest)
@@ -263,8 +263,8 @@ def decided(one: Point, other: Point) -> bool:
 
 def contenders(points: Sequence[Point], limits: Limits) -> list[Point]:
     """The models whose speeds decide, as far as is known, and the next fastest as spares."""
-    exact, *others = points
-    fit = [p for p in others if unmet(p, exact, limits) in (None, "speed")]
+    exact_point, *others = points
+    fit = [p for p in others if unmet(p, exact_point, limits) in (None, "speed")]
     if not fit or limits.of_size_alone:
         return fit
     known = as_fast_as_the_fastest(fit)

@@ -48,6 +48,7 @@ def with_exact(
     limit = asked.limits.max_bytes
     if limit is not None and os.path.getsize(asked.exact_path) > limit:
         return None  # a file that contains the exact model is larger
+    # The output of the command, which frontier itself does not run.
     method, together = registry.method(candidate.method), f"{asked.folder.model(candidate)}+exact"
     if method.embeds is not None and (alone.certified_choosing or 0.0) >= LEAST_CERTIFIED:
         words = asked.arguments(candidate, together) + command_words(method.options, {method.embeds: True})

@@ -33,7 +33,7 @@ class RunRequest:
     origin: Origin
     methods: tuple[str, ...]
     limits: Limits
-    #: No candidate is made after `deadline`, and no round of timing begins after `end`.
+    #: Candidates are made until `deadline`; models are timed until `end`, or some seconds longer (racing).
     deadline: float
     end: float
     seed: int

@@ -43,7 +43,7 @@ class LabelledRows:
 class RowSets:
     """Rows by their purpose, as read; no row is in two of the sets."""
 
-    #: The file on which candidates are trained, and the options for reading it.
+    #: The file on which candidates are trained, TRAIN or its part, and the options for reading it.
     train: str
     reading: tuple[str, ...]
     #: Rows in TRAIN.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def verdict(found: Frontier) -> list[str]:
     """The lines of the recommendation: the model, its losses, and the command that makes it."""
-    exact, best, limits = found.points[0], found.recommended, found.limits
+    exact_point, best, limits = found.points[0], found.recommended, found.limits
     few = too_few_rows(found.points, limits)
     few_lines = [] if few is None else [f"too few rows: {few}"]
     if best is None:
@@ -30,14 +30,15 @@ def verdict(found: Frontier) -> list[str]:
         else:
             shown_within = "shown to be " * limits.of_quality
             why = f"no candidate is {shown_within}within the limits ({limits})"
-            why += " and faster" * limits.fits(exact)
-        instead = "the exact model as it is" if limits.fits(exact) else "none, not the exact model either"
+            why += " and faster" * limits.fits(exact_point)
+        kept = limits.fits(exact_point)
+        instead = "the exact model as it is" if kept else "none, not the exact model either"
         lines = [f"recommended: {instead}; {why}"]
         lines += _refusals(found) + few_lines
-        return lines + _hidden_by_accuracy(exact, found) + _left_out(found)
-    first, *scores = loss_lines(best, exact, limits)
+        return lines + _hidden_by_accuracy(exact_point, found) + _left_out(found)
+    first, *scores = loss_lines(best, exact_point, limits)
     lines = [
-        f"recommended: {best.name}, {gain(best.speed, best, exact)}{undecided(found.choice)}",
+        f"recommended: {best.name}, {gain(best.speed, best, exact_point)}{undecided(found.choice)}",
         f"{'confirmed' if limits.of_quality else 'measured'}: {first}",
         *(f"quality: {text}" for text in scores),
     ]
@@ -74,11 +75,11 @@ def _hidden_by_accuracy(point: Point, found: Frontier) -> list[str]:
     return lines + [f"remark: {line}" for line in rest.neglected_lines(found.class_names)]
 
 
-def gain(speed: Speed, point: Point, exact: Point) -> str:
+def gain(speed: Speed, point: Point, exact_point: Point) -> str:
     """Describe the speed and size of `point` relative to the exact model."""
     known = f" ({speed.low:.3g} to {speed.high:.3g})" if math.isfinite(speed.high) else ""
     fast = f"{speed.ratio:.3g} times as fast as the exact model{known}"
-    shrink = exact.n_bytes / point.n_bytes
+    shrink = exact_point.n_bytes / point.n_bytes
     if shrink == 1:
         return f"{fast} and of the same size"
     size = f"{shrink:.3g} times smaller" if shrink > 1 else f"{1 / shrink:.3g} times LARGER"
@@ -101,9 +102,9 @@ def timing(speed: Speed) -> str | None:
     return None if speed.narrow else "too variable for a narrow interval; run again on an idle machine"
 
 
-def loss_lines(point: Point, exact: Point, limits: Limits) -> list[str]:
+def loss_lines(point: Point, exact_point: Point, limits: Limits) -> list[str]:
     """Describe the losses of `point` on the confirming rows: the differences, and with labels the scores."""
-    loss, known = point.loss_confirming, exact.loss_confirming
+    loss, known = point.loss_confirming, exact_point.loss_confirming
     rows = f"on {loss.n_rows:,} confirming rows"
     differs = f"{differing_within(loss)} {rows}"
     if loss.labels_differing is not None and loss.differing == NOTHING:
@@ -127,8 +128,9 @@ def differing_within(loss: Loss) -> str:
 
 def too_few_rows(points: Sequence[Point], limits: Limits) -> str | None:
     """A remark if the rows cannot show the limit even where no label differs."""
-    exact, *others = points
-    rows, limit = min(exact.loss_choosing.n_rows, exact.loss_confirming.n_rows), limits.max_diff_percent
+    exact_point, *others = points
+    rows = min(exact_point.loss_choosing.n_rows, exact_point.loss_confirming.n_rows)
+    limit = limits.max_diff_percent
     if limits.regression and limits.of_quality and rows < LEAST_FOR_MEANS:
         return (
             f"{rows:,} choosing and as many confirming rows cannot show how large an error may be; "
@@ -147,8 +149,8 @@ def too_few_rows(points: Sequence[Point], limits: Limits) -> str | None:
     )
 
 
-def _accuracy(loss: Loss, exact: Loss) -> str:
-    own, known = loss.quality, exact.quality
+def _accuracy(loss: Loss, exact_loss: Loss) -> str:
+    own, known = loss.quality, exact_loss.quality
     terms = [
         ("accuracy", own.accuracy, known.accuracy, loss.lost),
         ("balanced accuracy", own.balanced_accuracy, known.balanced_accuracy, loss.balanced_lost),
@@ -160,9 +162,9 @@ def _accuracy(loss: Loss, exact: Loss) -> str:
     )
 
 
-def _error(loss: Loss, exact: Loss) -> str:
+def _error(loss: Loss, exact_loss: Loss) -> str:
     assert loss.lost is not None
-    errors = f"mean squared error {loss.quality.mse:.4g} instead of {exact.quality.mse:.4g}"
+    errors = f"mean squared error {loss.quality.mse:.4g} instead of {exact_loss.quality.mse:.4g}"
     return f"{errors}, {loss.lost.value:+.3g}% ({loss.lost.ends(2)})"
 
 
@@ -182,16 +184,16 @@ def _points(lost: Estimate) -> str:
 
 def why_not(point: Point, found: Frontier) -> str:
     """Why `point` is not recommended, or that it is."""
-    exact, best, limits = found.points[0], found.recommended, found.limits
+    exact_point, best, limits = found.points[0], found.recommended, found.limits
     if point is best:
         return "recommended"
-    if point is exact:
-        kept = best is None and limits.fits(exact)
+    if point is exact_point:
+        kept = best is None and limits.fits(exact_point)
         return "recommended: no other model meets the limits" if kept else "the exact model"
     for refused, by in found.choice.refused:
         if refused.name == point.name:
             return refusal(point, by, found)
-    failed = unmet(point, exact, limits)
+    failed = unmet(point, exact_point, limits)
     if failed == "answers":
         return beyond(point.loss_choosing, limits, "choosing")
     if failed is not None:
