@@ -123,7 +123,7 @@ class Predictor:
         data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or DataFrame
             As for :func:`svmfast.predict`; a one-dimensional array is a single row. Rows are fastest: the
             label of a single row takes tens of microseconds, as an array or a list some more, as a
-            DataFrame milliseconds (docs/tutorial.md). The values of an array are in the order of
+            DataFrame milliseconds (docs/python.md). The values of an array are in the order of
             `feature_names`.
         threads : int, optional
             Default: the cores this process may use, at most ``OMP_NUM_THREADS``.

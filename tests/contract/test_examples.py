@@ -36,9 +36,8 @@ TABLE_PLACES = {
 #: Pages whose console blocks other tests run; all but the third are compared with their output.
 COMPARED = {
     "README.md": "tests/contract/test_docs.py",
-    "docs/tutorial.md": "tests/contract/test_site.py",
+    "docs/tutorial.md": "tests/contract/test_site.py and tests/contract/test_from_csv.py",
     "docs/batch.md": "tests/cli/test_pipeline.py",
-    "docs/from-csv.md": "tests/contract/test_from_csv.py",
 }
 #: Engines whose recipes tests/cli/test_recipes.py runs and compares, each if it is installed.
 RECIPES = {"duckdb", "pyspark", "ray"}

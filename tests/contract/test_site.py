@@ -1,4 +1,4 @@
-"""docs/ builds as a site without a warning, and the tutorial's commands print what the page shows."""
+"""docs/ builds as a site without a warning, and the tutorial's first walk prints what the page shows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from program import PROGRAM, ROOT
 
 from svmfast.cli import main
 
-TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
+TUTORIAL, _, _ = (ROOT / "docs" / "tutorial.md").read_text().partition("## From a CSV")
 PACKAGES = ("sphinx", "myst_parser", "furo")
 
 
