@@ -127,7 +127,7 @@ class Files:
 
 @dataclass(frozen=True, kw_only=True)
 class ManyFiles:
-    """The arguments of the other form, for many files."""
+    """The arguments of the form for many files."""
 
     model: str = argument(InputFile("model"))
     data: tuple[str, ...] = argument(InputFile("data"), many=True, required=False)
@@ -135,7 +135,7 @@ class ManyFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """What is kept, and what is read and written in the other form."""
+    """Columns that are kept, and what is read and written in the form for many files."""
 
     keep: tuple[str, ...] | None = option(
         None,
@@ -330,7 +330,7 @@ def _keep_memory() -> None:
 
 
 _SHARED = (PredictionOptions, Places, ManyOptions)
-#: Options that have no effect on the form for one file.
+#: Options that `run` does not pass on: those of the form for many files, and `keep`.
 _OF_MANY = {one.name for one in options_of(Places, ManyOptions)}
 COMMAND = Verb(
     **listed("predict"),

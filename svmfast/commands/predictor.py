@@ -264,13 +264,13 @@ class Predictor:
         if columns is not None:
             check.columns(stream.path, columns.features)
         report = self.report(labelled=not reading.unlabelled)
-        scale = ScaleCheck(self.model, scaled=reading.scale is not None)
+        scale_check = ScaleCheck(self.model, scaled=reading.scale is not None)
 
         def checked() -> Iterator[Dataset]:
             for block in prefetch(stream):
                 if not report.rows:
                     check.width(stream.path, block.rows, block.columns)
-                scale.add(block.rows)
+                scale_check.add(block.rows)
                 yield block
 
         answers = self._answers(checked(), report, threads)
@@ -284,7 +284,7 @@ class Predictor:
                 self.listener.progress(stream.bytes_read, stream.bytes_total, "predict")
             writer.finish()
         report.notes += [f"{stream.path}: {note}" for note in stream.notes.messages()]
-        verdict = scale.verdict()
+        verdict = scale_check.verdict()
         if verdict is not None:
             self.listener.warn(f"{stream.path}: {verdict}")
         return report

@@ -24,7 +24,7 @@ class RunRequest:
     """The arguments of a run, once files are read and limits are known; times are of ``time.monotonic``."""
 
     exact_path: str
-    #: Without its scaling, and the hash of its text (svmfast.formats.detect.identity_of), ``sha256:...``.
+    #: Without its scaling, and the hash of its text (`identity_of` of svmfast.formats.model_files).
     exact: KernelExpansion
     exact_identity: str
     folder: RunFolder

@@ -1,4 +1,4 @@
-"""Expansions of a model: dense support vectors, the polynomials, their certificates, and a model of both."""
+"""Makes the expansions of a model about given centers: the polynomials, and their certificates if wanted."""
 
 from __future__ import annotations
 

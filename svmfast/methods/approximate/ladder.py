@@ -77,6 +77,7 @@ class Ladder:
         exact = expander.model
         self._exact_numbers = exact.sv.nnz + exact.sv_coef.size
         self._exact_work = exact.multiply_adds(rows.choosing.rows)
+        #: The centers, and how far most of their rows reach, for each number of cells.
         self._cells: dict[int, tuple[list[FloatArray], list[float]]] = {}
 
     def best_first(self) -> list[tuple[PolynomialModel, str]]:
@@ -187,10 +188,10 @@ class Ladder:
         return self._finished(made, parameters), name
 
     def _finished(self, made: PolynomialModel, parameters: str) -> PolynomialModel:
-        """Add the origin of `made` and, with `embed_exact`, the exact model."""
-        origin = {**self.provenance, "method": "approximate", "parameters": parameters}
+        """Add the provenance of `made` and, with `embed_exact`, the exact model."""
+        provenance = {**self.provenance, "method": "approximate", "parameters": parameters}
         embedded = self.expander.model if self.options.embed_exact else None
-        return replace(made, provenance=origin, embedded_exact=embedded)
+        return replace(made, provenance=provenance, embedded_exact=embedded)
 
     def _centers(self, cells: int) -> tuple[list[FloatArray], list[float]]:
         """At most `cells` centers of the rows by k-means, and how far most of their rows reach.

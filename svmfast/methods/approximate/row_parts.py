@@ -82,12 +82,12 @@ def divided(
     rows = _sample(rows, MOST_ROWS, np.random.default_rng(seed))  # of the user's data, all
     none = Rows.empty()
     if not (centers or chooses):
-        held_out = Sample.of(model, _sample(rows, _measured(model), rng), source, threads)
+        held_out = Sample.of(model, _sample(rows, _most_measured(model), rng), source, threads)
         return Divided(none, Sample.of(model, none, source, threads), held_out)
     group, first = groups_of(row_keys(rows))
     n = len(first)
     if n < LEAST_ROWS:
-        vectors = _sample(model.sv, _measured(model), rng)
+        vectors = _sample(model.sv, _most_measured(model), rng)
         held_out = Sample.of(model, vectors, OF_VECTORS, threads)
         return Divided(rows, Sample.of(model, rows, source, threads), held_out)
     place = np.empty(n, dtype=np.int64)
@@ -100,7 +100,7 @@ def divided(
     return Divided(others, *samples)
 
 
-def _measured(model: KernelExpansion) -> int:
+def _most_measured(model: KernelExpansion) -> int:
     """How many rows to measure on: few enough that their exact values are computed quickly."""
     work = max(1, len(model.sv)) * max(1.0, model.sv.nnz / max(1, len(model.sv)))
     return int(min(max(MEASURING_WORK / work, MEASURED[0]), MEASURED[1]))

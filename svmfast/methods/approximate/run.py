@@ -66,8 +66,8 @@ def approximate(
     check_memory(d, rungs[0].order, rungs[0].cells * model.head.n_functions, options.memory)
     sums = exact_sums(model, memory_limit=options.memory)
     expander = Expander(model, sums, threads=setting.threads, progress=setting.progress)
-    chooses, cells = len(rungs) > 1, any(rung.cells > 1 for rung in rungs)
-    rows = divided(model, data, centers=cells, chooses=chooses, seed=options.seed, threads=setting.threads)
+    chooses, centers = len(rungs) > 1, any(rung.cells > 1 for rung in rungs)
+    rows = divided(model, data, centers=centers, chooses=chooses, seed=options.seed, threads=setting.threads)
     ladder = Ladder(expander, options, rungs, rows, setting, provenance or {})
     built = ladder.best_first() if degree is None else [(ladder.collapsed(degree), "origin")]
     raced = (options.auto or options.open) and degree is None and len(model.sv)
