@@ -64,7 +64,7 @@ def test_options_that_prove_nothing_are_refused(fast: Path) -> None:
         package.predict(fast, rows, exact=model("breast_c_rbf_weights"))
     with pytest.raises(UnsupportedError, match="has a different type or different labels"):
         package.predict(fast, rows, exact=package.load_model(model("iris_c_rbf_prob")))
-    bare = package.approximate(model("breast_c_rbf"), certificate="none").model
+    bare = package.approximate(model("breast_c_rbf"), order=2, certificate="none").model
     with pytest.raises(UnsupportedError, match="has no certificate"):
         package.predict(bare, rows, certify=True)
     with pytest.raises(
@@ -192,7 +192,7 @@ def test_a_wrong_type_is_reported_with_the_accepted_ones(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, "1", True])
 def test_values_that_are_not_numbers_are_refused(value: object) -> None:
-    fast, _ = package.approximate(model("diabetes_eps_rbf"))
+    fast, _ = package.approximate(model("diabetes_eps_rbf"), order=2)
     rows, exact = package.read_svmlight(data("diabetes.test")), model("diabetes_eps_rbf")
     calls = [
         lambda: package.predict(fast, rows, certify=True, tolerance=value),
@@ -246,7 +246,7 @@ def test_train_scores_and_class_weights() -> None:
 
 
 def test_bound_check_and_budget_train_take_threads_and_memory() -> None:
-    fast, _ = package.approximate(model("breast_c_rbf"))
+    fast, _ = package.approximate(model("breast_c_rbf"), order=2)
     result = [package.bound_check(data("breast.test"), model=fast, threads=threads) for threads in (1, 2)]
     assert result[0] == result[1]
     with pytest.raises(MemoryLimitError):
