@@ -1,6 +1,6 @@
 """Makes a command line of each candidate of ``svmfast frontier``, in the order in which they are tried.
 
-Each method declares its own candidates (svmfast.methods.candidates); nothing here chooses their options.
+The candidates and their options come from each method's function ``candidates``, whose place ``Method`` has.
 """
 
 from __future__ import annotations

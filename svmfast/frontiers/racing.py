@@ -30,7 +30,6 @@ MOST_TIMING, LEAST_TIMING = 60.0, 3.0
 #: Models that are timed beyond the time limit, until their intervals are known.
 FIRST = 2
 
-
 #: Names the models whose speeds decide, the fastest first if known, by the speeds so far.
 Contenders = Callable[[Mapping[str, Speed]], Sequence[str]]
 
