@@ -61,13 +61,13 @@ def _accuracy(records: list[Record], passes: int) -> list[str]:
     found = {(r["data"], r["budget"], r["merge"]): r for r in records}
     out = [
         f"Percent of test rows, mean and standard deviation over seeds, {passes} passes. "
-        "What `--keep last` returns:",
+        "The models of `--keep last`:",
         "",
     ]
     paper = ["the paper's lookup-wd"]
     for which, title in (
         ("last", ""),
-        ("returned", "What budget-train returns (`--keep refit`, the default):"),
+        ("returned", "The models of `--keep refit`, the default:"),
     ):
         rows = [["data", "B", *paper, *MERGES]]
         for data, budget in keys:
@@ -176,7 +176,7 @@ TABLES: dict[str, tuple[str, Callable[[list[Record], int], list[str]]]] = {
     "accuracy": ("Accuracy", _accuracy),
     "exact": ("Without a budget", _exact),
     "time": ("Steps per second", _time),
-    "keep": ("What to return", _keep),
+    "keep": ("The last iterate, an average or a refit", _keep),
     "dual": ("Coordinate ascent in the dual instead", _dual),
     "nystroem": ("Nystroem features and a linear SVM", _nystroem),
 }

@@ -42,7 +42,7 @@ def table(results: dict[str, Any]) -> list[str]:
 def curves(results: dict[str, Any]) -> list[str]:
     """The contribution of each part, at each size."""
     out = [
-        "### What each part contributes (the paper's figure 2)",
+        "### The contribution of each part (the paper's figure 2)",
         "",
         "![Accuracy against cost](figures/dcpred_curves.svg)",
         "",
