@@ -145,7 +145,7 @@ class Rows:
         return Rows.trusted(indptr, indices, values, self.n_columns)
 
     def squared_norms(self) -> FloatArray:
-        """Return ||x||^2 of every row."""
+        """||x||^2 of every row."""
         out = np.zeros(len(self))
         for first in range(0, len(self), NORM_ROWS):
             pointers = self.indptr[first : first + NORM_ROWS + 1]
@@ -171,7 +171,7 @@ class Rows:
 
     @classmethod
     def empty(cls, n_columns: int = 0) -> Rows:
-        """Return zero rows."""
+        """No rows, of a given width."""
         return cls.trusted(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), n_columns)
 
     @classmethod

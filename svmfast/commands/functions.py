@@ -96,7 +96,7 @@ def wrapped(text: str, indent: int) -> list[str]:
 
 
 def function_of(method: Method) -> Callable[..., Result]:
-    """Return ``svmfast.NAME``."""
+    """The Python function of a method, whose signature and docstring come from its declaration."""
     described = list(_parameters(method))
     signature = inspect.Signature([one for one, _ in described], return_annotation="Result")
     input_names = {one.name for one in method.inputs}

@@ -37,11 +37,11 @@ class Partition:
         return np.diff(self.start)
 
     def places(self, s: int) -> slice:
-        """Return the places of cluster `s` among the ordered rows."""
+        """The places of cluster `s` among the ordered rows."""
         return slice(int(self.start[s]), int(self.start[s + 1]))
 
     def cluster(self, s: int) -> Rows:
-        """Return the rows of cluster `s`."""
+        """The rows of cluster `s`, sharing memory."""
         return self.rows[self.places(s)]
 
 

@@ -160,7 +160,7 @@ def _check_precomputed(rows: Rows) -> None:
 
 
 def _kernel(options: TrainOptions, gamma: float) -> Kernel:
-    """Return the kernel, with only those parameters that its kind has."""
+    """The kernel, with only those parameters that its kind has."""
     if options.kernel == "polynomial":
         return Kernel("polynomial", gamma, options.coef0, options.degree)
     if options.kernel == "sigmoid":
