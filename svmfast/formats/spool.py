@@ -101,7 +101,7 @@ class Spool(Closing):
         return self
 
     def working_set(self, seed: int, epoch: int, number: int) -> WorkingSet:
-        """Read parts of the file, drawn by the seed and the epoch; each part is in one working set of a pass."""
+        """Read parts of the file, drawn by seed and epoch; a pass has each part in one working set."""
         if self._whole is not None:
             return self._whole
         order = random_order(len(self._parts), seed, epoch, _SHUFFLE)
