@@ -97,8 +97,10 @@ def scale(
             raise OptionError(f"{words.format(low, high)}; expected the lower one first")
     if asked.save is not None and asked.restore is not None:
         raise OptionError("`save` and `restore` exclude each other")
-    check_text(output, "scaled rows")
     reading, listener = reading or Reading(), listener or Listener()
+    if asked.labels is not None and reading.unlabelled:
+        raise OptionError("`labels` and `unlabelled` exclude each other")
+    check_text(output, "scaled rows")
     return scaled(os.fspath(data), output, asked, reading, thread_count(threads), listener)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 #: Least number of rows that a thread formats at a time.
 _ROWS_A_PIECE = 512
+_NO_LABEL = re.compile(rb"^nan ", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +103,7 @@ def scaled(
         with write_atomic(asked.save) as file:
             file.write(ranges_bytes(given.ranges, given.target))
     texts = _texts(prefetch(blocks), given, threads, None if twice else seen, listener)
-    written = _write(texts, output)
+    written = _write(_without_labels(texts) if reading.unlabelled else texts, output)
     return ScaleReport(
         rows=seen.rows,
         features=max(seen.width, len(given)),
@@ -165,6 +167,12 @@ def _write(texts: Iterator[list[tuple[bytes, int]]], output: str | os.PathLike[s
                 total += count
             out.flush()
     return total
+
+
+def _without_labels(texts: Iterator[list[tuple[bytes, int]]]) -> Iterator[list[tuple[bytes, int]]]:
+    """Rows without labels, which are nan in memory, have none in the output either."""
+    for pieces in texts:
+        yield [(_NO_LABEL.sub(b"", text), count) for text, count in pieces]
 
 
 def _texts(

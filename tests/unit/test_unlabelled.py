@@ -96,6 +96,17 @@ def test_predict_prints_no_score(exact: str, tmp_path: Path) -> None:
     assert out.read_bytes() == svmfast("predict", "-q", rows, model(exact)).stdout
 
 
+def test_scaled_rows_have_no_labels_either(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    rows = data("iris.train")
+    bare = without_labels(rows, tmp_path)
+    for words_ in ((rows,), (bare, "--unlabelled")):
+        assert run(["scale", *map(str, words_), "-l", "0"]) == 0
+    found = capfdbinary.readouterr().out.splitlines()
+    half = len(found) // 2
+    assert [line.partition(b" ")[2] for line in found[:half]] == found[half:]
+    assert run(["scale", str(bare), "--unlabelled", "-y", "0", "1"]) == 2
+
+
 @pytest.mark.parametrize("exact", ["iris_c_rbf_prob", "diabetes_eps_rbf"])
 def test_compare_still_counts_what_differs(exact: str, tmp_path: Path) -> None:
     rows = data(f"{exact.split('_')[0]}.test")
