@@ -14,6 +14,7 @@ from pathlib import Path
 WEIGHTS = {
     "svmfast/": 2.0,
     "svmfast/certificate.py": 8.0,
+    "svmfast/validity_bound.py": 6.0,
     "svmfast/kernels.py": 6.0,
     "svmfast/models/": 4.0,
     "svmfast/methods/": 4.0,
