@@ -1,148 +1,147 @@
-"""Measure predictions in one process against scikit-learn-intelex, beyond labels of the Gaussian kernel.
+"""Predictions in one process: against scikit-learn-intelex, and of one row by the form in which it is given.
 
-    python scripts/bench/in_process.py [--repeats 7] [--threads 2] [--readme docs/benchmarks.md]
+    python scripts/bench/in_process.py [--repeats 7] [--page docs/benchmarks.md]
+    python scripts/bench/in_process.py --table one-row
 
-Sigmoid and polynomial kernels, 2,000 dense features, regression without and with a tolerance,
-probabilities, and one-class models, for which scikit-learn-intelex has nothing of its own: there
-scikit-learn is the other side. Rows and models are made up. Both libraries train on the same rows with the
-same options; svmfast predicts with the model of scikit-learn. All sides take the same array and predict in
-turn, each time for at least 50 milliseconds. `--readme` puts the table between the markers
-``<!-- in-process -->`` and ``<!-- /in-process -->``.
+Table in-process: sigmoid and polynomial kernels, many features, regression without and with a tolerance,
+probabilities, one-class models (there against scikit-learn, since the other has none of its own), on made-up
+rows. Both libraries train with the same options; svmfast predicts with scikit-learn's model. Table one-row:
+microseconds of processor time for one row with one thread, the median and the least, by a Predictor of
+fixtures/models/photos_c_rbf.model and of a pipeline of scikit-learn. Both tables need no data.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import statistics
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from measuring import in_turn, machine, place
-from pages import put_into
+from harness import Bench, Table, in_turn, measure, medians, timed
 
 import svmfast
-from svmfast.rows import FloatArray
+
+#: Name, estimator, its options, rows to train on and to predict, features, tolerance.
+MODELS: list[tuple[str, str, dict[str, Any], tuple[int, int, int], float | None]] = [
+    ("sigmoid", "SVC", {"kernel": "sigmoid", "gamma": 0.02, "coef0": -0.5}, (6000, 10_000, 12), None),
+    *(
+        (f"polynomial, degree {d}", "SVC", {"kernel": "poly", "gamma": g, "coef0": 1.0, "degree": d},
+         (6000, 10_000, 12), None)
+        for d, g in ((2, 0.1), (3, 0.05))
+    ),
+    ("2,000 dense features", "SVC", {"gamma": 5e-4, "C": 10.0}, (2500, 3000, 2000), None),
+    ("one-class", "OneClassSVM", {"gamma": 0.2, "nu": 0.1}, (6000, 10_000, 12), None),
+    *(
+        one
+        for tolerance in (None, 1e-3)
+        for one in (
+            ("SVR", "SVR", {"gamma": 0.1, "C": 10.0, "epsilon": 0.05}, (6000, 10_000, 12), tolerance),
+            ("SVR", "SVR", {"gamma": 0.02, "C": 10.0, "epsilon": 0.05}, (5000, 4000, 50), tolerance),
+            ("NuSVR", "NuSVR", {"gamma": 0.1, "C": 10.0, "nu": 0.5}, (6000, 10_000, 12), tolerance),
+        )
+    ),
+    ("probabilities", "SVC", {"gamma": 0.1, "C": 10.0, "probability": True}, (3000, 10_000, 12), None),
+]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Work:
-    """An estimator of sklearn.svm with its options; made-up rows for training and prediction, features."""
-
-    name: str
-    estimator: str
-    options: dict[str, Any]
-    train: int = 6000
-    rows: int = 10_000
-    features: int = 12
-    tolerances: tuple[float | None, ...] = (None,)
-    probability: bool = field(default=False)
-
-
-WORK = (
-    Work("sigmoid", "SVC", {"kernel": "sigmoid", "gamma": 0.02, "coef0": -0.5}),
-    Work("polynomial, degree 2", "SVC", {"kernel": "poly", "gamma": 0.1, "coef0": 1.0, "degree": 2}),
-    Work("polynomial, degree 3", "SVC", {"kernel": "poly", "gamma": 0.05, "coef0": 1.0, "degree": 3}),
-    Work("2,000 dense features", "SVC", {"gamma": 5e-4, "C": 10.0}, 2500, 3000, 2000),
-    Work("one-class", "OneClassSVM", {"gamma": 0.2, "nu": 0.1}),
-    Work("SVR", "SVR", {"gamma": 0.1, "C": 10.0, "epsilon": 0.05}, tolerances=(None, 1e-3)),
-    Work("SVR", "SVR", {"gamma": 0.02, "C": 10.0, "epsilon": 0.05}, 5000, 4000, 50, (None, 1e-3)),
-    Work("NuSVR", "NuSVR", {"gamma": 0.1, "C": 10.0, "nu": 0.5}, tolerances=(None, 1e-3)),
-    Work("probabilities", "SVC", {"gamma": 0.1, "C": 10.0}, 3000, probability=True),
-)
-
-
-def made_up(work: Work) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return rows for training, their labels or values, and rows to predict."""
-    rng = np.random.default_rng(work.features)
-    x = rng.normal(size=(work.train + work.rows, work.features))
-    some = x @ rng.normal(size=work.features) / np.sqrt(work.features)
-    value = np.sin(2 * some) + 0.5 * x[:, 0] * x[:, 1] + rng.normal(0, 0.3, len(x))
-    kind = work.estimator
-    y = value if "SVR" in kind else np.where(value > 0, 1.0, -1.0)
-    return x[: work.train], y[: work.train], x[work.train :]
-
-
-def repeated(call: Callable[[], Any]) -> Callable[[], float]:
-    """Return an action that calls for at least 50 milliseconds and gives the seconds of a call."""
-
-    def action() -> float:
-        count, start = 0, time.perf_counter()
-        while (passed := time.perf_counter() - start) < 0.05 or not count:
-            call()
-            count += 1
-        return passed / count
-
-    return action
-
-
-def measure(work: Work, options: argparse.Namespace) -> list[str]:
-    """Return a line of the table for each tolerance."""
+def in_process(bench: Bench, case: tuple[Any, ...]) -> Iterator[Sequence[str]]:
+    """Train both libraries and predict in turn, each time for at least 50 milliseconds."""
     import sklearn.svm
 
-    x, y, rows = made_up(work)
-    more = {"probability": True} if work.probability else {}
-    own = getattr(sklearn.svm, work.estimator)(**work.options, **more).fit(x, y)
-    other = own
-    if work.estimator != "OneClassSVM":
+    name, estimator, options, (train, count, features), tolerance = case
+    warnings.simplefilter("ignore")
+    os.environ.setdefault("OMP_NUM_THREADS", str(bench.threads))
+    rng = np.random.default_rng(features)
+    x = rng.normal(size=(train + count, features))
+    some = x @ rng.normal(size=features) / np.sqrt(features)
+    value = np.sin(2 * some) + 0.5 * x[:, 0] * x[:, 1] + rng.normal(0, 0.3, len(x))
+    y, rows = (value if "SVR" in estimator else np.where(value > 0, 1.0, -1.0))[:train], x[train:]
+    own = other = getattr(sklearn.svm, estimator)(**options).fit(x[:train], y)
+    try:
         import sklearnex.svm
 
-        other = getattr(sklearnex.svm, work.estimator)(**work.options, **more).fit(x, y)
-    theirs = other.predict_proba if work.probability else other.predict
-    model = svmfast.from_sklearn(own)
-    lines = []
-    for tolerance in work.tolerances:
-        ours = svmfast.Predictor(model, probability=work.probability, tolerance=tolerance)
-        answer = ours.answer(rows, threads=options.threads)
-        found = own.predict(rows)
-        if "SVR" in work.estimator:
-            off = f"{np.abs(answer.predicted - found).max():.1g}, {np.abs(theirs(rows) - found).max():.1g}"
-        elif work.probability:
-            voted = answer.voted if answer.voted is not None else answer.predicted
-            off = f"{int((voted != found).sum())}, {int((other.predict(rows) != found).sum())}"
-        else:
-            off = f"{int((answer.predicted != found).sum())}, {int((theirs(rows) != found).sum())}"
-        calls = {
-            "ours": repeated(lambda ours=ours: ours.answer(rows, threads=options.threads)),
-            "theirs": repeated(lambda: theirs(rows)),
-        }
-        seconds = in_turn(calls, options.repeats).seconds
-        mine, other_time = (statistics.median(seconds[name]) for name in ("ours", "theirs"))
-        name = work.name + ("" if tolerance is None else f", `--tolerance {tolerance:g}`")
-        lines.append(
-            f"| {name} | {len(rows):,} | {work.features:,} | {len(own.support_):,} | {mine * 1e3:.1f} ms | "
-            f"{other_time / mine:.1f}x | {off} |"
-        )
-        print(lines[-1], flush=True)
-    return lines
+        if hasattr(sklearnex.svm, estimator):
+            other = getattr(sklearnex.svm, estimator)(**options).fit(x[:train], y)
+    except ImportError:
+        name += " (over scikit-learn)"
+    probable = "probability" in options
+    theirs = other.predict_proba if probable else other.predict
+    predictor = svmfast.Predictor(svmfast.from_sklearn(own), probability=probable, tolerance=tolerance)
+    answer, found, apart = (
+        predictor.answer(rows, threads=bench.threads),
+        own.predict(rows),
+        other.predict(rows),
+    )
+    if "SVR" in estimator:
+        off = f"{np.abs(answer.predicted - found).max():.1g}, {np.abs(apart - found).max():.1g}"
+    else:
+        ours = answer.predicted if answer.voted is None else answer.voted
+        off = f"{np.count_nonzero(ours != found)}, {np.count_nonzero(apart != found)}"
+    calls = {"ours": lambda: predictor.answer(rows, threads=bench.threads), "theirs": lambda: theirs(rows)}
+    taken = medians({side: timed(call, 0.05) for side, call in calls.items()}, bench.repeats)
+    shown = name + ("" if tolerance is None else f", `--tolerance {tolerance:g}`")
+    counts = (f"{n:,}" for n in (len(rows), features, len(own.support_)))
+    yield shown, *counts, f"{1e3 * taken['ours']:.1f} ms", f"{taken['theirs'] / taken['ours']:.1f}x", off
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", help="measure only work whose name contains this")
-    parser.add_argument("--readme", type=Path, help="replace the table in this file")
-    options = parser.parse_args()
-    os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
-    warnings.simplefilter("ignore")
-    lines = [
-        "| model | rows | features | SVs | svmfast | over scikit-learn-intelex | off, ours and theirs |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
-    ]
-    for work in WORK:
-        if options.only is None or options.only in work.name:
-            lines += measure(work, options)
-    found = machine(options.threads)
-    lines += ["", f"Measured on {place(found, 'scikit-learn', 'scikit-learn-intelex')}; medians, in turn."]
-    if options.readme:
-        put_into(options.readme, lines, "in-process")
+def pipeline() -> tuple[Any, np.ndarray, list[str]]:
+    """Return a fitted pipeline with three classes that overlap, a row, and the names of its columns."""
+    import pandas
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
 
+    rng = np.random.default_rng(3)
+    y = rng.choice(3, size=3000, p=[0.1, 0.65, 0.25])
+    x = rng.normal(size=(3000, 8)) + np.outer(y, np.linspace(1.4, 0.1, 8))
+    names = [f"sensor {number}" for number in range(8)]
+    machine = SVC(C=3, probability=True, class_weight="balanced", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        fitted = make_pipeline(StandardScaler(), machine).fit(pandas.DataFrame(x, columns=names), y)
+    return svmfast.from_sklearn(fitted), x[:1], names
+
+
+def one_row(bench: Bench, form: str) -> Iterator[Sequence[str]]:
+    """One form of a row, for both models, and label, values or probabilities."""
+    import pandas
+
+    photos: Any = svmfast.load_model(bench.model("photos_c_rbf"))
+    row = bench.read(bench.test("photos_c_rbf"))[0].take([0]).to_dense()
+    line = [f"`{form}`" if form == "Rows" else form]
+    for model, dense, names in ((photos, row, [f"f{i}" for i in range(row.shape[1])]), pipeline()):
+        given = {
+            "Rows": svmfast.Rows.from_dense(dense),
+            "NumPy array (d)": dense[0],
+            "NumPy array (1, d)": dense,
+            "list": dense[0].tolist(),
+            "DataFrame": pandas.DataFrame(dense, columns=names),
+        }[form]
+        for part in ("predicted", "decisions", "probabilities"):
+            if part != "probabilities" or model.head.has_probability:
+                predictor = svmfast.Predictor(model, probability=part == "probabilities")
+
+                def call(predictor: Any = predictor, given: Any = given, part: str = part) -> object:
+                    return getattr(predictor.answer(given, threads=1), part)
+
+                call()
+                taken = in_turn({"": timed(call, 0.05, time.process_time)}, bench.repeats)[""]
+                line.append(f"{1e6 * np.median(taken):.0f} ({1e6 * min(taken):.0f})")
+    yield line
+
+
+FORMS = ("Rows", "NumPy array (d)", "NumPy array (1, d)", "list", "DataFrame")
+ASKED = "photos: label | label, values | pipeline: label | label, values | label, probabilities"
+TABLES = [
+    Table(
+        "in-process",
+        "model | rows | features | SVs | svmfast | over scikit-learn-intelex | off, ours and theirs",
+        MODELS, in_process, MODELS,
+    ),
+    Table("one-row", f"a row as | {ASKED}", (), one_row, FORMS),
+]  # fmt: skip
 
 if __name__ == "__main__":
-    main()
+    measure(__doc__, TABLES, versions=("scikit-learn", "scikit-learn-intelex"), repeats=7)

@@ -4,9 +4,9 @@
 
 svm-predict and svmfast are timed as whole processes, reading and start-up included; scikit-learn and
 scikit-learn-intelex by their predict call alone, with rows and model in memory, which is in their favour.
-All run in turn. Labels are compared with svm-predict's, row by row. Results go to
-scripts/bench/results/readme.json, the chart to docs/figures/speed.svg, the table and the gain that the first
-paragraph states into README.md.
+All run in turn. They fit the model's training rows with its options. Labels are compared with svm-predict's,
+row by row. Results go to scripts/bench/results/readme.json, the chart to docs/figures/speed.svg, the table
+and the gain that the first paragraph states into README.md.
 """
 
 from __future__ import annotations
@@ -16,26 +16,19 @@ import json
 import math
 import shutil
 import statistics
-import sys
 import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import peers
-from measuring import PROGRAM, ROOT, in_turn, machine, place, plain_file, run
-from pages import put_into
+from harness import PROGRAM, ROOT, Bench, in_turn, machine, peers, place, process, put_into, timed
 
 from svmfast.formats.model_files import load_model
-from svmfast.formats.svmlight import read_svmlight
 
 RESULTS = ROOT / "scripts/bench/results/readme.json"
 CHART = ROOT / "docs/figures/speed.svg"
-#: Programs in the order of the chart; the last three or four are ours.
+#: Programs in the order of the chart; the last three are ours.
 WAYS = (
     "svm-predict",
     "scikit-learn",
@@ -46,95 +39,45 @@ WAYS = (
 )
 
 
-@dataclass(frozen=True)
-class Work:
-    """A model, its C, its training and test rows; options of approximate and of compress (None: not made)."""
-
-    model: str
-    cost: float
-    train: str
-    test: str
-    certified: tuple[str, ...] | None
-    compressed: tuple[str, ...]
+#: Options of approximate and of compress for each model; None: not made.
+WORK: dict[str, tuple[str | None, str]] = {
+    "a9a_g0.01": ("--order 2", "--ratio 2%"),
+    "ijcnn1_c250": ("--order 3", "--ratio 4%"),
+    "letter_c16_g2": (None, "--ratio 20%"),
+}
 
 
-WORK = (
-    Work("a9a_g0.01", 1, "a9a", "a9a.t", ("--order", "2"), ("--ratio", "2%")),
-    Work("ijcnn1_c250", 250, "ijcnn1", "ijcnn1.t", ("--order", "3"), ("--ratio", "4%")),
-    Work("letter_c16_g2", 16, "letter.scale", "letter.scale.t", None, ("--ratio", "20%")),
-)
-
-
-def measure(work: Work, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def measured(bench: Bench, name: str) -> dict[str, Any]:
     """Return the seconds and the number of changed labels of every program."""
-    test, train = (plain_file(options.data, name, folder) for name in (work.test, work.train))
-    model = plain_file(options.models, f"{work.model}.model", folder)
-    fast, small = folder / f"{work.model}.fast", folder / f"{work.model}.small"
-    made = {}
-    commands: dict[str, list[object]] = {
-        "svm-predict": [options.svm_predict, test, model],
+    model, train, test = bench.model(name), bench.train(name), bench.test(name)
+    fast, small = bench.folder / f"{name}.fast", bench.folder / f"{name}.small"
+    certified, compressed = WORK[name]
+    outputs = {way: bench.folder / f"{way}.out" for way in WAYS if way.startswith("svm")}
+    bench.svmfast("compress", model, *compressed.split(), "--data", train, "-o", small)
+    made = {"svmfast, compressed": f"compress {compressed}"}
+    commands: dict[str, list[Any]] = {
+        "svm-predict": [bench.tool(), test, model],
         "svmfast, exact": [PROGRAM, "predict", test, model],
+        "svmfast, compressed": [PROGRAM, "predict", test, small],
     }
-    if work.certified is not None:
-        words = [PROGRAM, "approximate", model, *work.certified, "--data", train, "-o", fast, "-q"]
-        run(words)
-        made["svmfast, certified"] = " ".join(["approximate", *work.certified])
-        commands["svmfast, certified"] = [PROGRAM, "predict", test, fast, "--exact", model]
-    run([PROGRAM, "compress", model, *work.compressed, "--data", train, "-o", small, "-q"])
-    made["svmfast, compressed"] = " ".join(["compress", *work.compressed])
-    commands["svmfast, compressed"] = [PROGRAM, "predict", test, small]
-    outputs = {name: folder / f"{work.model}.{i}.out" for i, name in enumerate(commands)}
-
-    def process(name: str) -> Callable[[], float]:
-        words = commands[name]
-        at = 3 if name == "svm-predict" else 4  # after the test file and the model
-        return lambda: run([*words[:at], outputs[name], *words[at:]]).wall
-
-    exact: Any = load_model(str(model))
-    rows = read_svmlight(test, threads=options.threads).rows
-    calls = {"scikit-learn": peers.scikit_learn(exact, rows, rows.density < 0.3)}
-
-    def training() -> tuple[Any, np.ndarray]:
-        data = read_svmlight(train, threads=options.threads)
-        return data.rows, data.labels
-
-    try:
-        calls["scikit-learn-intelex"] = peers.scikit_learn_intelex(exact, rows, False, training, work.cost)
-    except ImportError:
-        print("scikit-learn-intelex is not installed: left out", file=sys.stderr)
-    found: dict[str, np.ndarray] = {}
-
-    def call(name: str) -> Callable[[], float]:
-        def action() -> float:
-            start = time.perf_counter()
-            labels = calls[name]()
-            seconds = time.perf_counter() - start
-            found[name] = np.asarray(labels, dtype=np.float64)
-            return seconds
-
-        return action
-
-    actions = {
-        name: process(name) if name in commands else call(name)
-        for name in WAYS
-        if name in {*commands, *calls}
+    if certified is not None:
+        bench.svmfast("approximate", model, *certified.split(), "--data", train, "-o", fast)
+        made["svmfast, certified"] = f"approximate {certified}"
+        commands["svmfast, certified"] = [PROGRAM, "predict", "--exact", model, test, fast]
+    rows, _ = bench.read(test)
+    calls = peers(bench, name, rows)
+    actions = {way: process(*words, outputs[way]) for way, words in commands.items()}
+    actions |= {way: timed(call) for way, call in calls.items()}
+    taken = in_turn({way: actions[way] for way in WAYS if way in actions}, bench.repeats)
+    labels = {way: np.loadtxt(outputs[way]) for way in commands}
+    labels |= {way: np.asarray(call(), np.float64) for way, call in calls.items()}
+    own = labels["svm-predict"]
+    ways = {
+        way: {"seconds": seconds, "labels_changed": int((labels[way] != own).sum())}
+        for way, seconds in taken.items()
     }
-    samples = in_turn(actions, options.repeats)
-    found |= {name: np.loadtxt(path) for name, path in outputs.items()}
-    own = found["svm-predict"]
-    return {
-        "model": work.model,
-        "rows": len(own),
-        "support_vectors": len(exact.sv),
-        "made": made,
-        "ways": {
-            name: {
-                "seconds": samples.seconds[name],
-                "labels_changed": int((found[name] != own).sum()),
-            }
-            for name in actions
-        },
-    }
+    vectors = len(load_model(model).sv)  # type: ignore[attr-defined]
+    return {"model": name, "rows": len(own), "support_vectors": vectors, "made": made, "ways": ways}
 
 
 def seconds_of(way: dict[str, Any]) -> float:
@@ -208,11 +151,8 @@ def chart(records: list[dict[str, Any]]) -> str:
             out.append(f'<text x="{left - 10}" y="{y + 16}" text-anchor="end">{escape(name)}</text>')
             box = f'x="{left}" y="{y + 3}" width="{width:.1f}" height="{height - 7}"'
             out.append(f'<rect class="{kind}" {box} rx="2"/>')
-            note = (
-                "no label changed"
-                if not changed
-                else f"{changed:,} labels changed ({100 * changed / one['rows']:.2g}%)"
-            )
+            share = f"{100 * changed / one['rows']:.2g}%"
+            note = f"{changed:,} labels changed ({share})" if changed else "no label changed"
             out.append(
                 f'<text x="{left + width + 8:.1f}" y="{y + 16}">{shown(taken)}'
                 f'<tspan class="soft">, {note}</tspan></text>'
@@ -220,9 +160,8 @@ def chart(records: list[dict[str, Any]]) -> str:
             y += height
         y += 34
     title = "Seconds to score a test set, and how many labels change"
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 {y - 20}" role="img" aria-label="{title}">'
-    )
+    box = f'viewBox="0 0 900 {y - 20}" role="img" aria-label="{title}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {box}>'
     return "\n".join([head, f"<title>{title}</title>", f"<style>{_STYLE}</style>", *out, "</svg>"]) + "\n"
 
 
@@ -230,16 +169,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="LIBSVM data sets, plain or .xz")
-    parser.add_argument("--models", type=Path, required=True, help="LIBSVM models, plain or .xz")
+    parser.add_argument("--data", type=Path, help="LIBSVM data sets, plain or .xz")
+    parser.add_argument("--models", type=Path, help="LIBSVM models, plain or .xz")
     parser.add_argument("--svm-predict", default=shutil.which("svm-predict"), help="default: on PATH")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--draw", action="store_true", help="only draw again what was measured")
     options = parser.parse_args()
+    if not options.draw and not (options.data and options.models):
+        parser.error("give --data and --models, or --draw")
     if not options.draw:
         with tempfile.TemporaryDirectory() as name:
-            records = [measure(work, options, Path(name)) for work in WORK]
+            bench = Bench(options, Path(name))
+            records = [measured(bench, model) for model in WORK]
         found = {"machine": machine(options.threads, options.svm_predict), "records": records}
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     found = json.loads(RESULTS.read_text())
@@ -248,7 +190,7 @@ def main() -> None:
     lines = [
         *table(found["records"]),
         "",
-        f"Measured on {place(found['machine'], *versions)}; medians, in turn.",
+        f"Measured on {place(found['machine'], versions)}; medians, in turn.",
     ]
     put_into(ROOT / "README.md", lines, "speed")
     put_into(ROOT / "README.md", claim(found["records"]), "claim")

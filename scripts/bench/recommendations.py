@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import PROGRAM, plain_file
+from harness import PROGRAM, plain_file
 
 from svmfast.evaluation.timing import race
 from svmfast.formats.model_files import load_model
@@ -47,19 +47,8 @@ LEAST_TIMED = 20_000
 class Pair:
     """A data set and its model.
 
-    Attributes
-    ----------
-    name : str
-    files : tuple of str
-        Files of rows; with `model` it was trained on the first one.
-    options : str
-        Of svm-train.
-    rows : int
-        Rows to train on.
-    model : str or None
-        A model's file, used instead of training where there is one.
-    rare : tuple of (str, float), or None
-        A label, and the share of the rows to which its rows are reduced.
+    `model` was trained on the first file; without it, `rows` rows train one with `options` of svm-train.
+    `rare` is a label, and the share of the rows to which its rows are reduced.
     """
 
     name: str
@@ -72,20 +61,9 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A model and rows, divided with a seed.
+    """A model and rows, divided with a seed: those kept `apart`, and the exact model's labels of them.
 
-    Attributes
-    ----------
-    name : str
-    seed : int
-    model, train, test : Path
-    folder : Path
-        Of frontier's models and reports, for all limits.
-    exact : Model
-    apart : Dataset
-        The rows kept apart.
-    theirs : (n,) float64
-        The exact model's labels, or values, of these rows.
+    `folder` has frontier's models and reports, for all limits.
     """
 
     name: str

@@ -1,36 +1,19 @@
 """Exported C on emulated microcontrollers: labels, flash, stack, instructions per row.
 
-    scripts/embedded [--json OUT] [--page docs/export.md] [MODEL ROWS ...]
-
-Every MODEL is exported in single precision with the first 200 of its ROWS, and compiled with -Os for each
-board. The labels are compared on the board with those of `svmfast predict`. Flash is what the program grows
-by when it predicts. qemu counts one nanosecond an instruction (-icount shift=0), which the board's timer
-measures; on AVR cycles are counted.
+scripts/embedded and scripts/bench/export.py call this. A model is exported in single precision with the
+first 200 of its rows, and compiled with -Os for a board. The labels are compared on the board with those of
+`svmfast predict`. Flash is what the program grows by when it predicts. qemu counts one nanosecond an
+instruction (-icount shift=0), which the board's timer measures; on AVR cycles are counted.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 import subprocess
-import sys
-import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from pages import put_into
-
 import svmfast
-
-ROOT = Path(__file__).resolve().parents[2]
-FIXTURES = ROOT / "fixtures"
-DEFAULT = [
-    (FIXTURES / "frozen/1.0/polynomial_three_classes.model", FIXTURES / "data/iris.test"),
-    (FIXTURES / "models/digits_c_rbf_prob.model", FIXTURES / "data/digits.test"),
-    (FIXTURES / "frozen/1.0/routed_pseudo_triangle.model", FIXTURES / "data/iris.test"),
-    (FIXTURES / "models/diabetes_eps_rbf.model", FIXTURES / "data/diabetes.test"),
-]
 
 #: Runs the rows; the stack is filled with a pattern that shows its depth.
 COMMON = """
@@ -189,87 +172,43 @@ class Board:
 
 
 _THUMB = ["arm-none-eabi-gcc", "-mthumb", "-nostartfiles", "-Wl,--gc-sections", "-T", "memory.ld"]
+_SIZE = "arm-none-eabi-size"
 _QEMU = ["qemu-system-arm", "-nographic", "-semihosting", "-icount", "shift=0", "-kernel", "run.elf", "-M"]
+_M4 = ["-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]
+_SIMAVR = ["simavr", "-m", "atmega1284p", "-f", "16000000", "run.elf"]
+#: With clocks of 25 MHz and 16 MHz.
 BOARDS = {
-    "Cortex-M4": Board(
-        ARM,
-        [*_THUMB, "-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
-        "arm-none-eabi-size",
-        [*_QEMU, "mps2-an386"],
-        40.0,  # 25 MHz
-        "4M",
-        "4M",
-    ),
-    "Cortex-M0": Board(
-        ARM,
-        [*_THUMB, "-mcpu=cortex-m0"],
-        "arm-none-eabi-size",
-        [*_QEMU, "microbit"],
-        62.5,  # 16 MHz
-        "256K",
-        "16K",
-    ),
-    "AVR": Board(
-        AVR,
-        ["avr-gcc", "-mmcu=atmega1284p"],
-        "avr-size",
-        ["simavr", "-m", "atmega1284p", "-f", "16000000", "run.elf"],
-        1.0,
-    ),
+    "Cortex-M4": Board(ARM, [*_THUMB, *_M4], _SIZE, [*_QEMU, "mps2-an386"], 40.0, "4M", "4M"),
+    "Cortex-M0": Board(ARM, [*_THUMB, "-mcpu=cortex-m0"], _SIZE, [*_QEMU, "microbit"], 62.5, "256K", "16K"),
+    "AVR": Board(AVR, ["avr-gcc", "-mmcu=atmega1284p"], "avr-size", _SIMAVR, 1.0),
 }
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The figures of a model on a board. Instructions: on AVR cycles; certain: flash with NAME_certain."""
-
-    model: str
-    board: str
-    rows: int
-    wrong: int
-    flash: int
-    certain: int | None
-    tables: int
-    stack: int
-    instructions: float
 
 
 class TooLargeError(Exception):
     """A model that is too large for a board."""
 
 
-def measure(model: Path, rows: Path, board: str, folder: Path) -> Measured:
+def on_board(model: Path, rows: Path, board: str, folder: Path) -> dict[str, int | None]:
     """Export, compile, run and count; raise TooLargeError if the model does not fit on the board."""
-    made = svmfast.export(model, "c", test=rows)
-    text = made.text
-    about = BOARDS[board]
-    flash = flash_of(text, board, folder)
-    certain = flash_of(text, board, folder, certain=True) if "MODEL_HAS_CERTAIN" in text else None
-    _built(about, text, "run.elf", ["-DMODEL_TEST"], folder)
+    made, about = svmfast.export(model, "c", test=rows), BOARDS[board]
+    flash = flash_of(made.text, board, folder)
+    certain = "MODEL_HAS_CERTAIN" in made.text
+    proving = flash_of(made.text, board, folder, certain=True) if certain else None
+    _built(about, made.text, "run.elf", ["-DMODEL_TEST"], folder)
     done = subprocess.run(about.run, cwd=folder, capture_output=True, text=True, timeout=600)
-    printed = {
-        name: int(value)
-        for name, value in re.findall(r"(wrong|ticks|stack) (\d+)", done.stdout + done.stderr)
-    }
+    said = done.stdout + done.stderr
+    printed = {name: int(value) for name, value in re.findall(r"(wrong|ticks|stack) (\d+)", said)}
     if set(printed) != {"wrong", "ticks", "stack"}:
-        raise SystemExit(
-            f"embedded: {model.name} on {board} ended without an answer: "
-            f"{done.stdout[-300:]} {done.stderr[-300:]}"
-        )
-    n = int(re.findall(r"#define MODEL_TEST_ROWS (\d+)", text)[0])
-    assert made.report.table_bytes is not None
-    instructions = printed["ticks"] * about.per_tick / n
-    return Measured(
-        model.name,
-        board,
-        n,
-        printed["wrong"],
-        flash,
-        certain,
-        made.report.table_bytes,
-        printed["stack"],
-        instructions,
-    )
+        raise SystemExit(f"embedded: {model.name} on {board} ended without an answer: {said[-600:]}")
+    n = int(re.findall(r"#define MODEL_TEST_ROWS (\d+)", made.text)[0])
+    counts = {"rows": n, "wrong": printed["wrong"], "flash": flash, "certain": proving}
+    instructions = round(printed["ticks"] * about.per_tick / n)
+    return {
+        **counts,
+        "tables": made.report.table_bytes,
+        "stack": printed["stack"],
+        "instructions": instructions,
+    }
 
 
 def flash_of(text: str, board: str, folder: Path, *, certain: bool = False) -> int:
@@ -288,17 +227,9 @@ def flash_of(text: str, board: str, folder: Path, *, certain: bool = False) -> i
 
 def _built(board: Board, text: str, name: str, flags: list[str], folder: Path) -> str:
     answer = "model_value" if "model_value(" in text else "model_predict"
-    command = [
-        *board.compiler,
-        "-Os",
-        "-std=gnu99",
-        "-ffunction-sections",
-        "-fdata-sections",
-        f"-DANSWER={answer}",
-    ]
-    done = subprocess.run(
-        [*command, *flags, "main.c", "-o", name], cwd=folder, capture_output=True, text=True
-    )
+    command = [*board.compiler, "-Os", "-std=gnu99", "-ffunction-sections", "-fdata-sections"]
+    command += [f"-DANSWER={answer}", *flags, "main.c", "-o", name]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if re.search("is too large|will not fit|overflowed by|relocation truncated", done.stderr):
         raise TooLargeError
     if done.returncode:
@@ -311,52 +242,3 @@ def _flash(board: Board, name: str, folder: Path) -> int:
     shown = subprocess.run([board.size, name], cwd=folder, capture_output=True, text=True, check=True).stdout
     text, data = shown.splitlines()[1].split()[:2]
     return int(text) + int(data)
-
-
-def main() -> int:
-    """Measure every pair of a model and rows on every board."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", type=Path, help="write the figures here")
-    parser.add_argument("--page", type=Path, help="put the table between the page's marks <!-- embedded -->")
-    parser.add_argument("pairs", nargs="*", type=Path, metavar="MODEL ROWS")
-    given = parser.parse_args()
-    if len(given.pairs) % 2:
-        parser.error("give a MODEL and its ROWS")
-    pairs = list(zip(given.pairs[::2], given.pairs[1::2], strict=True)) or DEFAULT
-    table: list[str] = []
-
-    def line(text: str) -> None:
-        table.append(text)
-        print(text, flush=True)
-
-    line("| model | board | rows | wrong | flash | with certain | tables | stack | instructions per row |")
-    line("|---|---|---:|---:|---:|---:|---:|---:|---:|")
-    found = []
-    for model, rows in pairs:
-        for board in BOARDS:
-            try:
-                with tempfile.TemporaryDirectory() as folder:
-                    one = measure(model, rows, board, Path(folder))
-            except TooLargeError:
-                line(f"| {model.name} | {board} | does not fit | | | | | | |")
-                continue
-            found.append(one)
-            line(
-                f"| {one.model} | {one.board} | {one.rows} | {one.wrong} | {one.flash:,} "
-                f"| {'' if one.certain is None else f'{one.certain:,}'} | {one.tables:,} "
-                f"| {one.stack:,} | {one.instructions:,.0f} |"
-            )
-    if given.page is not None:
-        put_into(given.page, table, "embedded")
-    if given.json is not None:
-        given.json.write_text(json.dumps([asdict(one) for one in found], indent=2) + "\n")
-    wrong = sum(one.wrong for one in found)
-    if wrong:
-        print(f"embedded: {wrong} labels are not those of svmfast predict", file=sys.stderr)
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

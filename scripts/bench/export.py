@@ -1,0 +1,272 @@
+"""Exported C and ONNX: speed, labels and values against svm-predict, flash on a Cortex-M4: docs/export.md.
+
+    python scripts/bench/export.py                                                 # on fixtures/
+    python scripts/bench/export.py --data DIR --models DIR --page docs/export.md [--table labels]
+
+Tables: speed (an SVC of scikit-learn in every way, labels compared with its own, processor time of a thread;
+m2cgen, which is compared for two classes, is not a dependency: pip install m2cgen), flash (accuracy against
+bytes on a Cortex-M4 of a model made by every method; needs arm-none-eabi-gcc), labels (files on every test
+row against svm-predict, values against LIBSVM's own library), embedded (fixtures on emulated boards:
+scripts/embedded, which takes other models too).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from harness import MODELS, ROOT, Bench, Table, in_turn, measure, timed
+from numpy.typing import NDArray
+
+import svmfast
+
+sys.path.insert(0, str(ROOT / "scripts"))
+from boards import BOARDS, TooLargeError, flash_of, on_board
+
+FloatArray = NDArray[np.floating]
+#: Time limit of a compiler, in seconds.
+PATIENCE = 240
+#: Calls the functions of an exported file, or of m2cgen's, for many rows.
+WRAPPER = """
+#ifndef UNROLLED
+#include "model.h"
+#else
+typedef double model_real;
+#define MODEL_FEATURES UNROLLED
+#define MODEL_FUNCTIONS 0
+#define model_predict(x) (score((double *)x) > 0)
+double score(double *);
+#endif
+void answer(const model_real *x, int n, double *labels, model_real *values) {
+    for (int i = 0; i < n; ++i, x += MODEL_FEATURES) {
+#if MODEL_FUNCTIONS
+        model_decision(x, values + (long)i * MODEL_FUNCTIONS);
+#endif
+#ifdef REGRESSION
+        labels[i] = model_value(x);
+#else
+        labels[i] = model_predict(x);
+#endif
+    }
+}
+"""
+
+
+@dataclass
+class Compiled:
+    """A C file as a library: its type of numbers, its functions, seconds of the compiler, bytes of code."""
+
+    library: ctypes.CDLL
+    dtype: Any
+    functions: int
+    seconds: float
+    size: int
+
+    def answer(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return labels (or values of a regression) and decision values."""
+        labels, values = np.empty(len(x)), np.empty((len(x), self.functions), self.dtype)
+        rows = np.ascontiguousarray(x, self.dtype)
+        self.library.answer(rows.ctypes, len(rows), labels.ctypes, values.ctypes)
+        return labels, values
+
+
+def compiled(text: str, where: Path, *flags: str) -> Compiled:
+    """Compile an exported file with gcc -O2; with -DUNROLLED=features, m2cgen's source."""
+    folder = Path(tempfile.mkdtemp(dir=where))
+    own = "#define MODEL_FUNCTIONS" in text
+    (folder / ("model.h" if own else "score.c")).write_text(text)
+    (folder / "wrapper.c").write_text(WRAPPER)
+    sources = ["wrapper.c"] if own else ["wrapper.c", "score.c"]
+    words = ["gcc", "-std=gnu11", "-O2", "-shared", "-fPIC", *flags, *sources, "-o", "library.so", "-lm"]
+    begin = time.perf_counter()
+    subprocess.run(words, cwd=folder, check=True, timeout=PATIENCE)
+    taken = time.perf_counter() - begin
+    functions = int(text.split("#define MODEL_FUNCTIONS ")[1].split()[0]) if own else 0
+    dtype = np.dtype(np.float32 if own and "typedef float" in text else np.float64)
+    library = folder / "library.so"
+    return Compiled(ctypes.CDLL(str(library)), dtype, functions, taken, library.stat().st_size)
+
+
+def session(model: bytes) -> onnxruntime.InferenceSession:
+    """Return an ONNX file, opened for one thread."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def in_onnx(opened: onnxruntime.InferenceSession, x: FloatArray) -> list[FloatArray]:
+    """Return all outputs, in batches of 1,000 rows."""
+    name = opened.get_inputs()[0].name
+    parts = [opened.run(None, {name: x[at : at + 1000]}) for at in range(0, len(x), 1000)]
+    return [np.concatenate(one) for one in zip(*parts, strict=True)]
+
+
+def speed(bench: Bench, case: tuple[str, int]) -> Iterator[Sequence[str]]:
+    """Every way to predict with an SVC; m2cgen's C for two classes."""
+    from skl2onnx import to_onnx
+    from sklearn.svm import SVC
+
+    warnings.simplefilter("ignore", FutureWarning)
+    name, most = case
+    rows, labels = bench.read(bench.train(name))
+    c, gamma, d = MODELS[name].option("-c"), MODELS[name].option("-g"), rows.n_columns
+    fitted = SVC(C=c, gamma=gamma).fit(rows.to_dense(d)[:most], labels[:most].astype(int))
+    x = np.ascontiguousarray(bench.read(bench.test(name))[0].to_dense(d)[:4000])
+    model, wanted = svmfast.from_sklearn(fitted), fitted.predict(x)
+    found: dict[str, tuple[Callable[[], FloatArray], str, str]] = {
+        "`svmfast predict`, in process": (lambda: svmfast.predict(model, x, threads=1).predicted, "", "")
+    }
+    for precision, real in (("double", np.float64), ("float", np.float32)):
+        c_file = svmfast.export(model, "c", precision=precision)  # type: ignore[arg-type]
+        made, z = compiled(c_file.text, bench.folder), x.astype(real)
+        about = f"{made.seconds:.1f}", f"{made.size:,}"
+        found[f"`export --to c`, {precision}"] = (lambda made=made, z=z: made.answer(z)[0], *about)
+        onnx = svmfast.export(model, "onnx", precision=precision)  # type: ignore[arg-type]
+        opened = session(onnx.data)
+        answer = lambda opened=opened, z=z: in_onnx(opened, z)[0].ravel()  # noqa: E731
+        found[f"`export --to onnx`, {precision}"] = (answer, "", f"{len(onnx.data):,}")
+    theirs = to_onnx(fitted, x[:1].astype(np.float32), options={id(fitted): {"zipmap": False}})
+    data, z = theirs.SerializeToString(), x.astype(np.float32)
+    other = session(data)
+    found["sklearn-onnx's SVMClassifier"] = (lambda: in_onnx(other, z)[0], "", f"{len(data):,}")
+    try:
+        from m2cgen import export_to_c
+
+        if len(fitted.classes_) == 2:
+            sys.setrecursionlimit(1 << 20)
+            unrolled = compiled(export_to_c(fitted), bench.folder, f"-DUNROLLED={d}")
+            about = f"{unrolled.seconds:.1f}", f"{unrolled.size:,}"
+            found["m2cgen's C"] = (lambda: fitted.classes_[unrolled.answer(x)[0].astype(int)], *about)
+    except (ImportError, subprocess.SubprocessError) as error:
+        print(f"export: no m2cgen: {error}", file=sys.stderr)
+    title = f"{name}, {len(fitted.support_):,} vectors"
+    for way, (call, compiling, size) in found.items():
+        taken = in_turn({way: timed(call, 0.05, time.process_time)}, bench.repeats)[way]
+        micro = 1e6 * statistics.median(taken) / len(x)
+        yield title, way, compiling, size, f"{micro:.1f}", str(np.count_nonzero(call() != wanted))
+
+
+def flash(bench: Bench, name: str) -> Iterator[Sequence[str]]:
+    """Every method at several sizes; the accuracy is that of the same file compiled here."""
+    train, test = bench.file(MODELS[name].train, first=20_000), bench.file(MODELS[name].test, first=10_000)
+    solver, exact = MODELS[name].options, bench.folder / "exact"
+    bench.svmfast("train", *solver.split(), train, exact)
+    ways = [("exact", "", ""), ("linear", "", f"linear {train}")]
+    for order in (1, 2, 3, 4):
+        ways.append(("approximate", f"order {order}", f"approximate {exact} --order {order} --force"))
+    for sv in (10, 20, 40, 80, 160, 320):
+        words = f"compress {exact} --data {train} --sv {sv} --rows 6000 --iterations 300"
+        ways.append(("compress", f"{sv} vectors", words))
+    for size in (20, 80, 320):
+        ways.append(("budget-train", f"budget {size}", f"budget-train {train} {solver} -B {size}"))
+    for clusters, landmarks in ((2, 8), (4, 16), (8, 32)):
+        shape = f"--clusters {clusters} --landmarks {landmarks} --pseudo none"
+        words = f"dcpred {train} --task svc {solver} {shape}"
+        ways.append(("dcpred", f"{clusters} x {landmarks} landmarks", words))
+    rows, y = bench.read(test)
+    x = rows.to_dense(svmfast.load_model(exact).n_features)
+    for method, size, words in ways:
+        model = bench.folder / "made" if words else exact
+        if words and bench.svmfast(*words.split(), "-o", model, statuses=(0, 1)).status:
+            continue
+        text = svmfast.export(model, "c").text
+        try:
+            needed = flash_of(text, "Cortex-M4", bench.folder)
+        except TooLargeError:
+            continue
+        right = 100 * np.mean(compiled(text, bench.folder).answer(x)[0] == y)
+        yield name, method, size, f"{right:.2f} %", f"{needed:,}"
+
+
+def apart(found: FloatArray, expected: FloatArray) -> str:
+    """Return the largest difference relative to the largest value."""
+    return f"{np.abs(found.reshape(expected.shape) - expected).max() / np.abs(expected).max():.0e}"
+
+
+def labels(bench: Bench, name: str) -> Iterator[Sequence[str]]:
+    """One model in C, in both precisions, and in ONNX."""
+    from libsvm import svmutil
+
+    model, test, regression = bench.model(name), bench.test(name), "-s 3" in MODELS[name].options
+    x, expected = (
+        bench.read(test)[0].to_dense(svmfast.load_model(model).n_features),
+        bench.svm_predict(model, test),
+    )
+    answer, some = svmfast.predict(model, str(test)), x[:4000]
+    theirs = np.array(svmutil.svm_predict([], some, svmutil.svm_load_model(str(model)), "-q")[2])
+    cells = []
+    for precision in ("double", "float"):
+        text = svmfast.export(model, "c", precision=precision).text  # type: ignore[arg-type]
+        made = compiled(text, bench.folder, "-ffp-contract=off", *["-DREGRESSION"] * regression)
+        found, values = made.answer(x)
+        differ = f"{np.count_nonzero(found != expected)} differ"
+        cells.append(apart(found[: len(some)], theirs) if regression else differ)
+        if precision == "double":
+            cells.append(apart((found if regression else values)[: len(some)], theirs))
+    first, *more = in_onnx(session(svmfast.export(model, "onnx").data), x)
+    if regression:
+        cells += [apart(first, answer.predicted)] * 2
+    else:
+        cells += [f"{np.count_nonzero(first.ravel() != expected)} differ", apart(more[0], answer.decisions)]
+    yield [name, f"{len(x):,}", *cells]
+
+
+def embedded(bench: Bench, fixtures: list[tuple[Path, Path]]) -> Iterator[Sequence[str]]:
+    """One model and its rows on every emulated board; wrong labels end the script."""
+    pairs = bench.options.pairs
+    given = [(Path(model), Path(rows)) for model, rows in zip(pairs[::2], pairs[1::2], strict=True)]
+    for model, rows in given or fixtures:
+        for board in BOARDS:
+            try:
+                with tempfile.TemporaryDirectory() as folder:
+                    found = on_board(model, rows, board, Path(folder))
+            except TooLargeError:
+                yield [model.name, board, "does not fit", *[""] * 6]
+                continue
+            yield [model.name, board, *("" if n is None else f"{n:,}" for n in found.values())]
+            if found["wrong"]:
+                raise SystemExit(f"embedded: {found['wrong']} labels are not those of svmfast predict")
+
+
+FIXTURES, FROZEN = ROOT / "fixtures", ROOT / "fixtures/frozen/1.0"
+EMBEDDED = [
+    (FROZEN / "polynomial_three_classes.model", FIXTURES / "data/iris.test"),
+    (FIXTURES / "models/digits_c_rbf_prob.model", FIXTURES / "data/digits.test"),
+    (FROZEN / "routed_pseudo_triangle.model", FIXTURES / "data/iris.test"),
+    (FIXTURES / "models/diabetes_eps_rbf.model", FIXTURES / "data/diabetes.test"),
+]
+LABELS = ("a9a_g0.01", "ijcnn1_c32_g2", "letter_c16_g2", "usps_c10", "pendigits_g0.5", "abalone")
+FLASH = ("ijcnn1_c100", "magic04", "pendigits_g0.5", "svmguide1")
+SPEED = [("svmguide1", 3089), ("pendigits_g0.5", 7494), ("ijcnn1_c32_g2", 10_000)]
+TABLES = [
+    Table("speed", "SVC | way | compile, s | size, bytes | microseconds per row | labels that differ", SPEED,
+          speed, [("breast_c_rbf", 400), ("iris_c_rbf_prob", 100)], marks="export speed", left=2),
+    Table("flash", "set | method | size | accuracy | flash", FLASH, flash, ["breast_c_rbf"],
+          marks="export flash", left=3),
+    Table("labels", "model | rows | C in double | C values | C in float | ONNX in double | ONNX values",
+          LABELS, labels, ("breast_c_rbf", "iris_c_rbf_prob", "diabetes_eps_rbf"), marks="export labels"),
+    Table("embedded", "model | board | rows | wrong | flash | with certain | tables | stack "
+          "| instructions per row", [EMBEDDED], embedded, [EMBEDDED], left=2),
+]  # fmt: skip
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--pairs", nargs="*", default=[], metavar="MODEL ROWS", help="instead of the fixtures (embedded)"
+    )
+
+
+if __name__ == "__main__":
+    measure(__doc__, TABLES, arguments=arguments, versions=("svm-predict", "scikit-learn"))

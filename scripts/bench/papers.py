@@ -1,0 +1,344 @@
+"""The tables of the papers on budget-train, meka, dcpred and compress, with other methods beside ours.
+
+    python scripts/bench/papers.py                                                     # a check on fixtures/
+    python scripts/bench/papers.py --data DIR --models DIR --table dcpred --page docs/dcpred.md
+
+DIR holds LIBSVM data sets and models under their usual names; NAME.s80 and NAME.s20 are four fifths of the
+rows to train on, and the others. Costs are multiples of a linear model's multiply-adds. Tables:
+
+budget-accuracy, budget-exact, budget-time   Glasmachers and Qaadan (2018), tables 2, 1 and 3
+meka                                         Si, Hsieh and Dhillon (JMLR 2017), table 7
+dcpred                                       Hsieh, Si and Dhillon (NIPS 2014), table 1
+compress                                     Xu et al., figure 3: accuracy against the number of vectors
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from harness import PROGRAM, Bench, Table, measure, medians, process, run, seconds, spread
+from reproduce import COVTYPE, IRIS, PENDIGITS
+
+import svmfast
+from svmfast.methods.meka import MekaOptions
+from svmfast.methods.meka.error import kernel_error
+from svmfast.methods.method import Setting
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.kernel_clusters import kmeans_centers
+from svmfast.threads import one_blas_thread
+
+# --- budget-train
+
+MERGES = ("lookup-wd", "lookup-h", "gss", "gss-precise")
+#: Only at the smaller budget: the cost of projection grows with the square of the budget.
+REMOVALS = ("project", "remove")
+PASSES, SEEDS = 20, 5
+
+
+@dataclass(frozen=True)
+class Budgeted:
+    """A data set with the paper's parameters, and its tables 1 to 3.
+
+    paper: the mean and standard deviation of MERGES at each budget; exact: LIBSVM's accuracy; saved: percent
+    of the training time saved by lookup-wd over gss.
+    """
+
+    name: str
+    train: str
+    test: str
+    C: float
+    gamma: float
+    paper: dict[int, tuple[str, ...]]
+    exact: str = "-"
+    saved: tuple[str, ...] = ("-", "-")
+
+
+BUDGETED = [
+    Budgeted("SKIN", "skin_nonskin.s80", "skin_nonskin.s20", 32, 2**-7, {
+        100: ("99.62 ± 0.88", "99.62 ± 0.20", "99.63 ± 0.85", "99.62 ± 0.71"),
+        200: ("99.75 ± 0.09", "99.86 ± 0.05", "99.88 ± 0.05", "99.87 ± 0.03"),
+    }, "99.96", ("18%", "15%")),
+    Budgeted("IJCNN", "ijcnn1", "ijcnn1.t", 32, 2, {
+        100: ("97.13 ± 0.36", "97.13 ± 0.37", "96.81 ± 0.34", "97.14 ± 0.32"),
+        500: ("98.07 ± 0.37", "98.11 ± 0.45", "98.06 ± 0.33", "98.14 ± 0.16"),
+    }, "98.77", ("30%", "30%")),
+    Budgeted("ADULT", "a9a", "a9a.t", 32, 2**-7, {
+        100: ("84.20 ± 0.80", "84.16 ± 0.99", "84.17 ± 0.70", "84.23 ± 0.88"),
+        500: ("83.95 ± 1.00", "83.84 ± 1.16", "83.74 ± 1.30", "84.28 ± 0.80"),
+    }, "84.82", ("18%", "22%")),
+    Budgeted("WEB", "w8a.s80", "w8a.s20", 8, 2**-5, {
+        100: ("98.79 ± 0.04", "98.78 ± 0.05", "98.79 ± 0.03", "98.81 ± 0.03"),
+        500: ("98.81 ± 0.02", "98.80 ± 0.03", "98.78 ± 0.05", "98.81 ± 0.02"),
+    }, "98.81", ("6%", "1%")),
+    Budgeted("PHISHING", "phishing.s80", "phishing.s20", 8, 8, {
+        100: ("96.39 ± 0.37", "96.54 ± 0.24", "96.25 ± 0.30", "96.55 ± 0.16"),
+        500: ("97.53 ± 0.20", "97.52 ± 0.28", "97.52 ± 0.29", "97.56 ± 0.19"),
+    }, "97.55", ("14%", "11%")),
+]  # fmt: skip
+BREAST = [Budgeted("breast", "breast.train", "breast.test", 10, 0.05, {10: ("",) * 4, 20: ("",) * 4})]
+
+
+def percent(bench: Bench, problem: Budgeted, model: object) -> float:
+    """Return the accuracy that predict prints."""
+    words = [PROGRAM, "predict", bench.file(problem.test), model, bench.folder / "labels"]
+    found = re.search(r"Accuracy = ([\d.]+)%", run(words).out)
+    assert found is not None
+    return float(found[1])
+
+
+def budget_accuracy(bench: Bench, problem: Budgeted) -> Iterator[Sequence[str]]:
+    """The paper's table 2."""
+    train, model = bench.file(problem.train), bench.folder / "model"
+    for budget, paper in problem.paper.items():
+        yield [problem.name, str(budget), "the paper", *paper, "-", "-"]
+        for keep in ("last", "refit"):
+            line = [problem.name, str(budget), f"`--keep {keep}`"]
+            for merge in (*MERGES, *REMOVALS):
+                if merge in REMOVALS and budget != min(problem.paper):
+                    line.append("-")
+                    continue
+                found = []
+                for seed in range(1 if problem in BREAST else SEEDS):
+                    words = ("-c", problem.C, "-g", problem.gamma, "-B", budget, "--passes", PASSES)
+                    more = ("--merge", merge, "--keep", keep, "--seed", seed)
+                    bench.svmfast("budget-train", train, model, *words, *more)
+                    found.append(percent(bench, problem, model))
+                line.append(spread(found))
+            yield line
+
+
+def budget_exact(bench: Bench, problem: Budgeted) -> Iterator[Sequence[str]]:
+    """The paper's table 1."""
+    model, solver = bench.folder / "model", ("-c", problem.C, "-g", problem.gamma)
+    bench.svmfast("train", *solver, bench.file(problem.train), model)
+    vectors = len(svmfast.load_model(model).sv)  # type: ignore[attr-defined]
+    yield problem.name, f"{percent(bench, problem, model):.2f}", f"{vectors:,}", problem.exact
+
+
+def budget_time(bench: Bench, problem: Budgeted) -> Iterator[Sequence[str]]:
+    """The paper's table 3."""
+    train, model = bench.file(problem.train), bench.folder / "model"
+    for budget, saved in zip(problem.paper, problem.saved, strict=True):
+        words = ("-c", problem.C, "-g", problem.gamma, "-B", budget, "--passes", PASSES, "-j", 1)
+
+        def per_step(merge: str, words: Sequence[object] = words) -> float:
+            found = bench.report("budget-train", train, model, *words, "--merge", merge)
+            return float(found["train_seconds"] / found["steps"])
+
+        taken = medians({merge: lambda merge=merge: per_step(merge) for merge in MERGES}, bench.repeats)
+        speeds = [f"{1 / taken[merge]:,.0f}" for merge in MERGES]
+        ours = f"{100 * (1 - taken['lookup-wd'] / taken['gss']):.0f}%"
+        yield [problem.name, str(budget), *speeds, ours, saved]
+
+
+# --- meka
+
+FEATURES = ("Nystrom", "k-means Nystrom", "random Fourier")
+#: Rank, gamma, clusters, whether columns are scaled to [0, 1]; the errors of MEKA and FEATURES in the paper.
+ERRORS: list[tuple[tuple[str, ...], int, float, int, bool, tuple[str, ...]]] = [
+    (PENDIGITS, 128, 2.0, 5, True, ("0.0811", "0.1325", "0.0828", "0.4404")),
+    (("ijcnn1",), 128, 1.0, 10, False, ("0.0082", "0.0423", "0.0234", "0.2972")),
+    (COVTYPE, 256, 10.0, 15, False, ("0.1192", "0.3700", "0.2752", "0.8825")),
+]
+
+
+def features(
+    method: str, x: FloatArray, gamma: float, rank: int, seed: int = 0
+) -> Callable[[Any], FloatArray]:
+    """Return a map to `rank` features whose inner products approximate the Gaussian kernel of rows x."""
+    from sklearn.kernel_approximation import Nystroem, RBFSampler
+
+    if method == "random Fourier":
+        made = RBFSampler(gamma=gamma, n_components=rank, random_state=seed).fit(x[:1])
+    else:
+        centers = x if method == "Nystrom" else kmeans_centers(Rows.from_dense(x), rank, seed=seed)
+        rank = min(rank, len(centers))
+        made = Nystroem(gamma=gamma, n_components=rank, random_state=seed).fit(centers)
+    return made.transform  # type: ignore[no-any-return]
+
+
+def error_of(method: str, x: FloatArray, gamma: float, rank: int) -> float:
+    """Return the relative error of an approximation on at most 5,000 rows."""
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    some = x[np.sort(np.random.default_rng(0).permutation(len(x))[:5000])]
+    with one_blas_thread():
+        phi, exact = features(method, x, gamma, rank)(some), rbf_kernel(some, gamma=gamma)
+        return float(np.linalg.norm(exact - phi @ phi.T) / np.linalg.norm(exact))
+
+
+def meka(bench: Bench, case: tuple[Any, ...]) -> Iterator[Sequence[str]]:
+    """MEKA's error, and that of the others with as many numbers per row as MEKA, and with its rank."""
+    names, rank, gamma, clusters, scaled, paper = case
+    x = bench.read(*names)[0].to_dense()
+    if scaled:
+        x = (x - x.min(axis=0)) / np.maximum(np.ptp(x, axis=0), 1e-300)
+    options = MekaOptions(gamma=(gamma,), clusters=clusters, rank=rank, psd="none")
+    report = kernel_error(Rows.from_dense(x), options, Setting(bench.threads))
+    title = [names[0], f"{len(x):,}", f"{gamma:g}"]
+    yield [*title, "MEKA", str(rank), f"{report.relative_error:.4f}", paper[0], seconds(report.seconds)]
+    for size in (max(1, round(report.bytes / (8 * len(x)))), rank):
+        for method, theirs in zip(FEATURES, paper[1:], strict=True):
+            shown = theirs if size == rank else ""
+            yield [*title, method, str(size), f"{error_of(method, x, gamma, size):.4f}", shown, ""]
+
+
+# --- dcpred
+
+
+@dataclass(frozen=True)
+class Routed:
+    """A data set with our settings, its exact SVM (a name of MODELS), and the paper's (cost, accuracy)."""
+
+    name: str
+    train: str
+    test: str
+    gamma: float
+    cost: float
+    shape: str
+    exact: str = ""
+    paper: tuple[tuple[str, float, float], ...] = ()
+
+
+ROUTED = [
+    Routed("letter", "letter.scale", "letter.scale.t", 1.0, 10, "--clusters 30 --landmarks 140",
+            "letter_c16_g2",
+            (("DC-Pred++", 12.8, 95.90), ("LDKL", 29, 95.78), ("k-means Nystrom", 140, 87.58))),
+    Routed("usps", "usps", "usps.t", 2**-6, 10, "--clusters 1 --landmarks 138 --kmeans plain", "usps_c10",
+            (("DC-Pred++", 14.4, 95.56), ("LDKL", 12.01, 95.96), ("k-means Nystrom", 200, 92.53))),
+    Routed("a9a", "a9a", "a9a.t", 0.02, 1, "--clusters 1 --landmarks 11", "a9a_g0.02",
+            (("DC-Pred++", 12.5, 83.9), ("LDKL", 32, 81.95), ("k-means Nystrom", 50, 83.9))),
+    Routed("ijcnn1", "ijcnn1", "ijcnn1.t", 2.0, 10, "--clusters 12 --landmarks 20", "ijcnn1_c32_g2"),
+    Routed("covtype sample", *COVTYPE, 10.0, 10, "--clusters 4 --landmarks 14", "covtype20k",
+            (("DC-Pred++", 18.8, 95.19), ("LDKL", 35, 89.53), ("k-means Nystrom", 200, 73.63))),
+    Routed("mnist", "mnist.scale", "mnist.scale.t", 0.02, 10, "--clusters 4 --landmarks 110 --iterations 60",
+            "mnist"),
+]  # fmt: skip
+SMALL = Routed("iris", "iris.train", "iris.test", 0.5, 10, "--clusters 2 --landmarks 8", "iris_c_rbf_prob")
+
+
+def trained(bench: Bench, problem: Routed, *shape: Any) -> tuple[dict[str, Any], float]:
+    """Train with these options; return the figures of compare and the seconds of training."""
+    model, data = bench.folder / "routed", bench.file(problem.train)
+    solver = ("--task", "svc", "-g", problem.gamma, "-c", problem.cost)
+    taken = bench.report("dcpred", data, "-o", model, *solver, *shape)["seconds"]
+    found = bench.report("compare", model, model, "--data", bench.file(problem.test), "--repeats", 5)
+    return found["models"][0], taken
+
+
+def per_row(found: dict[str, Any], rows: int) -> str:
+    return f"{1e6 * found['predict_seconds'] / rows:.2f} us"
+
+
+def dcpred(bench: Bench, problem: Routed) -> Iterator[Sequence[str]]:
+    """Ours, two maps of features with a linear SVM at the same cost, the exact SVM, and the paper's."""
+    from sklearn.svm import LinearSVC
+
+    found, taken = trained(bench, problem, *problem.shape.split())
+    (rows, labels), (asked, truth) = bench.read(problem.train), bench.read(problem.test)
+    cost, d = found["linear_cost_counted"], max(rows.n_columns, asked.n_columns)
+    settings = f"**dcpred** `{problem.shape} -g {problem.gamma:g} -c {problem.cost:g}`"
+    line = [f"**{found['accuracy']:.2f}**", f"{cost:.1f}x", per_row(found, len(truth)), seconds(taken)]
+    yield [problem.name, settings, *line]
+    functions = len(np.unique(labels)) if len(np.unique(labels)) > 2 else 1
+    rank = max(2, int(cost * d * functions / (d + functions)))
+    with one_blas_thread():
+        x, z = (np.pad(r.to_dense(), ((0, 0), (0, d - r.n_columns))) for r in (rows, asked))
+        for method in ("k-means Nystrom", "random Fourier"):
+            phi = features(method, x, problem.gamma, rank)
+            right = LinearSVC(C=problem.cost, dual=False).fit(phi(x), labels).predict(phi(z)) == truth
+            counted = rank * (d + functions) / (d * functions)
+            name = f"{method}, {rank} features, linear SVM"
+            yield ["", name, f"{100 * right.mean():.2f}", f"{counted:.1f}x", "", ""]
+    if problem.exact:
+        model, test = bench.model(problem.exact), bench.test(problem.exact)
+        exact = bench.report("compare", model, model, "--data", test, "--repeats", 1)["models"][0]
+        yield ["", "exact SVM", f"{exact['accuracy']:.2f}", "", per_row(exact, len(truth)), ""]
+    for method, theirs, accuracy in problem.paper:
+        yield ["", f"{method}, the paper's own", f"{accuracy:.2f}", f"{theirs:g}x", "", ""]
+
+
+# --- compress
+
+METHODS = {
+    "LARS": ("--start", "lars", "--select-only"),
+    "k-means": ("--start", "kmeans", "--select-only"),
+    "compress": (),
+}
+CASES = [
+    *(("ijcnn1_c32_g2", f"--sv {n}") for n in (25, 50, 125, 248)),
+    *(("a9a_g0.02", f"--ratio {share}") for share in ("0.2%", "0.5%", "1%", "2%")),
+    *(
+        (name, f"--ratio {share}")
+        for name in ("letter_c16_g2", "usps_c10", "page-blocks", "magic04")
+        for share in ("1%", "2%", "5%", "10%")
+    ),
+]
+HEAD = (
+    "exact model | size | vectors | accuracy, %: LARS | k-means | compress | exact | exact labels, %: LARS "
+    "| k-means | compress | stated | file | time | peak | svm-predict | differing"
+)
+
+
+def compress(bench: Bench, case: tuple[str, str]) -> Iterator[Sequence[str]]:
+    """Make a model of one size by every method, and measure it on the test rows."""
+    name, size = case
+    exact, test, train = bench.model(name), bench.test(name), bench.train(name)
+    truth, theirs = bench.read(test)[1], bench.predicted(exact, test)
+    right, same, differing = [], [], 0
+    for method, how in METHODS.items():
+        small = bench.folder / method
+        made = bench.svmfast("compress", exact, "-o", small, *size.split(), "--data", train, *how, "--json")
+        ours = bench.predicted(small, test)
+        (bench.folder / f"{method}.{test.name}.answers").unlink(missing_ok=True)
+        differing += np.count_nonzero(bench.svm_predict(small, test) != ours)
+        right.append(f"{100 * np.mean(ours == truth):.2f}")
+        same.append(f"{100 * np.mean(ours == theirs):.2f}")
+    report, out = json.loads(made.out), bench.folder / "out"
+    taken = medians(
+        {model.name: process(bench.tool(), "-q", test, model, out) for model in (small, exact)}, bench.repeats
+    )
+    held = report["held_out"]
+    ends = (100 - held[f"labels_differing_percent_{end}"] for end in ("high", "low"))
+    yield [
+        *(
+            name,
+            f"`{size}`",
+            f"{report['support_vectors']:,}",
+            *right,
+            f"{100 * np.mean(theirs == truth):.2f}",
+        ),
+        *(
+            *same,
+            " to ".join(f"{end:.2f}" for end in ends),
+            f"1/{report['bytes_exact'] / report['bytes']:.1f}",
+        ),
+        *(seconds(made.wall), f"{made.peak / 2**20:.0f} MiB"),
+        *(f"{taken[exact.name] / taken[small.name]:.1f}x", str(differing)),
+    ]
+
+
+TABLES = [
+    Table("budget-accuracy", f"data | B | accuracy, % | {' | '.join((*MERGES, *REMOVALS))}", BUDGETED,
+          budget_accuracy, BREAST, marks="budget", left=3,
+          note=f"Mean and standard deviation over {SEEDS} seeds; {PASSES} passes."),
+    Table("budget-exact", "data | LIBSVM's solver, % | support vectors | the paper's LIBSVM", BUDGETED,
+          budget_exact, BREAST, marks="budget"),
+    Table("budget-time", f"data | B | steps/s: {' | '.join(MERGES)} | time saved against gss | the paper's",
+          BUDGETED, budget_time, BREAST, marks="budget",
+          note=f"{PASSES} passes; training time of one thread, without reading the data."),
+    Table("meka", "data | rows | gamma | approximation | rank | error | the paper's | build", ERRORS,
+          meka, [(IRIS, 8, 0.5, 2, True, ("",) * 4)], left=4),
+    Table("dcpred", "data | method | accuracy, % | counted cost | time per row | training", ROUTED, dcpred,
+          [SMALL], left=2),
+    Table("compress", HEAD, CASES, compress, [("breast_c_rbf", "--sv 5"), ("photos_c_rbf", "--ratio 5%")],
+          left=2),
+]  # fmt: skip
+
+if __name__ == "__main__":
+    measure(__doc__, TABLES)
