@@ -6,7 +6,8 @@
 Tables: speed (an SVC of scikit-learn in every way, labels compared with its own, processor time of a thread;
 m2cgen, which is compared for two classes, is not a dependency: pip install m2cgen), flash (accuracy against
 bytes on a Cortex-M4 of a model made by every method; needs arm-none-eabi-gcc), labels (files on every test
-row against svm-predict, values against LIBSVM's own library), embedded (fixtures on emulated boards:
+row against svm-predict, values against LIBSVM's own library), certain (the labels that
+an exported approximation proves), embedded (fixtures on emulated boards:
 scripts/embedded, which takes other models too).
 """
 
@@ -61,6 +62,11 @@ void answer(const model_real *x, int n, double *labels, model_real *values) {
 #endif
     }
 }
+#ifdef MODEL_HAS_CERTAIN
+void certain(const model_real *x, int n, int *proven) {
+    for (int i = 0; i < n; ++i) proven[i] = model_certain(x + (long)i * MODEL_FEATURES, 0);
+}
+#endif
 """
 
 
@@ -80,6 +86,12 @@ class Compiled:
         rows = np.ascontiguousarray(x, self.dtype)
         self.library.answer(rows.ctypes, len(rows), labels.ctypes, values.ctypes)
         return labels, values
+
+    def certain(self, x: FloatArray) -> NDArray[np.bool_]:
+        """Return which labels the file proves."""
+        rows, proven = np.ascontiguousarray(x, self.dtype), np.empty(len(x), np.int32)
+        self.library.certain(rows.ctypes, len(rows), proven.ctypes)
+        return proven.astype(bool)
 
 
 def compiled(text: str, where: Path, *flags: str) -> Compiled:
@@ -223,6 +235,26 @@ def labels(bench: Bench, name: str) -> Iterator[Sequence[str]]:
     yield [name, f"{len(x):,}", *cells]
 
 
+def certain(bench: Bench, case: tuple[str, int]) -> Iterator[Sequence[str]]:
+    """The labels that an exported approximation proves, with contracted multiply-adds and without."""
+    (name, order), fast = case, bench.folder / "fast"
+    bench.svmfast("approximate", "--force", bench.model(name), "-o", fast, "--order", order)
+    test, expected = bench.test(name), bench.svm_predict(bench.model(name), bench.test(name))
+    answer = svmfast.predict(fast, str(test), certify=True)
+    assert answer.certified is not None
+    x = bench.read(test)[0].to_dense(svmfast.load_model(fast).n_features)
+    wrong, shares = int((answer.predicted != expected)[answer.certified].sum()), [answer.certified.mean()]
+    for precision in ("double", "float"):
+        text, least = svmfast.export(fast, "c", precision=precision).text, 1.0  # type: ignore[arg-type]
+        for flags in (["-ffp-contract=off"], ["-mfma", "-ffp-contract=fast"]):
+            made = compiled(text, bench.folder, *flags)
+            proven = made.certain(x)
+            least = min(least, float(proven.mean()))
+            wrong += int((made.answer(x)[0] != expected)[proven].sum())
+        shares.append(least)
+    yield [f"{name}, order {order}", f"{len(x):,}", *(f"{100 * one:.2f} %" for one in shares), str(wrong)]
+
+
 def embedded(bench: Bench, fixtures: list[tuple[Path, Path]]) -> Iterator[Sequence[str]]:
     """One model and its rows on every emulated board; wrong labels end the script."""
     pairs = bench.options.pairs
@@ -248,6 +280,12 @@ EMBEDDED = [
     (FIXTURES / "models/diabetes_eps_rbf.model", FIXTURES / "data/diabetes.test"),
 ]
 LABELS = ("a9a_g0.01", "ijcnn1_c32_g2", "letter_c16_g2", "usps_c10", "pendigits_g0.5", "abalone")
+CERTAIN = [
+    ("ijcnn1_c1", 2),
+    *((f"ijcnn1_c{c}", 3) for c in (10, 100, 250)),
+    ("a9a_g0.01", 2),
+    ("a9a_g0.02", 2),
+]
 FLASH = ("ijcnn1_c100", "magic04", "pendigits_g0.5", "svmguide1")
 SPEED = [("svmguide1", 3089), ("pendigits_g0.5", 7494), ("ijcnn1_c32_g2", 10_000)]
 TABLES = [
@@ -257,6 +295,8 @@ TABLES = [
           marks="export flash", left=3),
     Table("labels", "model | rows | C in double | C values | C in float | ONNX in double | ONNX values",
           LABELS, labels, ("breast_c_rbf", "iris_c_rbf_prob", "diabetes_eps_rbf"), marks="export labels"),
+    Table("certain", "approximation | rows | certain in `predict` | C, double | C, float | certain and wrong",
+          CERTAIN, certain, [("photos_c_rbf", 2)], marks="export certain"),
     Table("embedded", "model | board | rows | wrong | flash | with certain | tables | stack "
           "| instructions per row", [EMBEDDED], embedded, [EMBEDDED], left=2),
 ]  # fmt: skip

@@ -1,7 +1,7 @@
-"""predict for many rows by file format, for many small files, and with two workers: docs/scale.md.
+"""predict for many rows by file format, for many small files, and with two workers: docs/batch.md.
 
     python scripts/bench/formats.py [--copies 5]                                               # on fixtures/
-    python scripts/bench/formats.py --data DIR --models DIR [--copies 110] [--page docs/scale.md]
+    python scripts/bench/formats.py --data DIR --models DIR [--copies 110] [--page docs/batch.md]
 
 The rows are those of ijcnn1.t, many times over, as LIBSVM's text, gzip, CSV and Parquet; the model is a
 quadratic expansion of ijcnn1_c1. Table formats: `svmfast predict` of each, and its rate for 10^12 rows. Table

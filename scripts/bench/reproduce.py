@@ -1,7 +1,7 @@
-"""The figures that the five papers report, and ours from the same data: docs/reproduce.md.
+"""The figures that the five papers report, and ours from the same data: docs/papers.md.
 
     python scripts/bench/reproduce.py                                                   # a check on fixtures/
-    python scripts/bench/reproduce.py --data DIR --models DIR --page docs/reproduce.md
+    python scripts/bench/reproduce.py --data DIR --models DIR --page docs/papers.md
     python scripts/bench/reproduce.py --data DIR --models DIR --only meka               # one paper
 
 DIR holds LIBSVM data sets and models under their usual names. Every figure comes from svmfast commands.

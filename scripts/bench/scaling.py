@@ -1,4 +1,4 @@
-"""`svmfast scale` and scaling inside models against LIBSVM's svm-scale and svm-predict: docs/scaling.md.
+"""`svmfast scale` and scaling inside models against LIBSVM's svm-scale and svm-predict: docs/data.md.
 
     python scripts/bench/scaling.py                  # on fixtures/
     python scripts/bench/scaling.py --data DIR
