@@ -16,7 +16,7 @@ from random_models import exact_sums, random_model
 from svmfast.certificate import vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.bounds import gaussian_rounding
+from svmfast.methods.approximate.bounds import certificate, gaussian_rounding
 from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
@@ -24,7 +24,16 @@ from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.requirements import Columns
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.residual import UNIT, largest_eigenvalue, product_rounding, residual_tail
+from svmfast.solvers import residual
+from svmfast.solvers.residual import (
+    SPECTRAL,
+    STRIPE,
+    UNIT,
+    Tail,
+    largest_eigenvalue,
+    product_rounding,
+    residual_tail,
+)
 
 
 def assert_never_violated(model: KernelExpansion, made: PolynomialModel, z: FloatArray, oracle: int) -> None:
@@ -232,6 +241,32 @@ def test_tail_does_not_depend_on_threads() -> None:
     assert np.array_equal(one.degrees, three.degrees)
 
 
+def test_tail_of_many_vectors_is_that_of_the_whole_gram_matrix() -> None:
+    """More vectors than a stripe and a tile have: each pair counts once."""
+    rng = np.random.default_rng(6)
+    n, gamma, order = 2 * STRIPE + 9, 0.1, 1
+    x, beta = rng.normal(size=(n, 3)), rng.normal(size=n)
+    tail = residual_tail(x, beta, gamma, np.zeros(3), order, top=order + SPECTRAL + 2)
+    gram, a = 2 * gamma * x @ x.T, beta * np.exp(-gamma * (x * x).sum(axis=1))
+    for j in range(order + 1, order + SPECTRAL + 3):
+        weights = np.outer(a, a) * gram ** (j - 1)
+        matrix = 2 * gamma * x.T @ weights @ x
+        size = np.linalg.eigvalsh(matrix)[-1] if j <= order + SPECTRAL else np.trace(matrix)
+        expected = math.sqrt(size) * (2 * gamma) ** (j / 2) / math.factorial(j)
+        assert tail.degrees[j] == pytest.approx(expected, rel=1e-7)
+
+
+def test_stored_numbers_are_those_of_rounding_and_tail_rounded_up() -> None:
+    rng = np.random.default_rng(7)
+    order = 2
+    of_rounding, rest, of_tail = rng.random(order + 1), rng.random(5), rng.random(40)
+    degrees, stored = certificate((of_rounding, rest), order, Tail(of_tail, 0.7))
+    sums = of_tail + np.concatenate((of_rounding, np.zeros(len(of_tail) - order - 1)))
+    for found, exact in ((degrees, sums), (stored, np.array([0.7, *rest[1:]]))):
+        assert (exact <= found).all()
+        assert found == pytest.approx(exact, rel=2e-5)
+
+
 def test_the_largest_eigenvalue_is_never_underestimated() -> None:
     rng = np.random.default_rng(5)
     for d in (1, 2, 7, 40):
@@ -240,6 +275,26 @@ def test_the_largest_eigenvalue_is_never_underestimated() -> None:
         matrix = (basis * values) @ basis.T
         found = largest_eigenvalue(matrix)
         assert values.max() * (1 - 1e-13) <= found <= values.max() * (1 + 1e-10)
+
+
+def test_the_eigensolver_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors that are too short or not orthogonal, with the values that belong to them."""
+    rng = np.random.default_rng(9)
+    basis = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    matrix = (basis * [0.1, 0.2, 0.3, 0.4, 1.0]) @ basis.T
+    for vectors in (0.99 * basis, basis + 0.003 * rng.normal(size=(5, 5))):
+
+        def solver(given: FloatArray, v: FloatArray = vectors) -> tuple[FloatArray, FloatArray]:
+            return np.diag(v.T @ given @ v), v
+
+        monkeypatch.setattr(residual, "symmetric_eigen", solver)
+        assert 1 <= largest_eigenvalue(matrix) < 1.05
+
+
+def test_the_rounding_of_the_check_counts() -> None:
+    """Of the identity, everything is computed exactly; of another matrix it could have been rounded."""
+    d = 40
+    assert largest_eigenvalue(np.eye(d)) >= 1 + product_rounding(d)[0] * math.sqrt(d)
 
 
 @pytest.mark.parametrize("d", [1, 2, 17, 65, 1000, 10**5])

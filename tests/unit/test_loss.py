@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from svmfast.evaluation.loss import NOTHING, Estimate, loss, no_loss
 from svmfast.evaluation.skill import better_than_chance
 from svmfast.rows import FloatArray
-from svmfast.solvers.intervals import clopper_pearson
+from svmfast.solvers.intervals import clopper_pearson, weighted_sum
 
 
 def test_figures_of_labels() -> None:
@@ -53,6 +54,15 @@ def test_figures_of_values() -> None:
     assert flat.lost.value == np.inf
     one = loss(np.array([2.0]), np.array([1.0]), np.array([0.0]), regression=True)
     assert one.lost.value == 300
+
+
+def test_the_ends_of_a_sum_are_combined_each_with_its_own_kind() -> None:
+    value, low, high = weighted_sum([(2.0, (1.0, 0.0, 4.0)), (1.0, (0.0, -1.0, 2.0))])
+    assert (value, low, high) == (
+        2.0,
+        pytest.approx(2 - math.hypot(2, 1)),
+        pytest.approx(2 + math.hypot(6, 2)),
+    )
 
 
 @pytest.mark.parametrize(

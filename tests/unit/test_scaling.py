@@ -129,6 +129,10 @@ def test_labels_are_scaled_by_svm_scales_limits() -> None:
     scaling = Scaling.from_ranges([0], [1], target=target)
     np.testing.assert_array_equal(scaling.apply_labels(np.array([4.0])), [-0.5])
     assert SCALINGS["ranges"].apply_labels(np.array([4.0])) == [4.0]
+    # The ends are exact, although the formula would round them.
+    for low in np.linspace(-3, 3, 50):
+        ends = TargetRange(low, 0.7 + low * low, low / 3, 11.0).apply(np.array([low / 3, 11.0]))
+        np.testing.assert_array_equal(ends, [low, 0.7 + low * low])
 
 
 def test_a_scaled_value_beyond_floating_point_names_row_and_feature() -> None:
