@@ -45,22 +45,24 @@ FLAVOURS = {"dense": "--dense", "zero": "--zero-based", "unlabelled": "--unlabel
 WORDS = {"--methods": ("linear", "compress", "approximate", "linear,compress", "all", "none", ",", "")}
 #: Share of the sets that each command gets, as a multiple of that of the others: frontier runs many commands.
 SHARES = {"frontier": 0.1}
-BAD_NUMBERS = (
-    "nan",
-    "inf",
-    "-inf",
+BAD_NUMBERS = [
+    *["nan", "inf", "-inf", "1_000", "0x10", "1e400", "1e-400", "-0", "1,5", "٣", "-"],
     "",
     " ",
-    "1_000",
-    "0x10",
-    "1e400",
-    "1e-400",
-    "-0",
-    "1,5",
-    "٣",
     "9" * 400,
-    "-",
-)
+]
+
+#: Plausible values and those at the ends of the range, of kinds with one range.
+KINDS: dict[type[Value], tuple[str, str]] = {
+    Weights: ("balanced", "unbalanced"),
+    OnOff: ("0 1", "2 -1"),
+    Numbered: ("0 1 2 3 4", "-1 5 99"),
+    Share: ("1% 5% 10% 50% 95% 99.9%", "0% 100% 0 0.5 1 1e-300% -1% 101%"),
+    Bytes: ("64M 200MiB 1G 1.5k 20000", "1 0 4k -1 1M 8388607T 9223372036854775807"),
+    Grid: ("0.01 0.1 0.5 1 2^-4,2^-2 0.01,0.1,1 10",
+           "1e-320 1e-300 1e300 0.1, 2^1e9 2^-1080 1e150,1e-150 1,1,1,1"),
+    Names: ("a a,b label", " , a,a a, \u0663"),
+}  # fmt: skip
 
 
 @dataclass
@@ -230,81 +232,28 @@ class _Set:
 
     def numbers(self, kind: Value, parameter: click.Parameter) -> tuple[list[str], list[str]]:
         """Return plausible values of a kind of number, and those at the ends of its range."""
-        if isinstance(kind, Weights):
-            return ["balanced"], ["unbalanced"]
-        if isinstance(kind, OnOff):
-            return ["0", "1"], ["2", "-1"]
-        if isinstance(kind, Numbered):
-            return [str(number) for number in range(5)], ["-1", "5", "99"]
         if isinstance(kind, Whole):
             likely = [n for n in (0, 1, 2, 3, 4, 5, 8, 12, 40) if kind.least <= n <= kind.most]
-            ends = [
-                kind.least,
-                kind.least + 1,
-                kind.least - 1,
-                1000,
-                2**31 - 1,
-                2**31,
-                2**32,
-                -(2**31),
-                -(2**63),
-            ]
-            ends += [kind.most - 1, kind.most, kind.most + 1, 2**63 - 1, 2**63, 2**64]
+            ends = [end + step for end in (kind.least, kind.most) for step in (-1, 0, 1)]
+            ends += [1000, *(2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**63, 2**64), -(2**31), -(2**63)]
             if set(parameter.opts) & WORK:
                 likely, ends = [n for n in likely if n < 12], [n for n in ends if n < 12 or n > kind.most]
             more = ["auto"] * 3 if isinstance(kind, WholeOrAuto) else []
             return [*map(str, likely), *more], list(map(str, ends))
         if type(kind) is Real:
-            likely_reals = [
-                x for x in (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0) if kind.least <= x <= kind.most
-            ]
             if "--time-limit" in parameter.opts:
                 return ["0.2", "1", "2", "6"], ["1e-9", "0", "-1", "2147483648", "1e300"]
-            tiny = ["0", "-0.0", "-1", "1e-320", "5e-324", "1e-300", "1e-150", "1e-17", "-1e-300"]
-            real_ends = [f"{x!r}" for x in (kind.least, kind.most) if math.isfinite(x)]
-            return list(map(repr, likely_reals)), [
-                *tiny,
-                *real_ends,
-                "1e17",
-                "1e150",
-                "1e300",
-                "1.7976931348623157e308",
+            reals = [
+                x for x in (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0) if kind.least <= x <= kind.most
             ]
-        if isinstance(kind, Share):
-            return ["1%", "5%", "10%", "50%", "95%", "99.9%"], [
-                "0%",
-                "100%",
-                "0",
-                "0.5",
-                "1",
-                "1e-300%",
-                "-1%",
-                "101%",
-            ]
-        if isinstance(kind, Bytes):
-            return ["64M", "200MiB", "1G", "1.5k", "20000"], [
-                "1",
-                "0",
-                "4k",
-                "-1",
-                "1M",
-                "8388607T",
-                "9223372036854775807",
-            ]
-        if isinstance(kind, Grid):
-            likely_grid = ["0.01", "0.1", "0.5", "1", "2^-4,2^-2", "0.01,0.1,1", "10"]
-            return likely_grid, [
-                "1e-320",
-                "1e-300",
-                "1e300",
-                "0.1,",
-                "2^1e9",
-                "2^-1080",
-                "1e150,1e-150",
-                "1,1,1,1",
-            ]
-        if isinstance(kind, Names):
-            return ["a", "a,b", "label"], ["", ",", "a,a", "a,", "\u0663"]
+            edges = (
+                "0 -0.0 -1 1e-320 5e-324 1e-300 1e-150 1e-17 -1e-300 1e17 1e150 1e300 1.7976931348623157e308"
+            )
+            limits = [f"{x!r}" for x in (kind.least, kind.most) if math.isfinite(x)]
+            return list(map(repr, reals)), [*edges.split(), *limits]
+        for known, (plausible, odd) in KINDS.items():
+            if isinstance(kind, known):
+                return plausible.split(" "), odd.split(" ")
         raise TypeError(f"no values for the kind {type(kind).__name__} of {parameter.opts}; add them here")
 
     def input(self, kind: InputFile) -> str:

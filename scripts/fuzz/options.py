@@ -1,6 +1,6 @@
 """Run every command with random sets of options, and look for forbidden outcomes.
 
-    scripts/fuzz/options [--sets N] [--first I] [--seed S] [--commands a,b] [--progress FILE] [--show]
+    scripts/fuzz/options [--sets N] [--first I] [--seed S] [--commands a,b] [--show]
 
 Set I of a seed is always the same command line (--first I --sets 1 --show runs it again and shows what it
 says). Each runs in its own folder: in a fork of this process, in which everything is imported, and one
@@ -169,7 +169,6 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first set")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--commands", default="", help="only these, with other sets than a full run")
-    parser.add_argument("--progress", type=Path, help="a file of what is done, to go on from")
     parser.add_argument("--list", action="store_true", help="print the command lines, and run nothing")
     parser.add_argument("--show", action="store_true", help="show every command line and what it says")
     options = parser.parse_args()
@@ -181,16 +180,10 @@ def main() -> int:
     gc.freeze()  # a fork copies the pages that garbage collection touches
     counts: dict[str, Counter[str]] = {name: Counter() for name in everything}
     wrong, done = 0, 0
-    first = options.first
-    if options.progress is not None and options.progress.exists():
-        for line in options.progress.read_text().splitlines():
-            number, command, status, fault = json.loads(line)
-            counts[command][str(status)] += 1
-            done, wrong, first = done + 1, wrong + bool(fault), number + 1
     longest = (0.0, "")
     with tempfile.TemporaryDirectory(prefix="svmfast-options-") as place:
         maker = Maker(Files.make(Path(place)), options.seed, filter(None, options.commands.split(",")))
-        for number in range(first, options.first + options.sets):
+        for number in range(options.first, options.first + options.sets):
             made = maker.make(number)
             line = shlex.join(["svmfast", *made.words]) + (f" <{made.stdin}" if made.stdin else "")
             if options.list:
@@ -216,9 +209,6 @@ def main() -> int:
                 shutil.copytree(folder, kept, symlinks=True)
                 (kept / "command").write_text(line + "\n")
                 print(f"set {number}: {'; '.join(found)}\n  {line}\n  kept: {kept}", flush=True)
-            if options.progress is not None:
-                with options.progress.open("a") as file:
-                    file.write(json.dumps([number, made.words[0], status, found]) + "\n")
             shutil.rmtree(folder, ignore_errors=True)
     if options.list:
         return 0

@@ -1,33 +1,25 @@
 """The target `schema` of scripts/fuzz/inputs: models whose sizes, starts and numbers have edge values.
 
 First, every size, count, start and scalar of every seed is set to every edge value, one at a time; then come
-random mutations, several at once. These come in parts of 20,000, each in its own process and derived from the
-run's seed and the part's number alone. So a run can continue where it ended (--progress keeps a line for each
-part), a part can be run again, and memory stays bounded. (A run of one part skips the first stage.) Every
-input is loaded, described and asked to predict, with probabilities and error bounds where the model has them;
-it must be refused in one line with status 2, or give finite values, within 200 MB and 20 s of processor time.
-The input being read is in build/fuzz/schema-SEED-PART-reading; a crash leaves it there.
+random mutations, several at once, that know the parts of a model: counts whose sum wraps around to the right
+one, floats at the ends of their range, parts dropped and taken from other models, and mild changes, which
+may leave a model valid: they reach the code after the checks. Every input is loaded, described and asked to
+predict, with probabilities and error bounds where the model has them; it must be refused in one line with
+status 2, or give finite values, within 200 MB and 20 s of processor time.
 """
 
 from __future__ import annotations
 
-import json
-import mmap
-import os
 import random
 import re
-import resource
-import signal
-import sys
-import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from meaning import FROZEN
-from model_mutations import every_edge, mutate
-from sealing import resealed
+from sealing import packed, resealed, unpacked
 
 from svmfast.errors import SvmfastError
 from svmfast.evaluation.describe import describe_model
@@ -38,19 +30,134 @@ from svmfast.models.requirements import Columns, missing_probability
 from svmfast.rows import Rows
 
 ROOT = Path(__file__).resolve().parents[2]
-SANITIZED = "SVMFAST_SANITIZED" in os.environ
-PART = 20_000
-#: The number of the part that tries every edge of every size, count and start, one at a time.
-SYSTEMATIC = -1
-LONGEST = 12_000
 #: Rows of ordinary numbers, one without entries, and one with columns that no seed has.
 ROWS = Rows.from_dense([[0.5, -1.0, 0.0, 2.0, 0.0], [0.0] * 5, [-3.0, 0.25, 7.5, -0.125, 1.0]])
-#: Peak of memory above which an input has taken too much, in KB: 200 MB, the interpreter's own included.
-MOST_MEMORY = 200_000_000 // 1024
+EDGES = [s * v for v in (0, 1, 2, 3, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**62, 2**63 - 1) for s in (1, -1)]
+EDGES += [-(2**63)]
+BEYOND = [2**63, 2**64 - 1, 10**400]
+FLOATS = [0.0, -0.0, 1e308, -1e308, 5e-324, 1e-160, -1.0, 1e154, float("nan"), float("inf")]
+#: Plausible numbers, to get past the range checks.
+PLAUSIBLE = [0.0, 1.0, -1.0, 0.5, 1e-9, -3.25, 17.0, 1e5, -1e20, 1e100, 1e-300, 1e150, 1e307]
+_GREAT = (2**63 - 1, 2**62, 2**32, -(2**63), 2**31)
+Tree = dict[str, Any]
+
+
+def places(tree: Tree) -> Iterator[tuple[Tree, str]]:
+    """Yield each part of a model, as the object that holds it and its name."""
+    for name, part in tree.items():
+        yield tree, name
+        if isinstance(part, dict):
+            yield from places(part)
+
+
+def mutate(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
+    """Return `text` with one to three mutations."""
+    tree = unpacked(text)
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        holder, name = chance.choice(list(places(tree)))
+        part = holder[name]
+        if chance.random() < 0.1:
+            theirs = [(h, n) for h, n in places(unpacked(chance.choice(seeds))) if n == name]
+            if theirs:  # the same part of another model
+                other, _ = chance.choice(theirs)
+                holder[name] = other[name]
+            else:
+                del holder[name]
+        elif isinstance(part, bytes) or (isinstance(part, dict) and "kind" in part and chance.random() < 0.3):
+            holder[name] = unpacked(chance.choice(seeds))
+        elif isinstance(part, np.ndarray):
+            holder[name] = _array(part, chance)
+        elif isinstance(part, int | float):
+            holder[name] = chance.choice((*EDGES, *BEYOND, *FLOATS, *PLAUSIBLE, not part))
+    return packed(tree)
+
+
+def _array(numbers: np.ndarray[Any, Any], chance: random.Random) -> np.ndarray[Any, Any]:
+    """Return other numbers, or the same ones in another shape."""
+    flat, how = numbers.ravel().copy(), chance.randrange(6)
+    whole = numbers.dtype.kind == "i"
+    if how == 0:
+        sizes = [d for d in range(1, flat.size + 1) if flat.size % d == 0] or [0]
+        first = chance.choice(sizes)
+        return flat.reshape(
+            chance.choice([(flat.size,), (first, flat.size // max(first, 1)), (1, flat.size, 1)])
+        )
+    if how == 1:
+        return flat[: chance.randrange(flat.size + 1)]
+    if how == 2 and numbers.dtype == np.int64 and flat.size >= 3:
+        return _wrapped(flat, chance.sample(range(flat.size), 3), chance.choices(_GREAT, k=2)).reshape(
+            numbers.shape
+        )
+    if how == 3 and flat.size >= 2:  # a small amount moved: sums and counts remain right
+        a, b = chance.sample(range(flat.size), 2)
+        flat[a], flat[b] = flat[a] - 1, flat[b] + 1
+        return flat.reshape(numbers.shape)
+    for _ in range(chance.choice((1, 1, 2, flat.size)) if flat.size else 0):
+        at = chance.randrange(flat.size)
+        if not whole:
+            flat[at] = chance.choice(FLOATS if how == 4 else (*PLAUSIBLE, chance.gauss(0, 10)))
+        elif how == 4:
+            flat[at] = _fitting(chance.choice(EDGES), flat.dtype)
+        else:
+            flat[at] += chance.choice((-1, 0, 1))
+    return flat.reshape(numbers.shape)
+
+
+def _fitting(value: int, dtype: Any) -> int:
+    limits = np.iinfo(dtype)
+    return min(max(value, int(limits.min)), int(limits.max))
+
+
+def _wrapped(flat: np.ndarray[Any, Any], at: list[int], big: list[int]) -> np.ndarray[Any, Any]:
+    """Three numbers changed so that their sum modulo 2^64 is the same."""
+    total = sum(int(flat[i]) for i in at)
+    last = (total - sum(big) + 2**63) % 2**64 - 2**63
+    out = flat.copy()
+    out[at] = [*big, last]
+    return out
+
+
+def every_edge(text: bytes) -> Iterator[bytes]:
+    """Yield `text` with each of its sizes, counts, starts and single numbers set to each edge, one at a time.
+
+    In arrays of floats, which are long, the first, middle and last number are changed. Three counts of
+    each array are also set so that their sum wraps around to the right one, in every way with two large
+    ones.
+    """
+    tree = unpacked(text)
+    for holder, name in list(places(tree)):
+        part = holder[name]
+        for changed in _edges(part):
+            holder[name] = changed
+            yield packed(tree)
+        holder[name] = part
+
+
+def _edges(part: Any) -> Iterator[Any]:
+    if isinstance(part, int | float):
+        yield from (*EDGES, *BEYOND, *FLOATS)
+    elif isinstance(part, np.ndarray):
+        flat, whole = part.ravel(), part.dtype.kind == "i"
+        n = flat.size
+        for at in range(n) if whole else sorted({0, n // 2, n - 1} & {*range(n)}):
+            for value in EDGES if whole else FLOATS:
+                out = flat.copy()
+                out[at] = _fitting(int(value), flat.dtype) if whole else value
+                yield out.reshape(part.shape)
+        if part.dtype == np.int64 and n >= 3:
+            for three in {(0, 1, 2), (0, n // 2, n - 1), (1, 2, 0)}:
+                for big in product(_GREAT, _GREAT) if len(set(three)) == 3 else ():
+                    yield _wrapped(flat, list(three), list(big)).reshape(part.shape)
+        for axis in range(part.ndim):
+            for size in EDGES:
+                shape = list(part.shape)
+                shape[axis] = size
+                yield {"dtype": part.dtype.name, "shape": shape}
 
 
 def use_model(text: bytes) -> str:
     """Load a model, describe it and predict: accept a SvmfastError, or finite values in little memory."""
+    text = resealed(text)  # otherwise nearly all would end at the checksum
     try:
         model = open_model(text).model
         describe_model(model)
@@ -75,136 +182,8 @@ def use_model(text: bytes) -> str:
     return f"svmfast-model {model.kind}"
 
 
-def peak_kib() -> int:
-    """Return the most memory held by this process; getrusage also counts its parent before exec."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
-        if found:
-            return int(found[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def schema_seeds() -> list[bytes]:
+def seeds() -> list[bytes]:
     """Return small models of every kind: frozen ones, and some that once caused faults (attacks)."""
     paths = [*sorted(FROZEN.glob("*/*.model")), *sorted((ROOT / "tests/robustness/attacks").glob("*.model"))]
     texts = [path.read_bytes() for path in paths]
     return [text for text in texts if text.startswith(b"svmfast-model") and len(text) < 8000]
-
-
-def run_part(part: int, runs: int, seed: int, kept: Path, deadline: float) -> dict[str, object]:
-    """Try `runs` inputs; return the counts, or under "failed" the fault."""
-    chance = random.Random(f"{seed} {part}")
-    seeds = schema_seeds()
-    answers: Counter[str] = Counter()
-    good: list[bytes] = []  # models that are accepted lead deeper than those that are refused
-    odd = list(seeds)
-    edges = (changed for text in seeds for changed in every_edge(text))
-    with kept.open("w+b") as file:
-        file.truncate(4 * LONGEST)
-        reading = mmap.mmap(file.fileno(), 0)
-    text = b""
-    done = 0
-    try:
-        while done < runs and time.monotonic() < deadline:
-            if part == SYSTEMATIC:
-                text = next(edges, b"")
-                if not text:
-                    break
-            elif part == 0 and done < len(seeds):
-                text = seeds[done]
-            else:
-                pool = good if good and chance.random() < 0.8 else odd
-                text = mutate(chance.choice(pool), seeds, chance)[: 4 * LONGEST - 1]
-            reading[: len(text) + 1] = text + b"\0"
-            signal.setitimer(signal.ITIMER_PROF, 20)  # of processor time: the process may be stopped
-            text = resealed(text)[: 4 * LONGEST - 1]  # otherwise nearly all would end at the checksum
-            reading[: len(text) + 1] = text + b"\0"
-            answered = use_model(text)
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            done += 1
-            answers[answered] += 1
-            if len(text) < LONGEST:
-                if answered.startswith("svmfast-model"):
-                    if len(good) < 300:
-                        good.append(text)
-                    elif chance.random() < 0.05:
-                        good[chance.randrange(len(good))] = text
-                elif answers[answered] == 1 and done > len(seeds):
-                    odd.append(text)
-            if not SANITIZED and done % 16 == 0 and peak_kib() > MOST_MEMORY:
-                raise AssertionError(f"{peak_kib() // 1024} MiB, by this input or the fifteen before it")
-    except BaseException as error:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        kept.write_bytes(text)
-        return {"part": part, "failed": f"{type(error).__name__}: {error}\nthe input is {kept}"}
-    kept.unlink()
-    accepted = sum(n for a, n in answers.items() if a.startswith("svmfast-model"))
-    kinds = sorted(answers)
-    return {"part": part, "inputs": done, "accepted": accepted, "answers": kinds, "kib": peak_kib()}
-
-
-def forked(work: Callable[[], dict[str, object]], kept: Path) -> dict[str, object]:
-    """Return the result of `work`, run in a separate process."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        status = 1
-        try:
-            with os.fdopen(write, "w") as pipe:
-                json.dump(work(), pipe)
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        answered = pipe.read()
-    _, status = os.waitpid(child, 0)
-    if status == 0 and answered:
-        found: dict[str, object] = json.loads(answered)
-        return found
-    if kept.exists():
-        kept.write_bytes(kept.read_bytes().split(b"\0", 1)[0])
-    return {"failed": f"the process ended with status {status}\nthe input is {kept}"}
-
-
-def hang(_signal: int, _frame: object) -> None:
-    raise AssertionError("20 s of processor time on one input")
-
-
-def run_schema(runs: int, seconds: float, seed: int, build: Path, progress: Path | None, keep: bool) -> str:
-    """Try `runs` inputs, including those that `progress` already counts; end the program at a failure.
-
-    With `keep`, a failed input is kept and noted, and the next part begins.
-    """
-    if not SANITIZED:
-        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    signal.signal(signal.SIGPROF, hang)
-    build.mkdir(parents=True, exist_ok=True)
-    parts: list[dict[str, object]] = []
-    if progress is not None and progress.exists():
-        parts = [json.loads(line) for line in progress.read_text().splitlines()]
-    deadline = time.monotonic() + seconds
-    have = {part["part"] for part in parts}
-    for part in range(SYSTEMATIC if runs > PART else 0, -(-runs // PART)):
-        if part in have or time.monotonic() >= deadline:
-            continue
-        kept = build / f"schema-{seed}-{part}-reading"
-        many = sys.maxsize if part == SYSTEMATIC else min(PART, runs - part * PART)
-        found = forked(lambda: run_part(part, many, seed, kept, deadline), kept)  # noqa: B023
-        if "failed" in found:
-            answered = f"schema, seed {seed}, part {part}: {found['failed']}"
-            if not keep:
-                sys.exit(answered)
-            print(answered, flush=True)
-            continue
-        parts.append(found)
-        if progress is not None:
-            with progress.open("a") as file:
-                file.write(json.dumps(found) + "\n")
-    done = sum(int(str(part["inputs"])) for part in parts)
-    accepted = sum(int(str(part["accepted"])) for part in parts)
-    kinds = {kind for part in parts for kind in list(part["answers"])}  # type: ignore[call-overload]
-    peak = max((int(str(part["kib"])) for part in parts), default=0) // 1024
-    return f"{done:,} inputs, {accepted:,} accepted, {len(kinds)} kinds of answer, at most {peak} MiB in all"
