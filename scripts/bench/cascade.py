@@ -6,7 +6,7 @@
 Table cascade: samples are drawn from the test rows, half as many as there are (or until a number of them are
 different). Each decides whether to write a file and chooses the error; a file breaks the guarantee if the
 share of all test rows whose label differs from the exact model's exceeds the limit. The last column decides
-on the rows that choose the error instead. Table cascade-speed: the error chosen on all test rows, beside the
+on the rows that choose the error instead. Table cascade-speed: `svmfast cascade` on all test rows, beside the
 exact model and the fast one alone.
 """
 
@@ -14,18 +14,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import Bench, Table, measure, medians, timed
+from harness import Bench, Table, measure
 
 import svmfast
-from svmfast.methods.cascade import CascadeOptions
-from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.threshold import Evaluated, choose, least_rows, smallest_error
 from svmfast.methods.common.equal_rows import groups_of, row_keys
-from svmfast.methods.method import Setting
 from svmfast.models.answer import answer
 from svmfast.models.certified import label_margins
 from svmfast.rows import Rows
@@ -110,21 +106,23 @@ def guarantee(bench: Bench, case: tuple[str, str, dict[float, int | None]]) -> I
 
 
 def speed(bench: Bench, case: tuple[str, str, dict[float, int | None]]) -> Iterator[Sequence[str]]:
-    """Join on all rows, and measure the speeds in turn."""
+    """Join on all rows, and compare the three models in turn."""
     name, command, limits = case
-    exact, fast, rows, labels, known = models(bench, name, command)
+    models(bench, name, command)
+    exact, fast, test, joined = (
+        bench.model(name),
+        bench.folder / "fast",
+        bench.test(name),
+        bench.folder / "joined",
+    )
     for limit in limits:
-        setting = Setting(bench.threads)
-        joined, report = join(fast, exact, rows, CascadeOptions(max_diff=limit), setting, labels=labels)
-        calls = {
-            "exact": partial(answer, exact, rows, threads=bench.threads),
-            "fast": partial(answer, fast, rows, threads=bench.threads),
-            "joined": partial(answer, joined, rows, exact=exact, threads=bench.threads),
-        }
-        taken = medians({side: timed(call, 0.05) for side, call in calls.items()}, bench.repeats)
-        alone = f"{known.differing.mean():.2%}, {taken['exact'] / taken['fast']:.1f}x"
-        gain = f"{taken['exact'] / taken['joined']:.1f}x"
-        yield [name, f"`{command}`", alone, f"{limit:.1%}", f"{report.answered / len(rows):.1%}", gain]
+        words = (fast, exact, "--data", test, "--max-diff", f"{100 * limit:g}%", "-o", joined, "--force")
+        found = bench.report("cascade", *words)
+        compare = ("compare", exact, fast, joined, "--data", test, "--repeats", bench.repeats)
+        _, alone, both = bench.report(*compare)["models"]
+        ours = f"{alone['labels_differing_percent']:.2f}%, {alone['speedup']:.1f}x"
+        share = f"{100 * found['answered'] / found['rows']:.1f}%"
+        yield [name, f"`{command}`", ours, f"{limit:.1%}", share, f"{both['speedup']:.1f}x"]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,12 +3,10 @@
     python scripts/bench/export.py                                                 # on fixtures/
     python scripts/bench/export.py --data DIR --models DIR --page docs/export.md [--table labels]
 
-Tables: speed (an SVC of scikit-learn in every way, labels compared with its own, processor time of a thread;
-m2cgen, which is compared for two classes, is not a dependency: pip install m2cgen), flash (accuracy against
-bytes on a Cortex-M4 of a model made by every method; needs arm-none-eabi-gcc), labels (files on every test
-row against svm-predict, values against LIBSVM's own library), certain (the labels that
-an exported approximation proves), embedded (fixtures on emulated boards:
-scripts/embedded, which takes other models too).
+Tables: speed (an SVC of scikit-learn in every way, labels compared with its own, processor time of a thread),
+flash (accuracy against bytes on a Cortex-M4 of a model made by every method; needs arm-none-eabi-gcc), labels
+(files on every test row against svm-predict, values against LIBSVM's own library), certain (the labels that
+an exported approximation proves), embedded (emulated boards: scripts/embedded, which takes other models too).
 """
 
 from __future__ import annotations
@@ -37,19 +35,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from boards import BOARDS, TooLargeError, flash_of, on_board
 
 FloatArray = NDArray[np.floating]
-#: Time limit of a compiler, in seconds.
-PATIENCE = 240
 #: Calls the functions of an exported file, or of m2cgen's, for many rows.
 WRAPPER = """
-#ifndef UNROLLED
 #include "model.h"
-#else
-typedef double model_real;
-#define MODEL_FEATURES UNROLLED
-#define MODEL_FUNCTIONS 0
-#define model_predict(x) (score((double *)x) > 0)
-double score(double *);
-#endif
 void answer(const model_real *x, int n, double *labels, model_real *values) {
     for (int i = 0; i < n; ++i, x += MODEL_FEATURES) {
 #if MODEL_FUNCTIONS
@@ -95,18 +83,16 @@ class Compiled:
 
 
 def compiled(text: str, where: Path, *flags: str) -> Compiled:
-    """Compile an exported file with gcc -O2; with -DUNROLLED=features, m2cgen's source."""
+    """Compile an exported file with gcc -O2."""
     folder = Path(tempfile.mkdtemp(dir=where))
-    own = "#define MODEL_FUNCTIONS" in text
-    (folder / ("model.h" if own else "score.c")).write_text(text)
+    (folder / "model.h").write_text(text)
     (folder / "wrapper.c").write_text(WRAPPER)
-    sources = ["wrapper.c"] if own else ["wrapper.c", "score.c"]
-    words = ["gcc", "-std=gnu11", "-O2", "-shared", "-fPIC", *flags, *sources, "-o", "library.so", "-lm"]
+    words = ["gcc", "-std=gnu11", "-O2", "-shared", "-fPIC", *flags, "wrapper.c", "-o", "library.so", "-lm"]
     begin = time.perf_counter()
-    subprocess.run(words, cwd=folder, check=True, timeout=PATIENCE)
+    subprocess.run(words, cwd=folder, check=True)
     taken = time.perf_counter() - begin
-    functions = int(text.split("#define MODEL_FUNCTIONS ")[1].split()[0]) if own else 0
-    dtype = np.dtype(np.float32 if own and "typedef float" in text else np.float64)
+    functions = int(text.split("#define MODEL_FUNCTIONS ")[1].split()[0])
+    dtype = np.dtype(np.float32 if "typedef float" in text else np.float64)
     library = folder / "library.so"
     return Compiled(ctypes.CDLL(str(library)), dtype, functions, taken, library.stat().st_size)
 
@@ -126,7 +112,7 @@ def in_onnx(opened: onnxruntime.InferenceSession, x: FloatArray) -> list[FloatAr
 
 
 def speed(bench: Bench, case: tuple[str, int]) -> Iterator[Sequence[str]]:
-    """Every way to predict with an SVC; m2cgen's C for two classes."""
+    """Every way to predict with an SVC."""
     from skl2onnx import to_onnx
     from sklearn.svm import SVC
 
@@ -153,16 +139,6 @@ def speed(bench: Bench, case: tuple[str, int]) -> Iterator[Sequence[str]]:
     data, z = theirs.SerializeToString(), x.astype(np.float32)
     other = session(data)
     found["sklearn-onnx's SVMClassifier"] = (lambda: in_onnx(other, z)[0], "", f"{len(data):,}")
-    try:
-        from m2cgen import export_to_c
-
-        if len(fitted.classes_) == 2:
-            sys.setrecursionlimit(1 << 20)
-            unrolled = compiled(export_to_c(fitted), bench.folder, f"-DUNROLLED={d}")
-            about = f"{unrolled.seconds:.1f}", f"{unrolled.size:,}"
-            found["m2cgen's C"] = (lambda: fitted.classes_[unrolled.answer(x)[0].astype(int)], *about)
-    except (ImportError, subprocess.SubprocessError) as error:
-        print(f"export: no m2cgen: {error}", file=sys.stderr)
     title = f"{name}, {len(fitted.support_):,} vectors"
     for way, (call, compiling, size) in found.items():
         taken = in_turn({way: timed(call, 0.05, time.process_time)}, bench.repeats)[way]

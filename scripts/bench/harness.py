@@ -1,8 +1,8 @@
 """The harness of the measuring scripts: data and models, processes, turns, the machine, tables in pages.
 
-A script declares tables: cases, and a function that measures a case and returns lines of the table. `measure`
-is its command line: it measures every case whose files exist, prints the tables, and puts them between the
-markers ``<!-- name -->`` and ``<!-- /name -->`` of --page. Without --data it measures on fixtures/.
+A script declares tables: cases, and a function that measures one and returns lines. `measure` is its command
+line: it measures every case whose files exist, prints the tables, and puts them between the markers
+``<!-- name -->`` and ``<!-- /name -->`` of --page. Without --data it measures on fixtures/.
 """
 
 from __future__ import annotations

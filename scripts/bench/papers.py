@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from harness import PROGRAM, Bench, Table, measure, medians, process, run, seconds, spread
-from reproduce import COVTYPE, IRIS, PENDIGITS
+from reproduce import COVTYPE, IRIS, PENDIGITS, compared, run_command
 
 import svmfast
 from svmfast.methods.meka import MekaOptions
@@ -222,15 +222,6 @@ ROUTED = [
 SMALL = Routed("iris", "iris.train", "iris.test", 0.5, 10, "--clusters 2 --landmarks 8", "iris_c_rbf_prob")
 
 
-def trained(bench: Bench, problem: Routed, *shape: Any) -> tuple[dict[str, Any], float]:
-    """Train with these options; return the figures of compare and the seconds of training."""
-    model, data = bench.folder / "routed", bench.file(problem.train)
-    solver = ("--task", "svc", "-g", problem.gamma, "-c", problem.cost)
-    taken = bench.report("dcpred", data, "-o", model, *solver, *shape)["seconds"]
-    found = bench.report("compare", model, model, "--data", bench.file(problem.test), "--repeats", 5)
-    return found["models"][0], taken
-
-
 def per_row(found: dict[str, Any], rows: int) -> str:
     return f"{1e6 * found['predict_seconds'] / rows:.2f} us"
 
@@ -239,12 +230,13 @@ def dcpred(bench: Bench, problem: Routed) -> Iterator[Sequence[str]]:
     """Ours, two maps of features with a linear SVM at the same cost, the exact SVM, and the paper's."""
     from sklearn.svm import LinearSVC
 
-    found, taken = trained(bench, problem, *problem.shape.split())
+    options = f"-g {problem.gamma} -c {problem.cost} {problem.shape}"
+    taken = run_command(bench, f"dcpred data/{problem.train} -o OUT --task svc {options}")["seconds"]
+    found = compared(bench, problem.test)
     (rows, labels), (asked, truth) = bench.read(problem.train), bench.read(problem.test)
     cost, d = found["linear_cost_counted"], max(rows.n_columns, asked.n_columns)
-    settings = f"**dcpred** `{problem.shape} -g {problem.gamma:g} -c {problem.cost:g}`"
     line = [f"**{found['accuracy']:.2f}**", f"{cost:.1f}x", per_row(found, len(truth)), seconds(taken)]
-    yield [problem.name, settings, *line]
+    yield [problem.name, f"**dcpred** `{options}`", *line]
     functions = len(np.unique(labels)) if len(np.unique(labels)) > 2 else 1
     rank = max(2, int(cost * d * functions / (d + functions)))
     with one_blas_thread():
@@ -300,27 +292,20 @@ def compress(bench: Bench, case: tuple[str, str]) -> Iterator[Sequence[str]]:
         right.append(f"{100 * np.mean(ours == truth):.2f}")
         same.append(f"{100 * np.mean(ours == theirs):.2f}")
     report, out = json.loads(made.out), bench.folder / "out"
-    taken = medians(
-        {model.name: process(bench.tool(), "-q", test, model, out) for model in (small, exact)}, bench.repeats
-    )
+    actions = {model.name: process(bench.tool(), "-q", test, model, out) for model in (small, exact)}
+    taken = medians(actions, bench.repeats)
     held = report["held_out"]
-    ends = (100 - held[f"labels_differing_percent_{end}"] for end in ("high", "low"))
-    yield [
-        *(
-            name,
-            f"`{size}`",
-            f"{report['support_vectors']:,}",
-            *right,
-            f"{100 * np.mean(theirs == truth):.2f}",
-        ),
-        *(
-            *same,
-            " to ".join(f"{end:.2f}" for end in ends),
-            f"1/{report['bytes_exact'] / report['bytes']:.1f}",
-        ),
-        *(seconds(made.wall), f"{made.peak / 2**20:.0f} MiB"),
-        *(f"{taken[exact.name] / taken[small.name]:.1f}x", str(differing)),
+    stated = " to ".join(f"{100 - held[f'labels_differing_percent_{end}']:.2f}" for end in ("high", "low"))
+    file, gain = f"1/{report['bytes_exact'] / report['bytes']:.1f}", taken[exact.name] / taken[small.name]
+    line = [
+        name,
+        f"`{size}`",
+        f"{report['support_vectors']:,}",
+        *right,
+        f"{100 * np.mean(theirs == truth):.2f}",
     ]
+    line += [*same, stated, file, seconds(made.wall), f"{made.peak / 2**20:.0f} MiB", f"{gain:.1f}x"]
+    yield [*line, str(differing)]
 
 
 TABLES = [
