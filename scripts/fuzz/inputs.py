@@ -54,7 +54,7 @@ from svmfast.formats.model_files import model_bytes, open_model  # noqa: E402
 from svmfast.models.expansion import KernelExpansion  # noqa: E402
 from svmfast.rows import Rows  # noqa: E402
 
-SOURCES = ("svmlight.cpp", "svmlight_plain.cpp", "text.cpp")
+SOURCES = ("svmlight.cpp", "svmlight_fast.cpp", "text.cpp")
 LONGEST = 160  # most faults show in short texts, and short texts are fast
 
 # --- the native reader

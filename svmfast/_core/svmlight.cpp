@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "svmlight_plain.hpp"
+#include "svmlight_fast.hpp"
 
 namespace svmfast::svmlight {
 namespace {
@@ -41,7 +41,7 @@ class Parser {
   public:
     Parser(const char *begin, const char *end, const Options &options, Block &block)
         : end_(end), options_(options), block_(block), least_(options.zero_based || options.precomputed ? 0 : 1),
-          plain_(begin, options.numbers, least_) {
+          fast_(begin, options.numbers, least_) {
         at_.p = begin;
     }
 
@@ -80,11 +80,11 @@ class Parser {
         part_end_ = end_of_part();
         reserve(static_cast<std::size_t>(part_end_ - at_.p));
         at_ = {at_.p, block_.labels.end(), block_.indptr.end(), block_.indices.end(), block_.values.end()};
-        const bool plain = options_.numbers && !options_.dense && !options_.precomputed;
-        if (plain) plain_.index(at_.p, part_end_);
+        const bool fast = options_.numbers && !options_.dense && !options_.precomputed;
+        if (fast) fast_.index(at_.p, part_end_);
         while (at_.p != part_end_) {
             const std::int64_t line = block_.lines + 1;
-            if (plain) plain_.read(at_, block_);
+            if (fast) fast_.read(at_, block_);
             if (block_.lines < line && !read_line()) {
                 block_.fault.line = line;
                 break;
@@ -288,7 +288,7 @@ class Parser {
     const Options &options_;
     Block &block_;
     const std::int64_t least_;
-    PlainReader plain_;
+    FastReader fast_;
     Cursor at_;
     const char *line_ = nullptr;         // the current line
     std::int32_t *row_index_ = nullptr;  // where its entries begin

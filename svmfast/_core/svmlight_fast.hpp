@@ -1,4 +1,4 @@
-// The plain lines of LIBSVM data text, at the speed of memory: "label index:value index:value".
+// The usual lines of LIBSVM data text, at the speed of memory: "label index:value index:value".
 #pragma once
 #include <cstdint>
 
@@ -18,17 +18,17 @@ struct Cursor {
 // Reads in two steps, as simdjson does with JSON: first the positions of all blanks, line ends and colons of a part of
 // the text, 64 characters at a time and without a branch on what they are; then the tokens, whose bounds are known by
 // then, so that the processor works on several at once instead of searching the end of one to find the next.
-class PlainReader {
+class FastReader {
   public:
-    PlainReader(const char *text, std::size_t numbers, std::int64_t least_index)
+    FastReader(const char *text, std::size_t numbers, std::int64_t least_index)
         : text_(text), numbers_(numbers), least_(least_index) {}
 
     // Sets the part of the text that is read next: whole lines.
     void index(const char *begin, const char *end);
 
-    // Reads lines from cursor.p on as long as they are plain: labelled, single blanks, ascending indices of at most
+    // Reads lines from cursor.p on as long as they are usual: labelled, single blanks, ascending indices of at most
     // eight digits, finite numbers. Stops before the first other line, or at the end of the part. (The first line of
-    // the text does not count as plain, because numbers are read from their end and nothing precedes it.)
+    // the text does not count as usual, because numbers are read from their end and nothing precedes it.)
     void read(Cursor &cursor, Block &block);
 
   private:

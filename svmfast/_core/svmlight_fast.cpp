@@ -1,4 +1,4 @@
-#include "svmlight_plain.hpp"
+#include "svmlight_fast.hpp"
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ constexpr double divisor[2][9] = {{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8},
 
 }  // namespace
 
-void PlainReader::index(const char *begin, const char *end) {
+void FastReader::index(const char *begin, const char *end) {
     begin_ = begin, end_ = end;
     next_ = nullptr;
     if (end - begin > most_indexed) return;
@@ -51,9 +51,9 @@ void PlainReader::index(const char *begin, const char *end) {
     next_ = places_.data();
 }
 
-// Reads the line at cursor.p, whose places begin at next_. Returns false if it is not plain; only unused memory has
-// then changed.
-bool PlainReader::read_row(Cursor &cursor, Block &block) {
+// Reads the line at cursor.p, whose places begin at next_. Returns false if it is not a usual one; only unused memory
+// has then changed.
+bool FastReader::read_row(Cursor &cursor, Block &block) {
     std::int32_t *index_out = cursor.index;
     double *value_out = cursor.value;
     std::int64_t last = least_ - 1;
@@ -104,7 +104,7 @@ bool PlainReader::read_row(Cursor &cursor, Block &block) {
     return true;
 }
 
-void PlainReader::read(Cursor &cursor, Block &block) {
+void FastReader::read(Cursor &cursor, Block &block) {
     if (!next_) return;
     while (begin_ + *next_ < cursor.p) ++next_;  // other lines have been read in the meantime
     while (cursor.p != end_ && read_row(cursor, block)) {
