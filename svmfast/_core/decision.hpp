@@ -14,6 +14,7 @@
 #include "aligned.hpp"
 #include "csr.hpp"
 #include "dispatch.hpp"
+#include "kernel_kind.hpp"
 #include "math.hpp"
 #include "rounding.hpp"
 

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <set>
 
-#include "rounding.hpp"
 #include "svmfast.hpp"
 
 namespace svmfast {

@@ -13,7 +13,6 @@
 #include "reduced_set.hpp"
 #include "router.hpp"
 #include "scaling.hpp"
-#include "single_polynomial.hpp"
 #include "svmfast.hpp"
 #include "threads.hpp"
 

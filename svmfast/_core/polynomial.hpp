@@ -4,11 +4,26 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "arrays.hpp"
 #include "dispatch.hpp"
 
 namespace svmfast {
+
+// The truncated expansions of a model: piece = cell * functions + function.
+struct Polynomials {
+    In1<std::int32_t> features;  // the column of each variable, ascending
+    double gamma;
+    bool about_zero;
+    In2<double> centers;       // [cell][d]
+    In2<std::int32_t> orders;  // [cell][function]
+    In2<std::int64_t> starts;  // the same
+    In1<double> coefficients, rho;
+    // [cell][function][top + 1] and [cell][function][5], those of svmfast.certificate.REST and expansion_bounds.
+    std::optional<In3<double>> degrees, rest;
+};
 
 // Number of monomials of exactly `degree` in d variables, C(d + degree - 1, degree).
 static inline std::size_t monomials_of_degree(std::size_t d, int degree) {

@@ -13,7 +13,6 @@
 #include "coupling.hpp"
 #include "number_text.hpp"
 #include "output_file.hpp"
-#include "rounding.hpp"
 #include "svmfast.hpp"
 #include "vote.hpp"
 

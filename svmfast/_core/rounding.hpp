@@ -7,11 +7,10 @@
 #include <cstddef>
 #include <limits>
 
+#include "kernel_kind.hpp"
 #include "math.hpp"
 
 namespace svmfast {
-
-enum class KernelKind : int { linear = 0, polynomial = 1, rbf = 2, sigmoid = 3 };
 
 struct Rounding {
     double kernel;  // of one kernel value

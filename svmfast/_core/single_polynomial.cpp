@@ -19,7 +19,8 @@ constexpr double MOST_ROUNDED = 0.0099;
 constexpr double MOST_RELATIVE = 0.005;
 // Factors of rounding bounds: the classical 1.01, and 1.02 for what is bounded in double precision.
 constexpr double SLACK = 1.01 * 1.02;
-// As svmfast.certificate: no nonzero number of a bound is below this; beyond this exponent nothing is claimed.
+// SMALLEST of svmfast.solvers.residual: no nonzero number of a bound is below it. Beyond this exponent nothing is
+// claimed.
 constexpr double LEAST = 1e-300, LARGEST_EXPONENT = 600.0;
 // More than a center's norm can lose by underflow.
 constexpr double LEAST_NORM = 1e-150;

@@ -15,6 +15,7 @@
 
 #include "arrays.hpp"
 #include "interrupt.hpp"
+#include "kernel_kind.hpp"
 #include "svmlight.hpp"
 #include "threads.hpp"
 
@@ -107,7 +108,8 @@ enum class SvmType { c_svc, nu_svc, one_class, epsilon_svr, nu_svr };
 // A model file of LIBSVM.
 struct LibsvmModel {
     SvmType type = SvmType::c_svc;
-    int kernel = 0, degree = 0;
+    int kernel = 0;  // a KernelKind
+    int degree = 0;
     double gamma = 0, coef0 = 0;
     std::vector<std::int32_t> labels;  // of a classifier
     std::vector<std::int64_t> group_sizes;
