@@ -132,7 +132,9 @@ class DecisionEngine:
         if self._sums is None:  # a single-class model has no decision function
             return np.zeros((len(rows), 0))
         decisions: FloatArray
-        decisions, _ = self._sums.decide(rows.indptr, rows.indices, rows.values, libsvm_order, threads)
+        decisions, _ = self._sums.decide(
+            rows.indptr, rows.indices, rows.values, libsvm_order=libsvm_order, threads=threads
+        )
         return decisions
 
     def double_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
@@ -173,7 +175,9 @@ class DecisionEngine:
                 raise ValueError("only pairs of classes and single functions have labels")
             positive = decisions[:, 0] > 0 if decisions.shape[1] else np.ones(len(rows), dtype=np.bool_)
             return np.where(positive, 0, 1).astype(np.int32), LabelCounts(0, 0)
-        winner, single, libsvm = self._sums.labels(rows.indptr, rows.indices, rows.values, True, threads)
+        winner, single, libsvm = self._sums.labels(
+            rows.indptr, rows.indices, rows.values, single_first=True, threads=threads
+        )
         return winner, LabelCounts(single, libsvm)
 
     def single_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:

@@ -192,9 +192,23 @@ void bind_expansions(nb::module_ &m) {
     nb::class_<DecisionSums>(m, "DecisionSums")
         .def(nb::init<int, double, double, int, Starts, Indices, In1<double>, In2<double>, In1<double>, Starts>(),
              nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(), nb::keep_alive<1, 9>())
-        .def("decide", &DecisionSums::decide, unlocked)
+        .def(
+            "decide",
+            [](DecisionSums &sums, Starts indptr, Indices indices, In1<double> values, bool libsvm_order,
+               Threads threads) {
+                return sums.decide(indptr, indices, values, libsvm_order ? Order::libsvm : Order::where_needed,
+                                   threads);
+            },
+            "indptr"_a, "indices"_a, "values"_a, "libsvm_order"_a, "threads"_a, unlocked)
         .def("double_values", &DecisionSums::double_values, unlocked)
-        .def("labels", &DecisionSums::labels, unlocked)
+        .def(
+            "labels",
+            [](DecisionSums &sums, Starts indptr, Indices indices, In1<double> values, bool single_first,
+               Threads threads) {
+                return sums.labels(indptr, indices, values,
+                                   single_first ? Precision::single_first : Precision::double_alone, threads);
+            },
+            "indptr"_a, "indices"_a, "values"_a, "single_first"_a, "threads"_a, unlocked)
         .def("single_values", &DecisionSums::single_values, unlocked)
         .def("probability_values", &DecisionSums::probability_values, unlocked)
         .def_prop_ro("scattered", &DecisionSums::scattered)
@@ -276,7 +290,7 @@ void bind_prediction(nb::module_ &m) {
         .def_prop_ro("data", bytes(&PredictJob::data))
         .def_prop_ro("output", bytes(&PredictJob::output))
         .def_prop_ro("quiet", [](const Prediction &p) { return p.job.quiet; })
-        .def_ro("lines", &Prediction::lines)
+        .def_ro("summary", &Prediction::summary)
         .def_ro("remarkable", &Prediction::remarkable)
         .def_ro("rows", &Prediction::rows)
         .def_ro("correct", &Prediction::correct)

@@ -87,14 +87,14 @@ struct DecisionSums::Impl {
 
     // Decision values -> out[n][functions]; bounds: of that shape, or null. Returns how many rows needed LIBSVM's
     // order.
-    std::size_t sums(const Csr &rows, std::size_t n, bool libsvm_order, Threads threads, double *out, double *bounds) {
+    std::size_t sums(const Csr &rows, std::size_t n, Order order, Threads threads, double *out, double *bounds) {
         std::atomic<std::size_t> near_boundary{0};
         pack();
         pack_one_hot();
         each_block(rows, n, threads, [&](const RowBlock &block) {
             const std::size_t at = block.first * e.functions;
-            near_boundary +=
-                SVMFAST_DISPATCH(decision_block, e, block, libsvm_order, out + at, bounds ? bounds + at : nullptr);
+            near_boundary += SVMFAST_DISPATCH(decision_block, e, block, order == Order::libsvm, out + at,
+                                              bounds ? bounds + at : nullptr);
         });
         return near_boundary;
     }
@@ -170,12 +170,11 @@ DecisionSums::DecisionSums(DecisionSums &&) noexcept = default;
 DecisionSums::~DecisionSums() = default;
 
 std::tuple<Out<double>, std::size_t> DecisionSums::decide(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                          In1<double> values, bool libsvm_order, Threads threads) {
+                                                          In1<double> values, Order order, Threads threads) {
     Impl &m = *impl_;
     const std::size_t n = indptr.shape(0) - 1;
     std::unique_ptr<double[]> out(new double[n * m.e.functions]);
-    const std::size_t near_boundary =
-        m.sums(csr(indptr, indices, values), n, libsvm_order, threads, out.get(), nullptr);
+    const std::size_t near_boundary = m.sums(csr(indptr, indices, values), n, order, threads, out.get(), nullptr);
     return {give(std::move(out), {n, m.e.functions}), near_boundary};
 }
 
@@ -184,7 +183,7 @@ std::tuple<Out<double>, Out<double>> DecisionSums::double_values(In1<std::int64_
     Impl &m = *impl_;
     const std::size_t n = indptr.shape(0) - 1;
     std::unique_ptr<double[]> out(new double[n * m.e.functions]), bounds(new double[n * m.e.functions]);
-    m.sums(csr(indptr, indices, values), n, false, threads, out.get(), bounds.get());
+    m.sums(csr(indptr, indices, values), n, Order::where_needed, threads, out.get(), bounds.get());
     return {give(std::move(out), {n, m.e.functions}), give(std::move(bounds), {n, m.e.functions})};
 }
 
@@ -197,16 +196,16 @@ Out<double> DecisionSums::probability_values(In1<std::int64_t> indptr, In1<std::
     // To prove that the coupling prints the same digits takes as long as summing about 4 k^2 support vectors in
     // LIBSVM's order.
     if (k > MOST_COUPLED || m.e.n < 4 * k * k) {
-        m.sums(rows, n, true, threads, out.get(), nullptr);
+        m.sums(rows, n, Order::libsvm, threads, out.get(), nullptr);
         return give(std::move(out), {n, p});
     }
     std::unique_ptr<double[]> bounds(new double[n * p]);
-    m.sums(rows, n, false, threads, out.get(), bounds.get());
+    m.sums(rows, n, Order::where_needed, threads, out.get(), bounds.get());
     const std::vector<std::size_t> which =
         m.in_doubt({out.get(), {n, p}}, {bounds.get(), {n, p}}, a, b, marks, k, threads);
     if (!which.empty()) {
         std::vector<double> again(which.size() * p);
-        m.sums(FewRows(rows, which).csr(), which.size(), true, threads, again.data(), nullptr);
+        m.sums(FewRows(rows, which).csr(), which.size(), Order::libsvm, threads, again.data(), nullptr);
         for (std::size_t i = 0; i < which.size(); ++i) std::copy_n(again.data() + i * p, p, out.get() + which[i] * p);
     }
     return give(std::move(out), {n, p});
@@ -214,7 +213,7 @@ Out<double> DecisionSums::probability_values(In1<std::int64_t> indptr, In1<std::
 
 std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(In1<std::int64_t> indptr,
                                                                              In1<std::int32_t> indices,
-                                                                             In1<double> values, bool single,
+                                                                             In1<double> values, Precision first,
                                                                              Threads threads) {
     Impl &m = *impl_;
     const std::size_t n = indptr.shape(0) - 1;
@@ -224,6 +223,7 @@ std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(In1
     // Rows tried in single precision, and rows that it, or double precision, left open.
     std::atomic<std::size_t> asked{0}, left{0}, near_boundary{0};
     m.pack_one_hot();
+    const bool single = first == Precision::single_first;
     // One-hot sums are as fast as single precision, and leave almost no row open.
     if (single && !m.e.one_hot) m.pack_single();
     m.each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {

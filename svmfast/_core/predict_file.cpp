@@ -1,4 +1,4 @@
-// One plain job of svm-predict, from its files to its lines, in bounded memory.
+// One plain job of svm-predict, from its files to its output and its summary, in bounded memory.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,9 +23,9 @@ namespace {
 constexpr std::size_t CHUNK = std::size_t{2} << 20;
 // Largest number of values held besides the rows: it bounds the memory for many classes and short rows.
 constexpr std::size_t CELLS = std::size_t{1} << 20;
-// Left to Python: more targets, and larger data for standard output, which gets nothing before all rows are known to be
-// plain.
-constexpr std::size_t MOST_TARGETS = 1000;
+// Left to Python: more distinct labels, and larger data for standard output, which gets nothing before all rows are
+// known to be plain.
+constexpr std::size_t MOST_LABELS = 1000;
 constexpr std::size_t MOST_MODEL = std::size_t{100} << 20;
 constexpr std::string_view FIRST_WORD = "svm_type ";
 constexpr off_t MOST_TO_STDOUT = off_t{8} << 20;
@@ -73,10 +73,10 @@ class InputFile {
     int descriptor_ = -1;
 };
 
-// Whole lines of a file, chunk by chunk, with the padding that the tokenizer needs.
-class Lines {
+// The input: whole lines of a file, chunk by chunk, with the padding that the tokenizer needs.
+class InputLines {
   public:
-    explicit Lines(InputFile &file)
+    explicit InputLines(InputFile &file)
         : file_(file),
           text_(std::min<std::size_t>(CHUNK, static_cast<std::size_t>(file.status.st_size) + 1) + BEHIND, '\0') {}
 
@@ -107,7 +107,7 @@ class Lines {
     std::size_t filled_ = 0, end_ = 0;
 };
 
-// Predicts rows, appends their lines to `text`, and counts.
+// Predicts rows, appends their predictions to `text`, a line for each, and counts.
 class Predicting {
   public:
     Predicting(const LibsvmModel &model, bool probability, Threads threads)
@@ -140,16 +140,17 @@ class Predicting {
             const double *targets = block.labels.data() + first;
             look(csr(indptr, indices, values), count);
             if (m_.regression())
-                add_values(std::get<0>(sums_.decide(indptr, indices, values, true, threads_)), targets, count);
+                add_values(std::get<0>(sums_.decide(indptr, indices, values, Order::libsvm, threads_)), targets, count);
             else if (probability_)
                 add_probabilities(indptr, indices, values, targets, count);
             else
-                add_labels(std::get<0>(sums_.labels(indptr, indices, values, true, threads_)), targets, count);
+                add_labels(std::get<0>(sums_.labels(indptr, indices, values, Precision::single_first, threads_)),
+                           targets, count);
             found.rows += count;
         }
     }
 
-    // Adds svm-predict's lines, and whether something is remarkable.
+    // Adds svm-predict's summary, and whether something is remarkable.
     void finish(bool quiet, bool probability) {
         for (const auto &[target, given] : targets_)
             for (std::size_t c = 0; c < given.size(); ++c) {
@@ -160,7 +161,7 @@ class Predicting {
         found.remarkable = other_scale() || found.unknown || found.differing || class_neglected();
         if (quiet) return;
         if (!probability && m_.has_probability())
-            found.lines = "Model supports probability estimates, but disabled in prediction.\n";
+            found.summary = "Model supports probability estimates, but disabled in prediction.\n";
         if (probability && m_.regression())
             say("Prob. model for test data: target value = predicted value + z,\n"
                 "z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma=%g\n",
@@ -196,7 +197,7 @@ class Predicting {
     void say(const char *format, Numbers... numbers) {
         char line[400];
         std::snprintf(line, sizeof line, format, numbers...);
-        found.lines += line;
+        found.summary += line;
     }
 
     // Whether some class is recognized far below the accuracy: prediction_words.py decides.
@@ -228,7 +229,7 @@ class Predicting {
 
     void count(double target, std::size_t winner) {
         auto &given = targets_[target];
-        require(targets_.size() + labels_.size() <= MOST_TARGETS);
+        require(targets_.size() + labels_.size() <= MOST_LABELS);
         given.resize(labels_.size());
         ++given[winner];
     }
@@ -342,7 +343,7 @@ Prediction predict_file(const PredictJob &job) {
     inputs[1] = data.status;
     require(job.output != "-" || data.status.st_size <= MOST_TO_STDOUT);
     OutputFile out;
-    Lines lines(data);
+    InputLines lines(data);
     Tokenizer tokenizer({});
     Predicting predicting(model, job.probability, job.threads);
     bool begun = false;

@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
         svmfast::keep_freed_memory();
         const auto found = svmfast::predict_file(job);
         std::FILE *const stream = job.output == "-" ? stderr : stdout;
-        std::fputs(found.lines.c_str(), stream);
+        std::fputs(found.summary.c_str(), stream);
         std::fflush(stream);
         std::_Exit(0);  // without giving back memory
     } catch (const Interrupted &) {

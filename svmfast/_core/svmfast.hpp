@@ -50,6 +50,11 @@ class Tokenizer {
     std::vector<svmlight::Block> rest_;
 };
 
+// Which rows are summed in LIBSVM's order: those whose label rounding could change, or all.
+enum class Order { where_needed, libsvm };
+// What proves a label: single precision where its bound does and else double precision, or that alone.
+enum class Precision { single_first, double_alone };
+
 // A kernel expansion. Support vectors are sparse rows (indptr, indices, values), classes one after another; sv_coef is
 // (classes - 1, vectors), rho has a number for each pair of classes. One class with several rows of coefficients is a
 // vector-valued expansion. Keeps the arrays.
@@ -60,10 +65,9 @@ class DecisionSums {
     DecisionSums(DecisionSums &&) noexcept;
     ~DecisionSums();
 
-    // Decision values (rows, functions), and how many rows were summed in LIBSVM's order: all if `libsvm_order` is set,
-    // else those whose label rounding could change.
+    // Decision values (rows, functions), and how many rows were summed in LIBSVM's order.
     std::tuple<Out<double>, std::size_t> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                                bool libsvm_order, Threads threads);
+                                                Order order, Threads threads);
 
     // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was used.
     std::tuple<Out<double>, Out<double>> double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
@@ -74,10 +78,10 @@ class DecisionSums {
                                                        In1<double> values, Threads threads);
 
     // The winning class of each row (0 and 1 are the positive and the negative side of a single function), the same as
-    // decide() gives: by single precision where its bound proves the class, else by double precision. Also the numbers
-    // of rows that single precision answered and that were summed in LIBSVM's order.
+    // decide() gives. Also the numbers of rows that single precision answered and that were summed in LIBSVM's order.
     std::tuple<Out<std::int32_t>, std::size_t, std::size_t> labels(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                                   In1<double> values, bool single, Threads threads);
+                                                                   In1<double> values, Precision first,
+                                                                   Threads threads);
 
     // Decision values that give the probabilities as svm-predict prints them: rows for which rounding could change a
     // printed digit or the most probable label are summed in LIBSVM's order. a, b: the sigmoids of the pairs; marks:
@@ -146,10 +150,10 @@ struct PredictJob {
 // The job that svm-predict's arguments [-b 0|1] [-q] [-j threads] data model [output] name; others are declined.
 PredictJob plain_job(const std::vector<std::string> &arguments);
 
-// What predict_file() printed, and counts for remarks on it.
+// What predict_file() gives besides the predictions: a summary, and counts for remarks.
 struct Prediction {
     PredictJob job;
-    std::string lines;        // svm-predict's lines, for stdout or, if that has the output, for stderr
+    std::string summary;      // svm-predict's other lines, for stdout or, if that has the predictions, for stderr
     bool remarkable = false;  // the counts are worth a remark, or may be
     std::size_t rows = 0, correct = 0, unknown = 0, differing = 0;
     std::int64_t largest_column = -1, columns = 0;                   // of the rows; the number of the model's

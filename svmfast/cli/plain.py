@@ -62,12 +62,12 @@ def predict(arguments: list[str]) -> int | None:
         # alone costs only time here; tests/cli/test_plain_predict.py shows it.
         return None
     if not found.remarkable:
-        messages.raw(found.lines, err=found.output == b"-")
+        messages.raw(found.summary, err=found.output == b"-")
         return 0
     warnings, remarks = map(_with_flags, _noted(found))
     for text in warnings:
         messages.warning(text)
-    messages.raw(found.lines, err=found.output == b"-")
+    messages.raw(found.summary, err=found.output == b"-")
     for text in remarks:
         messages.remark(text, found.quiet)
     return 0
