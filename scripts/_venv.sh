@@ -1,4 +1,4 @@
-# Sourced by scripts/demo, scripts/docs and scripts/test: makes .venv and installs svmfast into it, once.
+# Sourced by scripts/demo, scripts/docs, scripts/test and others: makes .venv and installs svmfast into it, once.
 # Expects `root`, the repository. Sets `bin`, the folder of the environment's programs.
 
 bin="$root/.venv/bin"
@@ -40,8 +40,8 @@ install() {
     for one in "" -test -docs; do
         if [ "$(cat "$stamp$one" 2>/dev/null)" != "$now" ]; then
             rm -f "$stamp$one"
-        elif [ -z "$1" ] || [ "$one" = "-$1" ]; then
-            # An environment with an extra serves the demo as well.
+        elif [ -z "$1" ] || [ "$one" = "-$1" ] || [ "$one" = -test ]; then
+            # An environment with an extra serves the demo as well; the test extra has the packages of docs.
             return
         fi
     done

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from pathlib import Path
 
-import pytest
 from hypothesis import settings
 from program import heed_signals, remember_environment
 
@@ -24,45 +21,7 @@ heed_signals()
 _core.set_least_threaded_work(0)
 
 # Tests must not fail on a loaded machine: scripts measure time, not tests.
-settings.register_profile("svmfast", deadline=None)
-settings.load_profile("svmfast")
-
-#: Test files that train or search for long without starting a program.
-_LONG = {
-    "test_approximate.py",
-    "test_approximate_difference.py",
-    "test_budget_runs.py",
-    "test_budget_train.py",
-    "test_cells.py",
-    "test_certificate.py",
-    "test_certificate_bounds.py",
-    "test_certificate_underflow.py",
-    "test_compress.py",
-    "test_dcpred_statements.py",
-    "test_export_certain.py",
-    "test_export_certain_scaled.py",
-    "test_fifty_digits.py",
-    "test_fuzz.py",
-    "test_single_precision.py",
-    "test_interrupts.py",
-    "test_lattice.py",
-    "test_meka.py",
-    "test_models_as_values.py",
-    "test_sklearn_estimators.py",
-}
-_STARTS_PROGRAMS = re.compile(
-    r"\bsubprocess\b|from program import [^\n]*\bsvmfast\b|\bPROGRAM\b|cli\.main|cli import main"
-)
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--fast``: the inner loop, without the files that start programs or run long."""
-    parser.addoption("--fast", action="store_true", help="only quick test files")
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what ``--fast`` leaves out."""
-    name = collection_path.name
-    if not config.getoption("--fast") or not name.startswith("test_"):
-        return None
-    return True if name in _LONG or _STARTS_PROGRAMS.search(collection_path.read_text()) else None
+# Hypothesis tries the same few examples in every run, or many new ones: --hypothesis-profile=nightly.
+settings.register_profile("quick", deadline=None, max_examples=25, derandomize=True)
+settings.register_profile("nightly", deadline=None, max_examples=1000)
+settings.load_profile("quick")

@@ -67,7 +67,7 @@ def test_the_readme_names_every_command() -> None:
 
 def test_paths_named_in_the_documents_exist() -> None:
     """A name with a part to fill in, such as `<name>`, is none."""
-    for page in PAGES:
+    for page in (*PAGES, ROOT / "scripts" / "sanitize"):
         found = r"\b(?:docs|scripts|fixtures|tests|svmfast)/[\w./-]*\w(?![\w/<-])"
         for path in re.findall(found, page.read_text()):
             assert (ROOT / path).exists(), (page.name, path)
@@ -119,7 +119,8 @@ def test_the_index_links_every_page() -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["demo", "docs", "test", "_venv.sh", "cross", "matrix", "sanitize", "stubs", "warnings"]
+    "script",
+    ["demo", "docs", "test", "_venv.sh", "cross", "matrix", "nightly", "sanitize", "stubs", "warnings"],
 )
 def test_scripts_have_valid_syntax(script: str) -> None:
     path = ROOT / "scripts" / script

@@ -17,10 +17,6 @@
 #include "simd/exp2.hpp"
 #include "single_precision.hpp"
 
-namespace svmfast {
-void check_interrupt() {}  // no Python here
-}  // namespace svmfast
-
 using namespace svmfast;
 namespace core = svmfast::SVMFAST_ISA;
 
@@ -134,7 +130,9 @@ void routing() {
         const std::vector<double> centers = numbers(90 * 12);
         std::vector<std::int32_t> columns(12);
         for (std::size_t f = 0; f < 12; ++f) columns[f] = static_cast<std::int32_t>(f);
-        const Router router(ActiveColumns(columns), 90, centers.data());
+        std::vector<std::int64_t> children(91);  // a root with 90 leaves
+        children[0] = 90;
+        const Router router(ActiveColumns(columns), {children.data(), {91}}, {centers.data(), {90, 12}});
         std::vector<std::int32_t> cell(rows.rows);
         router.route(rows.csr(), 0, rows.rows, cell.data());
         for (const std::int32_t c : cell) print("cell", c, 0);
