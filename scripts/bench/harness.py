@@ -318,7 +318,8 @@ def machine(threads: int | str, svm_predict: str | None = None) -> dict[str, str
     # Paths of this machine's folders are not published.
     before, folders = ["", *sys.argv], ("--data", "--models")
     shown = ["DIR" if last in folders else word for last, word in zip(before, sys.argv, strict=False)]
-    found["command"] = re.sub(r" --page \S+", "", f"python {shlex.join(shown)}")
+    command = f"python {shlex.join(shown)}".replace(f"{ROOT}/", "")
+    found["command"] = re.sub(r" --page \S+", "", command)
     return found
 
 
