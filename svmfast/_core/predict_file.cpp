@@ -181,7 +181,7 @@ class Predicting {
     Prediction found;
 
   private:
-    // Counts features that the model does not have, and takes the norms of the first rows.
+    // Counts rows with features that the model does not have, and takes the norms of the first rows.
     void look(const Csr &rows, std::size_t n) {
         for (std::size_t i = 0; i < n; ++i) {
             const std::int64_t begin = rows.indptr[i], end = rows.indptr[i + 1];

@@ -110,9 +110,8 @@ class Predictor:
                 "`decision_values`: `model` and `exact` have values for different classes or pairs of "
                 "classes; leave one of the options out"
             )
-        # Values of a LIBSVM regression model may have this error.
-        alone = head.is_regression and not self.model.has_error_bound
-        if tolerance is not None and not self._options.certify and self.exact is None and not alone:
+        rounds = head.is_regression and self.model.unscaled.expansion is not None
+        if tolerance is not None and not self._options.certify and self.exact is None and not rounds:
             raise OptionError("`tolerance` needs `certify`, `exact` or a LIBSVM regression model")
 
     def answer(self, data: Any, *, threads: int | None = None) -> Answer:

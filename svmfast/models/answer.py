@@ -205,7 +205,7 @@ _Values = tuple[FloatArray, FloatArray | None, NDArray[np.bool_] | None, Callabl
 def _values(
     model: Model, rows: Rows, columns: Columns, alone: bool, tolerance: float | None, threads: int
 ) -> _Values:
-    """Compute the model's own values, unless `alone` with their error bounds."""
+    """Compute the model's own values, with their error bounds unless `alone`."""
     head = model.head
     if alone:
         compute = model.probability_values if columns.probability else model.decision_values

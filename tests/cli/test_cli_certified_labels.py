@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from meaning import FROZEN
 from program import FIXTURES, data, model, svmfast
 
 import svmfast as package
@@ -136,7 +137,12 @@ def test_the_exact_model_of_a_regression_needs_a_tolerance(tmp_path: Path) -> No
         assert svmfast("predict", "-q", test, *words).returncode == 0
 
 
-def test_a_tolerance_alone_is_for_regression() -> None:
-    done = svmfast("predict", data("iris.test"), model("iris_c_rbf_prob"), "--tolerance", "0.1")
+@pytest.mark.parametrize(
+    ("rows", "asked"),
+    [("iris", model("iris_c_rbf_prob")), ("diabetes", FROZEN / "1.0" / "routed_ridge.model")],
+    ids=["classification", "regression of another kind"],
+)
+def test_a_tolerance_alone_is_for_libsvms_regression(rows: str, asked: Path) -> None:
+    done = svmfast("predict", data(f"{rows}.test"), asked, "--tolerance", "0.1")
     assert done.returncode == 2
     assert b"--tolerance needs --certify, --exact or a LIBSVM regression model" in done.stderr
