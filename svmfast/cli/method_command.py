@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def run(front: Front, output: str | None, **given: Any) -> int:
-    """Run the method, write its model and print its report."""
+    """Run the method, write its model and print its report.
+
+    Where a model is made without a name, `output` already is the default one (``cli/files``).
+    """
     from svmfast.commands.run import run_method
 
     method, begin = front.command, time.perf_counter()

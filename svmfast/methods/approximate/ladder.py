@@ -3,7 +3,7 @@
 The first that is accurate and small enough is taken; with ``auto``, the accurate one of the least work. If
 order and cells are given, there is one expansion and no choice. The rows that make centers, those that
 choose, and those of the report are different. A certificate takes far longer than an expansion, so
-where there is a choice one is made only for an expansion that is accurate and may be faster.
+where there is a choice one is made only for an expansion that is accurate and, with ``auto``, may be faster.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Ladder:
         return None
 
     def _shortcoming(self, made: PolynomialModel, least: float, forced: bool) -> str | None:
-        """Why `made`, which has no certificate yet, is not taken; `least` is the best one's work."""
+        """Why `made`, which has no certificate yet, is not taken; `least` is the best one's work, at first infinite."""
         choosing, options = self.rows.choosing, self.options
         if not (options.embed_exact or forced):
             measured = measure(made, self.expander.model, choosing, threads=self.setting.threads)
