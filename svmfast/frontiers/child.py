@@ -14,8 +14,6 @@ from collections.abc import Callable, Sequence
 from svmfast.import_path import without_current_folder
 from svmfast.methods.method import NOTHING_WRITTEN
 
-#: Exit statuses for a negative answer and for refused input.
-REFUSALS = (1, 2)
 #: Seconds between asking a command to end and killing it, and between two checks of a running command.
 GRACE, TICK = 5.0, 0.25
 
@@ -27,12 +25,13 @@ class OutOfTime(Exception):
 class Failed(Exception):
     """A command ended with a nonzero status; the message is its last line, or its refusal without advice.
 
-    `final`: it would end in the same way again, with a `negative` answer or refused input.
+    `negative`: it answered no (status 1), as it would again. Other ends, status 2 too, can have a cause that
+    passes, such as a full disk.
     """
 
-    def __init__(self, message: str, *, final: bool, negative: bool = False) -> None:
+    def __init__(self, message: str, *, negative: bool = False) -> None:
         super().__init__(message)
-        self.final, self.negative = final, negative
+        self.negative = negative
 
 
 def child_command(arguments: Sequence[str]) -> list[str]:
@@ -76,7 +75,7 @@ def make(arguments: Sequence[str], seconds: float, tick: Callable[[], None] = la
         refusals = [line.removesuffix(NOTHING_WRITTEN) for line in lines if line.endswith(NOTHING_WRITTEN)]
         words = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
         reason = (refusals or lines or [""])[-1].removeprefix("svmfast: ")
-        raise Failed(reason or words, final=status in REFUSALS, negative=status == 1)
+        raise Failed(reason or words, negative=status == 1)
     return time.perf_counter() - begin
 
 

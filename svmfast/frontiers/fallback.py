@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from svmfast.frontiers.request import RunRequest
     from svmfast.models.base import Model
 
-#: The exact model is tried as fallback if at least this percentage of the choosing rows is certified.
+#: The exact model is embedded if at least this percentage of the choosing rows is certified; else a
+#: cascade may join it.
 LEAST_CERTIFIED = 5.0
 #: Ends the names of these models.
 FALLBACK = " + exact"

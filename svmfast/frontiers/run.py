@@ -115,8 +115,8 @@ class FrontierRun:
             built = make(arguments, seconds, tick=lambda: self._show("making", candidate))
             record = MadeRecord(file_hash(self.folder.model(candidate)), built)
             self._measure(candidate, record)
-        except Failed as error:  # after a full disk or a kill, the next run tries again
-            return MadeRecord(reason=str(error), rejected=error.negative), error.final
+        except Failed as error:  # but for a negative answer, the next run tries again
+            return MadeRecord(reason=str(error), rejected=error.negative), error.negative
         except SvmfastError as error:
             return MadeRecord(reason=str(error)), True
         return record, True

@@ -69,7 +69,10 @@ class Model:
 
         @property
         def embedded_exact(self) -> KernelExpansion | None:
-            """The exact model inside, which answers the rows that are not certified; it takes scaled rows."""
+            """The exact model inside; it takes scaled rows.
+
+            It answers the rows that are not certified where the caller of ``answer`` passes it as `exact`.
+            """
 
         @property
         def truncation(self) -> tuple[float, tuple[int, ...]] | None:

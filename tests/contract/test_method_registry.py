@@ -155,7 +155,7 @@ def test_frontier_tries_a_registered_method(
         tick: Callable[[float], None] = lambda share: None,
     ) -> float:
         if main.run(arguments):
-            raise Failed("no", final=True)
+            raise Failed("no")
         return 0.1
 
     monkeypatch.setattr(run, "make", make)

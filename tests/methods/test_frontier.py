@@ -293,15 +293,19 @@ def test_a_run_on_other_inputs_starts_again_with_overwrite(tmp_path: Path) -> No
     assert (tmp_path / "dir/models/linear").read_bytes() != first
 
 
-def test_a_killed_command_gives_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_negative_answer_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused input has status 2, and so has a full disk."""
     with pytest.raises(Failed) as refused:
         make(["info", "nowhere"], 60)
-    assert refused.value.final
+    assert not refused.value.negative
+    with pytest.raises(Failed) as negative:
+        make(["bound-check", str(data("iris.train")), "--gamma", "50"], 60)
+    assert negative.value.negative
     (tmp_path / "sitecustomize.py").write_text("import os; os.kill(os.getpid(), 9)")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(Failed, match="was killed by signal 9") as killed:
         make(["info", "nowhere"], 60)
-    assert not killed.value.final
+    assert not killed.value.negative
 
 
 def test_limits(finished: tuple[Path, str]) -> None:

@@ -152,7 +152,10 @@ class Ladder:
         return None
 
     def _shortcoming(self, made: PolynomialModel, least: float, forced: bool) -> str | None:
-        """Why `made`, which has no certificate yet, is not taken; `least` is the best one's work, at first infinite."""
+        """Why `made`, which has no certificate yet, is not taken.
+
+        `least` is the work of the best one so far, at first infinite.
+        """
         choosing, options = self.rows.choosing, self.options
         if not (options.embed_exact or forced):
             measured = measure(made, self.expander.model, choosing, threads=self.setting.threads)

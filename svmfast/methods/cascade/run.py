@@ -72,8 +72,9 @@ def join_candidate(
     threads: int,
     scaling: Scaling | None,
 ) -> tuple[CascadeModel, dict[str, Any]] | None:
-    """Join a candidate of ``frontier`` with the exact model; None if that is not faster.
+    """Join a candidate of ``frontier`` with the exact model.
 
+    None if that takes no fewer multiply-adds, as counted, or if no row would be left to the exact model.
     With the model come the command's options. Their confidence is above the default, since other rows must
     keep the limit too. `labels` are the exact model's of the n `rows`, which still need the `scaling`.
     OptionError: too few rows to show that any model meets the limit. UnsupportedError: the models do not
