@@ -22,7 +22,7 @@ from every_command import RUNS, words
 from killing import OLD, SIGNALS, Tally, jobs, kill_once, measure
 from program import FIXTURES, PATIENCE, PROGRAM, data, model, started, svmfast
 
-from svmfast.cli.main import commands, run
+from svmfast.cli.main import commands
 
 PHOTOS = model("photos_c_rbf")
 FULL = b"svmfast: %b: cannot be written: No space left on device\n"
@@ -203,56 +203,22 @@ plain.console()
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 
-READERS = {
-    "predict": ["predict", "ODD", "MODEL", "OUT"],
-    "predict with a model": ["predict", "ROWS", "ODD", "OUT"],
-    "bound-check": ["bound-check", "ODD"],
-    "bound-check with a model": ["bound-check", "ROWS", "--model", "ODD"],
-    "info": ["info", "ODD"],
-    "budget-train": ["budget-train", "ODD", "OUT"],
-    "train": ["train", "ODD", "OUT"],
-    "linear": ["linear", "ODD", "-o", "OUT"],
-    "meka": ["meka", "ODD", "-o", "OUT", "--task", "ridge"],
-    "dcpred": ["dcpred", "ODD", "-o", "OUT", "--task", "svc"],
-    "dcpred from a model": ["dcpred", "--from", "ODD", "ROWS", "-o", "OUT"],
-    "approximate": ["approximate", "ODD", "-o", "OUT"],
-    "approximate for rows": ["approximate", "MODEL", "--data", "ODD", "-o", "OUT"],
-    "compress": ["compress", "ODD", "--sv", "5", "-o", "OUT"],
-    "compress for rows": ["compress", "MODEL", "--sv", "5", "--data", "ODD", "-o", "OUT"],
-    "compare": ["compare", "MODEL", "ODD", "--data", "ROWS"],
-    "compare on rows": ["compare", "MODEL", "MODEL", "--data", "ODD"],
-    "cascade": ["cascade", "ODD", "MODEL", "--data", "ROWS", "-o", "OUT"],
-    "cascade before a model": ["cascade", "MODEL", "ODD", "--data", "ROWS", "-o", "OUT"],
-    "cascade for rows": ["cascade", "OTHER", "MODEL", "--data", "ODD", "-o", "OUT"],
-    "frontier": ["frontier", "ODD", "--data", "ROWS", "-o", "OUT"],
-    "scale": ["scale", "ODD", "-o", "OUT"],
-    "export": ["export", "ODD", "-o", "OUT"],
-    "frontier on rows": ["frontier", "MODEL", "--data", "ODD", "-o", "OUT"],
-}
-
-
-def test_every_command_that_reads_a_file_is_among_them() -> None:
-    # The input of import is an estimator, tests/cli/test_cli_import.py.
-    assert {words[0] for words in READERS.values()} == {*commands()} - {"import"}
-
-
-@pytest.mark.parametrize("command", READERS)
-def test_a_directory_or_a_socket_as_input(
-    command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [["predict", "ODD", PHOTOS, "out"], ["train", "ODD", "out"], ["approximate", "ODD", "-o", "out"]],
+    ids=lambda words: words[0],
+)
+def test_a_socket_as_input(words: list[str | Path], tmp_path: Path) -> None:
+    """tests/refusals.tsv has directories."""
     place = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as server:
         try:
             server.bind(str(place))
         except OSError:
             pytest.skip("the path is too long for a socket")
-        for odd, reason in ((tmp_path, "Is a directory"), (place, "No such device or address")):
-            names = {"ODD": odd, "MODEL": PHOTOS, "OUT": tmp_path / "out", "ROWS": data("photos.test")}
-            names["OTHER"] = model("breast_c_rbf")
-            assert run([str(names.get(word, word)) for word in READERS[command]]) == 2
-            out, err = capfd.readouterr()
-            assert out == ""
-            assert err in (f"{odd}: cannot be read: {reason}\n", f"{odd}: {reason}\n")
+        done = svmfast(*(place if word == "ODD" else word for word in words), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == f"{place}: cannot be read: No such device or address\n"
     assert listing(tmp_path) == {"socket"}
 
 

@@ -1,5 +1,6 @@
-"""Memory is bounded: models state their need and are refused above --memory; wrong and endless inputs are
-refused by their first bytes; compressed files cannot expand to more than a model could need."""
+"""Memory is bounded: models state their need; wrong and endless inputs are refused by their first bytes;
+compressed files cannot expand to more than a model could need. tests/refusals.tsv: models above --memory.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_examples import EXAMPLES, NAMES
-from program import FIXTURES, PROGRAM, data, metered, model, started, svmfast
+from program import PROGRAM, data, metered, model, started
 
 import svmfast as package
 from svmfast.errors import InputError, MemoryLimitError, ModelFormatError
@@ -34,31 +35,6 @@ no_limits_here = pytest.mark.skipif(
     "SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own"
 )
 IRIS, PROBABLE = data("iris.train"), model("iris_c_rbf_prob")
-#: Every command that holds a model.
-COMMANDS = [
-    ("predict", IRIS, PROBABLE),
-    ("predict", IRIS, FIXTURES / "frozen/1.0/cascade_of_expansions.model"),
-    ("compare", PROBABLE, PROBABLE, "--data", IRIS),
-    ("info", PROBABLE),
-    ("bound-check", IRIS, "--model", PROBABLE),
-    ("approximate", PROBABLE, "-o", "out"),
-    ("compress", PROBABLE, "--sv", "6", "-o", "out"),
-    ("cascade", PROBABLE, PROBABLE, "--data", IRIS, "-o", "out"),
-    ("dcpred", IRIS, "-o", "out", "--from", PROBABLE),
-    ("frontier", PROBABLE, "--data", IRIS, "-o", "out"),
-]
-
-
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-def test_a_model_beyond_the_memory_is_refused_in_one_line(
-    words: tuple[str | Path, ...], tmp_path: Path
-) -> None:
-    done = svmfast(*words, "--memory", "10k", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, b"")
-    (line,) = done.stderr.decode().splitlines()
-    assert line.startswith("svmfast: the model ")
-    assert line.endswith(" bytes, the limit is 10,240; allow more memory")
-    assert not (tmp_path / "out").exists()
 
 
 def test_python_takes_a_limit_too() -> None:
