@@ -155,7 +155,7 @@ def test_more_features_come_near_the_kernel_matrix() -> None:
         assert many < 0.5 * few, method
 
 
-def test_growth_has_the_slope_and_the_memory_of_each_step() -> None:
+def test_growth_has_the_slope_of_known_powers() -> None:
     from growth import slope
 
     sizes = [10.0, 100.0, 1000.0, 10000.0]
@@ -163,6 +163,10 @@ def test_growth_has_the_slope_and_the_memory_of_each_step() -> None:
     # Fixed costs matter only for small sizes.
     assert slope(sizes, [5 + n for n in sizes]) == pytest.approx(1, abs=0.01)
     assert slope([1.0], [1.0]) is None
+
+
+@pytest.mark.nightly
+def test_growth_measures_the_memory_of_each_step() -> None:
     done = run("growth.py", "--only", "svs", "--sizes", "60")
     assert done.returncode == 0, done.stderr
     peak = {row[1]: int(row[6]) for row in lines(done.stdout)}
@@ -175,8 +179,8 @@ def test_growth_has_the_slope_and_the_memory_of_each_step() -> None:
     ("script", "words", "count"),
     [
         ("in_process.py", ("--table", "one-row", "--only", "Rows"), 1),
-        ("cascade.py", ("--drawings", "5"), 2),
-        ("scaling.py", (), 5),
+        pytest.param("cascade.py", ("--drawings", "5"), 2, marks=pytest.mark.nightly),
+        pytest.param("scaling.py", (), 5, marks=pytest.mark.nightly),
         ("export.py", ("--table", "labels", "--only", "breast"), 1),
     ],
 )
