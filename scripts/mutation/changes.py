@@ -43,8 +43,13 @@ COMPARISONS = {
 OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}
 NAMES = {"min": "max", "minimum": "maximum", "argmin": "argmax", "floor": "ceil", "any": "all"}
 NAMES |= {new: old for old, new in NAMES.items()}
-#: Keyword arguments whose change shows nowhere, or only as an error of Python.
-INERT = {"strict", "exist_ok", "copy", "dtype", "repr", "eq", "frozen", "kw_only", "stacklevel", "key"}
+#: Keyword arguments whose change shows nowhere but in time, or only as an error of Python.
+INERT = {
+    *("strict", "exist_ok", "copy", "dtype", "repr", "eq", "frozen", "kw_only", "stacklevel", "key"),
+    *("threads", "progress", "overwrite_a", "overwrite_b", "check_finite"),
+}
+#: Functions with which swapped arguments fail at once.
+BUILTIN = {"getattr", "setattr", "hasattr", "isinstance", "issubclass", "map", "filter", "zip"}
 #: Functions of texts, of which tests compare few.
 PROSE = {"__repr__", "__str__", "lines", "words", "line"}
 
@@ -75,7 +80,8 @@ def python_changes(file: str, source: bytes) -> list[Change]:
         start = begins[node.lineno - 1] + node.col_offset
         end = begins[node.end_lineno - 1] + node.end_col_offset
         text = new if isinstance(node, ast.AugAssign) else f"({new})"
-        found.add(Change(file, node.lineno, start, end, source[start:end].decode(), text, kind))
+        if new != ast.unparse(node):
+            found.add(Change(file, node.lineno, start, end, source[start:end].decode(), text, kind))
     return sorted(found, key=_place)
 
 
@@ -122,6 +128,8 @@ def _changed(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
             if not isinstance(operand, ast.Constant):
                 yield node, "negation", ast.unparse(operand)
+        case ast.If(test=ast.Name("TYPE_CHECKING")):
+            pass
         case ast.If(test=test, body=[ast.Raise()]):
             yield test, "dropped check", "False"
         case ast.If(test=test) | ast.IfExp(test=test):
@@ -142,7 +150,8 @@ def _called(node: ast.Call) -> Iterator[tuple[ast.AST, str, str]]:
     if name == "abs" and len(node.args) == 1:
         yield node, "dropped abs", ast.unparse(node.args[0])
     first = node.args[:2]
-    if len(first) == 2 and all(isinstance(one, ast.Name | ast.Attribute | ast.Subscript) for one in first):
+    values = (ast.Name, ast.Attribute, ast.Subscript)
+    if len(first) == 2 and name not in BUILTIN and all(isinstance(one, values) for one in first):
         yield node, "swapped arguments", _with(node, args=[*first[::-1], *node.args[2:]])
     if name[:1].isupper() or name == "replace":
         return  # fields of a class: without one it would not be made
