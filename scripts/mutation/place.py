@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+from fnmatch import fnmatch
 from pathlib import Path
 
 from changes import Change
@@ -20,6 +21,8 @@ from record import Record, content_hash
 HERE = Path(__file__).resolve().parent
 #: Tests of about so many seconds are run first; the others in a second process if these pass.
 FIRST = 4.0
+#: So many test files are recorded in one run of pytest.
+TOGETHER = 5
 #: Options of all runs of pytest. Where hypothesis searches must not depend on earlier mutants.
 PYTEST = ["-q", "--tb=no", "-rfE", "-p", "reached", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
 _LEFT_OUT = (".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", "build")
@@ -84,29 +87,30 @@ class Place:
                 os.killpg(process.pid, signal.SIGKILL)  # with what its tests have started
         return (-1, "more time") if late else (process.returncode, output)
 
-    def record(self, record: Record, save: Path, folders: list[str], jobs: int) -> None:
-        """Record the test files that are new or have changed, folder by folder."""
-        files = {path.relative_to(self.tree).as_posix(): path for path in self.tree.glob("tests/*/test_*.py")}
-        hashes = {name: content_hash(path) for name, path in files.items()}
+    def record(self, record: Record, save: Path, patterns: list[str], jobs: int) -> None:
+        """Record the test files that are new or have changed, some at a time so that little is lost."""
+        paths = sorted(self.tree.glob("tests/*/test_*.py"))
+        hashes = {path.relative_to(self.tree).as_posix(): content_hash(path) for path in paths}
+        wanted = [name for name in hashes if any(fnmatch(name, f"tests/{one}") for one in patterns)]
+        new = [name for name in wanted if record.files.get(name) != hashes[name]]
+        if new and not (self.site / "coverage").exists():
+            words = ["-m", "pip", "install", "-q", "--target", self.site, "coverage"]
+            subprocess.run([sys.executable, *words], check=True, stdout=sys.stderr)
         notes = self.folder / "notes"
-        for folder in folders or sorted({path.parent.name for path in files.values()}):
-            new = [name for name in files if f"/{folder}/" in name and record.files.get(name) != hashes[name]]
-            if not new:
-                continue
-            if not (self.site / "coverage").exists():
-                words = ["-m", "pip", "install", "-q", "--target", self.site, "coverage"]
-                subprocess.run([sys.executable, *words], check=True, stdout=sys.stderr)
-            print(f"recording {len(new)} files of tests/{folder}", file=sys.stderr)
+        variables = {"MUTANTS_RECORD": str(notes), "MUTANTS_SOURCES": str(self.tree / "svmfast")}
+        parallel = ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
+        for at in range(0, len(new), TOGETHER):
+            some = new[at : at + TOGETHER]
+            print(f"recording {at} to {at + len(some)} of {len(new)} test files", file=sys.stderr)
             shutil.rmtree(notes, ignore_errors=True)
             notes.mkdir()
-            parallel = ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
-            variables = {"MUTANTS_RECORD": str(notes), "MUTANTS_SOURCES": str(self.tree / "svmfast")}
-            status, output = self.pytest([*parallel, *new], 7200, **variables)
-            print(output[-2000:], file=sys.stderr)
+            status, output = self.pytest([*parallel, *some], 7200, **variables)
+            if status:
+                print(output[-2000:], file=sys.stderr)
             if status not in (0, 1):
                 raise SystemExit(f"pytest ends with status {status}")
             record.add(notes)
-            record.files.update((name, hashes[name]) for name in new)
+            record.files.update((name, hashes[name]) for name in some)
             save.write_bytes(pickle.dumps(record))
 
     def judge(self, change: Change, record: Record, seconds: float) -> tuple[str, str]:

@@ -72,7 +72,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the drawing [0]")
     parser.add_argument("--only", metavar="FILE", help="mutants of this file alone, such as svmfast/rows.py")
     parser.add_argument(
-        "--tests", nargs="*", default=[], metavar="FOLDER", help="record only these, such as unit"
+        "--tests", nargs="+", default=["*"], metavar="FILES", help="use only these, such as 'unit/*'"
     )
     parser.add_argument("--tests-from", metavar="REV", help="take tests/ from another revision")
     parser.add_argument("--seconds", type=float, default=60.0, help="time for the tests of a mutant [60]")

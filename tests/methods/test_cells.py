@@ -171,6 +171,8 @@ def test_tails_agree_however_they_are_computed(seed: int, gamma: float, negligib
         direct = residual_tail(x, beta, gamma, center, order, top=12)
         apart = residual_tail(x, beta, gamma, center, order, top=12, reach=0.5, negligible=negligible)
         assert (apart.degrees >= direct.degrees * (1 - 1e-6)).all()
+        none = residual_tail(x, beta, gamma, center, order, top=12, reach=0.5, negligible=0.0)
+        assert np.array_equal(none.degrees, direct.degrees), "every term counts"
 
 
 def test_without_data_the_support_vectors_are_the_sample() -> None:
