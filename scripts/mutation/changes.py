@@ -96,6 +96,11 @@ def _walk(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
     if isinstance(node, ast.FunctionDef) and node.name in PROSE:
         return
     yield from _changed(node)
+    if isinstance(node, ast.arguments):
+        given = [
+            value for one, value in zip(node.kwonlyargs, node.kw_defaults, strict=True) if one.arg in INERT
+        ]
+        node = ast.Tuple([one for one in (*node.defaults, *node.kw_defaults) if one and one not in given])
     for name, value in ast.iter_fields(node):
         if name not in ("annotation", "returns", "decorator_list", "bases"):
             for child in value if isinstance(value, list) else [value]:

@@ -22,6 +22,8 @@ def test_gamma_max_of_model_and_data() -> None:
     assert gamma_max(0.0) == math.inf
     with pytest.raises(OptionError):
         gamma_max(-1.0)
+    with pytest.raises(OptionError, match="must not be negative"):
+        gamma_max(1.0, -1.0)
 
 
 def test_inside_means_every_term_is_within_three_percent() -> None:

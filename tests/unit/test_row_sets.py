@@ -69,6 +69,10 @@ def test_rows_that_are_all_equal_are_refused(tmp_path: Path) -> None:
     (tmp_path / "same").write_text("1 1:1\n" * 50)
     with pytest.raises(UnsupportedError, match="has 50 rows, too few different ones to divide"):
         sets(data("photos.train"), tmp_path / "same", tmp_path)
+    # Two different ones leave none to train on.
+    (tmp_path / "two").write_text("1 1:1\n-1 1:2\n" * 25)
+    with pytest.raises(UnsupportedError, match="has 50 rows, too few different ones to divide"):
+        sets(tmp_path / "two", None, tmp_path)
 
 
 @pytest.mark.parametrize("backed", [True, False])
