@@ -70,68 +70,51 @@ inline Vector<Number> broadcast(Number x) {
     return x - Vector<Number>{};
 }
 
-// fma: a * b + c, fms: a * b - c, with one rounding where the machine has it, two in the baseline build of x86-64.
-// maximum, minimum: b where a comparison with a is not true, so where one of them is nan.
+// SVMFAST_WIDE(name): the intrinsic of that name for vectors as wide as these.
 #if defined(__AVX512F__)
-inline vd fma(vd a, vd b, vd c) { return (vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
-inline vf fma(vf a, vf b, vf c) { return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
-inline vd fms(vd a, vd b, vd c) { return (vd)_mm512_fmsub_pd((__m512d)a, (__m512d)b, (__m512d)c); }
-inline vd maximum(vd a, vd b) { return (vd)_mm512_max_pd((__m512d)a, (__m512d)b); }
-inline vf maximum(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
-inline vd minimum(vd a, vd b) { return (vd)_mm512_min_pd((__m512d)a, (__m512d)b); }
-inline vf minimum(vf a, vf b) { return (vf)_mm512_min_ps((__m512)a, (__m512)b); }
-inline vd square_root(vd v) { return (vd)_mm512_sqrt_pd((__m512d)v); }
+#define SVMFAST_WIDE(name) _mm512_##name
 #elif defined(__AVX2__)
-inline vd fma(vd a, vd b, vd c) { return (vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
-inline vf fma(vf a, vf b, vf c) { return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
-inline vd fms(vd a, vd b, vd c) { return (vd)_mm256_fmsub_pd((__m256d)a, (__m256d)b, (__m256d)c); }
-inline vd maximum(vd a, vd b) { return (vd)_mm256_max_pd((__m256d)a, (__m256d)b); }
-inline vf maximum(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
-inline vd minimum(vd a, vd b) { return (vd)_mm256_min_pd((__m256d)a, (__m256d)b); }
-inline vf minimum(vf a, vf b) { return (vf)_mm256_min_ps((__m256)a, (__m256)b); }
-inline vd square_root(vd v) { return (vd)_mm256_sqrt_pd((__m256d)v); }
+#define SVMFAST_WIDE(name) _mm256_##name
 #elif defined(__x86_64__)
-inline vd fma(vd a, vd b, vd c) { return a * b + c; }
-inline vf fma(vf a, vf b, vf c) { return a * b + c; }
-inline vd maximum(vd a, vd b) { return (vd)_mm_max_pd((__m128d)a, (__m128d)b); }
-inline vf maximum(vf a, vf b) { return (vf)_mm_max_ps((__m128)a, (__m128)b); }
-inline vd minimum(vd a, vd b) { return (vd)_mm_min_pd((__m128d)a, (__m128d)b); }
-inline vf minimum(vf a, vf b) { return (vf)_mm_min_ps((__m128)a, (__m128)b); }
-inline vd square_root(vd v) { return (vd)_mm_sqrt_pd((__m128d)v); }
-#else
-#if defined(__aarch64__)
+#define SVMFAST_WIDE(name) _mm_##name
+#endif
+
+// fma: a * b + c, with one rounding where the machine has it, two in the baseline build of x86-64; one lane of a vector
+// has the same bits as a number. fms: a * b - c.
+#if defined(__FMA__)
+inline vd fma(vd a, vd b, vd c) { return SVMFAST_WIDE(fmadd_pd)(a, b, c); }
+inline vf fma(vf a, vf b, vf c) { return SVMFAST_WIDE(fmadd_ps)(a, b, c); }
+inline vd fms(vd a, vd b, vd c) { return SVMFAST_WIDE(fmsub_pd)(a, b, c); }
+#elif defined(__aarch64__)
 inline vd fma(vd a, vd b, vd c) { return (vd)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
 inline vf fma(vf a, vf b, vf c) { return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
-inline vd square_root(vd v) { return (vd)vsqrtq_f64((float64x2_t)v); }
+inline vd fms(vd a, vd b, vd c) { return fma(a, b, -c); }
 #else
 inline vd fma(vd a, vd b, vd c) { return a * b + c; }
 inline vf fma(vf a, vf b, vf c) { return a * b + c; }
-inline vd square_root(vd v) { return vd{std::sqrt(v[0]), std::sqrt(v[1])}; }
+inline vd fms(vd a, vd b, vd c) { return a * b - c; }
 #endif
+#if defined(__FMA__) || defined(__aarch64__)
+inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#else
+inline double fma(double a, double b, double c) { return a * b + c; }
+inline float fma(float a, float b, float c) { return a * b + c; }
+#endif
+
+// maximum, minimum: b where a comparison with a is not true, so where one of them is nan.
+#if defined(SVMFAST_WIDE)
+inline vd maximum(vd a, vd b) { return SVMFAST_WIDE(max_pd)(a, b); }
+inline vf maximum(vf a, vf b) { return SVMFAST_WIDE(max_ps)(a, b); }
+inline vd minimum(vd a, vd b) { return SVMFAST_WIDE(min_pd)(a, b); }
+inline vf minimum(vf a, vf b) { return SVMFAST_WIDE(min_ps)(a, b); }
+inline vd square_root(vd v) { return SVMFAST_WIDE(sqrt_pd)(v); }
+#else
 inline vd maximum(vd a, vd b) { return a > b ? a : b; }
 inline vf maximum(vf a, vf b) { return a > b ? a : b; }
 inline vd minimum(vd a, vd b) { return a < b ? a : b; }
 inline vf minimum(vf a, vf b) { return a < b ? a : b; }
-#endif
-
-// One lane of fma(): the same bits.
-inline double fma(double a, double b, double c) {
-#if defined(__FMA__) || defined(__aarch64__)
-    return __builtin_fma(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
-inline float fma(float a, float b, float c) {
-#if defined(__FMA__) || defined(__aarch64__)
-    return __builtin_fmaf(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
-
-#if !defined(__AVX2__)
-inline vd fms(vd a, vd b, vd c) { return fma(a, b, -c); }
+inline vd square_root(vd v) { return vd{std::sqrt(v[0]), std::sqrt(v[1])}; }
 #endif
 
 inline vd absolute(vd v) { return maximum(v, -v); }
@@ -168,10 +151,8 @@ inline std::uint64_t not_above(vf v, float limit) {
     const vf all = broadcast(limit);
 #if defined(__AVX512F__)
     return _mm512_cmp_ps_mask((__m512)v, (__m512)all, _CMP_NGT_UQ);
-#elif defined(__AVX2__)
-    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps((__m256)v, (__m256)all, _CMP_NGT_UQ)));
 #elif defined(__x86_64__)
-    return static_cast<unsigned>(_mm_movemask_ps(_mm_cmpngt_ps((__m128)v, (__m128)all)));
+    return static_cast<unsigned>(SVMFAST_WIDE(movemask_ps)((vf) ~(v > all)));
 #else
     std::uint64_t bits = 0;
     for (std::size_t i = 0; i < WF; ++i) bits |= std::uint64_t(!(v[i] > all[i])) << i;
@@ -306,7 +287,11 @@ template <>
 struct Table<0> {
     const double *table;
     explicit Table(const double *table) : table(table) {}
-    vd at(vi which) const { return gather(table, which); }
+    vd at(vi which) const {
+        vd v{};
+        for (std::size_t i = 0; i < W; ++i) v[i] = table[which[i]];
+        return v;
+    }
     vd at(const std::uint8_t *which) const {
 #if defined(__AVX512F__)
         const __m256i index = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(which)));
@@ -323,41 +308,6 @@ struct Table<0> {
         return v;
 #endif
     }
-};
-
-// A table of 32 pairs, looked up by W indices.
-struct PairTable {
-#if defined(__AVX512F__)
-    double split[2][32];
-    Table<TABLE_LARGE / W> first_of, second_of;
-    static const double *copied(const double (*pairs)[2], std::size_t which, double *to) {
-        for (std::size_t i = 0; i < 32; ++i) to[i] = pairs[i][which];
-        return to;
-    }
-    explicit PairTable(const double (*pairs)[2])
-        : first_of(copied(pairs, 0, split[0])), second_of(copied(pairs, 1, split[1])) {}
-    void at(vi which, vd &first, vd &second) const {
-        first = first_of.at(which);
-        second = second_of.at(which);
-    }
-#else
-    const double (*pairs)[2];
-    explicit PairTable(const double (*pairs)[2]) : pairs(pairs) {}
-    void at(vi which, vd &first, vd &second) const {
-#if defined(__AVX2__)
-        const __m128i low = _mm256_castsi256_si128((__m256i)which), high = _mm256_extracti128_si256((__m256i)which, 1);
-        const auto pair = [&](__m128d a, long long i) {
-            return _mm256_insertf128_pd(_mm256_castpd128_pd256(a), _mm_load_pd(pairs[i]), 1);
-        };
-        const __m256d even = pair(_mm_load_pd(pairs[_mm_cvtsi128_si64(low)]), _mm_cvtsi128_si64(high));
-        const __m256d odd = pair(_mm_load_pd(pairs[_mm_extract_epi64(low, 1)]), _mm_extract_epi64(high, 1));
-        first = (vd)_mm256_unpacklo_pd(even, odd);
-        second = (vd)_mm256_unpackhi_pd(even, odd);
-#else
-        for (std::size_t i = 0; i < W; ++i) first[i] = pairs[which[i]][0], second[i] = pairs[which[i]][1];
-#endif
-    }
-#endif
 };
 
 }  // namespace svmfast::SVMFAST_ISA
