@@ -130,10 +130,3 @@ void each_function(const Expansion &e, Visit &&visit) {
 // errors, or null: how far from each value LIBSVM's can lie.
 SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, bool libsvm_order, double *out,
                                            double *errors))
-// The same for the rows which[0 .. count) of the block, all in LIBSVM's order -> out[which][functions].
-SVMFAST_DECLARE(void libsvm_order_rows(const Expansion &, const RowBlock &, const std::uint32_t *which,
-                                       std::size_t count, double *out))
-// Sums of one-hot support vectors for the rows which[0 .. count) of the block, all of whose entries in the model's
-// columns are the model's value: sums[row][group][width].
-SVMFAST_DECLARE(void one_hot_rows(const Expansion &, const RowBlock &, const std::vector<std::uint32_t> &which,
-                                  const double *squared_norm, double *sums))

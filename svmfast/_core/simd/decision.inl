@@ -5,16 +5,19 @@
 //   dense    ROWS rows x NV vectors of support vectors in registers, every feature;
 //   sparse   one row x NV vectors, the row's features only, panel by panel so that a panel stays in the L1 cache;
 //   scatter  for wide, very sparse models: the model's columns of the row's features.
-// and a fourth, in libsvm_order.inl, which follows LIBSVM operation by operation.
+// and a fourth, in libsvm_order.hpp, which follows LIBSVM operation by operation.
 #include "decision.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "interrupt.hpp"
 #include "math.hpp"
 #include "simd/exp2.hpp"
+#include "simd/libsvm_order.hpp"
+#include "simd/one_hot.hpp"
 #include "simd/tiles.hpp"
 #include "vote.hpp"
 
@@ -64,17 +67,30 @@ struct MappedRows {
     std::size_t nonzeros(std::size_t r) const { return start[r + 1] - start[r]; }
 };
 
-// A block's rows, and where their sums go.
+// A block's rows, and their sums.
 struct MappedBlock {
     const Expansion &e;
-    const MappedRows &rows;
-    // Added to every sum of a row (rbf: the contribution of its norm to the exponent).
-    const std::vector<double> &offset;
-    double *sums;  // [row][group][width]
-    double scale;  // of the rows' values
-    int degree;
+    const double scale;  // of the rows' values
+    const int degree;
+    const MappedRows rows;
+    std::vector<double> offset;  // of every sum of a row (rbf: the contribution of its norm to the exponent)
+    std::vector<double> sums;    // [row][group][width]
 
-    double *row_sums(std::size_t row, std::size_t group) const { return sums + (row * e.groups + group) * e.width; }
+    MappedBlock(const Expansion &e, const RowBlock &block)
+        : e(e), scale(e.kind == KernelKind::rbf      ? 2 * e.gamma * LOG2_E
+                      : e.kind == KernelKind::linear ? 1.0
+                                                     : e.gamma),
+          degree(e.kind == KernelKind::linear ? 1 : e.degree), rows(e, block, scale), offset(block.count, e.coef0),
+          sums(e.collapsed ? 0 : block.count * e.groups * e.width) {
+        for (std::size_t r = 0; e.kind == KernelKind::rbf && r < block.count; ++r)
+            offset[r] = -e.gamma * LOG2_E * rows.squared_norm[r];
+    }
+
+    double *row_sums(std::size_t row, std::size_t group) { return sums.data() + (row * e.groups + group) * e.width; }
+    // 0 where a function has no such group.
+    double sum(std::size_t row, std::size_t group, std::size_t coef_row) const {
+        return group < e.groups ? sums[(row * e.groups + group) * e.width + coef_row] : 0.0;
+    }
 };
 
 // Adds kernel values of one panel, times each coefficient row, to acc[width].
@@ -99,7 +115,7 @@ inline vd start_value(const Expansion &e, std::size_t panel, std::size_t v, doub
 }
 
 template <KernelKind kind>
-void dense_rows(const MappedBlock &b, const std::vector<std::uint32_t> &which) {
+void dense_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
     const std::size_t tiles = divide_up(which.size(), ROWS);
@@ -143,7 +159,7 @@ void dense_rows(const MappedBlock &b, const std::vector<std::uint32_t> &which) {
 }
 
 template <KernelKind kind>
-void sparse_rows(const MappedBlock &b, const std::vector<std::uint32_t> &which) {
+void sparse_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
     std::vector<SparseRow> rows;
@@ -174,7 +190,7 @@ void sparse_rows(const MappedBlock &b, const std::vector<std::uint32_t> &which) 
 }
 
 template <KernelKind kind>
-void scatter_rows(const MappedBlock &b, const std::vector<std::uint32_t> &which) {
+void scatter_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     Aligned<double> k(e.panels() * LANES);
     Aligned<vd> acc(e.width);
@@ -212,82 +228,74 @@ bool is_one_hot(const Expansion &e, const MappedRows &rows, std::size_t r, doubl
 }
 
 template <KernelKind kind>
-void kernel_sums(const MappedBlock &b, const RowBlock &rows) {
+void kernel_sums(MappedBlock &b) {
     const Expansion &e = b.e;
     std::vector<std::uint32_t> dense, sparse, one_hot;
     for (std::size_t r = 0; r < b.rows.count(); ++r)
         (e.one_hot && is_one_hot(e, b.rows, r, e.one_hot->value * b.scale) ? one_hot
          : e.scattered || b.rows.nonzeros(r) * SPARSE_COST < e.active.size() ? sparse : dense)
             .push_back(static_cast<std::uint32_t>(r));
-    if (!one_hot.empty()) one_hot_rows(e, rows, one_hot, b.rows.squared_norm.data(), b.sums);
+    if (!one_hot.empty()) one_hot_rows(e, {b.rows.start, b.rows.position, b.rows.squared_norm}, one_hot, b.sums.data());
     if (e.scattered) return scatter_rows<kind>(b, sparse);
     if (!dense.empty()) dense_rows<kind>(b, dense);
     if (!sparse.empty()) sparse_rows<kind>(b, sparse);
 }
 
+void collapsed_row(const MappedBlock &b, std::size_t r, double *value) {
+    const Expansion &e = b.e;
+    for (std::size_t p = 0; p < e.functions; ++p) value[p] = -e.rho[p];
+    for (std::size_t i = b.rows.start[r]; i < b.rows.start[r + 1]; ++i) {
+        const double *w = e.weights.data() + b.rows.position[i] * e.functions;
+        for (std::size_t p = 0; p < e.functions; ++p) value[p] += w[p] * b.rows.value[i];
+    }
+}
+
+// Decision values in double precision; returns the rows whose label rounding could change.
+std::vector<std::uint32_t> double_rows(const Expansion &e, const RowBlock &rows, double *out, double *errors) {
+    const bool rbf = e.kind == KernelKind::rbf;
+    MappedBlock b(e, rows);
+    if (rbf)
+        kernel_sums<KernelKind::rbf>(b);
+    else if (e.kind == KernelKind::sigmoid)
+        kernel_sums<KernelKind::sigmoid>(b);
+    else if (!e.collapsed)
+        kernel_sums<KernelKind::polynomial>(b);
+    std::vector<std::uint32_t> near_boundary;
+    Pulse pulse;
+    for (std::size_t r = 0; r < rows.count; ++r) {
+        double *value = out + r * e.functions;
+        pulse.spent(e.functions * (e.collapsed ? b.rows.nonzeros(r) + 1 : 1));
+        if (e.collapsed)
+            collapsed_row(b, r, value);
+        else
+            each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
+                value[p] = b.sum(r, i, row_i) + b.sum(r, j, row_j) - e.rho[p];
+            });
+        const Rounding error = rounding(e.kind, e.gamma, e.coef0, e.degree, e.n, e.max_entries + rows.entries(r),
+                                        e.max_norm, b.rows.squared_norm[r]);
+        bool sure = !rbf || error.small();
+        for (std::size_t p = 0; p < e.functions; ++p) sure &= proves_sign(value[p], error.of(e.coef_l1[p], e.rho[p]));
+        if (!sure) near_boundary.push_back(static_cast<std::uint32_t>(r));
+        if (!errors) continue;
+        each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
+            double bound = error.of(e.coef_l1[p], e.rho[p]);
+            if (rbf && !e.mixed)  // coefficients of one sign: the sum is also the sum of magnitudes
+                bound = error.of_magnitude(std::fabs(b.sum(r, i, row_i)) + std::fabs(b.sum(r, j, row_j)), e.coef_l1[p],
+                                           e.rho[p]);
+            errors[r * e.functions + p] = sure ? bound : 0;
+        });
+    }
+    return near_boundary;
+}
+
 }  // namespace
 
 std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm_order, double *out, double *errors) {
-    if (errors && libsvm_order) std::fill_n(errors, rows.count * e.functions, 0.0);
-    std::vector<std::uint32_t> near_boundary;
-    if (libsvm_order) {
-        for (std::size_t r = 0; r < rows.count; ++r) near_boundary.push_back(static_cast<std::uint32_t>(r));
-    } else {
-        const double scale = e.kind == KernelKind::rbf      ? 2 * e.gamma * LOG2_E
-                             : e.kind == KernelKind::linear ? 1.0
-                                                            : e.gamma;
-        const MappedRows mapped(e, rows, scale);
-        std::vector<double> offset(rows.count);
-        for (std::size_t r = 0; r < rows.count; ++r)
-            offset[r] = e.kind == KernelKind::rbf ? -e.gamma * LOG2_E * mapped.squared_norm[r] : e.coef0;
-        std::vector<double> sums(e.collapsed ? 0 : rows.count * e.groups * e.width, 0.0);
-        const int degree = e.kind == KernelKind::linear ? 1 : e.degree;
-        const MappedBlock block{e, mapped, offset, sums.data(), scale, degree};
-        switch (e.kind) {
-            case KernelKind::rbf: kernel_sums<KernelKind::rbf>(block, rows); break;
-            case KernelKind::sigmoid: kernel_sums<KernelKind::sigmoid>(block, rows); break;
-            default:
-                if (!e.collapsed) kernel_sums<KernelKind::polynomial>(block, rows);
-        }
-        Pulse pulse;
-        for (std::size_t r = 0; r < rows.count; ++r) {
-            double *row_out = out + r * e.functions;
-            pulse.spent(e.functions * (e.collapsed ? mapped.nonzeros(r) + 1 : 1));
-            if (e.collapsed) {
-                for (std::size_t p = 0; p < e.functions; ++p) row_out[p] = -e.rho[p];
-                for (std::size_t i = mapped.start[r]; i < mapped.start[r + 1]; ++i) {
-                    const double *w = e.weights.data() + mapped.position[i] * e.functions;
-                    for (std::size_t p = 0; p < e.functions; ++p) row_out[p] += w[p] * mapped.value[i];
-                }
-            } else {
-                each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
-                    double sum = block.row_sums(r, i)[row_i];
-                    if (j < e.groups) sum += block.row_sums(r, j)[row_j];
-                    row_out[p] = sum - e.rho[p];
-                });
-            }
-            const Rounding error =
-                rounding(e.kind, e.gamma, e.coef0, e.degree, e.n, e.max_entries + rows.entries(r), e.max_norm,
-                         mapped.squared_norm[r]);
-            bool sure = e.kind != KernelKind::rbf || error.small();
-            for (std::size_t p = 0; p < e.functions; ++p)
-                sure &= proves_sign(row_out[p], error.of(e.coef_l1[p], e.rho[p]));
-            if (!sure) near_boundary.push_back(static_cast<std::uint32_t>(r));
-            if (!errors) continue;
-            each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
-                double bound = error.of(e.coef_l1[p], e.rho[p]);
-                if (e.kind == KernelKind::rbf && !e.mixed) {
-                    // Coefficients of one sign: the sum is also the sum of magnitudes.
-                    double magnitude = std::fabs(block.row_sums(r, i)[row_i]);
-                    if (j < e.groups) magnitude += std::fabs(block.row_sums(r, j)[row_j]);
-                    bound = error.of_magnitude(magnitude, e.coef_l1[p], e.rho[p]);
-                }
-                errors[r * e.functions + p] = sure ? bound : 0;
-            });
-        }
-    }
-    libsvm_order_rows(e, rows, near_boundary.data(), near_boundary.size(), out);
-    return near_boundary.size();
+    std::vector<std::uint32_t> which(libsvm_order ? rows.count : 0);
+    std::iota(which.begin(), which.end(), 0);
+    if (!libsvm_order) which = double_rows(e, rows, out, errors);
+    libsvm_order_rows(e, rows, which.data(), which.size(), out);
+    return which.size();
 }
 
 }  // namespace svmfast::SVMFAST_ISA

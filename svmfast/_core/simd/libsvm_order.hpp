@@ -1,4 +1,5 @@
 // Rows summed operation by operation as LIBSVM sums them. See decision.hpp for the layout.
+#pragma once
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -231,8 +232,7 @@ class LibsvmOrder {
     }
 };
 
-}  // namespace
-
+// The rows which[0 .. count) of the block -> out[which][functions].
 void libsvm_order_rows(const Expansion &e, const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
     if (count == 0) return;
     LibsvmOrder exactly(e);
@@ -240,4 +240,5 @@ void libsvm_order_rows(const Expansion &e, const RowBlock &rows, const std::uint
         exactly.evaluate(rows, which + i, std::min(LibsvmOrder::BATCH, count - i), out);
 }
 
+}  // namespace
 }  // namespace svmfast::SVMFAST_ISA

@@ -1,5 +1,6 @@
 // Sums of one-hot support vectors: shared features are counted in bytes, kernel values come from a table. See OneHot
 // in decision.hpp.
+#pragma once
 #include <algorithm>
 #include <cmath>
 
@@ -38,33 +39,35 @@ inline void add_panel(const Table<REGISTERS> &table, const std::uint8_t *member,
             acc[2 * j + v % 2] = fma(load(coef + v * W), kernel[v], acc[2 * j + v % 2]);
 }
 
+// Rows in the model's own columns: row r has its entries at position[start[r] .. start[r + 1]).
+struct OneHotRows {
+    const std::vector<std::size_t> &start;
+    const std::vector<std::int32_t> &position;
+    const std::vector<double> &squared_norm;
+};
+
 template <std::size_t REGISTERS>
-void add_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::uint32_t> &which, const double *squared_norm,
-              double *sums) {
+void add_rows(const Expansion &e, const OneHotRows &rows, const std::vector<std::uint32_t> &which, double *sums) {
+    if (which.empty()) return;
     const OneHot &hot = *e.one_hot;
     const Table<REGISTERS> table(hot.table.data());
     const std::size_t d = e.active.size();
-    std::vector<std::int32_t> position;
-    std::vector<std::size_t> start{0};
-    for (std::uint32_t row : which) {
-        for (std::int64_t k = rows.indptr[rows.first + row]; k < rows.indptr[rows.first + row + 1]; ++k) {
-            const std::int32_t at = e.position(rows.indices[k]);
-            if (at >= 0 && rows.values[k] != 0) position.push_back(at);
-        }
-        start.push_back(position.size());
-    }
     Aligned<vd> acc(2 * e.width * which.size());
     Pulse pulse;
     for (std::size_t g = 0; g < e.groups; ++g) {
         std::fill(acc.begin(), acc.end(), vd{});
         for (std::size_t panel = hot.group_panels[g]; panel < hot.group_panels[g + 1]; ++panel) {
-            for (std::size_t i = 0; i < which.size(); ++i)
+            std::size_t entries = 0;
+            for (std::size_t i = 0; i < which.size(); ++i) {
+                const std::size_t from = rows.start[which[i]], n = rows.start[which[i] + 1] - from;
                 add_panel(table, hot.member.data() + panel * d * L, hot.coef.data() + panel * e.width * L, e.width,
-                          position.data() + start[i], start[i + 1] - start[i], acc.data() + 2 * e.width * i);
-            pulse.spent(position.size() * L / 8 + which.size() * e.width * L);
+                          rows.position.data() + from, n, acc.data() + 2 * e.width * i);
+                entries += n;
+            }
+            pulse.spent(entries * L / 8 + which.size() * e.width * L);
         }
         for (std::size_t i = 0; i < which.size(); ++i) {
-            const double shrink = std::exp(-e.gamma * squared_norm[which[i]]);
+            const double shrink = std::exp(-e.gamma * rows.squared_norm[which[i]]);
             for (std::size_t j = 0; j < e.width; ++j) {
                 const vd *pair = acc.data() + 2 * (e.width * i + j);
                 sums[(which[i] * e.groups + g) * e.width + j] = shrink * horizontal_sum(pair[0] + pair[1]);
@@ -73,19 +76,20 @@ void add_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::u
     }
 }
 
-}  // namespace
-
-void one_hot_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::uint32_t> &which,
-                  const double *squared_norm, double *sums) {
+// Sums of one-hot support vectors for rows all of whose entries in the model's columns are the model's value:
+// sums[row][group][width].
+void one_hot_rows(const Expansion &e, const OneHotRows &rows, const std::vector<std::uint32_t> &which,
+                         double *sums) {
     // A row shares no more features than it has, nor more than a support vector has: a small table suffices for most rows.
     std::vector<std::uint32_t> small, large, any;
     for (std::uint32_t row : which) {
-        const std::size_t entries = std::min(e.one_hot->entries, rows.entries(row) + 1);
+        const std::size_t entries = std::min(e.one_hot->entries, rows.start[row + 1] - rows.start[row] + 1);
         (entries <= TABLE_SMALL ? small : entries <= TABLE_LARGE ? large : any).push_back(row);
     }
-    if (!small.empty()) add_rows<TABLE_SMALL / W>(e, rows, small, squared_norm, sums);
-    if (!large.empty()) add_rows<TABLE_LARGE / W>(e, rows, large, squared_norm, sums);
-    if (!any.empty()) add_rows<0>(e, rows, any, squared_norm, sums);
+    add_rows<TABLE_SMALL / W>(e, rows, small, sums);
+    add_rows<TABLE_LARGE / W>(e, rows, large, sums);
+    add_rows<0>(e, rows, any, sums);
 }
 
+}  // namespace
 }  // namespace svmfast::SVMFAST_ISA
