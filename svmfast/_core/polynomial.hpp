@@ -61,13 +61,11 @@ static inline std::vector<std::vector<std::size_t>> index_places(std::size_t d, 
 }  // namespace svmfast
 
 // out[r] = polynomial at row r, for vectors * lanes rows stored feature by feature: w[f * vectors * lanes + r].
-// vectors is 1, 2 or 4; a row's result depends neither on it nor on other rows.
-SVMFAST_DECLARE(void polynomial_block(const double *w, std::size_t d, int order, const double *coefficients,
-                                      std::size_t vectors, double *out))
-
-// The same in single precision, with twice as many lanes.
-SVMFAST_DECLARE(void polynomial_block(const float *w, std::size_t d, int order, const float *coefficients,
-                                      std::size_t vectors, float *out))
+// vectors is 1, 2 or 4; a row's result depends neither on it nor on other rows. Number: double, or float, with twice as
+// many lanes.
+SVMFAST_DECLARE(template <class Number> void polynomial_block(const Number *w, std::size_t d, int order,
+                                                              const Number *coefficients, std::size_t vectors,
+                                                              Number *out))
 
 // sums[r] = sum_f (w[f][r] - center[f])^2 with the same arrangement; `shift` replaces w by these differences. Unless
 // narrow is null, narrow[f * stride + r] = w[f][r] * scale in single precision.
@@ -90,9 +88,7 @@ SVMFAST_DECLARE(void expansion_bounds(double gamma, const double *degrees, std::
 
 // The polynomial for one row in which only nnz variables, in ascending order, are nonzero. place and begin:
 // index_places, and where each degree starts.
-SVMFAST_DECLARE(double sparse_polynomial(const std::int32_t *position, const double *z, std::size_t nnz, int order,
-                                         const double *coefficients, const std::size_t *const *place,
-                                         const std::size_t *begin))
-SVMFAST_DECLARE(float sparse_polynomial(const std::int32_t *position, const float *z, std::size_t nnz, int order,
-                                        const float *coefficients, const std::size_t *const *place,
-                                        const std::size_t *begin))
+SVMFAST_DECLARE(template <class Number> Number sparse_polynomial(const std::int32_t *position, const Number *z,
+                                                                 std::size_t nnz, int order, const Number *coefficients,
+                                                                 const std::size_t *const *place,
+                                                                 const std::size_t *begin))

@@ -1,11 +1,15 @@
-// The hot loops of truncated expansions, one vector lane per row (evaluation) or per feature (building).
+// The hot loops of truncated expansions, one vector lane per row (evaluation, error bounds) or per feature (building).
 #include "polynomial.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include "interrupt.hpp"
 #include "math.hpp"
+#include "simd/exp2.hpp"
 #include "simd/matrix_product.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -119,16 +123,6 @@ void block(const Number *w, std::size_t d, int order, const Number *coefficients
     for (int r = 0; r < R; ++r) store(out + r * lanes_of<Number>, total.v[r]);
 }
 
-template <class Number>
-void blocks(const Number *w, std::size_t d, int order, const Number *coefficients, std::size_t vectors, Number *out) {
-    if (vectors == 4)
-        block<4>(w, d, order, coefficients, out);
-    else if (vectors == 2)
-        block<2>(w, d, order, coefficients, out);
-    else
-        block<1>(w, d, order, coefficients, out);
-}
-
 // The terms of a row in which only some variables are nonzero, degree by degree. If they are few, the last two indices of
 // a tuple run through a list of all pairs: those that follow a tuple's first indices are a tail of the list, so loops are
 // long.
@@ -207,37 +201,35 @@ class SparseTerms {
     }
 };
 
+}  // namespace
+
 template <class Number>
-Number sparse_row(const std::int32_t *position, const Number *z, std::size_t nnz, int order, const Number *coefficients,
-                  const std::size_t *const *place, const std::size_t *begin) {
-    if (order == 0) return coefficients[0];
-    const SparseTerms<Number> terms(position, z, nnz, order, place);
+Number sparse_polynomial(const std::int32_t *position, const Number *z, std::size_t nnz, int order,
+                         const Number *coefficients, const std::size_t *const *place, const std::size_t *begin) {
     Number sum = coefficients[0];
+    if (order == 0) return sum;
+    const SparseTerms<Number> terms(position, z, nnz, order, place);
     for (int m = 1; m <= order; ++m) sum += terms.degree(m, coefficients + begin[m]);
     return sum;
 }
 
-}  // namespace
-
-double sparse_polynomial(const std::int32_t *position, const double *z, std::size_t nnz, int order,
-                         const double *coefficients, const std::size_t *const *place, const std::size_t *begin) {
-    return sparse_row(position, z, nnz, order, coefficients, place, begin);
+template <class Number>
+void polynomial_block(const Number *w, std::size_t d, int order, const Number *coefficients, std::size_t vectors,
+                      Number *out) {
+    if (vectors == 4)
+        block<4>(w, d, order, coefficients, out);
+    else if (vectors == 2)
+        block<2>(w, d, order, coefficients, out);
+    else
+        block<1>(w, d, order, coefficients, out);
 }
 
-float sparse_polynomial(const std::int32_t *position, const float *z, std::size_t nnz, int order,
-                               const float *coefficients, const std::size_t *const *place, const std::size_t *begin) {
-    return sparse_row(position, z, nnz, order, coefficients, place, begin);
-}
-
-void polynomial_block(const double *w, std::size_t d, int order, const double *coefficients, std::size_t vectors,
-                      double *out) {
-    blocks(w, d, order, coefficients, vectors, out);
-}
-
-void polynomial_block(const float *w, std::size_t d, int order, const float *coefficients, std::size_t vectors,
-                             float *out) {
-    blocks(w, d, order, coefficients, vectors, out);
-}
+template double sparse_polynomial(const std::int32_t *, const double *, std::size_t, int, const double *,
+                                  const std::size_t *const *, const std::size_t *);
+template float sparse_polynomial(const std::int32_t *, const float *, std::size_t, int, const float *,
+                                 const std::size_t *const *, const std::size_t *);
+template void polynomial_block(const double *, std::size_t, int, const double *, std::size_t, double *);
+template void polynomial_block(const float *, std::size_t, int, const float *, std::size_t, float *);
 
 void weighted_triangle(const double *u, const double *q, std::size_t n, std::size_t stride, std::size_t d,
                        std::size_t a0, std::size_t a1, double *sums) {
@@ -255,6 +247,77 @@ void weighted_triangle(const double *u, const double *q, std::size_t n, std::siz
         product(lines, width / W, part.data(), width, scaled.data(), together, rows, stride, m);
         for (std::size_t i = 0; i < part.size(); ++i) sums[i] += part[i];
     }
+}
+
+void distance_block(double *w, const double *center, std::size_t d, std::size_t vectors, bool shift, double *sums,
+                    float *narrow, double scale, std::size_t stride) {
+    typedef float half __attribute__((vector_size(W * 4)));
+    vd sum[4] = {};
+    for (std::size_t f = 0; f < d; ++f)
+        for (std::size_t r = 0; r < vectors; ++r) {
+            double *place = w + (f * vectors + r) * W;
+            const vd difference = load(place) - center[f];
+            sum[r] = fma(difference, difference, sum[r]);
+            if (shift) store(place, difference);
+            if (!narrow) continue;
+            const half few = __builtin_convertvector(load(place) * scale, half);
+            std::memcpy(narrow + f * stride + r * W, &few, sizeof few);
+        }
+    for (std::size_t r = 0; r < vectors; ++r) store(sums + r * W, sum[r]);
+}
+
+void gaussian_factors(const double *s, std::size_t n, double gamma, double *factors) {
+    const double scale = -gamma * LOG2_E;
+    for (std::size_t i = 0; i < n; i += W) store(factors + i, exp2(load(s + i) * scale));
+}
+
+namespace {
+
+// V vectors at a time, so that chains of dependent operations overlap.
+template <std::size_t V>
+inline void bound_tile(double gamma, const double *degrees, std::size_t top, const double *rest, const double *below,
+                       const double *above, const double *sums, double *bounds) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    constexpr double largest_exponent = 600.0;  // nothing is claimed near the factor's underflow
+    const double minus_log2e_gamma = -gamma * LOG2_E;
+    vd s[V], r[V], total[V], power[V];
+    SVMFAST_UNROLL
+    for (std::size_t v = 0; v < V; ++v) {
+        s[v] = load(above + v * W);
+        r[v] = square_root(s[v]);
+        total[v] = broadcast(degrees[top]);
+        // Starting from the factor: a power of r alone could underflow before it is multiplied by a large factor.
+        power[v] = r[v] * rest[0];
+    }
+    for (std::size_t j = top; j-- > 0;) {
+        const vd degree = broadcast(degrees[j]);
+        SVMFAST_UNROLL
+        for (std::size_t v = 0; v < V; ++v) {
+            total[v] = fma(total[v], r[v], degree);
+            power[v] *= r[v];
+        }
+    }
+    SVMFAST_UNROLL
+    for (std::size_t v = 0; v < V; ++v) {
+        const vd sum = load(sums + v * W), size = maximum(sum, -sum);
+        const vd factor = exp2(load(below + v * W) * minus_log2e_gamma);
+        vd bound = fma(factor, total[v], power[v]) + (rest[1] + rest[2] * s[v]) +
+                   size * (rest[3] + rest[4] * s[v]);
+        bound *= 1 + 1e-9;  // the bound's own arithmetic
+        bound = gamma * s[v] < largest_exponent ? bound : broadcast(infinity);
+        bound = bound < infinity ? bound : broadcast(infinity);
+        store(bounds + v * W, bound);
+    }
+}
+
+}  // namespace
+
+void expansion_bounds(double gamma, const double *degrees, std::size_t top, const double *rest, const double *below,
+                      const double *above, const double *sums, std::size_t n, double *bounds) {
+    std::size_t i = 0;
+    for (; i + 3 * W < n; i += 4 * W)
+        bound_tile<4>(gamma, degrees, top, rest, below + i, above + i, sums + i, bounds + i);
+    for (; i < n; i += W) bound_tile<1>(gamma, degrees, top, rest, below + i, above + i, sums + i, bounds + i);
 }
 
 }  // namespace svmfast::SVMFAST_ISA
