@@ -1,11 +1,14 @@
-// Probability estimates of rows: coupling.hpp. Loops run over classes, and the compiler vectorizes them. No sum is
-// vectorized, so every instruction set gives LIBSVM's bits.
-#include "coupling.hpp"
-
+// LIBSVM's probability estimates, operation by operation (svm_predict_probability): sigmoids of the decision values
+// and, for more than two classes, their coupling (Wu, Lin and Weng, Probability Estimates for Multi-class
+// Classification by Pairwise Coupling, JMLR 5, 2004, method 2). Loops run over classes, and the compiler vectorizes
+// them. No sum is vectorized, so every instruction set gives LIBSVM's bits.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "aligned.hpp"
+#include "math.hpp"
+#include "svmfast.hpp"
 
 namespace svmfast {
 namespace {
@@ -15,6 +18,8 @@ constexpr double UNIT = 0x1p-53;
 constexpr double LEAST = 1e-7;
 // The relative uncertainty above which nothing can be proven.
 constexpr double LARGE = 1e-3;
+// Marks of a density, and rows that a thread takes at a time.
+constexpr std::size_t DENSITY_MARKS = 10, BLOCK = 256;
 
 double sigmoid(double decision, double a, double b) {
     const double t = decision * a + b;
@@ -259,27 +264,20 @@ bool two_classes(double r, double error, double *out) {
     return certain(out, errors, 2);
 }
 
-}  // namespace
-
-double density(double decision, const double *marks) {
-    if (decision < marks[0]) return 0.001;
-    if (decision > marks[DENSITY_MARKS - 1]) return 0.999;
-    for (std::size_t i = 1; i < DENSITY_MARKS; ++i)
-        if (decision < marks[i]) return static_cast<double>(i) / DENSITY_MARKS;
-    return 0;
-}
-
-void probability_rows(const Sigmoids &s, const double *decisions, const double *errors, std::size_t rows, double *out,
-                      std::uint8_t *near_boundary) {
-    const std::size_t pairs = s.pairs(), k = s.classes;
+// out[row][class]. `errors`, if not null, bounds the distance of LIBSVM's own decision values from the given ones:
+// near_boundary[row] is then 0 if LIBSVM's estimates provably (docs/certificate.md) print the same with six digits and
+// have the same first maximum.
+void estimate(std::size_t k, const double *a, const double *b, const double *decisions, const double *errors,
+              std::size_t rows, double *out, std::uint8_t *near_boundary) {
+    const std::size_t pairs = k * (k - 1) / 2;
     Aligned<double> r(2 * pairs);
     double *const dr = r.data() + pairs;
     Coupling coupling(k == 2 ? 0 : k, errors != nullptr);
     for (std::size_t i = 0; i < rows; ++i) {
         const double *f = decisions + i * pairs;
         for (std::size_t p = 0; p < pairs; ++p) {
-            r[p] = sigmoid(f[p], s.a[p], s.b[p]);
-            if (errors) dr[p] = sigmoid_error(f[p], errors[i * pairs + p], s.a[p], s.b[p], r[p]);
+            r[p] = sigmoid(f[p], a[p], b[p]);
+            if (errors) dr[p] = sigmoid_error(f[p], errors[i * pairs + p], a[p], b[p], r[p]);
         }
         if (k == 2) {
             const bool sure = two_classes(r[0], errors ? dr[0] : HUGE_VAL, out + 2 * i);
@@ -291,6 +289,37 @@ void probability_rows(const Sigmoids &s, const double *decisions, const double *
         std::copy_n(coupling.estimates(), k, out + i * k);
         if (errors) near_boundary[i] = !(bounded && certain(coupling.estimates(), coupling.uncertainty(), k));
     }
+}
+
+}  // namespace
+
+double density(double decision, const double *marks) {
+    if (decision < marks[0]) return 0.001;
+    if (decision > marks[DENSITY_MARKS - 1]) return 0.999;
+    for (std::size_t i = 1; i < DENSITY_MARKS; ++i)
+        if (decision < marks[i]) return static_cast<double>(i) / DENSITY_MARKS;
+    return 0;
+}
+
+std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, In1<double> a, In1<double> b,
+                                                         std::size_t classes, std::optional<In2<double>> errors,
+                                                         Threads wanted) {
+    const std::size_t n = decisions.shape(0), pairs = decisions.shape(1), marks = errors ? n : 0;
+    if (classes < 2 || pairs != classes * (classes - 1) / 2 || a.shape(0) != pairs || b.shape(0) != pairs)
+        throw std::invalid_argument("one value and one sigmoid for each pair of classes is needed");
+    if (errors && (errors->shape(0) != n || errors->shape(1) != pairs))
+        throw std::invalid_argument("one error for each value is needed");
+    std::unique_ptr<double[]> out(new double[n * classes]);
+    std::unique_ptr<std::uint8_t[]> near_boundary(new std::uint8_t[marks]);
+    // Two sigmoids a pair, or some rounds of coupling.
+    const Threads threads = wanted.for_work(100.0 * double(n) * double(pairs));
+    parallel_for(divide_up(n, BLOCK), threads, [&](std::size_t block, std::size_t) {
+        const std::size_t first = block * BLOCK, count = std::min(BLOCK, n - first);
+        estimate(classes, a.data(), b.data(), decisions.data() + first * pairs,
+                 errors ? errors->data() + first * pairs : nullptr, count, out.get() + first * classes,
+                 near_boundary.get() + (errors ? first : 0));
+    });
+    return {give(std::move(out), {n, classes}), give(std::move(near_boundary), {marks})};
 }
 
 }  // namespace svmfast

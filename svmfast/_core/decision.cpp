@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "coupling.hpp"
 #include "fork.hpp"
 #include "single_precision.hpp"
 #include "svmfast.hpp"

@@ -10,7 +10,6 @@
 #include <map>
 #include <numeric>
 
-#include "coupling.hpp"
 #include "number_text.hpp"
 #include "output_file.hpp"
 #include "svmfast.hpp"

@@ -107,6 +107,10 @@ std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, 
                                                          std::size_t classes, std::optional<In2<double>> errors,
                                                          Threads threads);
 
+// The probability of being normal: the density bin of a decision value among ten marks
+// (svm_predict_one_class_probability).
+double density(double decision, const double *marks);
+
 enum class SvmType { c_svc, nu_svc, one_class, epsilon_svr, nu_svr };
 
 // A model file of LIBSVM.

@@ -9,13 +9,12 @@
 
 #include "budget.hpp"
 #include "cells.hpp"
-#include "coupling.hpp"
 #include "decision.hpp"
-#include "interrupt.hpp"
 #include "polynomial.hpp"
 #include "router.hpp"
 #include "simd/exp2.hpp"
 #include "single_precision.hpp"
+#include "svmfast.hpp"
 
 using namespace svmfast;
 namespace core = svmfast::SVMFAST_ISA;
@@ -128,11 +127,9 @@ void routing() {
     for (const double density : {1.0, 0.2}) {
         const Matrix rows(200, 12, density);
         const std::vector<double> centers = numbers(90 * 12);
-        std::vector<std::int32_t> columns(12);
-        for (std::size_t f = 0; f < 12; ++f) columns[f] = static_cast<std::int32_t>(f);
-        std::vector<std::int64_t> children(91);  // a root with 90 leaves
+        std::vector<std::int64_t> children(91);
         children[0] = 90;
-        const Router router(ActiveColumns(columns), {children.data(), {91}}, {centers.data(), {90, 12}});
+        const Router router({children.data(), {91}}, {centers.data(), {90, 12}});
         std::vector<std::int32_t> cell(rows.rows);
         router.route(rows.csr(), 0, rows.rows, cell.data());
         for (const std::int32_t c : cell) print("cell", c, 0);
@@ -176,9 +173,9 @@ void training() {
 
     const std::size_t k = 4;
     const std::vector<double> a(6, -1.5), b = numbers(6), decisions = numbers(50 * 6);
-    std::vector<double> estimates(50 * k);
-    probability_rows({k, a.data(), b.data()}, decisions.data(), nullptr, 50, estimates.data(), nullptr);
-    for (const double p : estimates) print("probability", p, 1e-12);
+    const auto estimates =
+        std::get<0>(probabilities({decisions.data(), {50, 6}}, {a.data(), {6}}, {b.data(), {6}}, k, std::nullopt, 1));
+    for (std::size_t i = 0; i < 50 * k; ++i) print("probability", estimates.data.get()[i], 1e-12);
 }
 
 }  // namespace
