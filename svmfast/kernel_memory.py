@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from svmfast import _core
 from svmfast.kernels import LAPLACIAN
 from svmfast.laplacian import VECTORS
 from svmfast.rows import FloatArray, Rows
@@ -36,10 +36,9 @@ class ExpansionSizes:
         """Measure n expansions whose vectors are stored one after another, with ``(n, groups)`` `sizes`."""
         groups = np.asarray(sizes, dtype=np.int64)
         starts = vectors.indptr[np.concatenate([[0], np.cumsum(groups.sum(axis=1))])]
-        columns = _core.count_columns(
-            np.ascontiguousarray(starts, dtype=np.int64), np.ascontiguousarray(vectors.indices)
-        )
-        return cls(groups.astype(np.float64), np.diff(starts).astype(np.float64), columns.astype(np.float64))
+        parts = [vectors.indices[a:b] for a, b in pairwise(starts.tolist())]
+        columns = np.array([_distinct(part) for part in parts], dtype=np.float64)
+        return cls(groups.astype(np.float64), np.diff(starts).astype(np.float64), columns)
 
     @property
     def vectors(self) -> FloatArray:
@@ -52,6 +51,13 @@ class ExpansionSizes:
         dense = self.entries >= share * self.vectors * self.columns
         found: FloatArray = np.where(dense, padded * self.columns, 0.0)
         return found
+
+
+def _distinct(columns: NDArray[np.int32]) -> int:
+    """Count distinct columns, without an array as wide as the largest one of a few."""
+    if len(columns) and int(columns.max()) < 4 * len(columns):
+        return int(np.count_nonzero(np.bincount(columns)))
+    return len(np.unique(columns))
 
 
 def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) -> float:

@@ -117,9 +117,7 @@ class DecisionEngine:
                 kernel.gamma,
                 kernel.coef0,
                 kernel.degree,
-                sv.indptr,
-                sv.indices,
-                sv.values,
+                sv,
                 _reals(sv_coef),
                 _reals(rho),
                 _wholes(sizes),
@@ -132,9 +130,7 @@ class DecisionEngine:
         if self._sums is None:  # a single-class model has no decision function
             return np.zeros((len(rows), 0))
         decisions: FloatArray
-        decisions, _ = self._sums.decide(
-            rows.indptr, rows.indices, rows.values, libsvm_order=libsvm_order, threads=threads
-        )
+        decisions, _ = self._sums.decide(rows, libsvm_order=libsvm_order, threads=threads)
         return decisions
 
     def double_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
@@ -146,7 +142,7 @@ class DecisionEngine:
             raise UnsupportedError("LIBSVM does not have this kernel", "use the decision values")
         if self._sums is None:
             return np.zeros((len(rows), 0)), np.zeros((len(rows), 0))
-        return self._sums.double_values(rows.indptr, rows.indices, rows.values, threads)
+        return self._sums.double_values(rows, threads)
 
     def probability_values(
         self, rows: Rows, sigmoids: tuple[FloatArray, FloatArray], marks: FloatArray, *, threads: int = 1
@@ -157,9 +153,7 @@ class DecisionEngine:
         order. `sigmoids` are those of the pairs; a one-class model has `marks` of density instead.
         """
         assert self._sums is not None
-        values: FloatArray = self._sums.probability_values(
-            rows.indptr, rows.indices, rows.values, *sigmoids, marks, threads
-        )
+        values: FloatArray = self._sums.probability_values(rows, *sigmoids, marks, threads)
         return values
 
     def labels(self, rows: Rows, *, threads: int = 1) -> tuple[NDArray[np.int32], LabelCounts]:
@@ -175,9 +169,7 @@ class DecisionEngine:
                 raise ValueError("only pairs of classes and single functions have labels")
             positive = decisions[:, 0] > 0 if decisions.shape[1] else np.ones(len(rows), dtype=np.bool_)
             return np.where(positive, 0, 1).astype(np.int32), LabelCounts(0, 0)
-        winner, single, libsvm = self._sums.labels(
-            rows.indptr, rows.indices, rows.values, single_first=True, threads=threads
-        )
+        winner, single, libsvm = self._sums.labels(rows, single_first=True, threads=threads)
         return winner, LabelCounts(single, libsvm)
 
     def single_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
@@ -188,7 +180,7 @@ class DecisionEngine:
         if self._sums is None:
             shape = len(rows), self.n_functions
             return np.zeros(shape), np.full(shape, np.inf)
-        return self._sums.single_values(rows.indptr, rows.indices, rows.values, threads)
+        return self._sums.single_values(rows, threads)
 
     @property
     def one_hot(self) -> bool:

@@ -34,7 +34,7 @@ class Router:
 
     def route(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
         """Find the cell of each row, ``(n,)`` int32: the nearest center; ties go to the lower index."""
-        return self._native.route(rows.indptr, rows.indices, rows.values, threads)
+        return self._native.route(rows, threads)
 
     def group(self, rows: Rows, *, threads: int = 1) -> tuple[IntArray, IntArray, Rows]:
         """Sort rows by cell: their positions in `rows`, where each cell starts, and the sorted rows."""

@@ -2,8 +2,6 @@
 // number, not to the width: a table where they lie close together, otherwise a hash table.
 #pragma once
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <numeric>
 #include <stdexcept>
 #include <unordered_map>

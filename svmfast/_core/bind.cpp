@@ -45,6 +45,26 @@ struct type_caster<svmfast::View<T, D>> {
     Array array_;
 };
 
+// The arrays of svmfast.rows.Rows.
+template <>
+struct type_caster<svmfast::SparseRows> {
+    NB_TYPE_CASTER(svmfast::SparseRows, const_name("Rows"))
+
+    bool from_python(handle source, std::uint32_t flags, cleanup_list *cleanup) noexcept {
+        const auto array = [&](auto &caster, const char *name) {
+            return caster.from_python(getattr(source, name, none()), flags, cleanup);
+        };
+        if (!array(indptr_, "indptr") || !array(indices_, "indices") || !array(values_, "values")) return false;
+        value = {{indptr_.value.data(), indices_.value.data(), values_.value.data()}, indptr_.value.shape(0) - 1};
+        return true;
+    }
+
+  private:
+    make_caster<svmfast::In1<std::int64_t>> indptr_;
+    make_caster<svmfast::In1<std::int32_t>> indices_;
+    make_caster<svmfast::In1<double>> values_;
+};
+
 template <class T>
 struct type_caster<svmfast::Out<T>> {
     using Array = ndarray<numpy, T, c_contig>;
@@ -187,28 +207,22 @@ void bind_scaling(nb::module_ &m) {
 // --- models --------------------------------------------------------------------------------------------------------
 
 void bind_expansions(nb::module_ &m) {
-    using Starts = In1<std::int64_t>;
-    using Indices = In1<std::int32_t>;
     nb::class_<DecisionSums>(m, "DecisionSums")
-        .def(nb::init<int, double, double, int, Starts, Indices, In1<double>, In2<double>, In1<double>, Starts>(),
-             nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(), nb::keep_alive<1, 9>())
+        .def(nb::init<int, double, double, int, const SparseRows &, In2<double>, In1<double>, In1<std::int64_t>>(),
+             nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>())
         .def(
             "decide",
-            [](DecisionSums &sums, Starts indptr, Indices indices, In1<double> values, bool libsvm_order,
-               Threads threads) {
-                return sums.decide(indptr, indices, values, libsvm_order ? Order::libsvm : Order::where_needed,
-                                   threads);
+            [](DecisionSums &sums, const SparseRows &rows, bool libsvm_order, Threads threads) {
+                return sums.decide(rows, libsvm_order ? Order::libsvm : Order::where_needed, threads);
             },
-            "indptr"_a, "indices"_a, "values"_a, "libsvm_order"_a, "threads"_a, unlocked)
+            "rows"_a, "libsvm_order"_a, "threads"_a, unlocked)
         .def("double_values", &DecisionSums::double_values, unlocked)
         .def(
             "labels",
-            [](DecisionSums &sums, Starts indptr, Indices indices, In1<double> values, bool single_first,
-               Threads threads) {
-                return sums.labels(indptr, indices, values,
-                                   single_first ? Precision::single_first : Precision::double_alone, threads);
+            [](DecisionSums &sums, const SparseRows &rows, bool single_first, Threads threads) {
+                return sums.labels(rows, single_first ? Precision::single_first : Precision::double_alone, threads);
             },
-            "indptr"_a, "indices"_a, "values"_a, "single_first"_a, "threads"_a, unlocked)
+            "rows"_a, "single_first"_a, "threads"_a, unlocked)
         .def("single_values", &DecisionSums::single_values, unlocked)
         .def("probability_values", &DecisionSums::probability_values, unlocked)
         .def_prop_ro("scattered", &DecisionSums::scattered)
@@ -219,16 +233,14 @@ void bind_expansions(nb::module_ &m) {
 }
 
 void bind_routed(nb::module_ &m) {
-    using Starts = In1<std::int64_t>;
-    using Indices = In1<std::int32_t>;
+    using Sizes = In1<std::int64_t>;
     nb::class_<Router>(m, "Router")
-        .def(nb::init<Starts, In2<double>>())
-        .def("route", nb::overload_cast<Starts, Indices, In1<double>, Threads>(&Router::route, nb::const_), unlocked)
+        .def(nb::init<Sizes, In2<double>>())
+        .def("route", nb::overload_cast<const SparseRows &, Threads>(&Router::route, nb::const_), unlocked)
         .def_prop_ro("cells", &Router::cells);
-    m.def("count_columns", &count_columns, unlocked);
     nb::class_<CellSums>(m, "CellSums")
-        .def(nb::init<In1<double>, Starts, Starts, Indices, In1<double>, In2<double>, In2<double>, int, Starts,
-                      In2<std::int64_t>, In1<double>, In2<double>, In2<std::int64_t>>())
+        .def(nb::init<In1<double>, Sizes, const SparseRows &, In2<double>, In2<double>, int, Sizes, In2<std::int64_t>,
+                      In1<double>, In2<double>, In2<std::int64_t>>())
         .def("decide", &CellSums::decide, unlocked);
     nb::class_<CellFit>(m, "CellFit")
         .def(nb::init<In2<double>, In2<double>, In1<double>, bool>())
@@ -251,7 +263,15 @@ void bind_polynomials(nb::module_ &m) {
             "bound_degrees"_a.none(), "bound_rest"_a.none(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(),
             nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 8>(), nb::keep_alive<1, 9>(),
             nb::keep_alive<1, 10>(), nb::keep_alive<1, 11>())
-        .def("values", &PolynomialValues::values, unlocked)
+        .def(
+            "values",
+            [](const PolynomialValues &self, const SparseRows &rows, bool bounds,
+               std::optional<std::tuple<double, In1<float>, In2<double>, In3<double>>> single, Threads threads) {
+                std::optional<SinglePolynomials> narrow;
+                if (single) std::apply([&](auto... part) { narrow = SinglePolynomials{part...}; }, *single);
+                return self.values(rows, bounds, narrow, threads);
+            },
+            "rows"_a, "bounds"_a, "single"_a.none(), "threads"_a, unlocked)
         .def("nearest", &PolynomialValues::nearest, unlocked);
 }
 
@@ -269,8 +289,8 @@ void bind_training(nb::module_ &m) {
     m.def("merge_tables", &merge_tables, unlocked);
     m.def("rbf_rows", &rbf_rows, unlocked);
     nb::class_<ReducedSetObjective>(m, "ReducedSetObjective")
-        .def(nb::init<int, double, double, int, In1<std::int64_t>, In1<std::int32_t>, In1<double>, std::size_t,
-                      In1<std::int64_t>, In2<double>, In2<double>>())
+        .def(nb::init<int, double, double, int, const SparseRows &, std::size_t, In1<std::int64_t>, In2<double>,
+                      In2<double>>())
         .def("evaluate", &ReducedSetObjective::evaluate, unlocked)
         .def("decisions", &ReducedSetObjective::decisions, unlocked);
 }

@@ -2,7 +2,6 @@
 #include "budget.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "loops.hpp"
 
@@ -13,7 +12,7 @@ BudgetedSgd::BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, 
                          In2<float> angle, In2<float> h, In1<float> reach) {
     s.columns = columns;
     s.budget = budget;
-    s.stride = (budget + 1 + 7) / 8 * 8;
+    s.stride = round_up(budget + 1, 8);
     s.gamma = gamma;
     s.lambda = lambda;
     s.epsilon = epsilon;
@@ -31,17 +30,11 @@ BudgetedSgd::BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, 
     for (std::size_t j = 0; j < s.stride; ++j) s.place(j, 1.0, 0.0);
     if (s.maintenance == Maintenance::project) s.inverse.assign(s.stride * s.stride, 0.0);
     s.entries.resize(s.stride);
-    s.occupied = s.free_slot = 0;
-    s.bias_sum = 0;
-    s.steps = 0;
-    s.since_inverse = -1;
-    s.maintained = 0;
 }
 
-void BudgetedSgd::steps(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, In1<double> norms,
-                        In1<double> targets, In1<std::int64_t> order) {
-    const TrainingRows rows{csr(indptr, indices, values), norms.data(), targets.data()};
-    SVMFAST_DISPATCH(budget_steps, s, rows, order.data(), order.shape(0));
+void BudgetedSgd::steps(const SparseRows &rows, In1<double> norms, In1<double> targets, In1<std::int64_t> order) {
+    const TrainingRows all{rows, norms.data(), targets.data()};
+    SVMFAST_DISPATCH(budget_steps, s, all, order.data(), order.shape(0));
 }
 
 std::tuple<Out<double>, Out<double>, double> BudgetedSgd::expansion() const {
@@ -59,12 +52,12 @@ std::tuple<Out<double>, Out<double>, double> BudgetedSgd::expansion() const {
     return {give(std::move(vectors), {n, s.columns}), give(std::move(alpha), {n}), s.bias_sum * shrink};
 }
 
-Out<double> rbf_rows(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, In1<double> norms,
-                     In1<std::int64_t> order, In2<double> vectors, In1<double> squares, double gamma) {
+Out<double> rbf_rows(const SparseRows &rows, In1<double> norms, In1<std::int64_t> order, In2<double> vectors,
+                     In1<double> squares, double gamma) {
     const std::size_t count = order.shape(0), stride = vectors.shape(1);
     std::unique_ptr<double[]> out(new double[std::max<std::size_t>(1, count * stride)]);
-    SVMFAST_DISPATCH(gaussian_rows, csr(indptr, indices, values), norms.data(), order.data(), count, vectors.data(),
-                     squares.data(), stride, gamma, out.get());
+    SVMFAST_DISPATCH(gaussian_rows, rows, norms.data(), order.data(), count, vectors.data(), squares.data(), stride,
+                     gamma, out.get());
     return give(std::move(out), {count, stride});
 }
 

@@ -57,11 +57,10 @@ struct BudgetState {
     Aligned<double> gain, offset;
     Aligned<double> born;     // the step a slot was last written: ties go to the oldest
     Aligned<double> inverse;  // [stride][stride] of the kernel matrix; projection only
-    std::size_t occupied, free_slot;
-    double bias_sum;
-    std::int64_t steps, since_inverse;  // since_inverse < 0: there is none yet
-
-    std::int64_t maintained;  // steps that exceeded the budget
+    std::size_t occupied = 0, free_slot = 0;
+    double bias_sum = 0;
+    std::int64_t steps = 0, since_inverse = -1;  // since_inverse < 0: there is none yet
+    std::int64_t maintained = 0;                 // steps that exceeded the budget
 
     // Scratch of one step.
     Aligned<double> raw, log_kernel, kernel, work;

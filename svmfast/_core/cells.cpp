@@ -3,13 +3,9 @@
 #include "cells.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
-#include <tuple>
 
 #include "loops.hpp"
-#include "math.hpp"
-#include "threads.hpp"
 #include "vote.hpp"
 
 namespace svmfast {
@@ -101,20 +97,9 @@ void pack_groups(Cell &cell, std::size_t at, std::size_t k, const std::int64_t *
 
 }  // namespace
 
-Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices) {
-    const std::size_t groups = start.shape(0) - 1;
-    std::unique_ptr<std::int64_t[]> out(new std::int64_t[groups]);
-    for (std::size_t g = 0; g < groups; ++g) {
-        const std::int64_t first = start.data()[g], count = start.data()[g + 1] - first;
-        out[g] = ActiveColumns::distinct(indices.data() + first, count).size();
-    }
-    return give(std::move(out), {groups});
-}
-
-CellSums::CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                   In1<double> values, In2<double> coef, In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes,
-                   In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef,
-                   In2<std::int64_t> group_sizes) {
+CellSums::CellSums(In1<double> gamma, In1<std::int64_t> sizes, const SparseRows &landmarks, In2<double> coef,
+                   In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs,
+                   In1<double> distance, In2<double> pseudo_coef, In2<std::int64_t> group_sizes) {
     const std::size_t p = e.functions = rho.shape(1), k = e.groups = group_sizes.shape(1);
     e.kind = static_cast<Pseudo>(kind);
     std::size_t at = 0, pseudo_at = 0, distance_at = 0;
@@ -123,7 +108,7 @@ CellSums::CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t>
         const std::size_t m = cell.m = sizes.data()[c], q = cell.pseudo = pseudo_sizes.data()[c];
         cell.gamma = gamma.data()[c];
         cell.rho.assign(rho.data() + c * p, rho.data() + (c + 1) * p);
-        pack_landmarks(cell, at, csr(indptr, indices, values));
+        pack_landmarks(cell, at, landmarks);
         if (k)
             pack_groups(cell, at, k, group_sizes.data() + c * k, coef);
         else
@@ -141,14 +126,12 @@ CellSums::CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t>
     }
 }
 
-std::tuple<Out<double>, Out<std::int64_t>> CellSums::decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
-                                                            In1<std::int32_t> indices, In1<double> values,
+std::tuple<Out<double>, Out<std::int64_t>> CellSums::decide(In1<std::int32_t> cell, const SparseRows &rows,
                                                             Threads wanted) const {
-    const std::size_t n = cell.shape(0), cells = e.cells.size();
+    const std::size_t n = rows.count, cells = e.cells.size();
     std::unique_ptr<double[]> out(new double[n * e.functions]);
     std::vector<std::uint8_t> near_boundary(e.groups ? n : 0);
-    const Csr rows = csr(indptr, indices, values);
-    const Threads threads = wanted.for_work(double(e.widest) * (double(rows.indptr[n]) + 20.0 * double(n)));
+    const Threads threads = wanted.for_work(double(e.widest) * (double(rows.entries()) + 20.0 * double(n)));
     // With many cells, many rows are needed to fill the tiles.
     const std::size_t even = n / threads + 1;
     const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));

@@ -16,7 +16,6 @@
 // kernel values are multiplied by one small matrix for each class, and a pair's value is the sum of the shares of its
 // two classes.
 #pragma once
-#include <cstdint>
 #include <vector>
 
 #include "active_columns.hpp"

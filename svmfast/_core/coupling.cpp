@@ -3,7 +3,6 @@
 // Classification by Pairwise Coupling, JMLR 5, 2004, method 2). Loops run over classes, and the compiler vectorizes
 // them. No sum is vectorized, so every instruction set gives LIBSVM's bits.
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include "aligned.hpp"

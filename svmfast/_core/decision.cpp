@@ -3,16 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <memory>
-#include <optional>
 #include <stdexcept>
-#include <tuple>
 
 #include "fork.hpp"
 #include "single_precision.hpp"
 #include "svmfast.hpp"
-#include "threads.hpp"
 #include "vote.hpp"
 
 namespace svmfast {
@@ -23,53 +18,14 @@ constexpr std::size_t TRIAL_ROWS = 1000;
 // With more classes the printed digits of the coupling can be proven for hardly any row (measured).
 constexpr std::size_t MOST_COUPLED = 16;
 
-// Copies of some rows.
-class FewRows {
-  public:
-    FewRows(const Csr &rows, const std::vector<std::size_t> &which) {
-        for (const std::size_t r : which) {
-            const std::int64_t begin = rows.indptr[r], end = rows.indptr[r + 1];
-            indices_.insert(indices_.end(), rows.indices + begin, rows.indices + end);
-            values_.insert(values_.end(), rows.values + begin, rows.values + end);
-            indptr_.push_back(static_cast<std::int64_t>(indices_.size()));
-        }
-    }
-    Csr csr() const { return {indptr_.data(), indices_.data(), values_.data()}; }
-
-  private:
-    std::vector<std::int64_t> indptr_{0};
-    std::vector<std::int32_t> indices_;
-    std::vector<double> values_;
-};
-
 }  // namespace
 
 struct DecisionSums::Impl {
-    In1<std::int64_t> indptr;
-    In1<std::int32_t> indices;
-    In1<double> values;
+    SparseRows rows;
     In2<double> sv_coef;
     Expansion e;
     std::unique_ptr<SinglePack> first_tier;
     Once packed, packed_one_hot, packed_single;
-
-    Impl(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-         In1<double> values, In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes)
-        : indptr(indptr), indices(indices), values(values), sv_coef(sv_coef) {
-        e.kind = static_cast<KernelKind>(kind);
-        e.gamma = gamma;
-        e.coef0 = coef0;
-        e.degree = degree;
-        e.n = indptr.shape(0) - 1;
-        e.groups = group_sizes.shape(0);
-        e.width = sv_coef.shape(0);
-        e.functions = rho.shape(0);
-        e.rho.assign(rho.data(), rho.data() + e.functions);
-        for (std::size_t g = 0, end = 0; g < e.groups; ++g) e.group_end.push_back(end += group_sizes.data()[g]);
-        if (sv_coef.shape(1) != e.n || e.group_end.back() != e.n)
-            throw std::invalid_argument("coefficients, classes and support vectors are inconsistent");
-        describe(e, vectors());
-    }
 
     // Packed when the first row needs it.
     void pack() {
@@ -82,15 +38,16 @@ struct DecisionSums::Impl {
         packed_single.call([&] { first_tier = single_pack(e, vectors()); });
     }
 
-    SupportVectors vectors() const { return {csr(indptr, indices, values), sv_coef.data(), e.n}; }
+    SupportVectors vectors() const { return {rows, sv_coef.data(), e.n}; }
 
     // Decision values -> out[n][functions]; bounds: of that shape, or null. Returns how many rows needed LIBSVM's
     // order.
-    std::size_t sums(const Csr &rows, std::size_t n, Order order, Threads threads, double *out, double *bounds) {
+    std::size_t sums(const SparseRows &rows, Order order, Threads threads, double *out, double *bounds,
+                     const std::vector<std::size_t> *which = nullptr) {
         std::atomic<std::size_t> near_boundary{0};
         pack();
         pack_one_hot();
-        each_block(rows, n, threads, [&](const RowBlock &block) {
+        each_block(rows, which, threads, [&](const RowBlock &block) {
             const std::size_t at = block.first * e.functions;
             near_boundary += SVMFAST_DISPATCH(decision_block, e, block, order == Order::libsvm, out + at,
                                               bounds ? bounds + at : nullptr);
@@ -119,16 +76,18 @@ struct DecisionSums::Impl {
         return which;
     }
 
-    // Calls body(block) for blocks of all rows.
+    // Calls body(block) for blocks of all rows, or of some.
     template <class Body>
-    void each_block(const Csr &rows, std::size_t n, Threads wanted, Body &&body) const {
+    void each_block(const SparseRows &rows, const std::vector<std::size_t> *which, Threads wanted, Body &&body) const {
         // A kernel value costs a multiply-add for each entry of the row, and about twenty more.
-        const std::size_t entries = n ? static_cast<std::size_t>(rows.indptr[n] - rows.indptr[0]) : 0;
+        const std::size_t n = which ? which->size() : rows.count;
+        std::size_t entries = which ? 0 : rows.entries();
+        for (std::size_t i = 0; which && i < n; ++i) entries += rows.entries((*which)[i]);
         const double values_a_row = e.collapsed ? double(e.functions) : double(e.n);
         const Threads threads = wanted.for_work(values_a_row * (double(entries) + 20.0 * double(n)));
         const std::size_t block = block_rows(n, entries, threads);
         parallel_for(divide_up(n, block), threads, [&](std::size_t b, std::size_t) {
-            body(RowBlock{rows, b * block, std::min(block, n - b * block)});
+            body(RowBlock{rows, b * block, std::min(block, n - b * block), which ? which->data() : nullptr});
         });
     }
 
@@ -138,9 +97,8 @@ struct DecisionSums::Impl {
         pack();
         std::vector<std::size_t> which;
         for (std::size_t r = 0; r < rows.count; ++r)
-            if (out[r] < 0) which.push_back(rows.first + r);
-        const FewRows taken(rows, which);
-        const RowBlock few{taken.csr(), 0, open};
+            if (out[r] < 0) which.push_back(rows.row(r));
+        const RowBlock few{rows, 0, open, which.data()};
         std::vector<double> decisions(open * e.functions);
         const std::size_t near_boundary = SVMFAST_DISPATCH(decision_block, e, few, false, decisions.data(), nullptr);
         std::vector<int> votes(e.groups);
@@ -161,71 +119,71 @@ struct DecisionSums::Impl {
     }
 };
 
-DecisionSums::DecisionSums(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr,
-                           In1<std::int32_t> indices, In1<double> values, In2<double> sv_coef, In1<double> rho,
-                           In1<std::int64_t> group_sizes)
-    : impl_(new Impl(kind, gamma, coef0, degree, indptr, indices, values, sv_coef, rho, group_sizes)) {}
+DecisionSums::DecisionSums(int kind, double gamma, double coef0, int degree, const SparseRows &vectors,
+                           In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes)
+    : impl_(new Impl{vectors, sv_coef, {}, nullptr, {}, {}, {}}) {
+    Expansion &e = impl_->e;
+    e.kind = static_cast<KernelKind>(kind);
+    e.gamma = gamma;
+    e.coef0 = coef0;
+    e.degree = degree;
+    e.n = vectors.count;
+    e.groups = group_sizes.shape(0);
+    e.width = sv_coef.shape(0);
+    e.functions = rho.shape(0);
+    e.rho.assign(rho.data(), rho.data() + e.functions);
+    for (std::size_t g = 0, end = 0; g < e.groups; ++g) e.group_end.push_back(end += group_sizes.data()[g]);
+    if (sv_coef.shape(1) != e.n || e.group_end.back() != e.n)
+        throw std::invalid_argument("coefficients, classes and support vectors are inconsistent");
+    describe(e, impl_->vectors());
+}
 DecisionSums::DecisionSums(DecisionSums &&) noexcept = default;
 DecisionSums::~DecisionSums() = default;
 
-std::tuple<Out<double>, std::size_t> DecisionSums::decide(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                          In1<double> values, Order order, Threads threads) {
-    Impl &m = *impl_;
-    const std::size_t n = indptr.shape(0) - 1;
-    std::unique_ptr<double[]> out(new double[n * m.e.functions]);
-    const std::size_t near_boundary = m.sums(csr(indptr, indices, values), n, order, threads, out.get(), nullptr);
-    return {give(std::move(out), {n, m.e.functions}), near_boundary};
-}
-
-std::tuple<Out<double>, Out<double>> DecisionSums::double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                                 In1<double> values, Threads threads) {
-    Impl &m = *impl_;
-    const std::size_t n = indptr.shape(0) - 1;
-    std::unique_ptr<double[]> out(new double[n * m.e.functions]), bounds(new double[n * m.e.functions]);
-    m.sums(csr(indptr, indices, values), n, Order::where_needed, threads, out.get(), bounds.get());
-    return {give(std::move(out), {n, m.e.functions}), give(std::move(bounds), {n, m.e.functions})};
-}
-
-Out<double> DecisionSums::probability_values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                             In1<double> a, In1<double> b, In1<double> marks, Threads threads) {
-    Impl &m = *impl_;
-    const std::size_t n = indptr.shape(0) - 1, k = m.e.groups == 1 ? 2 : m.e.groups, p = m.e.functions;
-    const Csr rows = csr(indptr, indices, values);
+std::tuple<Out<double>, std::size_t> DecisionSums::decide(const SparseRows &rows, Order order, Threads threads) {
+    const std::size_t n = rows.count, p = impl_->e.functions;
     std::unique_ptr<double[]> out(new double[n * p]);
+    const std::size_t near_boundary = impl_->sums(rows, order, threads, out.get(), nullptr);
+    return {give(std::move(out), {n, p}), near_boundary};
+}
+
+std::tuple<Out<double>, Out<double>> DecisionSums::double_values(const SparseRows &rows, Threads threads) {
+    const std::size_t n = rows.count, p = impl_->e.functions;
+    std::unique_ptr<double[]> out(new double[n * p]), bounds(new double[n * p]);
+    impl_->sums(rows, Order::where_needed, threads, out.get(), bounds.get());
+    return {give(std::move(out), {n, p}), give(std::move(bounds), {n, p})};
+}
+
+Out<double> DecisionSums::probability_values(const SparseRows &rows, In1<double> a, In1<double> b, In1<double> marks,
+                                             Threads threads) {
+    Impl &m = *impl_;
+    const std::size_t n = rows.count, k = m.e.groups == 1 ? 2 : m.e.groups, p = m.e.functions;
     // To prove that the coupling prints the same digits takes as long as summing about 4 k^2 support vectors in
     // LIBSVM's order.
-    if (k > MOST_COUPLED || m.e.n < 4 * k * k) {
-        m.sums(rows, n, Order::libsvm, threads, out.get(), nullptr);
-        return give(std::move(out), {n, p});
-    }
-    std::unique_ptr<double[]> bounds(new double[n * p]);
-    m.sums(rows, n, Order::where_needed, threads, out.get(), bounds.get());
+    if (k > MOST_COUPLED || m.e.n < 4 * k * k) return std::get<0>(decide(rows, Order::libsvm, threads));
+    auto [out, bounds] = double_values(rows, threads);
+    double *const values = out.data.get();
     const std::vector<std::size_t> which =
-        m.in_doubt({out.get(), {n, p}}, {bounds.get(), {n, p}}, a, b, marks, k, threads);
-    if (!which.empty()) {
-        std::vector<double> again(which.size() * p);
-        m.sums(FewRows(rows, which).csr(), which.size(), Order::libsvm, threads, again.data(), nullptr);
-        for (std::size_t i = 0; i < which.size(); ++i) std::copy_n(again.data() + i * p, p, out.get() + which[i] * p);
-    }
-    return give(std::move(out), {n, p});
+        m.in_doubt({values, {n, p}}, {bounds.data.get(), {n, p}}, a, b, marks, k, threads);
+    std::vector<double> again(which.size() * p);
+    m.sums(rows, Order::libsvm, threads, again.data(), nullptr, &which);
+    for (std::size_t i = 0; i < which.size(); ++i) std::copy_n(again.data() + i * p, p, values + which[i] * p);
+    return std::move(out);
 }
 
-std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(In1<std::int64_t> indptr,
-                                                                             In1<std::int32_t> indices,
-                                                                             In1<double> values, Precision first,
+std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(const SparseRows &all, Precision first,
                                                                              Threads threads) {
     Impl &m = *impl_;
-    const std::size_t n = indptr.shape(0) - 1;
     if (m.e.groups == 1 ? m.e.functions != 1 : m.e.groups < 2)
         throw std::invalid_argument("only pairs of classes and single functions have labels");
-    std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
+    std::unique_ptr<std::int32_t[]> out(new std::int32_t[all.count]);
     // Rows tried in single precision, and rows that it, or double precision, left open.
     std::atomic<std::size_t> asked{0}, left{0}, near_boundary{0};
     m.pack_one_hot();
     const bool single = first == Precision::single_first;
     // One-hot sums are as fast as single precision, and leave almost no row open.
     if (single && !m.e.one_hot) m.pack_single();
-    m.each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
+    m.each_block(all, nullptr, threads, [&](const RowBlock &rows) {
         std::int32_t *to = out.get() + rows.first;
         std::size_t open = rows.count;
         // Where single precision proves few labels (huge rows, for example), trying it only takes time.
@@ -239,22 +197,22 @@ std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(In1
         if (open) near_boundary += m.label_by_double(rows, open, to);
     });
     const std::size_t proven = asked - left;
-    return {give(std::move(out), {n}), proven, near_boundary};
+    return {give(std::move(out), {all.count}), proven, near_boundary};
 }
 
-std::tuple<Out<double>, Out<double>> DecisionSums::single_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                                 In1<double> values, Threads threads) {
+std::tuple<Out<double>, Out<double>> DecisionSums::single_values(const SparseRows &all, Threads threads) {
     Impl &m = *impl_;
-    const std::size_t n = indptr.shape(0) - 1;
-    std::unique_ptr<double[]> out(new double[n * m.e.functions]()), bounds(new double[n * m.e.functions]);
-    std::fill_n(bounds.get(), n * m.e.functions, std::numeric_limits<double>::infinity());
+    const std::size_t n = all.count, p = m.e.functions;
+    std::unique_ptr<double[]> out(new double[n * p]()), bounds(new double[n * p]);
+    std::fill_n(bounds.get(), n * p, std::numeric_limits<double>::infinity());
     m.pack_single();
-    m.each_block(csr(indptr, indices, values), m.first_tier ? n : 0, threads, [&](const RowBlock &rows) {
-        std::vector<std::int32_t> labels(rows.count);
-        SVMFAST_DISPATCH(single_labels, *m.first_tier, rows, labels.data(), out.get() + rows.first * m.e.functions,
-                         bounds.get() + rows.first * m.e.functions);
-    });
-    return {give(std::move(out), {n, m.e.functions}), give(std::move(bounds), {n, m.e.functions})};
+    if (m.first_tier)
+        m.each_block(all, nullptr, threads, [&](const RowBlock &rows) {
+            std::vector<std::int32_t> labels(rows.count);
+            SVMFAST_DISPATCH(single_labels, *m.first_tier, rows, labels.data(), out.get() + rows.first * p,
+                             bounds.get() + rows.first * p);
+        });
+    return {give(std::move(out), {n, p}), give(std::move(bounds), {n, p})};
 }
 
 bool DecisionSums::scattered() const { return impl_->e.scattered; }

@@ -20,11 +20,13 @@
 
 namespace svmfast {
 
-// The rows first .. first + count.
+// The rows first .. first + count, or of those listed in `which`.
 struct RowBlock : Csr {
     std::size_t first, count;
-    // The same for one row, by its number in the block.
-    std::size_t entries(std::size_t r) const { return Csr::entries(first + r); }
+    const std::size_t *which = nullptr;
+    // The number of the block's row r.
+    std::size_t row(std::size_t r) const { return which ? which[first + r] : first + r; }
+    std::size_t entries(std::size_t r) const { return Csr::entries(row(r)); }
 };
 
 // Support vectors whose stored values are all the same number v, as in one-hot encoded data: for a row of v's, x . z is
@@ -67,15 +69,11 @@ struct Expansion {
     std::size_t max_entries;                // most entries of a support vector
     bool mixed;                             // some class has coefficients of both signs for a function
 
-    // Very wide, very sparse models have columns instead of panels, and the vectors themselves for sums in LIBSVM's
-    // order.
+    // Very wide, very sparse models have columns instead of panels.
     bool scattered;
     std::vector<std::int64_t> column_start;  // [active + 1]
-    std::vector<std::uint32_t> column_lane;  // panel * lanes + lane
+    std::vector<std::uint32_t> column_lane;  // panel * lanes + lane, ascending within a column
     std::vector<double> column_value;
-    std::vector<std::int64_t> sv_start;  // [n + 1]
-    std::vector<std::int32_t> sv_active;
-    std::vector<double> sv_value;
 
     std::unique_ptr<OneHot> one_hot;  // null unless the support vectors are of that kind
 

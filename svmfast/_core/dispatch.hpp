@@ -12,40 +12,35 @@ namespace svmfast {
 
 enum class Isa { baseline, avx2, avx512 };
 
+struct Machine {
+    Isa isa = Isa::baseline;
+    bool vnni = false;
+};
+
 // The best variant for this machine; the environment variable SVMFAST_ISA (baseline, avx2) selects a lower one, so
-// that every variant can be tested on one machine.
-inline Isa best_isa() {
-    static const Isa isa = [] {
-        Isa best = Isa::baseline;
+// that every variant can be tested on one machine; avx512 leaves out VNNI.
+inline const Machine &machine() {
+    static const Machine machine = [] {
+        Machine best;
 #if defined(SVMFAST_VARIANTS)
-        __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = Isa::avx2;
-        if (best == Isa::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
-            best = Isa::avx512;
-#endif
         const char *asked = std::getenv("SVMFAST_ISA");
-        if (asked && !std::strcmp(asked, "baseline")) best = Isa::baseline;
-        if (asked && !std::strcmp(asked, "avx2") && best == Isa::avx512) best = Isa::avx2;
+        const auto excludes = [asked](const char *name) { return asked && !std::strcmp(asked, name); };
+        __builtin_cpu_init();
+        if (!excludes("baseline") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+            best.isa = Isa::avx2;
+        if (best.isa == Isa::avx2 && !excludes("avx2") && __builtin_cpu_supports("avx512f") &&
+            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+            __builtin_cpu_supports("avx512bw"))
+            best.isa = Isa::avx512;
+        best.vnni = best.isa == Isa::avx512 && !excludes("avx512") && __builtin_cpu_supports("avx512vnni");
+#endif
         return best;
     }();
-    return isa;
+    return machine;
 }
-
-// Whether this machine is one of those with AVX-512 that add products of bytes, or of words, in one instruction (VNNI).
-// SVMFAST_ISA=avx512 turns it off.
-inline bool has_vnni() {
-#if defined(SVMFAST_VARIANTS)
-    static const bool vnni = [] {
-        const char *asked = std::getenv("SVMFAST_ISA");
-        return best_isa() == Isa::avx512 && __builtin_cpu_supports("avx512vnni") &&
-               !(asked && !std::strcmp(asked, "avx512"));
-    }();
-    return vnni;
-#else
-    return false;
-#endif
-}
+inline Isa best_isa() { return machine().isa; }
+// Whether this machine is one of those with AVX-512 that add products of bytes, or of words, in one instruction.
+inline bool has_vnni() { return machine().vnni; }
 
 // Doubles in a vector of the variant in use, and vectors in a panel of support vectors: of doubles, of floats.
 inline std::size_t vector_lanes() { return best_isa() == Isa::avx512 ? 8 : best_isa() == Isa::avx2 ? 4 : 2; }

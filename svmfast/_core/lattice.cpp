@@ -2,11 +2,9 @@
 // single_precision.hpp.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <unordered_set>
 
-#include "math.hpp"
 #include "single_precision.hpp"
 
 namespace svmfast {
@@ -78,9 +76,7 @@ std::unique_ptr<Lattice> pack_lattice(const SinglePack &s, const SupportVectors 
     l->groups = divide_up(d, l->features);
 
     const std::size_t panels = s.group_panels.back();
-    std::int32_t empty = 0;
-    if (bytes) std::memset(&empty, 0x80, sizeof empty);
-    l->values.assign(panels * l->groups * s.lanes, empty);
+    l->values.assign(panels * l->groups * s.lanes, bytes ? static_cast<std::int32_t>(0x80808080) : 0);
     l->norm.assign(panels * s.lanes, 0);
     std::vector<double> level(d);
     for (std::size_t g = 0, i = 0; g < e.groups; ++g)
@@ -94,21 +90,8 @@ std::unique_ptr<Lattice> pack_lattice(const SinglePack &s, const SupportVectors 
                 off += std::pow(v - (l->origin + l->step * nearest), 2);
             }
             l->residual = std::max(l->residual, std::sqrt(off));
-            double norm = 0;
-            for (std::size_t f = 0; f < d; ++f) {
-                const double integer = level[f] - l->shift;
-                norm += integer * integer;
-                std::int32_t &lane = l->values[(at / s.lanes * l->groups + f / l->features) * s.lanes + at % s.lanes];
-                auto *part = reinterpret_cast<char *>(&lane);
-                if (bytes) {
-                    const auto byte = static_cast<std::int8_t>(integer - 128);
-                    std::memcpy(part + f % 4, &byte, 1);
-                } else {
-                    const auto word = static_cast<std::int16_t>(integer);
-                    std::memcpy(part + 2 * (f % 2), &word, 2);
-                }
-            }
-            l->norm[at] = static_cast<std::int32_t>(norm);
+            std::int32_t *const to = l->values.data() + at / s.lanes * l->groups * s.lanes + at % s.lanes;
+            l->norm[at] = pack_integers(*l, level, bytes ? 128 : 0, to, s.lanes).squares;
         }
     return l;
 }

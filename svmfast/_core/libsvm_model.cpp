@@ -126,16 +126,11 @@ LibsvmModel read_libsvm_model(std::string_view text) {
 }
 
 DecisionSums decision_sums(const LibsvmModel &m) {
-    const auto view = [](const auto &out) {
-        return View<std::decay_t<decltype(*out.data)>, 1>(out.data.get(), {out.shape[0]});
-    };
     return {m.kernel,
             m.gamma,
             m.coef0,
             m.degree,
-            view(m.indptr),
-            view(m.indices),
-            view(m.values),
+            {{m.indptr.data.get(), m.indices.data.get(), m.values.data.get()}, m.indptr.shape[0] - 1},
             In2<double>(m.sv_coef.data.get(), {m.sv_coef.shape[0], m.sv_coef.shape[1]}),
             In1<double>(m.rho.data(), {m.rho.size()}),
             In1<std::int64_t>(m.group_sizes.data(), {m.group_sizes.size()})};

@@ -1,11 +1,5 @@
 // The library's other loops, which Python uses: routed models and polynomials, training, tables, scaling, text.
 #pragma once
-#include <optional>
-#include <string_view>
-#include <tuple>
-#include <vector>
-
-#include "arrays.hpp"
 #include "budget.hpp"
 #include "cells.hpp"
 #include "growing.hpp"
@@ -14,27 +8,22 @@
 #include "router.hpp"
 #include "scaling.hpp"
 #include "svmfast.hpp"
-#include "threads.hpp"
 
 namespace svmfast {
 
 // --- routed models -------------------------------------------------------------------------------------------------
 
-// The number of distinct columns among the entries start[g] .. start[g + 1], for each g.
-Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices);
-
 class CellSums {
   public:
-    // Landmarks are sparse rows (indptr, indices, values). coef: one row for each function, all cells' landmarks side
+    // coef: one row for each function, all cells' landmarks side
     // by side; pseudo_coef likewise. `pseudo` holds the pairs of each cell's own landmarks (poly) or nothing,
     // `distance` the distances of each pseudo landmark from them (triangle). group_sizes: landmarks of each class in
     // each cell where coef is in LIBSVM's arrangement, else no columns.
-    CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-             In1<double> values, In2<double> coef, In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes,
-             In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef, In2<std::int64_t> group_sizes);
+    CellSums(In1<double> gamma, In1<std::int64_t> sizes, const SparseRows &landmarks, In2<double> coef, In2<double> rho,
+             int kind, In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs, In1<double> distance,
+             In2<double> pseudo_coef, In2<std::int64_t> group_sizes);
     // (values, and in LIBSVM's arrangement the rows in which rounding could change a sign)
-    std::tuple<Out<double>, Out<std::int64_t>> decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
-                                                      In1<std::int32_t> indices, In1<double> values,
+    std::tuple<Out<double>, Out<std::int64_t>> decide(In1<std::int32_t> cell, const SparseRows &rows,
                                                       Threads wanted) const;
 
   private:
@@ -57,10 +46,9 @@ class PolynomialValues {
     explicit PolynomialValues(const Polynomials &given);  // keeps the arrays
     ~PolynomialValues();
     // In single precision the bounds, which are then always given, include its rounding errors.
-    PolynomialAnswers values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,
-                             bool single_precision, Threads threads);
-    Out<std::int32_t> nearest(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                              Threads threads) const;
+    PolynomialAnswers values(const SparseRows &rows, bool bounds, const std::optional<SinglePolynomials> &single,
+                             Threads threads) const;
+    Out<std::int32_t> nearest(const SparseRows &rows, Threads threads) const;
 
   private:
     struct Impl;
@@ -75,8 +63,7 @@ class BudgetedSgd {
     BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, double lambda, int maintenance, int loss,
                 double epsilon, double weight_negative, double weight_positive, bool bias, In2<float> angle,
                 In2<float> h, In1<float> reach);
-    void steps(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, In1<double> norms,
-               In1<double> targets, In1<std::int64_t> order);
+    void steps(const SparseRows &rows, In1<double> norms, In1<double> targets, In1<std::int64_t> order);
     // Vectors (n, columns) and coefficients alpha (n,) of the occupied slots in slot order, and the bias.
     std::tuple<Out<double>, Out<double>, double> expansion() const;
     // The steps so far, and those of them that exceeded the budget.
@@ -94,15 +81,14 @@ Out<std::int64_t> random_order(std::size_t count, In1<std::uint64_t> key);
 
 // Gaussian kernel values of the rows `order` with vectors (columns, a multiple of 8) that lie feature-major, one
 // column of the result for each.
-Out<double> rbf_rows(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, In1<double> norms,
-                     In1<std::int64_t> order, In2<double> vectors, In1<double> squares, double gamma);
+Out<double> rbf_rows(const SparseRows &rows, In1<double> norms, In1<std::int64_t> order, In2<double> vectors,
+                     In1<double> squares, double gamma);
 
 // Keeps no arrays. Rows are sorted by winner.
 class ReducedSetObjective {
   public:
-    ReducedSetObjective(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr,
-                        In1<std::int32_t> indices, In1<double> values, std::size_t n_columns, In1<std::int64_t> winner,
-                        In2<double> target, In2<double> weight);
+    ReducedSetObjective(int kind, double gamma, double coef0, int degree, const SparseRows &rows, std::size_t n_columns,
+                        In1<std::int64_t> winner, In2<double> target, In2<double> weight);
     // (objective, by vectors, by coefficients, by offsets)
     std::tuple<double, Out<double>, Out<double>, Out<double>> evaluate(In2<double> vectors, In2<double> coef,
                                                                        In1<double> rho, In1<std::int64_t> sizes,
@@ -111,8 +97,6 @@ class ReducedSetObjective {
                           Threads threads) const;
 
   private:
-    template <class Body>
-    void each_part(std::size_t parts, Threads threads, Body &&body) const;
     ReducedSet pack(const In2<double> &vectors, const In2<double> &coef, const In1<double> &rho,
                     const In1<std::int64_t> &sizes) const;
     KernelKind kind_;

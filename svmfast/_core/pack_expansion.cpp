@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "decision.hpp"
-#include "math.hpp"
 #include "vote.hpp"
 
 namespace svmfast {
@@ -49,23 +48,17 @@ void pack_panels(Expansion &e, const SupportVectors &sv) {
 
 void pack_columns(Expansion &e, const SupportVectors &sv) {
     const std::size_t nnz = sv.rows.indptr[e.n];
-    e.sv_start.assign(sv.rows.indptr, sv.rows.indptr + e.n + 1);
-    e.sv_value.assign(sv.rows.values, sv.rows.values + nnz);
-    e.sv_active.resize(nnz);
     e.column_start.assign(e.active.size() + 1, 0);
-    for (std::size_t k = 0; k < nnz; ++k) {
-        e.sv_active[k] = e.position(sv.rows.indices[k]);
-        ++e.column_start[e.sv_active[k] + 1];
-    }
+    for (std::size_t k = 0; k < nnz; ++k) ++e.column_start[e.position(sv.rows.indices[k]) + 1];
     for (std::size_t f = 0; f < e.active.size(); ++f) e.column_start[f + 1] += e.column_start[f];
     std::vector<std::int64_t> next(e.column_start.begin(), e.column_start.end() - 1);
     e.column_lane.resize(nnz);
     e.column_value.resize(nnz);
     for (std::size_t i = 0; i < e.n; ++i)
-        for (std::int64_t k = e.sv_start[i]; k < e.sv_start[i + 1]; ++k) {
-            const std::int64_t at = next[e.sv_active[k]]++;
+        for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k) {
+            const std::int64_t at = next[e.position(sv.rows.indices[k])]++;
             e.column_lane[at] = static_cast<std::uint32_t>(e.lane[i]);
-            e.column_value[at] = e.sv_value[k];
+            e.column_value[at] = sv.rows.values[k];
         }
 }
 
@@ -147,8 +140,7 @@ void pack(Expansion &e, const SupportVectors &sv) {
 std::unique_ptr<OneHot> pack_one_hot(const Expansion &e, const SupportVectors &sv) {
     const std::size_t d = e.active.size(), nnz = sv.rows.indptr[e.n];
     const double v = nnz ? sv.rows.values[0] : 0, weight = e.gamma * v * v;
-    std::size_t most = 0;
-    for (std::size_t i = 0; i < e.n; ++i) most = std::max(most, sv.rows.entries(i));
+    const std::size_t most = e.max_entries;
     if (v == 0 || most > 255 || !(weight * static_cast<double>(most) < ONE_HOT_EXPONENT) || !(weight >= 0) ||
         static_cast<double>(e.n) * static_cast<double>(d) > ONE_HOT_BYTES_LIMIT)
         return nullptr;

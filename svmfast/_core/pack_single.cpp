@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "math.hpp"
 #include "polynomial.hpp"
 
 namespace svmfast {

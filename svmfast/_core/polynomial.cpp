@@ -2,14 +2,9 @@
 #include "polynomial.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <memory>
 #include <stdexcept>
 
-#include "aligned.hpp"
 #include "loops.hpp"
-#include "math.hpp"
-#include "threads.hpp"
 
 namespace svmfast {
 namespace {
@@ -68,19 +63,14 @@ Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Thre
     const double *all_weights = weights.data();
 
     constexpr std::size_t kBlock = 64;
+    std::vector<double> part(order ? 1 + d : 1);
     for (std::size_t i0 = 0; i0 < n; i0 += kBlock) {
-        double sum = 0;
-        for (std::size_t i = i0; i < std::min(n, i0 + kBlock); ++i) sum += all_weights[i];
-        out[0] += sum;
-    }
-    if (order >= 1) {
-        std::vector<double> part(d);
-        for (std::size_t i0 = 0; i0 < n; i0 += kBlock) {
-            std::fill(part.begin(), part.end(), 0.0);
-            for (std::size_t i = i0; i < std::min(n, i0 + kBlock); ++i)
-                for (std::size_t f = 0; f < d; ++f) part[f] += all_weights[n + i] * u[i * stride + f];
-            for (std::size_t f = 0; f < d; ++f) out[1 + f] += part[f];
+        std::fill(part.begin(), part.end(), 0.0);
+        for (std::size_t i = i0; i < std::min(n, i0 + kBlock); ++i) {
+            part[0] += all_weights[i];
+            for (std::size_t f = 1; f < part.size(); ++f) part[f] += all_weights[n + i] * u[i * stride + f - 1];
         }
+        for (std::size_t f = 0; f < part.size(); ++f) out[f] += part[f];
     }
     std::vector<TriangleTask> tasks;
     std::vector<std::size_t> prefix;

@@ -2,7 +2,6 @@
 // index tuples i1 <= i2 <= ... in lexicographic order, so that the last index runs over contiguous memory.
 #pragma once
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -23,6 +22,14 @@ struct Polynomials {
     In1<double> coefficients, rho;
     // [cell][function][top + 1] and [cell][function][5], those of svmfast.certificate.REST and expansion_bounds.
     std::optional<In3<double>> degrees, rest;
+};
+
+// What replaces these in single precision: svmfast/models/single_polynomial.py.
+struct SinglePolynomials {
+    double value_scale;       // the factor of the rows
+    In1<float> coefficients;  // of scaled rows, and divided by the piece's scale
+    In2<double> scale;
+    In3<double> degrees;
 };
 
 // Number of monomials of exactly `degree` in d variables, C(d + degree - 1, degree).

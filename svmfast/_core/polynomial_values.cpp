@@ -4,20 +4,10 @@
 // result depends on the row alone, not on other rows, their order or the number of threads.
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <memory>
-#include <optional>
 #include <stdexcept>
 
-#include "aligned.hpp"
-#include "fork.hpp"
 #include "loops.hpp"
-#include "math.hpp"
-#include "polynomial.hpp"
-#include "router.hpp"
-#include "single_polynomial.hpp"
-#include "threads.hpp"
 
 namespace svmfast {
 namespace {
@@ -44,8 +34,8 @@ struct PolynomialValues::Impl : Polynomials {
     }
 
     // An estimate for rows with as many entries as they have on average.
-    double multiply_adds(const Csr &rows, std::size_t n) const {
-        const std::size_t entries = n ? std::min<std::size_t>(d, rows.indptr[n] / n) : 0;
+    double multiply_adds(const SparseRows &rows) const {
+        const std::size_t n = rows.count, entries = n ? std::min(d, rows.entries() / n) : 0;
         const int order = cells * p > 0 ? *std::max_element(orders.data(), orders.data() + cells * p) : 0;
         return double(n) * (double(p) * double(monomials_up_to(entries, order)) + double(cells * entries));
     }
@@ -53,22 +43,15 @@ struct PolynomialValues::Impl : Polynomials {
     std::size_t cells, d, p, W;
     ActiveColumns table;
 
-    Once packed_single;
-    std::unique_ptr<SinglePolynomials> single;
-
     // Sparse rows.
     std::vector<std::vector<std::size_t>> places;  // index_places
     std::vector<const std::size_t *> tables;
     std::vector<std::size_t> terms;  // of each cell, and its features
-    std::vector<std::size_t> begin_of_degree,
-        most_sparse;  // most_sparse: entries up to which a cell's rows stay sparse
+    std::vector<std::size_t> begin_of_degree;
+    std::vector<std::size_t> most_sparse;  // entries up to which a cell's rows stay sparse
     std::vector<double> center_square;
 
     std::optional<Router> router;
-
-    void pack_single() {
-        packed_single.call([&] { single = std::make_unique<SinglePolynomials>(*this); });
-    }
 
     void prepare_sparse() {
         terms.assign(cells, d + 1);
@@ -102,7 +85,7 @@ struct PolynomialValues::Impl : Polynomials {
     };
 
     void evaluate(const Csr &rows, std::size_t begin, std::size_t end, const std::int32_t *cell, double *out,
-                  double *bound, bool single_precision) const {
+                  double *bound, const SinglePolynomials *single) const {
         const std::size_t n = end - begin;
         // Rows ordered by cell, with a cell's dense rows before its sparse ones.
         std::vector<std::uint32_t> order(n);
@@ -115,14 +98,14 @@ struct PolynomialValues::Impl : Polynomials {
         for (std::size_t b = 0; b < 2 * cells; ++b) count[b + 1] += count[b];
         std::vector<std::size_t> next(count.begin(), count.end() - 1);
         for (std::size_t row = begin; row < end; ++row) order[next[bucket(row)]++] = std::uint32_t(row - begin);
-        const std::size_t together[2] = {(single_precision ? 8 : 4) * W, 64};
-        const Run run{rows, begin, order, out, bound, single_precision};
+        const std::size_t together[2] = {(single ? 8 : 4) * W, 64};
+        const Run run{rows, begin, order, out, bound, single};
         Pulse pulse;
         for (std::size_t b = 0; b < 2 * cells; ++b)
             for (std::size_t at = count[b]; at < count[b + 1]; at += together[b % 2]) {
                 const Task task{at, std::min(together[b % 2], count[b + 1] - at), std::int32_t(b / 2)};
                 pulse.spent(task.count * terms[task.cell]);
-                if (single_precision)
+                if (single)
                     b % 2 ? sparse_rows<float>(run, task) : dense_rows<float>(run, task);
                 else
                     b % 2 ? sparse_rows<double>(run, task) : dense_rows<double>(run, task);
@@ -134,7 +117,7 @@ struct PolynomialValues::Impl : Polynomials {
         std::size_t first;
         const std::vector<std::uint32_t> &order;
         double *out, *bound;
-        bool single;  // precision
+        const SinglePolynomials *single;  // null in double precision
 
         std::size_t row(std::size_t i) const { return first + order[i]; }
         // Rows of a cell are far apart: prefetch the next ones.
@@ -146,26 +129,31 @@ struct PolynomialValues::Impl : Polynomials {
         }
     };
 
-    // From factors and sums, and for the bound lower and upper bounds of squared distances, computes and stores the
-    // results for one function.
-    void finish(const Run &run, const Task &task, std::size_t function, const double *below, const double *above,
-                const double *factor, double *sum) const {
+    // Of at most 64 rows: squared distances, their Gaussian factors, and for the error bound an interval of each
+    // distance.
+    struct Distances {
+        double s[64], factor[64], below[64], above[64];
+    };
+
+    // From factors and sums computes and stores the results for one function.
+    void finish(const Run &run, const Task &task, std::size_t function, const Distances &of, double *sum) const {
         const double r = rho.data()[function];
         const std::size_t piece = std::size_t(task.cell) * p + function;
         double bounds[64];
         // With gamma 0 the kernel is 1 at any distance; an infinite distance would give a nan.
         if (gamma != 0)
-            for (std::size_t i = 0; i < task.count; ++i) sum[i] *= factor[i];
+            for (std::size_t i = 0; i < task.count; ++i) sum[i] *= of.factor[i];
         if (run.bound)
             SVMFAST_DISPATCH(expansion_bounds, gamma,
-                             (run.single ? single->degrees.data() : degrees->data()) + piece * degrees->shape(2),
-                             degrees->shape(2) - 1, rest->data() + piece * 5, below, above, sum, task.count, bounds);
+                             (run.single ? run.single->degrees : *degrees).data() + piece * degrees->shape(2),
+                             degrees->shape(2) - 1, rest->data() + piece * 5, of.below, of.above, sum, task.count,
+                             bounds);
         for (std::size_t i = 0; i < task.count; ++i) {
             const std::size_t row = run.row(task.begin + i);
             // For a row so far away that the factor vanishes, the polynomial may overflow; the decision value is -rho.
             const double value = sum[i] - r;
             const bool finite = std::isfinite(value);
-            const bool vanishes = gamma != 0 && factor[i] <= VANISHED;
+            const bool vanishes = gamma != 0 && of.factor[i] <= VANISHED;
             // Nearer rows overflow if coefficients are absurdly large: the value is -rho if an infinite bound goes with
             // it.
             if (!finite && !vanishes && !run.bound) throw std::overflow_error("a decision value");
@@ -177,23 +165,17 @@ struct PolynomialValues::Impl : Polynomials {
         }
     }
 
-    // At most 8 W rows side by side, relative to the center if the polynomials are about it, with the numbers that
-    // the bound needs.
-    struct DenseBlock {
-        double *w;  // [feature][row]
-        double s[64], factor[64], below[64], above[64];
-    };
-
-    // The rows task.begin + at .. + count, at most 4 W; also in single precision -> narrow[feature * stride + row].
-    void read_dense(const Run &run, const Task &task, std::size_t at, std::size_t count, DenseBlock &block,
-                    float *narrow = nullptr, std::size_t stride = 0) const {
+    // The rows task.begin + at .. + count, at most 4 W, relative to the center if the polynomials are about it ->
+    // [feature][row]; also in single precision -> narrow[feature * stride + row].
+    const double *read_dense(const Run &run, const Task &task, std::size_t at, std::size_t count, Distances &of,
+                             float *narrow = nullptr, std::size_t stride = 0) const {
         static thread_local Aligned<double> buffer;
         const std::size_t vectors = count <= W ? 1 : count <= 2 * W ? 2 : 4, width = vectors * W;
         if (buffer.size() < d * width) buffer.resize(d * width);
-        double *w = block.w = buffer.data();
+        double *w = buffer.data();
         std::fill_n(w, d * width, 0.0);
         const double *center = centers.data() + std::size_t(task.cell) * d;
-        double other[32] = {}, *const s = block.s + at;
+        double other[32] = {}, *const s = of.s + at;
         for (std::size_t r = 0; r < count; ++r) {
             run.prefetch(task.begin + at + r + 16);
             const std::size_t row = run.row(task.begin + at + r);
@@ -213,29 +195,30 @@ struct PolynomialValues::Impl : Polynomials {
             }
         }
         SVMFAST_DISPATCH(distance_block, w, center, d, vectors, !about_zero, s, narrow,
-                         narrow ? single->value_scale : 1, stride);
+                         narrow ? run.single->value_scale : 1, stride);
         for (std::size_t r = 0; r < width; ++r) s[r] += other[r];
-        SVMFAST_DISPATCH(gaussian_factors, s, width, gamma, block.factor + at);
+        SVMFAST_DISPATCH(gaussian_factors, s, width, gamma, of.factor + at);
         // A sum of at most d + entries squares, each of a rounded difference.
         const double error = double(2 * d + SPARE_ENTRIES + 8) * 1.01 * UNIT;
         for (std::size_t r = at; r < at + width; ++r) {
-            block.below[r] = block.s[r] * (1 - error);
-            block.above[r] = block.s[r] * (1 + error) + LEAST_SQUARE;
+            of.below[r] = of.s[r] * (1 - error);
+            of.above[r] = of.s[r] * (1 + error) + LEAST_SQUARE;
         }
+        return w;
     }
 
     // The coefficients of one polynomial, and the factor of its sums, in either precision.
     template <class Number>
-    std::pair<const Number *, double> piece(std::size_t number) const {
+    std::pair<const Number *, double> piece(const Run &run, std::size_t number) const {
         if constexpr (std::is_same_v<Number, float>)
-            return {single->coefficients.data() + starts.data()[number], single->scale[number]};
+            return {run.single->coefficients.data() + starts.data()[number], run.single->scale.data()[number]};
         else
             return {coefficients.data() + starts.data()[number], 1.0};
     }
 
     template <class Number>
     void dense_rows(const Run &run, const Task &task) const {
-        DenseBlock block;
+        Distances of;
         const Number *w;
         const std::size_t count = task.count, lanes = W * sizeof(double) / sizeof(Number);
         const std::size_t vectors = count <= lanes ? 1 : count <= 2 * lanes ? 2 : 4, width = vectors * lanes;
@@ -244,20 +227,19 @@ struct PolynomialValues::Impl : Polynomials {
             if (buffer.size() < d * width) buffer.resize(d * width);
             if (count + W <= width) std::fill_n(buffer.data(), d * width, 0.0f);
             for (std::size_t at = 0; at < count; at += 4 * W)
-                read_dense(run, task, at, std::min(4 * W, count - at), block, buffer.data() + at, width);
+                read_dense(run, task, at, std::min(4 * W, count - at), of, buffer.data() + at, width);
             w = buffer.data();
         } else {
-            read_dense(run, task, 0, count, block);
-            w = block.w;
+            w = read_dense(run, task, 0, count, of);
         }
         for (std::size_t function = 0; function < p; ++function) {
             const std::size_t number = std::size_t(task.cell) * p + function;
-            const auto [coefficients, scale] = piece<Number>(number);
+            const auto [coefficients, scale] = piece<Number>(run, number);
             Number found[64];
             double sum[64];
             SVMFAST_DISPATCH(polynomial_block, w, d, orders.data()[number], coefficients, vectors, found);
             for (std::size_t r = 0; r < count; ++r) sum[r] = double(found[r]) * scale;
-            finish(run, task, function, block.below, block.above, block.factor, sum);
+            finish(run, task, function, of, sum);
         }
     }
 
@@ -266,19 +248,17 @@ struct PolynomialValues::Impl : Polynomials {
         static thread_local std::vector<std::int32_t> position;
         static thread_local std::vector<Number> value;
         static thread_local std::vector<double> sums;
-        const double value_scale = run.single ? single->value_scale : 1;
+        const double value_scale = run.single ? run.single->value_scale : 1;
         if (sums.size() < 64 * p) sums.resize(64 * p);
-        const double *center = centers.data() + std::size_t(task.cell) * d;
-        const double own_square = center_square[task.cell];
-        double s[64] = {}, below[64] = {}, above[64] = {}, factor[64];
+        const double *center = centers.data() + std::size_t(task.cell) * d, own_square = center_square[task.cell];
+        Distances of{};
         for (std::size_t i = 0; i < task.count; ++i) {
-            const std::size_t row = run.row(task.begin + i), begin = run.rows.indptr[row],
-                              end = run.rows.indptr[row + 1];
+            const std::size_t row = run.row(task.begin + i), begin = run.rows.indptr[row], n = run.rows.entries(row);
             run.prefetch(task.begin + i + 8);
-            if (value.size() < end - begin) position.resize(end - begin), value.resize(end - begin);
+            if (value.size() < n) position.resize(n), value.resize(n);
             std::size_t known = 0;
             double square = 0, product = 0, other = 0;  // other: of the columns that occur in no monomial
-            for (std::size_t k = begin; k < end; ++k) {
+            for (std::size_t k = begin; k < begin + n; ++k) {
                 const double z = run.rows.values[k];
                 const std::int32_t v = table.position(run.rows.indices[k]);
                 if (v < 0) {
@@ -290,42 +270,40 @@ struct PolynomialValues::Impl : Polynomials {
                 square += z * z;
                 product += z * center[v];
             }
-            s[i] = (square - 2 * product) + (own_square + other);
+            double &s = of.s[i] = (square - 2 * product) + (own_square + other);
             // Infinity minus infinity: a row so far away must not count as being at the center.
-            s[i] = std::isnan(s[i]) ? std::numeric_limits<double>::infinity() : std::max(0.0, s[i]);
+            s = std::isnan(s) ? std::numeric_limits<double>::infinity() : std::max(0.0, s);
             // This form cancels, and the square root would magnify the error, so the bound uses both ends of the
             // interval.
-            const double error = double(end - begin + d + 8) * 2.1 * UNIT * (square + other + own_square);
-            below[i] = std::max(0.0, s[i] - error);
-            above[i] = s[i] + error + LEAST_SQUARE;
+            const double error = double(n + d + 8) * 2.1 * UNIT * (square + other + own_square);
+            of.below[i] = std::max(0.0, s - error);
+            of.above[i] = s + error + LEAST_SQUARE;
             for (std::size_t function = 0; function < p; ++function) {
                 const std::size_t number = std::size_t(task.cell) * p + function;
-                const auto [coefficients, scale] = piece<Number>(number);
+                const auto [coefficients, scale] = piece<Number>(run, number);
                 sums[function * 64 + i] = scale * SVMFAST_DISPATCH(sparse_polynomial, position.data(), value.data(),
                                                                    known, orders.data()[number], coefficients,
                                                                    tables.data(), begin_of_degree.data());
             }
         }
-        SVMFAST_DISPATCH(gaussian_factors, s, task.count, gamma, factor);
+        SVMFAST_DISPATCH(gaussian_factors, of.s, task.count, gamma, of.factor);
         for (std::size_t function = 0; function < p; ++function)
-            finish(run, task, function, below, above, factor, sums.data() + function * 64);
+            finish(run, task, function, of, sums.data() + function * 64);
     }
 };
 
 PolynomialValues::PolynomialValues(const Polynomials &given) : impl_(new Impl(given)) {}
 PolynomialValues::~PolynomialValues() = default;
 
-PolynomialAnswers PolynomialValues::values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                           bool bounds, bool single_precision, Threads wanted) {
-    Impl &m = *impl_;
-    bounds |= single_precision;
-    const std::size_t n = indptr.shape(0) - 1;
+PolynomialAnswers PolynomialValues::values(const SparseRows &rows, bool bounds,
+                                           const std::optional<SinglePolynomials> &single, Threads wanted) const {
+    const Impl &m = *impl_;
+    bounds |= single.has_value();
+    const std::size_t n = rows.count;
     std::unique_ptr<double[]> out(new double[n * m.p]);
     std::unique_ptr<double[]> bound(bounds ? new double[n * m.p] : nullptr);
     std::vector<std::int32_t> cell(n);
-    const Csr rows = csr(indptr, indices, values);
-    if (single_precision) m.pack_single();
-    const Threads threads = wanted.for_work(m.multiply_adds(rows, n));
+    const Threads threads = wanted.for_work(m.multiply_adds(rows));
     // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache, because
     // rows of a cell, which are far apart, are read again.
     const std::size_t together = std::clamp<std::size_t>(96 * m.cells, 2048, 1 << 16);
@@ -334,16 +312,15 @@ PolynomialAnswers PolynomialValues::values(In1<std::int64_t> indptr, In1<std::in
         const std::size_t begin = std::min(n, part * size), end = std::min(n, begin + size);
         if (begin == end) return;
         m.router->route(rows, begin, end, cell.data());
-        m.evaluate(rows, begin, end, cell.data(), out.get(), bound.get(), single_precision);
+        m.evaluate(rows, begin, end, cell.data(), out.get(), bound.get(), single ? &*single : nullptr);
     });
     PolynomialAnswers all{give(std::move(out), {n, m.p}), std::nullopt};
     if (bounds) std::get<1>(all) = give(std::move(bound), {n, m.p});
     return all;
 }
 
-Out<std::int32_t> PolynomialValues::nearest(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                            Threads threads) const {
-    return impl_->router->route(indptr, indices, values, threads);
+Out<std::int32_t> PolynomialValues::nearest(const SparseRows &rows, Threads threads) const {
+    return impl_->router->route(rows, threads);
 }
 
 }  // namespace svmfast

@@ -133,18 +133,15 @@ class Predicting {
         const std::size_t step = std::max<std::size_t>(1, CELLS / (1 + p_ + (probability_ ? k * k : 0)));
         for (std::size_t first = 0; first < n; first += step) {
             const std::size_t count = std::min(step, n - first);
-            const In1<std::int64_t> indptr(block.indptr.data() + first, {count + 1});
-            const In1<std::int32_t> indices(block.indices.data(), {block.indices.size()});
-            const In1<double> values(block.values.data(), {block.values.size()});
+            const SparseRows rows{{block.indptr.data() + first, block.indices.data(), block.values.data()}, count};
             const double *targets = block.labels.data() + first;
-            look(csr(indptr, indices, values), count);
+            look(rows, count);
             if (m_.regression())
-                add_values(std::get<0>(sums_.decide(indptr, indices, values, Order::libsvm, threads_)), targets, count);
+                add_values(std::get<0>(sums_.decide(rows, Order::libsvm, threads_)), targets, count);
             else if (probability_)
-                add_probabilities(indptr, indices, values, targets, count);
+                add_probabilities(rows, targets);
             else
-                add_labels(std::get<0>(sums_.labels(indptr, indices, values, Precision::single_first, threads_)),
-                           targets, count);
+                add_labels(std::get<0>(sums_.labels(rows, Precision::single_first, threads_)), targets, count);
             found.rows += count;
         }
     }
@@ -244,14 +241,13 @@ class Predicting {
         text.set_end(to);
     }
 
-    void add_probabilities(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                           const double *targets, std::size_t n) {
-        const std::size_t k = labels_.size();
+    void add_probabilities(const SparseRows &rows, const double *targets) {
+        const std::size_t n = rows.count, k = labels_.size();
         const auto view = [](const std::vector<double> &numbers) {
             return In1<double>(numbers.data(), {numbers.size()});
         };
         const In1<double> a = view(m_.prob_a), b = view(m_.prob_b), marks = view(m_.density_marks);
-        const Out<double> decisions = sums_.probability_values(indptr, indices, values, a, b, marks, threads_);
+        const Out<double> decisions = sums_.probability_values(rows, a, b, marks, threads_);
         std::vector<double> normal;
         Out<double> estimates;
         if (m_.classifier()) {

@@ -2,11 +2,8 @@
 #include "reduced_set.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "loops.hpp"
-#include "math.hpp"
-#include "threads.hpp"
 
 namespace svmfast {
 namespace {
@@ -24,23 +21,28 @@ void each_vector(const ReducedSet &s, Visit &&visit) {
         for (std::size_t i = 0; i < s.group_size[g]; ++i, ++j) visit(j, s.group_start[g] + i);
 }
 
+// Calls body(i, first tile, last tile) for as many parts of the tiles, at most `parts`, as are not empty.
+template <class Body>
+void each_part(std::size_t tiles, std::size_t parts, Threads threads, Body &&body) {
+    const std::size_t share = std::max<std::size_t>(1, divide_up(tiles, parts));
+    parallel_for(divide_up(tiles, share), threads,
+                 [&](std::size_t i, std::size_t) { body(i, i * share, std::min((i + 1) * share, tiles)); });
+}
+
 }  // namespace
 
-ReducedSetObjective::ReducedSetObjective(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr,
-                                         In1<std::int32_t> indices, In1<double> values, std::size_t n_columns,
-                                         In1<std::int64_t> winner, In2<double> target, In2<double> weight)
+ReducedSetObjective::ReducedSetObjective(int kind, double gamma, double coef0, int degree, const SparseRows &given,
+                                         std::size_t n_columns, In1<std::int64_t> winner, In2<double> target,
+                                         In2<double> weight)
     : kind_(static_cast<KernelKind>(kind)), gamma_(gamma), coef0_(coef0), degree_(degree) {
     if (kind_ == KernelKind::linear) kind_ = KernelKind::polynomial, gamma_ = 1, coef0_ = 0, degree_ = 1;
-    rows.n = indptr.shape(0) - 1;
+    rows.n = given.count;
     rows.d = n_columns;
     rows.width = target.shape(1);
     rows.target.assign(target.data(), target.data() + rows.n * rows.width);
     rows.weight.assign(weight.data(), weight.data() + rows.n * rows.width);
-    rows.start.assign(indptr.data(), indptr.data() + rows.n + 1);
-    rows.squared_norm.resize(rows.n);
-    for (std::size_t r = 0; r < rows.n; ++r)
-        for (std::int64_t k = rows.start[r]; k < rows.start[r + 1]; ++k)
-            rows.squared_norm[r] += values.data()[k] * values.data()[k];
+    rows.start.assign(given.indptr, given.indptr + rows.n + 1);
+    for (std::size_t r = 0; r < rows.n; ++r) rows.squared_norm.push_back(given.squared_norm(r));
     const double cells = static_cast<double>(rows.n) * static_cast<double>(rows.d);
     rows.dense = static_cast<double>(rows.start[rows.n]) > DENSE_SHARE * cells && 8 * cells < PACKED_LIMIT;
     rows.tile_rows = SVMFAST_DISPATCH(reduced_tile_rows, rows.dense);
@@ -50,8 +52,8 @@ ReducedSetObjective::ReducedSetObjective(int kind, double gamma, double coef0, i
         rows.tiles.push_back({first, r - first, static_cast<std::size_t>(here)});
     }
     if (!rows.dense) {
-        rows.index.assign(indices.data(), indices.data() + indices.shape(0));
-        rows.value.assign(values.data(), values.data() + values.shape(0));
+        rows.index.assign(given.indices, given.indices + rows.start[rows.n]);
+        rows.value.assign(given.values, given.values + rows.start[rows.n]);
         return;
     }
     rows.packed.assign(rows.tiles.size() * rows.d * rows.tile_rows, 0.0);
@@ -60,7 +62,7 @@ ReducedSetObjective::ReducedSetObjective(int kind, double gamma, double coef0, i
             double *column = rows.packed.data() + i * rows.d * rows.tile_rows + r;
             const std::size_t row = rows.tiles[i].first + r;
             for (std::int64_t k = rows.start[row]; k < rows.start[row + 1]; ++k)
-                column[indices.data()[k] * rows.tile_rows] = values.data()[k];
+                column[given.indices[k] * rows.tile_rows] = given.values[k];
         }
 }
 
@@ -71,7 +73,7 @@ std::tuple<double, Out<double>, Out<double>, Out<double>> ReducedSetObjective::e
         grad_rho(new double[rho.shape(0)]());
     const ReducedSet s = pack(vectors, coef, rho, sizes);
     std::vector<ReducedSums> sums(PARTS, ReducedSums(s));
-    each_part(PARTS, threads, [&](std::size_t i, std::size_t first, std::size_t last) {
+    each_part(rows.tiles.size(), PARTS, threads, [&](std::size_t i, std::size_t first, std::size_t last) {
         SVMFAST_DISPATCH(reduced_rows, rows, s, first, last, &sums[i], nullptr);
     });
     ReducedSums &all = sums[0];
@@ -101,18 +103,10 @@ Out<double> ReducedSetObjective::decisions(In2<double> vectors, In2<double> coef
                                            In1<std::int64_t> sizes, Threads threads) const {
     std::unique_ptr<double[]> out(new double[rows.n * rows.width]);
     const ReducedSet s = pack(vectors, coef, rho, sizes);
-    each_part(4 * PARTS, threads, [&](std::size_t, std::size_t first, std::size_t last) {
+    each_part(rows.tiles.size(), 4 * PARTS, threads, [&](std::size_t, std::size_t first, std::size_t last) {
         SVMFAST_DISPATCH(reduced_rows, rows, s, first, last, nullptr, out.get());
     });
     return give(std::move(out), {rows.n, rows.width});
-}
-
-// Calls body(i, first tile, last tile) for as many parts of the tiles, at most `parts`, as are not empty.
-template <class Body>
-void ReducedSetObjective::each_part(std::size_t parts, Threads threads, Body &&body) const {
-    const std::size_t tiles = rows.tiles.size(), share = std::max<std::size_t>(1, divide_up(tiles, parts));
-    parallel_for(divide_up(tiles, share), threads,
-                 [&](std::size_t i, std::size_t) { body(i, i * share, std::min((i + 1) * share, tiles)); });
 }
 
 ReducedSet ReducedSetObjective::pack(const In2<double> &vectors, const In2<double> &coef, const In1<double> &rho,

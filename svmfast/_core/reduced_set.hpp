@@ -1,7 +1,6 @@
 // The objective of a reduced set and its gradient: the layout shared by the code that packs a problem (reduced_set.cpp)
-// and the code that runs over its rows (simd/reduced_set.inl, one variant per instruction set).
-//
-//   E = 1/2 sum_rows sum_p weight_p (ftilde_p(x) - target_p(x))^2,   ftilde_p(x) = sum_j c_pj K(u_j, x) - rho_p
+// and the code that runs over its rows (simd/reduced_set.inl, one variant per instruction set). The formulas are in
+// svmfast/methods/compress/reduced_set.py; ftilde is an expansion's decision value.
 //
 // In a model with several classes a row contributes only to the functions (pairs) of one class, its winner: with k
 // classes, k - 1 functions per row, all of which use the winner's vectors, while each other class's vectors occur in
@@ -10,12 +9,7 @@
 // Vectors u_j lie in panels of `lanes` vectors, feature-major. Every class starts at a whole vector register; the slots
 // left over hold zero vectors with zero coefficients.
 #pragma once
-#include <cstdint>
-#include <vector>
-
-#include "aligned.hpp"
 #include "decision.hpp"
-#include "dispatch.hpp"
 
 namespace svmfast {
 

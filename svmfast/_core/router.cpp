@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 
@@ -24,7 +23,7 @@ double unit_scale(double largest) {
 // ||z - mu_c||^2 / 2 without the terms common to all centers: in single precision, about the mean m of the centers,
 // ||mu_c - m||^2 / 2 + m.(mu_c - m) - z.(mu_c - m), in double precision (times two) ||mu_c||^2 - 2 z.mu_c.
 CenterTable::CenterTable(const double *centers, std::size_t count, std::size_t columns)
-    : count(count), padded(round_up(count, WIDTH)), padded32(round_up(count, 2 * vector_lanes())) {
+    : count(count), padded32(round_up(count, 2 * vector_lanes())) {
     std::vector<double> mean(columns, 0.0);
     for (std::size_t c = 0; c < count; ++c)
         for (std::size_t f = 0; f < columns; ++f) mean[f] += centers[c * columns + f] / double(count);
@@ -36,8 +35,7 @@ CenterTable::CenterTable(const double *centers, std::size_t count, std::size_t c
         }
     scale = unit_scale(largest);
     scale32 = unit_scale(farthest);
-    norm.assign(padded, std::numeric_limits<double>::infinity());
-    value.assign(columns * padded, 0.0);
+    value.assign(columns * count, 0.0);
     offset32.assign(padded32, HUGE_VALF);
     value32.assign(columns * padded32, 0.0f);
     double top_offset = 0, top_entry = 0, top_norm = 0;
@@ -47,11 +45,11 @@ CenterTable::CenterTable(const double *centers, std::size_t count, std::size_t c
             const double mu = centers[c * columns + f] * scale, u = (centers[c * columns + f] - mean[f]) * scale32;
             square += mu * mu;
             offset += u * (u / 2 + mean[f] * scale32);
-            value[f * padded + c] = mu;
+            value[f * count + c] = mu;
             value32[f * padded32 + c] = float(u);
             top_entry = std::max(top_entry, std::fabs(u));
         }
-        norm[c] = square;
+        norm.push_back(square);
         offset32[c] = float(offset);
         top_norm = std::max(top_norm, square);
         top_offset = std::max(top_offset, std::fabs(offset));
@@ -78,12 +76,10 @@ Router::Router(ActiveColumns columns, In1<std::int64_t> children, In2<double> ce
 Router::Router(In1<std::int64_t> children, In2<double> centers)
     : Router(ActiveColumns::first(centers.shape(1)), children, centers) {}
 
-Out<std::int32_t> Router::route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                Threads threads) const {
-    const std::size_t n = indptr.shape(0) - 1;
+Out<std::int32_t> Router::route(const SparseRows &rows, Threads threads) const {
+    const std::size_t n = rows.count;
     std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
-    const Csr rows = csr(indptr, indices, values);
-    const Threads working = threads.for_work(double(cells_) * double(rows.indptr[n]));
+    const Threads working = threads.for_work(double(cells_) * double(rows.entries()));
     parallel_for(divide_up(n, ROUTED_ROWS), working, [&](std::size_t b, std::size_t) {
         route(rows, b * ROUTED_ROWS, std::min(n, (b + 1) * ROUTED_ROWS), out.get());
     });
@@ -161,15 +157,21 @@ void Router::nearest(const CenterTable &table, const Csr &rows, std::size_t coun
     }
 }
 
+// The center with the smallest ||mu_c||^2 - 2 z.mu_c. Products and sums are separate operations, in the order of the
+// row's entries.
 std::int32_t Router::nearest_in_double(const CenterTable &table, const Csr &rows, std::size_t row) const {
-    std::vector<std::int32_t> position;
-    std::vector<double> value;
+    std::vector<double> distance(table.norm);
     for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k) {
         const std::int32_t v = columns_.position(rows.indices[k]);
-        if (v >= 0) position.push_back(v), value.push_back(-2.0 * (rows.values[k] * table.scale));
+        if (v < 0) continue;
+        const double z = -2.0 * (rows.values[k] * table.scale), *const mu = table.value.data() + v * table.count;
+        for (std::size_t c = 0; c < table.count; ++c) distance[c] += z * mu[c];
     }
-    return static_cast<std::int32_t>(
-        SVMFAST_DISPATCH(nearest_center_in_double, table, position.data(), value.data(), position.size()));
+    std::size_t best = 0;
+    double nearest = HUGE_VAL;
+    for (std::size_t c = 0; c < table.count; ++c)
+        if (distance[c] < nearest) best = c, nearest = distance[c];
+    return static_cast<std::int32_t>(best);
 }
 
 }  // namespace svmfast

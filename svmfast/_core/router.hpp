@@ -4,7 +4,6 @@
 // A row is compared with all children of a node in single precision, with a bound on the error, which nearly always
 // leaves one candidate; if it leaves more, in double precision, by the same operations on every machine.
 #pragma once
-#include <cstdint>
 #include <vector>
 
 #include "active_columns.hpp"
@@ -15,14 +14,12 @@
 
 namespace svmfast {
 
-// The children of one node, column by column and padded with centers that are infinitely far.
+// The children of one node, column by column, in single precision padded with centers that are infinitely far.
 struct CenterTable {
-    // The number of centers is padded to a multiple of this in double precision (routing.py relies on it).
-    static constexpr std::size_t WIDTH = 16;
-    std::size_t count, padded, padded32;
+    std::size_t count, padded32;
     double scale, scale32;                // powers of two: neither precision overflows or underflows
     float largest_offset, largest_entry;  // bounds on |offset32| and |value32|, which include double precision's error
-    Aligned<double> norm, value;          // (padded), (columns, padded): scaled centers
+    std::vector<double> norm, value;      // (count), (columns, count): scaled centers
     Aligned<float> offset32, value32;     // (padded32), (columns, padded32): about their mean, scaled
 
     CenterTable(const double *centers, std::size_t count, std::size_t columns);
@@ -39,8 +36,7 @@ class Router {
     // Cells of the rows first .. last -> cell[row]; of equally near centers the first.
     void route(const Csr &rows, std::size_t first, std::size_t last, std::int32_t *cell) const;
     // The same for all rows.
-    Out<std::int32_t> route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                            Threads threads) const;
+    Out<std::int32_t> route(const SparseRows &rows, Threads threads) const;
 
     std::int32_t cells() const { return cells_; }
 
@@ -66,7 +62,3 @@ class Router {
 // .. start[i + 1] of position and value; -1 where rounding leaves more than one. scores is scratch of padded32 numbers.
 SVMFAST_DECLARE(void nearest_centers(const CenterTable &, const std::int32_t *position, const float *value,
                                      const std::int64_t *start, std::size_t n, float *scores, std::int32_t *nearest))
-// The center with the smallest norm[c] + value . value[., c], for one row whose values are scaled and multiplied by -2.
-// Products and sums are separate operations in the order of the row's entries.
-SVMFAST_DECLARE(std::size_t nearest_center_in_double(const CenterTable &, const std::int32_t *position,
-                                                     const double *value, std::size_t nnz))

@@ -5,10 +5,9 @@
 // float: features are measured from the center and scaled by a power of two so that the largest is about 1;
 // coefficients are scaled too.
 #pragma once
-#include <memory>
+#include <algorithm>
 
 #include "decision.hpp"
-#include "dispatch.hpp"
 
 namespace svmfast {
 
@@ -37,6 +36,28 @@ struct Lattice {
     Aligned<std::int32_t> values;  // [panel][group][lanes]; bytes: of levels minus 128
     Aligned<std::int32_t> norm;    // [panel][lanes]: sum of squared integers
 };
+
+// The integers of a vector minus `less`, group by group -> out[group * stride]; returns the integers' sum of squares
+// and sum.
+struct IntegerSums {
+    std::int32_t squares = 0, sum = 0;
+};
+static inline IntegerSums pack_integers(const Lattice &l, const std::vector<double> &level, std::int32_t less,
+                                        std::int32_t *out, std::size_t stride) {
+    IntegerSums sums;
+    const std::size_t bits = 32 / l.features;
+    for (std::size_t f = 0; f < level.size(); f += l.features) {
+        std::uint32_t group = 0;
+        for (std::size_t i = f; i < std::min(f + l.features, level.size()); ++i) {
+            const auto integer = static_cast<std::int32_t>(level[i] - l.shift);
+            sums.squares += integer * integer;
+            sums.sum += integer;
+            group |= (static_cast<std::uint32_t>(integer - less) & ((1u << bits) - 1)) << bits * (i - f);
+        }
+        out[f / l.features * stride] = static_cast<std::int32_t>(group);
+    }
+    return sums;
+}
 
 struct SinglePack {
     const Expansion &e;     // classes, functions, columns

@@ -60,34 +60,30 @@ enum class Precision { single_first, double_alone };
 // vector-valued expansion. Keeps the arrays.
 class DecisionSums {
   public:
-    DecisionSums(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                 In1<double> values, In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes);
+    DecisionSums(int kind, double gamma, double coef0, int degree, const SparseRows &vectors, In2<double> sv_coef,
+                 In1<double> rho, In1<std::int64_t> group_sizes);
     DecisionSums(DecisionSums &&) noexcept;
     ~DecisionSums();
 
     // Decision values (rows, functions), and how many rows were summed in LIBSVM's order.
-    std::tuple<Out<double>, std::size_t> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                                Order order, Threads threads);
+    std::tuple<Out<double>, std::size_t> decide(const SparseRows &rows, Order order, Threads threads);
 
     // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was used.
-    std::tuple<Out<double>, Out<double>> double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                       In1<double> values, Threads threads);
+    std::tuple<Out<double>, Out<double>> double_values(const SparseRows &rows, Threads threads);
 
     // The same in single precision; bounds are infinite where there is none.
-    std::tuple<Out<double>, Out<double>> single_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                       In1<double> values, Threads threads);
+    std::tuple<Out<double>, Out<double>> single_values(const SparseRows &rows, Threads threads);
 
     // The winning class of each row (0 and 1 are the positive and the negative side of a single function), the same as
     // decide() gives. Also the numbers of rows that single precision answered and that were summed in LIBSVM's order.
-    std::tuple<Out<std::int32_t>, std::size_t, std::size_t> labels(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                                   In1<double> values, Precision first,
+    std::tuple<Out<std::int32_t>, std::size_t, std::size_t> labels(const SparseRows &rows, Precision first,
                                                                    Threads threads);
 
     // Decision values that give the probabilities as svm-predict prints them: rows for which rounding could change a
     // printed digit or the most probable label are summed in LIBSVM's order. a, b: the sigmoids of the pairs; marks:
     // one-class's densities instead.
-    Out<double> probability_values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                   In1<double> a, In1<double> b, In1<double> marks, Threads threads);
+    Out<double> probability_values(const SparseRows &rows, In1<double> a, In1<double> b, In1<double> marks,
+                                   Threads threads);
 
     bool scattered() const;
     // Whether the double tier counts one-hot columns, which takes no longer than single precision.

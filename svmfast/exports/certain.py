@@ -19,8 +19,8 @@ from svmfast.exports.computation import Computation
 from svmfast.exports.reference import Reals
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.scaling import Scaling
+from svmfast.monomials import symmetric_norms
 from svmfast.rows import FloatArray
-from svmfast.solvers.taylor import symmetric_norms
 
 #: Bound on the error of the file's exponential, in rounding units; twice the proven one.
 EXP_UNITS = 8

@@ -13,7 +13,7 @@ from svmfast.exports.onnx_graph import Graph, Value
 from svmfast.kernels import pairwise_coefficients
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.pseudo import PseudoLandmarks
-from svmfast.solvers.taylor import by_degree
+from svmfast.monomials import by_degree
 
 
 @dataclass

@@ -18,6 +18,7 @@ from svmfast.errors import NotFiniteError
 from svmfast.models.base import Attempt, Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.single_polynomial import SinglePolynomials, single_polynomials
 from svmfast.models.sizes import check_width, expect
 from svmfast.rows import FloatArray, Rows
 from svmfast.validity_bound import centered_squared_norms, inside_bound
@@ -169,11 +170,15 @@ class PolynomialModel(Cacheless, Model):
             *certificate,
         )
 
+    @cached
+    def _single(self) -> SinglePolynomials:
+        return single_polynomials(self)
+
     def cells(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
         """Find the cell of each row, ``(n,)`` int32: the nearest center; ties go to the lower index."""
         if self.n_cells == 1:
             return np.zeros(len(rows), dtype=np.int32)
-        return self._native.nearest(rows.indptr, rows.indices, rows.values, threads)
+        return self._native.nearest(rows, threads)
 
     def _run(
         self, rows: Rows, *, bounds: bool, single_precision: bool = False, threads: int
@@ -181,9 +186,7 @@ class PolynomialModel(Cacheless, Model):
         if not self.head.n_functions:
             return np.zeros((len(rows), 0)), np.zeros((len(rows), 0))
         try:
-            return self._native.values(
-                rows.indptr, rows.indices, rows.values, bounds, single_precision, threads
-            )
+            return self._native.values(rows, bounds, self._single if single_precision else None, threads)
         except OverflowError as error:
             raise NotFiniteError(
                 "a decision value leaves the range of floating point; "
@@ -233,7 +236,7 @@ class PolynomialModel(Cacheless, Model):
         # Offsets of the tuples by degree, the search for the nearest center, a block of dense rows.
         needed: int = 8 * (self.order + 1) * (d + 1) + (d * (16 * cells + 128) if cells > 1 else 0) + 300 * d
         needed += 100 * cells * p
-        if self.bound_degrees is not None:  # the copy in single precision, and the buffer that packs it
+        if self.bound_degrees is not None:  # the copy in single precision, and what is rounded at a time
             needed += 12 * self.coefficients.size + self.bound_degrees.nbytes
         return needed + (0 if self.embedded_exact is None else self.embedded_exact.working_bytes)
 

@@ -150,7 +150,7 @@ class RoutedModel(Cacheless, Model):
         """Compute the decision values; columns that the model does not have count in distances."""
         if self._cells is not None:
             cell_of = self.route(rows, threads=threads)
-            values, doubtful = self._cells.decide(cell_of, rows.indptr, rows.indices, rows.values, threads)
+            values, doubtful = self._cells.decide(cell_of, rows, threads)
             # With `nr_sv`, rounding could change the votes of rows with a value near zero.
             for cell in np.unique(cell_of[doubtful]):
                 mine = doubtful[cell_of[doubtful] == cell]
@@ -224,9 +224,7 @@ class RoutedModel(Cacheless, Model):
         return _core.CellSums(
             packed(self.gamma),
             packed(self.sizes),
-            self.landmarks.indptr,
-            self.landmarks.indices,
-            self.landmarks.values,
+            self.landmarks,
             packed(self.coef),
             packed(self.rho),
             PSEUDO_KINDS.index(pseudo.kind) + 1,

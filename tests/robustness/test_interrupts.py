@@ -109,9 +109,8 @@ def cell_fit() -> Callable[[int], object]:
 def reduced_set() -> Callable[[int], object]:
     rows = dense(20_000, 200)
     objective = _core.ReducedSetObjective(
-        2, 0.01, 0.0, 3, rows.indptr, rows.indices, rows.values, 200, np.zeros(20_000, np.int64),
-        np.zeros((20_000, 1)), np.ones((20_000, 1)),
-    )  # fmt: skip
+        2, 0.01, 0.0, 3, rows, 200, np.zeros(20_000, np.int64), np.zeros((20_000, 1)), np.ones((20_000, 1))
+    )
     vectors, coef = np.random.default_rng(1).normal(size=(1500, 200)), np.ones((1, 1500))
     sizes = np.array([1500])
     return lambda threads: objective.evaluate(vectors, coef, np.zeros(1), sizes, threads)

@@ -12,8 +12,8 @@ from svmfast.kernels import Kernel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
+from svmfast.monomials import symmetric_norms
 from svmfast.rows import Rows
-from svmfast.solvers.taylor import symmetric_norms
 
 mpmath.mp.dps = 50
 mpf = mpmath.mpf

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.methods.budget.sgd import GRID, merge_tables
+from svmfast.monomials import by_degree
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.taylor import by_degree, gaussian_coefficients
+from svmfast.solvers.taylor import gaussian_coefficients
 
 UNIT = 2.0**-53
 #: Underflow is not an error.

@@ -154,7 +154,7 @@ def test_linear_models_of_few_and_of_many_classes(classes: int, each: int, d: in
     exact = engine.decision_values(rows, libsvm_order=True)
     np.testing.assert_allclose(engine.decision_values(rows, threads=2), exact, rtol=0, atol=1e-11)
     assert engine._sums is not None
-    double = engine._sums.labels(rows.indptr, rows.indices, rows.values, single_first=False, threads=1)[0]
+    double = engine._sums.labels(rows, single_first=False, threads=1)[0]
     assert (engine.labels(rows)[0] == double).all()
     assert np.array_equal(engine.decision_values(rows[2:3])[0], engine.decision_values(rows)[2])
 

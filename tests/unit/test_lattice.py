@@ -300,7 +300,7 @@ for seed, name in enumerate(sorted(LATTICES)):
         assert p.worst() <= 1
         rows = Rows.from_dense(p.test)
         fast = p.engine.labels(rows)[0]
-        slow = p.engine._sums.labels(rows.indptr, rows.indices, rows.values, single_first=False, threads=1)[0]
+        slow = p.engine._sums.labels(rows, single_first=False, threads=1)[0]
         assert (fast == slow).all()
         print(p.engine._sums.lattice, end=" ")
 print(_core.isa())

@@ -13,13 +13,9 @@ from svmfast.errors import ModelContentError, NotFiniteError
 from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
+from svmfast.monomials import multiplicities, symmetric_norms
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.taylor import (
-    gaussian_coefficients,
-    multiplicities,
-    shorten,
-    symmetric_norms,
-)
+from svmfast.solvers.taylor import gaussian_coefficients, shorten
 
 
 def power_sums(points: FloatArray, weights: FloatArray, z: FloatArray) -> FloatArray:

@@ -92,7 +92,7 @@ def test_a_vote_that_hangs_on_rounding_is_libsvms() -> None:
     assert np.abs(theirs[:, 0]).max() < 1e-15
     assert model._cells is not None
     cell = model.route(rows)
-    doubtful = model._cells.decide(cell, rows.indptr, rows.indices, rows.values, 1)[1]
+    doubtful = model._cells.decide(cell, rows, 1)[1]
     assert doubtful.tolist() == list(range(40))
     ours = model.decision_values(rows, threads=2)
     assert ours.tobytes() == theirs.tobytes()

@@ -59,9 +59,7 @@ def test_labels_are_the_vote_in_libsvms_order(
         votes[np.arange(300), np.where(decisions[:, p] > 0, i, j if j >= 0 else 1)] += 1
     assert winner.tolist() == votes.argmax(axis=1).tolist()
     assert counts.single > 250  # or single precision proves nothing, and this test nothing of it
-    double, none, _ = problem.engine._sums.labels(
-        rows.indptr, rows.indices, rows.values, single_first=False, threads=1
-    )
+    double, none, _ = problem.engine._sums.labels(rows, single_first=False, threads=1)
     assert double.tolist() == winner.tolist()
     assert none == 0
 
@@ -228,7 +226,7 @@ for seed, classes, density, gamma in cases:
             assert abs(mpmath.mpf(float(v)) - true) <= mpmath.mpf(float(b))
     rows = Rows.from_dense(p.test)
     fast = p.engine.labels(rows)[0]
-    slow = p.engine._sums.labels(rows.indptr, rows.indices, rows.values, single_first=False, threads=1)[0]
+    slow = p.engine._sums.labels(rows, single_first=False, threads=1)[0]
     assert (fast == slow).all()
 for most in (12, 20, 60):
     engine, rows, expected = one_hot_problem(1.0, most, 3, 1 / most)

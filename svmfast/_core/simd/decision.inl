@@ -3,22 +3,12 @@
 //
 // Three ways to compute the dot products, chosen row by row (so an answer never depends on other rows):
 //   dense    ROWS rows x NV vectors of support vectors in registers, every feature;
-//   sparse   one row x NV vectors, the row's features only, panel by panel so that a panel stays in the L1 cache;
+//   sparse   one row x NV vectors, the row's features only;
 //   scatter  for wide, very sparse models: the model's columns of the row's features.
 // and a fourth, in libsvm_order.hpp, which follows LIBSVM operation by operation.
 #include "decision.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
-
-#include "interrupt.hpp"
-#include "math.hpp"
-#include "simd/exp2.hpp"
 #include "simd/libsvm_order.hpp"
 #include "simd/one_hot.hpp"
-#include "simd/tiles.hpp"
 #include "vote.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -45,13 +35,14 @@ struct MappedRows {
     MappedRows(const Expansion &e, const RowBlock &rows, double scale) {
         start.reserve(rows.count + 1);
         start.push_back(0);
-        const std::int64_t begin = rows.indptr[rows.first], end = rows.indptr[rows.first + rows.count];
-        position.reserve(end - begin);
-        value.reserve(end - begin);
+        std::size_t entries = 0;
+        for (std::size_t r = 0; r < rows.count; ++r) entries += rows.entries(r);
+        position.reserve(entries);
+        value.reserve(entries);
         squared_norm.reserve(rows.count);
-        for (std::size_t r = rows.first; r < rows.first + rows.count; ++r) {
+        for (std::size_t r = 0; r < rows.count; ++r) {
             double norm = 0;
-            for (std::int64_t k = rows.indptr[r]; k < rows.indptr[r + 1]; ++k) {
+            for (std::int64_t k = rows.indptr[rows.row(r)]; k < rows.indptr[rows.row(r) + 1]; ++k) {
                 const double z = rows.values[k];
                 norm += z * z;
                 const std::int32_t at = e.position(rows.indices[k]);
@@ -158,34 +149,47 @@ void dense_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
         }
 }
 
+// Panel by panel, and slice by slice of the features, so that the data read stay in the L1 cache.
 template <KernelKind kind>
 void sparse_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
+    constexpr std::size_t slice = 24576 / (LANES * sizeof(double));
     const Expansion &e = b.e;
-    const std::size_t d = e.active.size();
-    std::vector<SparseRow> rows;
+    const std::size_t d = e.active.size(), n = which.size(), slices = std::max<std::size_t>(1, divide_up(d, slice));
+    const std::int32_t *const position = b.rows.position.data();
+    const double *const value = b.rows.value.data();
     std::size_t entries = 0;
-    for (std::uint32_t row : which) {
-        rows.push_back({row, b.rows.start[row], b.rows.start[row + 1]});
-        entries += b.rows.nonzeros(row) + e.width;
-    }
-    Aligned<vd> acc(which.size() * e.width), partial;
-    std::vector<std::size_t> next;
+    for (std::uint32_t row : which) entries += b.rows.nonzeros(row) + e.width;
+    Aligned<vd> acc(n * e.width), partial(slices > 1 ? n * NV : 0);
+    std::vector<std::size_t> next(n);
     Pulse pulse;
     for (std::size_t g = 0; g < e.groups; ++g) {
         std::fill(acc.begin(), acc.end(), vd{});
         for (std::size_t panel = e.group_panels[g]; panel < e.group_panels[g + 1]; ++panel) {
-            sparse_panel<NV, vd>(
-                e.values.data() + panel * d * LANES, d, rows, b.rows.position.data(), b.rows.value.data(), partial, next,
-                [&](std::size_t i, std::size_t v) { return start_value<kind>(e, panel, v, b.offset[which[i]]); },
-                [&](std::size_t i, vd(&k)[1][NV]) {
+            const double *const x = e.values.data() + panel * d * LANES;
+            for (std::size_t s = 0; s < slices; ++s)
+                for (std::size_t i = 0; i < n; ++i) {
+                    const std::size_t from = s ? next[i] : b.rows.start[which[i]], end = b.rows.start[which[i] + 1];
+                    const bool last = s + 1 == slices;
+                    const auto past = static_cast<std::int32_t>((s + 1) * slice);
+                    const std::size_t stop =
+                        last ? end : std::lower_bound(position + from, position + end, past) - position;
+                    vd k[1][NV];
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
+                        k[0][v] = s ? partial[i * NV + v] : start_value<kind>(e, panel, v, b.offset[which[i]]);
+                    add_products_in_pairs(k[0], stop - from, [=](std::size_t j) { return value[from + j]; },
+                                          [=](std::size_t j) { return x + position[from + j] * LANES; });
+                    if (!last) {
+                        next[i] = stop;
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) partial[i * NV + v] = k[0][v];
+                        continue;
+                    }
                     SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = transform<kind>(k[0][v], b.degree);
                     weigh<1>(e, panel, k, acc.data() + i * e.width);
-                });
+                }
             pulse.spent(entries * LANES);
         }
-        for (std::size_t i = 0; i < which.size(); ++i)
-            for (std::size_t j = 0; j < e.width; ++j)
-                b.row_sums(which[i], g)[j] = horizontal_sum(acc[i * e.width + j]);
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = 0; j < e.width; ++j) b.row_sums(which[i], g)[j] = horizontal_sum(acc[i * e.width + j]);
     }
 }
 

@@ -1,11 +1,6 @@
 // Rows on the lattice of the support vectors, as integers: Lattice in single_precision.hpp, docs/single-precision.md
 // for the bound.
 #pragma once
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
 #include "simd/single_rows.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -105,26 +100,6 @@ inline void look_at_lattice(const SinglePack &s, const RowBlock &rows, std::int6
     facts.argument_error = error;
     facts.sparse =
         l.sparse && static_cast<double>(touched_groups(l, row.level)) * SPARSE_COST < static_cast<double>(l.groups);
-}
-
-// The integers of a row, group by group -> out[group * stride]; returns their contribution to every squared distance.
-inline std::int32_t pack_integers(const Lattice &l, const std::vector<double> &level, std::int32_t *out,
-                                  std::size_t stride) {
-    const std::size_t d = level.size();
-    std::int32_t norm = 0, sum = 0;
-    for (std::size_t f = 0; f < d; f += l.features) {
-        std::uint32_t group = 0;
-        for (std::size_t i = f; i < std::min(f + l.features, d); ++i) {
-            const auto integer = static_cast<std::int32_t>(level[i] - l.shift);
-            norm += integer * integer;
-            sum += integer;
-            group |= l.features == 4 ? static_cast<std::uint32_t>(integer) << 8 * (i - f)
-                                     : (static_cast<std::uint32_t>(integer) & 0xffff) << 16 * (i - f);
-        }
-        out[f / l.features * stride] = static_cast<std::int32_t>(group);
-    }
-    // The support vectors' bytes are levels minus 128.
-    return l.features == 4 ? norm - 256 * sum : norm;
 }
 
 }  // namespace svmfast::SVMFAST_ISA

@@ -1,8 +1,6 @@
 // libm's exp of many numbers, to libm's bits: computed in vectors with about 59 bits, which mostly tells to which
 // double libm must have rounded. The proof is in docs/certificate.md (the exact engine).
 #pragma once
-#include <cmath>
-
 #include "simd/exp2.hpp"
 
 // glibc has had the present exp, which errs by at most 0.511 units in the last place, since version 2.28. The vectors

@@ -1,11 +1,6 @@
 // Rows summed operation by operation as LIBSVM sums them. See decision.hpp for the layout.
 #pragma once
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "decision.hpp"
-#include "interrupt.hpp"
 #include "simd/libm_exp.hpp"
 #include "simd/tiles.hpp"
 
@@ -45,13 +40,13 @@ class LibsvmOrder {
     explicit LibsvmOrder(const Expansion &e)
         : e(e), together(std::min(e.panels(), PANELS)), stride(together * LANES), k(BATCH * stride),
           across(BATCH * stride), so_far(e.panels() > PANELS ? e.functions * BATCH : 0),
-          z(e.scattered ? 0 : BATCH * e.active.size()) {}
+          z(e.scattered ? stride : BATCH * e.active.size()) {}
 
     // Rows which[0 .. count), count <= BATCH -> out[row][functions].
     void evaluate(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
         if (!e.scattered) {
             for (std::size_t b = 0; b < count; ++b)
-                plan(rows, rows.first + which[b], e.kind == KernelKind::rbf, walk[b]);
+                plan(rows, rows.row(which[b]), e.kind == KernelKind::rbf, walk[b]);
             tiled = 0;
             while (tiled + TOGETHER <= count && complete(tiled)) tiled += TOGETHER;
         }
@@ -88,12 +83,12 @@ class LibsvmOrder {
     std::vector<Step> walk[BATCH];
     // Rows of the batch, a multiple of TOGETHER, that have all features of a panel and no others.
     std::size_t tiled = 0;
-    Aligned<double> z;  // [row / TOGETHER][feature][row % TOGETHER] of these rows
+    Aligned<double> z;  // [row / TOGETHER][feature][row % TOGETHER] of these rows; scattered: zeros, one for each lane
     Pulse pulse;
 
     void part(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
         if (e.scattered)
-            for (std::size_t b = 0; b < count; ++b) merged(rows, rows.first + which[b], k.data() + b * stride);
+            for (std::size_t b = 0; b < count; ++b) by_columns(rows, rows.row(which[b]), k.data() + b * stride);
         else if (e.kind == KernelKind::rbf)
             panelled<true>(count);
         else
@@ -203,32 +198,37 @@ class LibsvmOrder {
         }
     }
 
-    void merged(const RowBlock &rows, std::size_t row, double *sums) {
-        const std::int64_t first = rows.indptr[row], last = rows.indptr[row + 1];
-        const std::int32_t none = std::numeric_limits<std::int32_t>::max();
-        for (std::size_t g = 0; g < e.groups; ++g) {
-            const std::size_t from = std::max(e.group_panels[g], begin), stop = std::min(e.group_panels[g + 1], end);
-            if (from >= stop) continue;
-            const std::size_t group = g ? e.group_end[g - 1] : 0;
-            std::size_t sv = group + (from - e.group_panels[g]) * LANES;
-            const std::size_t sv_end = std::min(e.group_end[g], group + (stop - e.group_panels[g]) * LANES);
-            double *to = sums + (from - begin) * LANES;
-            for (; sv < sv_end; ++sv) {
-                std::int64_t a = e.sv_start[sv], i = first;
-                double sum = 0;
-                while (a < e.sv_start[sv + 1] || i < last) {
-                    const std::int32_t ca = a < e.sv_start[sv + 1] ? e.active[e.sv_active[a]] : none;
-                    const std::int32_t ci = i < last ? rows.indices[i] : none;
-                    const double x = ca <= ci ? e.sv_value[a] : 0.0, z = ci <= ca ? rows.values[i] : 0.0;
-                    sum += e.kind == KernelKind::rbf ? (x - z) * (x - z) : x * z;
-                    a += ca <= ci;
-                    i += ci <= ca;
-                }
-                *to++ = sum;
-                pulse.spent(static_cast<std::size_t>(e.sv_start[sv + 1] - e.sv_start[sv] + last - first));
+    // Column by column, so that each lane has its terms in the order of the indices; those of features that neither the
+    // row nor the vector has are 0.
+    void by_columns(const RowBlock &rows, std::size_t row, double *sums) {
+        const bool rbf = e.kind == KernelKind::rbf;
+        const std::size_t offset = begin * LANES, lanes = (end - begin) * LANES;
+        std::fill_n(sums, lanes, 0.0);
+        // Calls visit(lane, value) for the model's columns [f, last) and the lanes of this part.
+        const auto columns = [&](std::size_t f, std::size_t last, auto &&visit) {
+            for (std::int64_t c = e.column_start[f]; c < e.column_start[last]; ++c)
+                if (const std::size_t lane = e.column_lane[c] - offset; lane < lanes) visit(lane, e.column_value[c]);
+            pulse.spent(2 * static_cast<std::size_t>(e.column_start[last] - e.column_start[f]));
+        };
+        const auto add_square = [=](std::size_t lane, double x) { sums[lane] += x * x; };
+        std::size_t f = 0;
+        for (std::int64_t i = rows.indptr[row]; i < rows.indptr[row + 1]; ++i) {
+            const double number = rows.values[i];
+            const std::size_t first = f;
+            while (f < e.active.size() && e.active[f] < rows.indices[i]) ++f;
+            const std::size_t here = f;
+            f += f < e.active.size() && e.active[f] == rows.indices[i];
+            if (!rbf) {
+                columns(here, f, [=](std::size_t lane, double x) { sums[lane] += x * number; });
+                continue;
             }
-            std::fill(to, sums + (stop - begin) * LANES, 0.0);  // filler lanes, after another part
+            columns(first, here, add_square);
+            columns(here, f, [&](std::size_t lane, double x) { z[lane] = x; });
+            for (std::size_t l = 0; l < lanes; ++l) sums[l] += (z[l] - number) * (z[l] - number);
+            columns(here, f, [&](std::size_t lane, double) { z[lane] = 0; });
+            pulse.spent(lanes);
         }
+        if (rbf) columns(f, e.active.size(), add_square);
     }
 };
 

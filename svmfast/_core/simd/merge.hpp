@@ -1,14 +1,9 @@
-// The merging problem of two support vectors of the same sign (Glasmachers and Qaadan, "Speeding Up Budgeted SGD SVM
-// Training with Precomputed Golden Section Search"):
-//
-//     s(h) = m kappa^((1-h)^2) + (1-m) kappa^(h^2),  h* = argmax over [0,1],  z = h x_i + (1-h) x_j
-//     wd = m^2 + (1-m)^2 + 2 m (1-m) kappa - s(h*)^2      (times (alpha_i + alpha_j)^2)
-//
-// m is the share of x_i, the point whose weight in z is h; the paper's algorithm 1 has the partner's share, which
-// contradicts its z. kappa enters as its logarithm to base 2, which is available.
+// The merging problem of two support vectors of the same sign: svmfast/methods/budget/sgd.py has the formulas. m is the
+// share of x_i, the point whose weight in z is h; the paper's algorithm 1 has the partner's share, which contradicts
+// its z. kappa enters as its logarithm to base 2, which is available.
 #pragma once
 #include "budget.hpp"
-#include "simd/kernel_row.hpp"
+#include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 

@@ -1,12 +1,6 @@
 // Which two support vectors to merge: the one with the smallest coefficient, and the partner of the same sign that
 // degrades the weight least.
 #pragma once
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
-
-#include "budget.hpp"
 #include "simd/merge.hpp"
 
 namespace svmfast::SVMFAST_ISA {

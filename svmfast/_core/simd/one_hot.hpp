@@ -1,12 +1,8 @@
 // Sums of one-hot support vectors: shared features are counted in bytes, kernel values come from a table. See OneHot
 // in decision.hpp.
 #pragma once
-#include <algorithm>
-#include <cmath>
-
 #include "decision.hpp"
-#include "interrupt.hpp"
-#include "simd/vec.hpp"
+#include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
@@ -46,24 +42,27 @@ struct OneHotRows {
     const std::vector<double> &squared_norm;
 };
 
+// (Inlined, it would leave the inner loop too few registers.)
 template <std::size_t REGISTERS>
-void add_rows(const Expansion &e, const OneHotRows &rows, const std::vector<std::uint32_t> &which, double *sums) {
+__attribute__((noinline)) void add_rows(const Expansion &e, const OneHotRows &rows, const std::vector<std::uint32_t> &which, double *sums) {
     if (which.empty()) return;
     const OneHot &hot = *e.one_hot;
     const Table<REGISTERS> table(hot.table.data());
     const std::size_t d = e.active.size();
+    std::vector<std::pair<const std::int32_t *, std::size_t>> listed;
+    std::size_t entries = 0;
+    for (std::uint32_t row : which) {
+        listed.emplace_back(rows.position.data() + rows.start[row], rows.start[row + 1] - rows.start[row]);
+        entries += listed.back().second;
+    }
     Aligned<vd> acc(2 * e.width * which.size());
     Pulse pulse;
     for (std::size_t g = 0; g < e.groups; ++g) {
         std::fill(acc.begin(), acc.end(), vd{});
         for (std::size_t panel = hot.group_panels[g]; panel < hot.group_panels[g + 1]; ++panel) {
-            std::size_t entries = 0;
-            for (std::size_t i = 0; i < which.size(); ++i) {
-                const std::size_t from = rows.start[which[i]], n = rows.start[which[i] + 1] - from;
+            for (std::size_t i = 0; i < which.size(); ++i)
                 add_panel(table, hot.member.data() + panel * d * L, hot.coef.data() + panel * e.width * L, e.width,
-                          rows.position.data() + from, n, acc.data() + 2 * e.width * i);
-                entries += n;
-            }
+                          listed[i].first, listed[i].second, acc.data() + 2 * e.width * i);
             pulse.spent(entries * L / 8 + which.size() * e.width * L);
         }
         for (std::size_t i = 0; i < which.size(); ++i) {

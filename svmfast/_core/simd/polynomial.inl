@@ -1,16 +1,6 @@
 // The hot loops of truncated expansions, one vector lane per row (evaluation, error bounds) or per feature (building).
 #include "polynomial.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <vector>
-
-#include "interrupt.hpp"
-#include "math.hpp"
-#include "simd/exp2.hpp"
-#include "simd/matrix_product.hpp"
+#include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 

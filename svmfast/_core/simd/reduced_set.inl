@@ -1,13 +1,6 @@
 // Kernel values of a reduced set, its residuals and its gradient, a tile of rows at a time: kernel values stay in the
 // cache between the three passes that need them. Compiled once per instruction set; see reduced_set.hpp.
 #include "reduced_set.hpp"
-
-#include <algorithm>
-#include <cmath>
-
-#include "interrupt.hpp"
-#include "math.hpp"
-#include "simd/exp2.hpp"
 #include "simd/tiles.hpp"
 #include "vote.hpp"
 

@@ -1,10 +1,5 @@
 // The nearest of many centers: router.hpp. Compiled once per instruction set.
 #include "router.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -72,28 +67,6 @@ void nearest_centers(const CenterTable &t, const std::int32_t *position, const f
         }
         nearest[i] = many || !taken ? -1 : std::int32_t(found);
     }
-}
-
-std::size_t nearest_center_in_double(const CenterTable &t, const std::int32_t *position, const double *value,
-                                     std::size_t nnz) {
-    constexpr std::size_t V = CenterTable::WIDTH / W;
-    std::size_t best = 0;
-    double nearest = std::numeric_limits<double>::infinity();
-    for (std::size_t c = 0; c < t.padded; c += CenterTable::WIDTH) {
-        vd sum[1][V];
-        SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[0][v] = load(t.norm.data() + c + v * W);
-        add_products(sum, nnz, [=](std::size_t, std::size_t k) { return value[k]; },
-                     [&](std::size_t k) { return t.value.data() + static_cast<std::size_t>(position[k]) * t.padded + c; },
-                     MultiplyThenAdd{});
-        double distance[CenterTable::WIDTH];
-        SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(distance + v * W, sum[0][v]);
-        for (std::size_t i = 0; i < CenterTable::WIDTH; ++i) {
-            const bool nearer = distance[i] < nearest;  // the padding is infinitely far
-            best = nearer ? c + i : best;
-            nearest = nearer ? distance[i] : nearest;
-        }
-    }
-    return best;
 }
 
 }  // namespace svmfast::SVMFAST_ISA

@@ -1,9 +1,5 @@
 // Rows for single precision: centered, with their norms and the facts that their bounds depend on.
 #pragma once
-#include <cmath>
-#include <vector>
-
-#include "math.hpp"
 #include "simd/tiles.hpp"
 #include "single_precision.hpp"
 
@@ -52,8 +48,8 @@ struct SingleBlock {
     std::int32_t *out;
     double *values, *bounds;  // [row][function], or null: only labels are wanted
 
-    std::int64_t begin(std::size_t r) const { return rows.indptr[rows.first + r]; }
-    std::int64_t end(std::size_t r) const { return rows.indptr[rows.first + r + 1]; }
+    std::int64_t begin(std::size_t r) const { return rows.indptr[rows.row(r)]; }
+    std::int64_t end(std::size_t r) const { return rows.indptr[rows.row(r) + 1]; }
 };
 
 // z - center of a row in the model's columns -> z[active]; returns the sum of the squares of its other features.

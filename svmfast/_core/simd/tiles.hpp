@@ -1,14 +1,17 @@
 // The register-tiled product of the core, and the tile sizes that fill the registers of each instruction set. The
-// calling code decides how a tile is used (sums, kernel values, scores).
+// calling code decides how a tile is used (sums, kernel values, scores). Includes what all loops use.
 #pragma once
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
 #include "aligned.hpp"
 #include "dispatch.hpp"
+#include "interrupt.hpp"
 #include "math.hpp"
-#include "simd/vec.hpp"
+#include "simd/exp2.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 
@@ -78,42 +81,6 @@ SVMFAST_INLINE void add_products_in_pairs(V (&sum)[N], std::size_t n, Left &&lef
     SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[v] += odd[v];
 }
 
-// A sparse row: its terms [from, end).
-struct SparseRow {
-    std::size_t row;  // of the block
-    std::size_t from, end;
-};
-
-// Sums of products of sparse rows with one panel, x[feature][N vectors], slice by slice of the features so that the
-// data read stay in the L1 cache. Row i begins with start(i, v) in vector v; its sums go to finish(i, sums). partial:
-// room for N vectors a row where there are several slices.
-template <std::size_t N, class V, class Step = MultiplyAdd, class Row, class Number, class Start, class Finish>
-SVMFAST_INLINE void sparse_panel(const Number *x, std::size_t d, const std::vector<Row> &rows, const std::int32_t *position,
-                                 const Number *value, Aligned<V> &partial, std::vector<std::size_t> &next, Start &&start,
-                                 Finish &&finish) {
-    constexpr std::size_t lanes = N * sizeof(V) / sizeof(Number), slice = 24576 / (N * sizeof(V));
-    const std::size_t slices = std::max<std::size_t>(1, divide_up(d, slice));
-    if (slices > 1) partial.resize(rows.size() * N), next.resize(rows.size());
-    for (std::size_t s = 0; s < slices; ++s)
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            const std::size_t from = s ? next[i] : rows[i].from;
-            const bool last = s + 1 == slices;
-            const auto past = static_cast<std::int32_t>((s + 1) * slice);
-            const std::size_t stop =
-                last ? rows[i].end : std::lower_bound(position + from, position + rows[i].end, past) - position;
-            V k[1][N];
-            SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) k[0][v] = s ? partial[i * N + v] : start(i, v);
-            add_products_in_pairs(k[0], stop - from, [=](std::size_t j) { return value[from + j]; },
-                                  [=](std::size_t j) { return x + position[from + j] * lanes; }, Step{});
-            if (last) {
-                finish(i, k);
-                continue;
-            }
-            next[i] = stop;
-            SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) partial[i * N + v] = k[0][v];
-        }
-}
-
 // Calls body(std::integral_constant<std::size_t, n>{}) for 1 <= n <= Most; nothing for 0.
 template <std::size_t Most, class Body>
 inline void with_size(std::size_t n, Body &&body) {
@@ -123,6 +90,36 @@ inline void with_size(std::size_t n, Body &&body) {
         else
             with_size<Most - 1>(n, body);
     }
+}
+
+// c[i][v] += sum_k a[i * lda + k] b[k * ldb + v W], for i < M and v < V: all of c in registers.
+template <std::size_t M, std::size_t V>
+inline void product_block(double *c, std::size_t ldc, const double *a, std::size_t lda, const double *b,
+                          std::size_t ldb, std::size_t n) {
+    vd sum[M][V];
+    SVMFAST_UNROLL for (std::size_t i = 0; i < M; ++i)
+        SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[i][v] = load(c + i * ldc + v * W);
+    add_products(sum, n, [=](std::size_t i, std::size_t k) { return a[i * lda + k]; },
+                 [=](std::size_t k) { return b + k * ldb; });
+    SVMFAST_UNROLL for (std::size_t i = 0; i < M; ++i)
+        SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(c + i * ldc + v * W, sum[i][v]);
+}
+
+// Rows of C whose sums fill the registers: AVX-512 has 32 of them, others 16.
+constexpr std::size_t PRODUCT_ROWS = W == 8 ? 8 : 4;
+
+// C += A B, A of rows x n numbers, `lda` apart, and B of n x `vectors` vectors.
+inline void product(std::size_t rows, std::size_t vectors, double *c, std::size_t ldc, const double *a, std::size_t lda,
+                    const double *b, std::size_t ldb, std::size_t n) {
+    for (std::size_t i = 0; i < rows; i += PRODUCT_ROWS, a += PRODUCT_ROWS * lda, c += PRODUCT_ROWS * ldc)
+        with_size<PRODUCT_ROWS>(std::min(PRODUCT_ROWS, rows - i), [&](auto m) {
+            std::size_t v = 0;
+            if constexpr (m <= 2)  // few sums: more of them side by side
+                for (; v + 4 <= vectors; v += 4)
+                    product_block<m, 4>(c + v * W, ldc, a, lda, b + v * W, ldb, n);
+            for (; v + 2 <= vectors; v += 2) product_block<m, 2>(c + v * W, ldc, a, lda, b + v * W, ldb, n);
+            if (v < vectors) product_block<m, 1>(c + v * W, ldc, a, lda, b + v * W, ldb, n);
+        });
 }
 
 }  // namespace svmfast::SVMFAST_ISA

@@ -14,9 +14,10 @@ import numpy as np
 
 from svmfast.certificate import REST, SPARE_ENTRIES
 from svmfast.methods.approximate.exact_sums import ExactSums
+from svmfast.monomials import symmetric_norms
 from svmfast.rows import FloatArray
 from svmfast.solvers.residual import SMALLEST, SPECTRAL, UNIT, Tail, squared_norms_about
-from svmfast.solvers.taylor import PowerScales, symmetric_norms, width_exponent
+from svmfast.solvers.taylor import PowerScales, width_exponent
 
 # Models outside these limits are not certified (docs/certificate.md, underflow): the rbf kernel's gamma, a
 # function's sum of |coefficients|, and for polynomial kernels gamma, the longest vector, and their product.

@@ -20,16 +20,11 @@ from svmfast.methods.approximate.bounds import (
 from svmfast.methods.approximate.exact_sums import ExactSums
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
+from svmfast.monomials import coefficient_count, symmetric_norms
 from svmfast.progress import Progress
 from svmfast.rows import FloatArray
 from svmfast.solvers.residual import residual_tail, squared_norms_about
-from svmfast.solvers.taylor import (
-    coefficient_count,
-    gaussian_coefficients,
-    polynomial_kernel_coefficients,
-    shorten,
-    symmetric_norms,
-)
+from svmfast.solvers.taylor import gaussian_coefficients, polynomial_kernel_coefficients, shorten
 from svmfast.threads import map_with_threads
 
 # Terms about zero may exceed their sum by up to exp(16): nine digits remain after cancellation.

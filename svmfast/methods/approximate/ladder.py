@@ -22,10 +22,10 @@ from svmfast.methods.approximate.measuring import measure
 from svmfast.methods.approximate.row_parts import Divided
 from svmfast.methods.method import Setting
 from svmfast.models.polynomial import PolynomialModel
+from svmfast.monomials import coefficient_count
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 from svmfast.solvers.residual import squared_norms_about
-from svmfast.solvers.taylor import coefficient_count
 
 
 class Rung(NamedTuple):

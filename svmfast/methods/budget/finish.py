@@ -103,16 +103,9 @@ class Refit:
 
     def _kernel(self, block: TrainingBlock, order: NDArray[np.int64]) -> FloatArray:
         """Compute the kernel values of rows with all vectors, and a column of 1 for the bias."""
-        rows, m = block.rows, len(self._vectors)
+        m = len(self._vectors)
         values: FloatArray = _core.rbf_rows(
-            rows.indptr,
-            rows.indices,
-            rows.values,
-            block.norms,
-            order,
-            self._basis,
-            self._squares,
-            self._options.gamma,
+            block.rows, block.norms, order, self._basis, self._squares, self._options.gamma
         )
         values[:, m] = 1
         return values[:, : self._size]

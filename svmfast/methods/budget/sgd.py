@@ -101,8 +101,7 @@ class BudgetedSgd:
 
     def steps(self, block: TrainingBlock, order: NDArray[np.int64]) -> None:
         """Take a step for each row ``order[0], order[1], ...``; the division into calls does not matter."""
-        rows = block.rows
-        self._native.steps(rows.indptr, rows.indices, rows.values, block.norms, block.targets, order)
+        self._native.steps(block.rows, block.norms, block.targets, order)
 
     def expansion(self) -> BudgetExpansion:
         return BudgetExpansion(*self._native.expansion())
