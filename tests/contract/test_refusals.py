@@ -1,8 +1,9 @@
 """Refused command lines, each with its status and message: the lines of tests/refusals.tsv.
 
 They run in a folder with links to the fixtures (data, models, frozen, estimators) and to attacks; if the line
-has a fourth cell, also with a file `typed` of that content, in which \\n and the like are escapes. A refusal
-prints one line on stderr and nothing else, and leaves no file. In a message `...` stands for any text.
+has a fourth cell, also with a file `typed` of that content (`typed.csv` if the line names that), in which \\n
+and the like are escapes. A refusal prints one line on stderr and nothing else, and leaves no file. In a
+message `...` stands for any text.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def left(folder: Path, typed: str) -> set[str]:
+def left(folder: Path, typed: str, command: str = "") -> set[str]:
     """Write the typed file, if any; return the names that may be in the folder."""
     if typed:
-        (folder / "typed").write_bytes(typed.encode("latin-1").decode("unicode_escape").encode("latin-1"))
+        name = "typed.csv" if "typed.csv" in command else "typed"
+        (folder / name).write_bytes(typed.encode("latin-1").decode("unicode_escape").encode("latin-1"))
     return {path.name for path in folder.iterdir()}
 
 
@@ -62,7 +64,7 @@ def agrees(printed: str, message: str) -> bool:
 def test_a_command_line_is_refused(
     command: str, status: str, message: str, typed: str, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    names = left(folder, typed)
+    names = left(folder, typed, command)
     found = run(shlex.split(command))
     out, err = capfd.readouterr()
     assert (str(found), out) == (status, "")
@@ -72,7 +74,7 @@ def test_a_command_line_is_refused(
 
 @pytest.mark.parametrize(("command", "status", "message", "typed"), LINES[:: max(1, len(LINES) // 12)])
 def test_the_program_refuses_alike(command: str, status: str, message: str, typed: str, folder: Path) -> None:
-    names = left(folder, typed)
+    names = left(folder, typed, command)
     done = subprocess.run([PROGRAM, *shlex.split(command)], capture_output=True, text=True)
     assert (str(done.returncode), done.stdout) == (status, "")
     assert agrees(done.stderr, message), done.stderr

@@ -35,9 +35,9 @@ _WITH_SCIKIT_LEARN = {
     *("approximate", "cascade", "compare", "compress", "dcpred", "frontier", "import", "linear", "meka"),
     "train",
 }
-#: Variables that pytest sets for a test and scikit-learn on import (for Intel's OpenMP, which is not loaded
+#: Variables that pytest sets for a test, and scikit-learn and Polars on import (for libraries not loaded
 #: here). What runs reads none of them, so they may differ from those that the process that forks has.
-_OF_OTHERS = {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
+_OF_OTHERS = {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "_RJEM_MALLOC_CONF"}
 _LENGTH = 8  # bytes that hold the length of a request
 #: What else commands and options import; the process that forks imports it when it is first needed.
 _NEEDED = {"import": ("skops.io",), "--dask": ("dask", "distributed")}
