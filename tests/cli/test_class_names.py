@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from command import svmfast
 from estimators import PIPELINE, fitted
-from program import data, model, svmfast
+from program import data, model
 from pyarrow import csv, parquet
 from sklearn.datasets import load_iris
 
 import svmfast as package
-from svmfast.errors import OptionError
 from svmfast.formats.model_files import load_model, save_model
 from svmfast.models.base import Model
 from svmfast.models.head import Head
@@ -87,12 +87,7 @@ def test_tables_have_names(
     assert (done.returncode, done.stderr) == (0, b"")
     read = parquet.read_table if end == "parquet" else csv.read_csv
     found = read(out)
-    assert found.column_names == [
-        "label",
-        "setosa/versicolor",
-        "setosa/virginica",
-        "versicolor/virginica",
-    ]
+    assert found.column_names == ["label", "setosa/versicolor", "setosa/virginica", "versicolor/virginica"]
     assert found["label"].to_pylist() == predicted
     assert svmfast(*arguments, "--no-names").returncode == 0
     found = read(out)
@@ -149,55 +144,6 @@ def test_two_names_that_are_written_alike(tmp_path: Path) -> None:
     assert len((tmp_path / "out.csv").read_text().splitlines()[0].split(",")) == 4
 
 
-def test_a_percent_sign_in_a_name(tmp_path: Path) -> None:
-    path = named(tmp_path, "100%", "%d", "%%")
-    done = svmfast("predict", "-q", "--names", "--bound", data("iris.test"), path, "-")
-    assert done.returncode == 2  # of a model without a bound
-    done = svmfast("predict", "-q", "--names", "--certify", data("iris.test"), path, "-")
-    words = [line.split(" ")[0] for line in done.stdout.decode().splitlines()[1:]]
-    assert set(words) == {"100%", "%d", "%%"}
-
-
-def test_a_model_without_names(tmp_path: Path) -> None:
-    done = svmfast("predict", "--names", data("iris.test"), PROBABILITIES, tmp_path / "out")
-    assert done.returncode == 2
-    assert done.stderr.decode() == (
-        "svmfast: --names: the classes of MODEL have no names; a model imported from scikit-learn has them "
-        "if its classes are not integers\n"
-    )
-
-
-def test_reports_have_names(flowers: tuple[Path, Path], predicted: list[str], tmp_path: Path) -> None:
-    arguments = ["predict", "--label", "species", *flowers, tmp_path / "out", "--json"]
-    report = json.loads(svmfast(*arguments).stdout)
-    names = ["setosa", "versicolor", "virginica"]
-    assert [one["name"] for one in report["classes"]] == names
-    rows, imported = flowers
-    fast = tmp_path / "fast"
-    arguments = ["approximate", imported, "-o", fast, "--data", rows, "--label", "species", "-q", "--json"]
-    for more, status in ((["--order", "0", "--max-diff", "0.001%"], 1), (["--force"], 0)):
-        made = svmfast(*arguments, *more)
-        assert made.returncode == status, made.stderr
-        worst = json.loads(made.stdout)["worst_class"]
-        assert worst["name"] == dict(enumerate(names))[worst["label"]]
-    compared = ["compare", imported, fast, "--data", rows, "--label", "species", "--repeats", "1"]
-    both = json.loads(svmfast(*compared, "--json").stdout)["models"]
-    assert [[one["name"] for one in found["classes"]] for found in both] == [names, names]
-    wide = svmfast(*compared, "--wide").stdout.decode()
-    assert "recall of 'setosa' (50 rows)" in wide
-
-
-def test_the_remark_on_a_missed_class_uses_its_name(flowers: tuple[Path, Path], tmp_path: Path) -> None:
-    rows = tmp_path / "rows.csv"
-    swapped = {"setosa": "virginica", "virginica": "setosa", "versicolor": "versicolor"}
-    table = {name: FRAME[name].to_numpy() for name in FRAME.columns}
-    csv.write_csv(pa.table({**table, "label": [swapped[name] for name in TRUE]}), rows)
-    done = svmfast("predict", "--names", rows, flowers[1], tmp_path / "out")
-    assert "class 'setosa' is recognized far below the accuracy of 32%: recall 0% (0 of 50)" in (
-        done.stderr.decode()
-    )
-
-
 @pytest.mark.parametrize("kind", ["csv", "parquet", "dictionary"])
 def test_labels_of_data_are_names(kind: str, flowers: tuple[Path, Path], tmp_path: Path) -> None:
     table = {name: FRAME[name].to_numpy() for name in FRAME.columns}
@@ -240,30 +186,6 @@ def test_classes_that_are_numbers(tmp_path: Path) -> None:
         assert svmfast("predict", rows, path, tmp_path / "x").stdout == expected, (end, values)
 
 
-def test_many_files(flowers: tuple[Path, Path], predicted: list[str], tmp_path: Path) -> None:
-    rows, imported = flowers
-    many = ["predict", "--unlabelled", "--out-dir", tmp_path / "out", imported, rows]
-    done = svmfast(*many)
-    assert MEANING in done.stderr.decode()
-    assert (tmp_path / "out/rows.parquet.out").read_text().startswith("0\n")
-    assert b"1 of 1 file predicted" in svmfast(*many, "--names").stderr  # other options: made again
-    assert (tmp_path / "out/rows.parquet.out").read_text().split() == predicted
-    done = svmfast(*many, "--suffix", ".csv")
-    assert b"stand for" not in done.stderr
-    assert csv.read_csv(tmp_path / "out/rows.parquet.csv")["label"].to_pylist() == predicted
-
-
-def test_from_python(flowers: tuple[Path, Path], predicted: list[str]) -> None:
-    answer = package.predict(flowers[1], FRAME)
-    assert answer.names is not None
-    assert answer.names.tolist() == predicted
-    predictor = package.Predictor(flowers[1])
-    assert predictor.class_names == {0: "setosa", 1: "versicolor", 2: "virginica"}
-    assert package.predict(PROBABILITIES, data("iris.test")).names is None
-    with pytest.raises(OptionError, match="the classes of `model` have no names"):
-        package.Predictor(PROBABILITIES, names=True)
-
-
 def test_names_of_another_model_belong_to_its_labels(flowers: tuple[Path, Path]) -> None:
     """With another model's scaling the labels keep their names, in any order; other labels have none."""
     scaling = load_model(flowers[1]).scaling  # type: ignore[attr-defined]
@@ -275,12 +197,6 @@ def test_names_of_another_model_belong_to_its_labels(flowers: tuple[Path, Path])
 
     assert other(2, 0, 1).names_of_labels == {2: "virginica", 0: "setosa", 1: "versicolor"}
     assert other(2, 0, 7).names_of_labels is None
-
-
-def test_info_lists_class_names(flowers: tuple[Path, Path]) -> None:
-    text = svmfast("info", flowers[1]).stdout.decode()
-    assert "  setosa, versicolor, virginica\n" in text
-    assert "  sepal length (cm), sepal width (cm), " in text
 
 
 @pytest.fixture(scope="module")
@@ -304,19 +220,6 @@ def test_export_finds_columns_by_name_and_does_not_read_labels(
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_export_refuses_tables_if_nothing_names_the_features(tmp_path: Path) -> None:
-    """A label column could be mistaken for a feature."""
-    rows = tmp_path / "rows.csv"
-    csv.write_csv(pa.table({name: FRAME[name].to_numpy() for name in FRAME.columns}), rows)
-    done = svmfast("export", PROBABILITIES, "-o", tmp_path / "m.h", "--test", rows)
-    assert done.returncode == 2
-    assert b"there is no column 'label'" in done.stderr
-    done = svmfast(
-        "export", PROBABILITIES, "-o", tmp_path / "m.h", "--test", rows, "--label", FRAME.columns[0]
-    )
-    assert done.stderr.decode() == f"{rows}: 3 columns of features; the model has 4 features\n"
-
-
 @pytest.mark.parametrize("command", ["predict", "export"])
 def test_text_with_names_as_labels_is_refused_with_the_numbers(
     command: str, flowers: tuple[Path, Path], tmp_path: Path
@@ -333,6 +236,7 @@ def test_text_with_names_as_labels_is_refused_with_the_numbers(
     )
 
 
+@pytest.mark.nightly
 def test_frontier_reads_columns_and_classes_by_name(flowers: tuple[Path, Path], tmp_path: Path) -> None:
     rows, exact = flowers
     table = parquet.read_table(rows)

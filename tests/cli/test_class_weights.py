@@ -6,11 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import svmfast
+from command import svmfast
 from sklearn.utils.class_weight import compute_class_weight
-
-import svmfast as package
-from svmfast.errors import OptionError
 
 COMMANDS = {
     "train": (),
@@ -51,37 +48,7 @@ def test_balanced_stands_for_labels(command: str, rows: Path, tmp_path: Path) ->
     assert balanced != made()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (("-wrare", "5"), "'rare' is not a label of LIBSVM, a 32-bit integer"),
-        (("-w", "1", "5"), "'-w': the label belongs to the name, as in -w1 5 -w-1 2; or -w balanced"),
-        (("-w", "balanced", "-w1", "2"), "-w balanced sets the weights of all classes; leave out the others"),
-        (("-w1", "x"), "'-w1 x': expected a finite decimal number above 0"),
-    ],
-)
-def test_weights_that_mean_nothing(
-    command: str, weights: tuple[str, ...], message: str, rows: Path, tmp_path: Path
-) -> None:
-    done = svmfast(command, *weights, rows, *COMMANDS[command], "-o", tmp_path / "model")
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert message in done.stderr.decode().splitlines()[-1]
-
-
 def test_a_label_without_rows_is_a_warning(rows: Path, tmp_path: Path) -> None:
     done = svmfast("train", "-w7", "5", rows, tmp_path / "model")
     warning = "no row has label 7, which has a weight"
     assert f"svmfast: warning: {rows}: {warning}" in done.stderr.decode().splitlines()
-
-
-def test_from_python(rows: Path) -> None:
-    read = np.array([line.split(",")[1:] for line in rows.read_text().splitlines()[1:]], dtype=float)
-    labels = words_of(rows)
-    balanced = package.train(read, labels, weights="balanced").model
-    common, rare = compute_class_weight("balanced", classes=np.array(["common", "rare"]), y=labels).tolist()
-    by_label = package.train(read, labels, weights={0: common, 1: rare}).model
-    assert np.array_equal(balanced.model.sv_coef, by_label.model.sv_coef)
-    for bad in ("even", {"rare": 5}):
-        with pytest.raises(OptionError, match=r"^`weights` is .*; expected weights by label"):
-            package.train(read, labels, weights=bad)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import bz2
 import json
 import math
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from program import data, model, svmfast
+from command import svmfast
+from program import data, model
 from sklearn.datasets import load_svmlight_file
 
 from svmfast.formats.model_files import load_model, save_model
@@ -80,49 +79,9 @@ def test_verdict_for_a_model_about_origin_and_mean() -> None:
     assert report(PHOTOS, "--model", path, "--center", "origin")["inside"] is True
 
 
-def test_an_approximated_model_is_checked_against_its_own_bound(tmp_path: Path) -> None:
-    for center, status in (("origin", 0), ("mean", 1)):
-        approximated = tmp_path / center
-        made = svmfast("approximate", model("photos_c_rbf"), "-o", approximated, "--center", center)
-        assert made.returncode == 0
-        found = report(PHOTOS, "--model", approximated, status=status)
-        exact = report(PHOTOS, "--model", model("photos_c_rbf"))
-        assert found["paper"] is found["centered"] is None
-        form = exact["paper" if center == "origin" else "centered"]
-        assert found["own"]["rows_inside"] == form["rows_inside"]
-
-
 @pytest.mark.parametrize("name", ["breast_c_linear", "breast_c_poly2"])
 def test_models_that_convert_exactly_are_inside(name: str) -> None:
     assert report(data("breast.test"), "--model", model(name))["exact_conversion"] is True
-
-
-def test_other_kernels_have_no_bound() -> None:
-    done = svmfast("bound-check", data("breast.test"), "--model", model("breast_c_sigmoid"))
-    assert done.returncode == 2
-    assert b"the bound does not apply to the sigmoid kernel" in done.stderr
-
-
-def test_compressed_files_give_the_same_report(tmp_path: Path) -> None:
-    packed = tmp_path / "photos"
-    packed.write_bytes(bz2.compress(PHOTOS.read_bytes()))
-    expected = report(PHOTOS, "--gamma", "0.05", status=1)
-    for args, text in (((packed,), b""),):
-        done = svmfast("bound-check", "--json", "--gamma", "0.05", *args, stdin=text)
-        found = json.loads(done.stdout)
-        assert found["inputs"]["data"] == [str(arg) for arg in args]
-        for key in ("inputs", "seconds"):
-            found[key] = expected[key]
-        assert found == expected
-
-
-def test_report_as_text() -> None:
-    done = svmfast("bound-check", PHOTOS, "--gamma", "0.05")
-    lines = dict(line.split(None, 1) for line in done.stdout.decode().splitlines())
-    assert set(lines) == {"data", "gamma", "order", "paper", "centered", "verdict"}
-    assert lines["order"] == "2"
-    assert lines["paper"].startswith("gamma_max 0.0171177, ")
-    assert lines["verdict"] == "outside: some rows are beyond it"
 
 
 def converted(folder: Path, name: str, *options: str) -> Path:
@@ -148,17 +107,6 @@ def test_the_verdict_names_the_required_share(tmp_path: Path, tolerance: tuple[s
         assert (found["certified"], found["certified_percent"]) == (sum(rows), share)
         assert found["required_certified_percent"] == float(f"{asked:.2f}")
         assert found["met"] is (status == 0)
-        text = (
-            svmfast("bound-check", data("breast.test"), *words)
-            .stdout.decode()
-            .splitlines()[-1]
-            .split(None, 1)
-        )
-        kept = "not met: fewer than" if status else "met: at least"
-        assert text == [
-            "verdict",
-            f"{kept} {float(f'{asked:.2f}'):g}% of the rows are certified (--require-certified)",
-        ]
     plain = report(data("breast.test"), "--model", made, *tolerance, status=1)
     assert (plain["required_certified_percent"], plain["met"]) == (None, None)
 
@@ -185,48 +133,6 @@ def test_regression_is_certified_within_a_tolerance(tmp_path: Path) -> None:
         b"values are certified within a tolerance; give --tolerance, the largest error to accept"
         in done.stderr
     )
-
-
-def test_options_that_would_be_ignored_are_refused(tmp_path: Path) -> None:
-    made = converted(tmp_path, "breast_c_rbf")
-    bare = tmp_path / "bare"
-    assert svmfast("approximate", model("breast_c_rbf"), "-o", bare, "--certificate", "none").returncode == 0
-    for words, message in (
-        (("--model", made, "--center", "origin"), "--center is for exact models"),
-        (("--model", bare, "--tolerance", "1"), "--tolerance: the model has no certificate"),
-        (("--model", bare, "--require-certified", "1%"), "--require-certified: the model has no certificate"),
-        (("--tolerance", "1"), "--tolerance needs --model"),
-    ):
-        done = svmfast("bound-check", data("breast.test"), *words)
-        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, b"", 1)
-        assert message in done.stderr.decode()
-
-
-def test_quiet_still_prints_the_report() -> None:
-    words = ("bound-check", PHOTOS, "--gamma", "0.05")
-    assert svmfast(*words, "-q").stdout == svmfast(*words).stdout != b""
-    for command in ("bound-check", "info", "compare"):
-        printed = svmfast(command, "--help").stdout.decode()
-        assert "Print only the report, without remarks and progress." in " ".join(printed.split())
-        assert "no summary" not in printed
-
-
-@pytest.mark.parametrize(
-    ("args", "stdin", "message"),
-    [
-        ((PHOTOS, "--gamma", "0"), b"", "'0' is not a finite decimal number above 0"),
-        ((PHOTOS, "--gamma", "nan"), b"", "'nan' is not a finite decimal number above 0"),
-        ((PHOTOS, "--gamma", "1", "--model", "m"), b"", "exclude each other"),
-        (("-",), b"1 1:1\n", "-: is read twice and cannot be a pipe; give a file"),
-        ((os.devnull,), b"", "is read twice"),
-        (("missing",), b"", "missing: "),
-    ],
-)
-def test_misuse(args: tuple[Any, ...], stdin: bytes, message: str) -> None:
-    done = svmfast("bound-check", *args, stdin=stdin)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert len(done.stderr.splitlines()) == 1
-    assert message in done.stderr.decode()
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3, 6])
@@ -286,8 +192,3 @@ def approximated(made: PolynomialModel, orders: np.ndarray) -> PolynomialModel:
     return replace(
         made, orders=orders, coefficients=np.concatenate(kept), bound_degrees=None, bound_rest=None
     )
-
-
-def test_polynomial_kernels_of_any_convertible_degree_are_exact() -> None:
-    for name in ("breast_c_poly3_prob", "breast_c_poly1"):
-        assert report(data("breast.test"), "--model", model(name))["exact_conversion"] is True

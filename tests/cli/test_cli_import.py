@@ -13,8 +13,9 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import joblib
 import numpy as np
 import pytest
+from command import svmfast
 from estimators import PIPELINE, SVM, dump_skops, fitted
-from program import model, svmfast
+from program import model
 from scipy import sparse
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import svmfast
 from model_examples import EXAMPLES
-from program import FIXTURES, data, model, svmfast
+from program import data, model
 from sklearn.datasets import load_svmlight_file
 
 from svmfast.formats.model_files import load_model, save_model
-from svmfast.models.scaled import ScaledModel
-from svmfast.models.scaling import Scaling
 
 
 def info(path: Any, stdin: bytes = b"") -> dict[str, Any]:
@@ -41,17 +40,6 @@ def test_a_libsvm_model() -> None:
     assert (found["functions"], found["features"], found["probability"]) == (3, 4, True)
     assert found["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert found["bytes"] == path.stat().st_size
-
-
-def test_an_approximated_model(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert svmfast("approximate", model("photos_c_rbf"), "-o", out).returncode == 0
-    found = info(out)
-    assert found["format"] == "svmfast-model"
-    assert found["features"] == 15
-    digest = hashlib.sha256(model("photos_c_rbf").read_bytes()).hexdigest()
-    assert found["provenance"]["source"] == f"sha256:{digest}"
-    assert found["scalars"]["gamma"] > 0
 
 
 def test_certificate_and_embedded_model_are_shown(tmp_path: Path) -> None:
@@ -100,22 +88,6 @@ def test_many_labels_are_a_range() -> None:
     assert found["label_range"] == [min(values), max(values)]
 
 
-@pytest.mark.parametrize(
-    "path",
-    sorted((FIXTURES / "models").iterdir())[:6] + sorted((FIXTURES / "data").glob("*.train"))[:3],
-    ids=lambda path: path.name,
-)
-def test_the_text_has_the_names_and_numbers_of_the_json(path: Path) -> None:
-    lines = svmfast("info", path).stdout.decode().splitlines()
-    figures = list(info(path).items())
-    start = [name for name, _ in figures].index("path")  # after the head
-    for (name, value), line in zip(figures[start:], lines, strict=True):
-        name = "labels" if name == "label_rows" else name
-        assert line.startswith(name.replace("_", " ") + " ")
-        if isinstance(value, int) and not isinstance(value, bool):
-            assert line.endswith(f"  {value:,}")
-
-
 def test_the_text_has_what_a_user_wants_to_know_of_every_kind(tmp_path: Path) -> None:
     for name, make in EXAMPLES.items():
         path = tmp_path / "model"
@@ -130,29 +102,3 @@ def test_the_text_has_what_a_user_wants_to_know_of_every_kind(tmp_path: Path) ->
         assert ("\nprovenance" in text) == (made.kind != "libsvm")
         assert ("\nmodel\n  kind " in text) == (made.kind == "scaled"), name
         assert ("\nfast\n  kind " in text) == (made.kind == "cascade"), name
-
-
-def test_names_and_scaling_are_shown(tmp_path: Path) -> None:
-    scaling = Scaling(np.zeros(4), np.full(4, 2.0), (-1, 1), ("a", "b b", "c", "d"), ("x", "y", "z"))
-    save_model(ScaledModel(EXAMPLES["cascade"](), scaling), tmp_path / "model")
-    lines = svmfast("info", tmp_path / "model").stdout.decode().splitlines()
-    start, end = lines.index("scaling"), lines.index("model")
-    found = dict(re.split(r"   *", line.strip(), maxsplit=1) for line in lines[start + 1 : end])
-    assert (found["class names"], found["feature names"]) == ("x, y, z", "a, b b, c, d")
-    assert (found["columns"], found["clip"]) == ("4", "-1 1")
-    assert lines[end + 1].split() == ["kind", "cascade"]
-    assert "  fast" in lines[end:]
-
-
-@pytest.mark.parametrize(
-    ("content", "where"),
-    [(b"", ""), (b"svm_type c_svc\nkernel_type rbf\n", ""), (b"1 1:1\n1 2;3\n", ":2")],
-    ids=["empty", "cut model", "bad data"],
-)
-def test_bad_files_are_one_line(tmp_path: Path, content: bytes, where: str) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(content)
-    done = svmfast("info", path)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.decode().startswith(f"{path}{where}")

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from command import svmfast
 from every_command import RUNS, words
-from program import data, metered, model, svmfast
+from program import data, metered, model
 from pyarrow import csv, feather, parquet
 
 import svmfast as package
@@ -127,38 +128,9 @@ def test_selected_columns(tmp_path: Path) -> None:
     assert parquet.read_table(out).schema.types == [pa.float64()]
 
 
-def test_many_names_on_the_command_line(tmp_path: Path) -> None:
-    """Longer than the limit for a number."""
-    names = [f"a column with a long name {j}" for j in range(100)]
-    path = tmp_path / "wide.csv"
-    path.write_text("label," + ",".join(names) + "\n1" + ",0.5" * 100 + "\n")
-    done = svmfast("predict", "-q", "--features", ",".join(names), path, EXACT, "-")
-    assert done.returncode == 0, done.stderr
-
-
-def test_columns_that_cannot_be_kept(rows: Path, tmp_path: Path) -> None:
-    for words_, line in (
-        (["--keep", "id", rows, EXACT, "out"], "--keep needs an output that is a table"),
-        (["--keep", "none", rows, EXACT, "out.csv"], "there is no column 'none', which is to be kept"),
-        (
-            ["--keep", "label", rows, EXACT, "out.csv"],
-            "--keep names 'label', which is the name of a column of predictions",
-        ),
-        (["--keep", "id", data("photos.test"), EXACT, "out.csv"], "--keep names columns of a table"),
-        (["--keep", "id,,a", rows, EXACT, "out.csv"], "is not distinct names, separated by commas"),
-    ):
-        done = svmfast("predict", *words_, cwd=tmp_path)
-        assert done.returncode == 2
-        assert line in done.stderr.decode()
-        assert not list(tmp_path.glob("*out*"))
-
-
-def test_narrower_and_wider_tables(tmp_path: Path) -> None:
+def test_a_wider_table(tmp_path: Path) -> None:
     path = made(tmp_path, "iris.test")
     exact = model("iris_c_rbf_prob")
-    done = svmfast("predict", "--features", "x1,x2", path, exact, tmp_path / "out")
-    line = f"{path}: 2 columns of features; the model has 4 features\n"
-    assert (done.returncode, done.stderr.decode()) == (2, line)
     parquet.write_table(parquet.read_table(path).append_column("more", pa.array([1.0] * 50)), path)
     done = svmfast("predict", path, exact, tmp_path / "out")
     assert done.returncode == 0
@@ -171,29 +143,7 @@ def test_narrower_and_wider_tables(tmp_path: Path) -> None:
     assert report["rows_with_unknown_features"] == 50
 
 
-def test_many_tables(rows: Path, tmp_path: Path) -> None:
-    width = package.load_model(EXACT).n_features
-    features = ("--features", ",".join(f"x{j}" for j in range(1, width + 1)), "--keep", "id")
-    out = tmp_path / "out"
-    done = svmfast("predict", *features, "--out-dir", out, "--suffix", ".parquet", EXACT, rows)
-    assert done.returncode == 0, done.stderr
-    assert parquet.read_table(out / "rows.parquet").column_names == ["label", "id"]
-
-
-def test_columns_kept_of_many_files_need_tables(rows: Path, tmp_path: Path) -> None:
-    """One line, before anything is read or written."""
-    out = tmp_path / "out"
-    for suffix, line in (
-        ((), "--keep needs an output that is a table: .parquet, .arrow, .csv or .tsv; add --suffix .parquet"),
-        (("--suffix", ".csv"), "--keep names 'label', which is the name of a column of predictions"),
-    ):
-        done = svmfast(
-            "predict", "--keep", "id,label", *suffix, "--out-dir", out, EXACT, rows, tmp_path / "none"
-        )
-        assert (done.returncode, done.stderr.decode()) == (2, f"svmfast: {line}\n")
-        assert not out.exists()
-
-
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     peaks = []

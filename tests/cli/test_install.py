@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from manual import pages
-from program import PROGRAM, ROOT, data
+from program import PROGRAM, data
 
 from svmfast.cli.main import commands
 
@@ -49,11 +49,7 @@ def test_completion_in_bash(words: list[str], expected: str) -> None:
 @pytest.mark.parametrize(
     ("module", "words", "line"),
     [
-        (
-            "libsvm",
-            ["train", TRAIN, "OUT"],
-            "pip install libsvm-official (it is compiled, so",
-        ),
+        ("libsvm", ["train", TRAIN, "OUT"], "pip install libsvm-official (it is compiled, so"),
         ("sklearn", ["dcpred", "--task", "svc", TRAIN, "-o", "OUT"], "pip install scikit-learn"),
     ],
 )
@@ -65,10 +61,3 @@ def test_missing_dependencies_are_one_line(module: str, words: list[str], line: 
     assert done.returncode == 2
     assert line in done.stderr
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_scripts_that_install() -> None:
-    for name in ("wheel", "man"):
-        path = ROOT / "scripts" / name
-        assert subprocess.run(["bash", "-n", path]).returncode == 0
-        assert path.stat().st_mode & 0o111

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import report_schema
+from command import svmfast
 from every_command import COMMAND_OF, INPUTS, RUNS, outputs, words
 from json_schema import faults
-from program import PROGRAM, ROOT, data, model, svmfast
+from program import PROGRAM, ROOT, data, model
 from report_schema import schema
 
 from svmfast.cli.main import commands, run
-from svmfast.figures import figures_of
 
 SCHEMA: dict[str, Any] = schema()
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
@@ -81,17 +80,6 @@ def test_file_names_are_unchanged(tmp_path: Path) -> None:
     assert check(done.stdout, "info")["inputs"]["file"] == os.fspath(rows)
 
 
-def test_nothing_written_is_null(tmp_path: Path) -> None:
-    """After a negative verdict, where an older file is left unchanged."""
-    out = tmp_path / "out"
-    out.write_bytes(b"old")
-    arguments = ["compress", model("breast_c_rbf"), "--max-diff", "0.0001%", "--iterations", "2", "-o", out]
-    done = svmfast(*arguments, "--data", data("breast.train"), "--start", "kmeans", "--json")
-    if done.returncode == 1:
-        assert check(done.stdout, "compress")["outputs"] == {"model": None}
-        assert out.read_bytes() == b"old"
-
-
 def test_a_refusal_before_any_result_is_reported_too(tmp_path: Path) -> None:
     for small in (EXACT, str(model("iris_c_linear"))):
         done = svmfast("approximate", small, "-o", tmp_path / "out", "--max-bytes", "10", "--json")
@@ -112,26 +100,6 @@ def test_warnings_and_remarks_are_in_the_report_with_quiet_too(tmp_path: Path) -
         assert (b"the file grew" in done.stderr) == ("-q" not in arguments)
 
 
-def test_predict_prints_its_report_instead_of_the_accuracy(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    done = svmfast("predict", data("iris.test"), EXACT, out, "--json")
-    report = check(done.stdout, "predict")
-    plain = svmfast("predict", data("iris.test"), EXACT, tmp_path / "again").stdout.decode()
-    assert f"Accuracy = {report['accuracy']:g}% ({report['correct']}/{report['rows']})" in plain
-    assert b"Accuracy" not in done.stderr
-    assert b"Model supports probability estimates" in done.stderr
-    assert out.read_bytes() == (tmp_path / "again").read_bytes()
-    both = svmfast("predict", data("iris.test"), EXACT, "--json")
-    line = b"svmfast: OUTPUT and --json cannot both go to standard output\n"
-    assert (both.returncode, both.stdout, both.stderr) == (2, b"", line)
-
-
-def test_train_keeps_standard_output_for_the_report(tmp_path: Path) -> None:
-    done = svmfast("train", IRIS, tmp_path / "m", "--json")
-    assert check(done.stdout, "train")["support_vectors"] > 0
-    assert b"optimization finished" in done.stderr
-
-
 def test_the_schema_detects_faults() -> None:
     text = subprocess.run([PROGRAM, "info", IRIS, "--json"], capture_output=True, check=True).stdout
     for key, value in (("rows", "many"), ("svmfast_report", 2), ("surprise", 1), ("accuracy", 1.0)):
@@ -140,32 +108,6 @@ def test_the_schema_detects_faults() -> None:
         report = json.loads(text)
         del report[key]
         assert faults(SCHEMA, report), key
-
-
-@pytest.mark.parametrize("command", ["predict", "scale", "info", "train", "bound-check"])
-def test_a_key_that_is_not_declared_is_a_fault(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    arguments = {
-        "predict": ["predict", str(data("iris.test")), EXACT, str(tmp_path / "out")],
-        "scale": ["scale", IRIS, "-o", str(tmp_path / "out")],
-        "info": ["info", EXACT],
-        "train": ["train", IRIS, str(tmp_path / "model")],
-        "bound-check": ["bound-check", IRIS, "--model", EXACT],
-    }[command]
-    assert run([*arguments, "--json"]) in (0, 1)
-    report = check(capfd.readouterr().out, command)
-    # `bytes` is no figure of a report: the command that saves the model adds it.
-    own = [key for key in report if key not in SCHEMA["required"] and key != "bytes"]
-    assert len(own) > 4
-    for missing in own:
-        with monkeypatch.context() as changed:
-            changed.setattr(
-                report_schema,
-                "figures_of",
-                lambda cls, missing=missing: [one for one in figures_of(cls) if one.key != missing],
-            )
-            assert f"report: key: {missing!r} is none of" in " ".join(faults(schema(), report)), missing
 
 
 def test_every_key_is_described() -> None:

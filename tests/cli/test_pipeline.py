@@ -55,6 +55,7 @@ def copied(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "copied"))
 
 
+@pytest.mark.nightly
 def test_files_are_predicted_once_and_refused_where_nothing_is_certified(copied: Path) -> None:
     train = Path("train")
     lines = data("photos.test").read_text().splitlines()
@@ -76,6 +77,7 @@ def test_files_are_predicted_once_and_refused_where_nothing_is_certified(copied:
     assert len((copied / "out/friday.labels").read_text().splitlines()) == 9
 
 
+@pytest.mark.nightly
 def test_other_training_rows_make_everything_again(copied: Path) -> None:
     made, train = copied / "out/frontier/recommended", copied / "train"
     before = made.read_bytes()
@@ -85,29 +87,10 @@ def test_other_training_rows_make_everything_again(copied: Path) -> None:
     assert made.read_bytes() != before
 
 
-def test_the_share_of_differing_labels_is_within_the_limit(tmp_path: Path) -> None:
-    rows = "".join(data("photos.test").read_text().splitlines(keepends=True)[:1000])
-    (tmp_path / "monday").write_text(rows)
-    done = make(tmp_path, "FILES=monday", "MAX_DIFF=0.1%")
-    assert done.returncode == 0, done.stderr
-    exact = [PROGRAM, "predict", "-q", "monday", "out/exact.model", "exact.labels"]
-    subprocess.run(exact, cwd=tmp_path, check=True)
-    assert (tmp_path / "exact.labels").read_bytes() == (tmp_path / "out/monday.labels").read_bytes()
-
-
 def test_two_files_with_the_same_name_are_refused(tmp_path: Path) -> None:
     done = make(tmp_path, "FILES=a/monday b/monday")
     assert done.returncode == 2
     assert "two of FILES have the same name" in done.stderr
-
-
-def test_an_existing_model_is_not_trained_again(tmp_path: Path) -> None:
-    (tmp_path / "monday").write_text("")
-    planned = make(tmp_path, "FILES=monday", f"MODEL={model('photos_c_rbf')}", "-n")
-    assert planned.returncode == 0, planned.stderr
-    assert f"frontier {model('photos_c_rbf')} --data" in planned.stdout
-    assert " train " not in planned.stdout
-    assert " train " in make(tmp_path, "FILES=monday", "-n").stdout
 
 
 #: A regression: diabetes, as svm-train trained fixtures/models/diabetes_eps_rbf.model.
@@ -127,6 +110,7 @@ def part_of_diabetes(place: Path, rows: int) -> Path:
     return place
 
 
+@pytest.mark.nightly
 def test_values_of_a_regression_are_within_the_tolerance(tmp_path: Path) -> None:
     part_of_diabetes(tmp_path / "monday", 50)
     # A regression is only confirmed by 500 rows or more.
@@ -175,6 +159,7 @@ GATES = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("what", GATES)
 def test_the_report_of_a_gate_outlives_its_failure(what: str, tmp_path: Path) -> None:
     """docs/batch.md: no prediction if the models differ too much, and the next run compares again."""

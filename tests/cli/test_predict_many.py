@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import svmfast
 from json_schema import faults
-from program import PROGRAM, ROOT, data, model, svmfast
+from program import PROGRAM, data, model
 from report_schema import schema
 
 import svmfast as package
-from svmfast.cli.main import run
-from svmfast.commands import many
-from svmfast.commands.many import planned
 from svmfast.errors import OptionError, WriteError
-from svmfast.evaluation.prediction_report import PredictionReport
 
 EXACT = model("photos_c_rbf")
 SCHEMA: dict[str, Any] = schema()
@@ -114,20 +111,6 @@ def test_a_bad_input_is_named_and_the_others_are_finished(inputs: Path, tmp_path
     assert again.stderr.decode().splitlines()[-1] == "svmfast: 0 of 6 files predicted, 4 skipped, 2 failed"
 
 
-@pytest.mark.parametrize("options", [(), ("--unlabelled",), ("--bound", "--certify")])
-def test_no_score_without_rows(tmp_path: Path, options: tuple[str, ...]) -> None:
-    used = EXACT
-    if "--bound" in options:
-        used = tmp_path / "fast"
-        assert svmfast("approximate", "-q", EXACT, "-o", used, "--order", "2").returncode == 0
-    done = svmfast("predict", *options, "--out-dir", tmp_path / "out", used, tmp_path / "none")
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode().splitlines()[-2:] == [
-        f"{tmp_path / 'none'}: cannot be read: No such file or directory",
-        "svmfast: 0 of 1 file predicted, 1 failed",
-    ]
-
-
 def test_a_folder_as_input_is_refused(inputs: Path, tmp_path: Path) -> None:
     (inputs / ".hidden").write_text("")
     (tmp_path / "empty").mkdir()
@@ -163,45 +146,6 @@ def test_relative_paths_are_kept(tmp_path: Path) -> None:
     assert done.stderr.decode().endswith(f"is not in '{tmp_path / 'in' / 'a'}' (--relative-to)\n")
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (
-            ["--out-dir", "out", "MODEL"],
-            "there is no DATA to predict; name files, or a list of them",
-        ),
-        (
-            ["--out-dir", "out", "MODEL", "-"],
-            "standard input has no name to derive an output's name from",
-        ),
-        (
-            ["--out-dir", "out", "--suffix", "a/b", "MODEL", "DATA"],
-            "--suffix is 'a/b'; expected",
-        ),
-        (
-            ["--out-dir", ".", "--suffix", "", "MODEL", "DATA"],
-            "the output './rows' is the input",
-        ),
-        (["--skip-existing", "DATA", "MODEL", "x"], "--skip-existing is only used with --out-dir"),
-        (["--suffix", ".x", "DATA", "MODEL", "x"], "--suffix is only used with --out-dir"),
-        (["--out-dir", "out", "DATA", "MODEL"], "rows:1: not a model"),
-    ],
-)
-def test_options_that_contradict_each_other_are_refused(
-    words: list[str],
-    line: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(data("photos.test"), "rows")
-    places = {"MODEL": str(EXACT), "DATA": "rows"}
-    assert run(["predict", *(places.get(word, word) for word in words)]) == 2
-    assert line in capfd.readouterr().err
-    assert sorted(outputs(tmp_path)) == ["rows"]
-
-
 def test_inputs_may_be_in_the_output_folder(inputs: Path) -> None:
     parts = sorted(inputs.iterdir())
     assert svmfast("predict", "-q", "--out-dir", inputs, EXACT, *parts).returncode == 0
@@ -217,6 +161,7 @@ def test_an_unwritable_output_ends_the_run(inputs: Path, tmp_path: Path) -> None
         package.predict_files(EXACT, sorted(inputs.iterdir()), tmp_path / "out")
 
 
+@pytest.mark.nightly
 def test_a_run_killed_at_any_moment_can_be_repeated(tmp_path: Path) -> None:
     """At no moment is there half a file under an output's name, and the next run completes the rest."""
     lines = data("photos.test").read_bytes().splitlines(keepends=True)
@@ -249,51 +194,7 @@ def test_a_run_killed_at_any_moment_can_be_repeated(tmp_path: Path) -> None:
     assert {name: text for name, text in left.items() if not name.startswith(".")} == whole
 
 
-def test_two_inputs_whose_paths_only_look_the_same(inputs: Path, tmp_path: Path) -> None:
-    part, link = inputs / "part-0", inputs / "link"
-    (tmp_path / "far" / "away").mkdir(parents=True)
-    shutil.copy(part, tmp_path / "far" / part.name)
-    link.symlink_to(tmp_path / "far" / "away")
-    other = f"{link}/../{part.name}"
-    with pytest.raises(OptionError, match=r"and '.*/link/\.\./part-0' would both be written to"):
-        package.predict_files(EXACT, [part, other], tmp_path / "out")
-    link.unlink()
-    link.symlink_to(inputs)
-    assert package.predict_files(EXACT, [part, f"{link}/part-0"], tmp_path / "out").files_predicted == 1
-
-
 def test_a_pipe_in_the_folder_is_refused(inputs: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "part-0.out")
     with pytest.raises(OptionError, match=r"part-0\.out' is not a regular file; remove it"):
         package.predict_files(EXACT, [inputs / "part-0"], tmp_path)
-
-
-def test_the_page_names_outputs_as_the_program_does() -> None:
-    """docs/data.md: the suffix follows the whole name of the input, unless that ends with it."""
-    page = (ROOT / "docs" / "data.md").read_text()
-    for given in ("night-01.csv", "day-1.parquet"):
-        (job,) = planned([given], "OUT", ".parquet", None)
-        assert f"`{given}` becomes `{job.output}`" in page
-
-
-def test_what_makes_outputs_ends_after_an_interrupt(
-    inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A cluster's workers write until its generator ends."""
-    order: list[str] = []
-    make = many._made_here
-
-    def making(*args: Any) -> Any:
-        try:
-            yield from make(*args)
-        finally:
-            order.append("made")
-
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(many, "_made_here", making)
-    monkeypatch.setattr(PredictionReport, "merge", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        package.predict_files(EXACT, sorted(inputs.iterdir()), tmp_path / "out")
-    assert order == ["made"]

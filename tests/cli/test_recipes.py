@@ -24,6 +24,7 @@ RECIPES = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("engine", RECIPES)
 def test_the_recipe_gives_svmfasts_labels(engine: str, tmp_path: Path) -> None:
     if importlib.util.find_spec(engine) is None:

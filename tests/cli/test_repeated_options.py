@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from program import data, model, svmfast
+from command import svmfast
+from program import data, model
 
 
 def test_the_last_value_counts(tmp_path: Path) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from program import FIXTURES, data, model, svmfast
+from command import svmfast
+from program import FIXTURES, data, model
 
-from svmfast.evaluation.scale_check import ScaleCheck, _median
+from svmfast.evaluation.scale_check import ScaleCheck
 from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.rows import Rows
@@ -46,24 +45,6 @@ def test_no_warning_for_few_rows_or_zeros(factor: float) -> None:
     check = ScaleCheck(load_model(model("breast_c_rbf")))
     check.add(Rows(read.rows.indptr, read.rows.indices, read.rows.values * factor, read.rows.n_columns)[:9])
     assert check.verdict() is None
-
-
-def test_the_check_imports_no_masked_arrays() -> None:
-    """``numpy.median`` does, which took 3 percent of the time to predict 90,000 rows."""
-    words = ["predict", "-q", str(data("breast.test")), str(model("breast_c_rbf")), os.devnull]
-    code = (
-        "import sys, numpy; at_once = set(sys.modules)\n"  # numpy 1 imports them with itself
-        f"from svmfast.cli.main import run; run({words!r})\n"
-        "print([name for name in set(sys.modules) - at_once if name.startswith('numpy.ma.')])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
-@pytest.mark.parametrize("count", [10, 11, 1000])
-def test_the_median_is_that_of_numpy(count: int) -> None:
-    values = np.random.default_rng(count).normal(size=count).tolist()
-    assert _median(values) == np.median(values)
 
 
 def test_the_answer_does_not_depend_on_the_blocks() -> None:

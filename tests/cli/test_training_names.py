@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from program import data, svmfast
+from command import svmfast
 from pyarrow import csv, parquet
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
@@ -94,16 +94,6 @@ def test_a_table_without_a_header_gives_libsvms_text(rows: dict[str, Path], tmp_
     assert (tmp_path / "model").read_bytes().startswith(b"svm_type c_svc\n")
 
 
-def test_held_out_rows_are_found_by_name(rows: dict[str, Path], tmp_path: Path) -> None:
-    made = []
-    for name in ("parquet", "reversed"):
-        words = ("--validate", rows[name], "-B", "20", "-q", "-o", tmp_path / name)
-        done = svmfast("budget-train", rows["csv"], *words)
-        assert (done.returncode, done.stderr) == (0, b"")
-        made.append((tmp_path / name).read_bytes())
-    assert made[0] == made[1]
-
-
 def test_a_range_file_gets_the_names(rows: dict[str, Path], tmp_path: Path) -> None:
     assert svmfast("scale", "-s", tmp_path / "range", rows["numbers"], "-o", "/dev/null").returncode == 0
     done = svmfast("train", "--scale", tmp_path / "range", rows["csv"], tmp_path / "model")
@@ -133,36 +123,6 @@ def test_rows_beyond_memory_have_the_same_labels(memory: str, tmp_path: Path) ->
     answer = package.predict(place, both.drop_columns("label"))
     assert answer.names is not None
     assert np.mean(np.asarray(answer.names) == words) > 0.9
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ["1", "2", "NA"],
-            ":4: column 'label': not a number ('NA'); expected a number, as in the rows before, "
-            "or only names",
-        ),
-        (
-            ["a", "b", "7"],
-            ":4: column 'label': a number ('7'); expected a name, as in the rows before, or only numbers",
-        ),
-        (["a", "", "b"], ":3: column 'label': there is no value; expected a finite number"),
-    ],
-)
-def test_labels_of_two_sorts_are_refused(words: list[str], message: str, tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("\n".join(["label,x", *(f"{word},{number}" for number, word in enumerate(words))]))
-    done = svmfast("train", path, tmp_path / "model")
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == f"{path}{message}\n"
-
-
-def test_names_of_targets_are_refused(rows: dict[str, Path], tmp_path: Path) -> None:
-    for words in (("train", "-s", "3"), ("linear", "--task", "ridge"), ("train", "-s", "2")):
-        done = svmfast(*words, rows["csv"], "-o", tmp_path / "model")
-        assert done.returncode == 2
-        assert b"rows.csv:2: column 'label': not a number ('setosa')" in done.stderr
 
 
 def test_labels_that_a_conversion_ignores_may_be_names(rows: dict[str, Path], tmp_path: Path) -> None:
@@ -202,20 +162,6 @@ def test_from_python(tmp_path: Path) -> None:
         OptionError, match=r"^`labels`: could not convert string to float: .*expected numbers"
     ):
         package.train(FRAME, SPECIES, svm_type="epsilon_svr")
-
-
-def test_arrays_have_no_names() -> None:
-    model = package.train(FRAME.to_numpy(), IRIS.target).model
-    assert model.scaling is None
-    named = package.train(FRAME.to_numpy(), SPECIES).model
-    assert named.scaling.feature_names is None
-    assert set(named.names_of_labels.values()) == set(SPECIES)
-
-
-def test_budget_trains_text_is_unchanged(tmp_path: Path) -> None:
-    done = svmfast("budget-train", "-q", data("iris.train"), "-B", "5", tmp_path / "model")
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert (tmp_path / "model").read_bytes().startswith(b"svm_type c_svc\n")
 
 
 def test_scale_numbers_the_classes_as_training_does(rows: dict[str, Path]) -> None:

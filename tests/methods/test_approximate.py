@@ -14,13 +14,11 @@ import pytest
 from approximations import approximate
 from program import cli_runner
 
-from svmfast.certificate import MAX_ORDER
 from svmfast.cli.main import program
 from svmfast.errors import MemoryLimitError, OptionError, SvmfastError, UnsupportedError
-from svmfast.formats.model_files import load_model, model_bytes, open_model
+from svmfast.formats.model_files import load_model, open_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate import MOST_ORDER
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
@@ -120,22 +118,6 @@ def test_auto_takes_the_center_with_the_smaller_error_and_bound() -> None:
         assert found["auto"] == found[report.center] == min(found.values())
 
 
-def test_probabilities_are_kept_in_the_model() -> None:
-    exact = model("wine_c_rbf_prob")
-    made, _ = approximate(exact)
-    assert made.head.prob_a is exact.head.prob_a
-    decisions = made.decision_values(rows("wine"))
-    assert made.head.probabilities(decisions).shape == (len(decisions), 3)
-
-
-@pytest.mark.parametrize("name", ["iris_c_sigmoid", "iris_precomputed"])
-def test_other_kernels_are_refused_with_an_alternative(name: str) -> None:
-    with pytest.raises(
-        UnsupportedError, match=r"has no truncated expansion; approximate takes rbf .* linear and"
-    ):
-        approximate(model(name))
-
-
 def test_limits_are_checked_before_any_work() -> None:
     with pytest.raises(MemoryLimitError, match=r"order 9 in 59 variables needs .* lower `order`"):
         approximate(model("digits_nu_rbf"), order=9)
@@ -175,15 +157,6 @@ def test_models_too_large_are_refused_before_dense_storage(
     assert peak < 4 << 20
 
 
-def test_the_highest_order_is_that_of_the_core() -> None:
-    assert MOST_ORDER == MAX_ORDER
-
-
-def test_same_bytes_for_any_number_of_threads() -> None:
-    texts = {model_bytes(approximate(model("digits_nu_rbf"), threads=t)[0]) for t in (1, 2, 5)}
-    assert len(texts) == 1
-
-
 def test_command_writes_into_the_current_folder_and_reports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,39 +174,6 @@ def test_command_writes_into_the_current_folder_and_reports(
     assert report["outputs"]["model"]["path"] == output.name
     assert f"written      {output.name}, {report['bytes']:,} bytes (" in ran.stderr
     assert "(about the origin)" in ran.stderr
-
-
-def test_command_to_standard_output() -> None:
-    path = str(FIXTURES / "models" / "iris_c_linear.model")
-    ran = cli_runner().invoke(program, ["approximate", path, "-o", "-", "-q"])
-    assert ran.exit_code == 0
-    assert load_model(ran.stdout_bytes).kind == "polynomial"
-    assert ran.stderr == ""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["-"], "MODEL is standard input, so the model needs a name; give --output"),
-        (["x", "-o", "-", "--json"], "--output and --json cannot both go to standard output"),
-        (
-            ["-", "-o", "x", "--data", "-"],
-            r"standard input can be read only once: '-' is for MODEL, --data",
-        ),
-    ],
-)
-def test_command_refuses(arguments: list[str], message: str) -> None:
-    with pytest.raises(SvmfastError, match=message):
-        cli_runner().invoke(program, ["approximate", *arguments], catch_exceptions=False)
-
-
-def test_command_refuses_converted_models(tmp_path: Path) -> None:
-    output = tmp_path / "once"
-    cli_runner().invoke(
-        program, ["approximate", str(FIXTURES / "models" / "iris_c_linear.model"), "-o", str(output), "-q"]
-    )
-    with pytest.raises(UnsupportedError, match="is a polynomial model; give the LIBSVM model"):
-        cli_runner().invoke(program, ["approximate", str(output)], catch_exceptions=False)
 
 
 def two_vectors(gamma: float, coefficient: float) -> KernelExpansion:

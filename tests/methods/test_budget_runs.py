@@ -35,6 +35,7 @@ def test_threads_and_pieces_change_no_byte(keep):
     assert one != other
 
 
+@pytest.mark.nightly
 def test_rows_in_pieces_train_as_well_and_in_bounded_sets():
     x, y = two_moons(30_000, 5)
     order = np.argsort(y)  # the worst order: all rows of one class first
@@ -105,16 +106,6 @@ def test_one_working_set_is_in_memory_at_a_time():
         tracemalloc.stop()
     assert source.n_sets > 5
     assert 4 << 20 < peak < 7 << 20  # a set of 4 MiB, its norms and codes; two sets are 8
-
-
-def test_the_form_of_the_input_changes_nothing():
-    x, y = two_moons(30_000, 5)
-    rows = Rows.from_dense(x)
-    made = []
-    for pieces in (3, 211):
-        with spooled(rows, y, pieces=pieces) as source:
-            made.append(libsvm_model_bytes(budget_train(source, BudgetTrainOptions(budget=9, passes=1))[0]))
-    assert made[0] == made[1]
 
 
 def test_columns_far_apart_take_no_extra_memory():

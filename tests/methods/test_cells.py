@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from approximations import approximate
+from command import svmfast
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from program import data, model, svmfast
+from program import data, model
 from random_models import random_model
 
-from svmfast.errors import NegativeAnswerError, OptionError
-from svmfast.formats.model_files import load_model, model_bytes
+from svmfast.errors import NegativeAnswerError
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate import ladder
@@ -120,12 +121,6 @@ def test_a_model_above_max_bytes_is_refused_with_its_size() -> None:
     assert approximate(exact, max_bytes=39, **compressed)[0].order == 3
 
 
-def test_threads_do_not_change_the_result() -> None:
-    exact, rows = clustered()
-    made = [model_bytes(approximate(exact, order=2, cells=9, data=rows, threads=t)[0]) for t in (1, 2, 5)]
-    assert made[0] == made[1] == made[2]
-
-
 @pytest.mark.parametrize("order", [0, 1, 2, 5, 9])
 def test_the_bound_of_a_single_vector_is_sharp_in_every_degree(order: int) -> None:
     # Along one vector Cauchy-Schwarz is an equality: degree j is |a| (2 gamma |x|)^j / j!.
@@ -206,40 +201,6 @@ def test_no_row_serves_two_purposes(centers: bool, chooses: bool, sizes: tuple[i
     assert len(divided(exact, twice, centers=False, chooses=False).held_out) == 180
     tiny = divided(exact, few[:5], centers=True, chooses=True)
     assert (len(tiny.centers), tiny.held_out.source) == (5, OF_VECTORS)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"order": "auto", "certificate": "none"}, "auto need a certificate"),
-        ({"cells": 0}, "`cells` is 0; expected a whole number from 1 to"),
-        ({"order": "best"}, "`order` is 'best'; expected a whole number from 0 to 16, or 'auto'"),
-    ],
-)
-def test_options_that_contradict_each_other_in_approximate(options: dict[str, object], message: str) -> None:
-    with pytest.raises(OptionError, match=message):
-        approximate(clustered()[0], **options)  # type: ignore[arg-type]
-
-
-def test_the_program_converts_in_cells_and_predicts_the_exact_labels(tmp_path: Path) -> None:
-    fast, small = tmp_path / "fast", tmp_path / "small"
-    options = ("--cells", "5", "--order", "auto", "--data", data("breast.train"))
-    # The exact model is small and may be faster.
-    done = svmfast("approximate", model("breast_c_rbf"), "-o", fast, *options, "--force")
-    assert done.returncode == 0, done.stderr
-    assert b"about 5 centers" in done.stderr
-    assert b"rows of --data" in done.stderr
-    plain, certified = tmp_path / "plain", tmp_path / "certified"
-    assert svmfast("predict", data("breast.test"), model("breast_c_rbf"), plain).returncode == 0
-    done = svmfast("predict", data("breast.test"), fast, certified, "--exact", model("breast_c_rbf"))
-    assert done.returncode == 0, done.stderr
-    assert certified.read_bytes() == plain.read_bytes()
-    size = fast.stat().st_size
-    for limit, status in ((size, 0), (size - 1, 1)):
-        words = ("-o", small, *options, "--force", "--max-bytes", str(limit))
-        done = svmfast("approximate", model("breast_c_rbf"), *words)
-        assert done.returncode == status, done.stderr
-    assert small.stat().st_size == size
 
 
 @pytest.mark.parametrize("name", ["iris_c_rbf_prob", "breast_c_rbf", "normal_one_rbf", "onehot_c_rbf"])

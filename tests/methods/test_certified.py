@@ -173,3 +173,17 @@ def test_refusals() -> None:
     other = KernelExpansion(Head("nu_svr"), exact.kernel, exact.sv, exact.sv_coef, exact.rho)
     with pytest.raises(UnsupportedError, match="has a different type or different labels"):
         check_exact(exact, other)
+
+
+def test_one_against_the_rest_is_certain_when_nothing_within_the_bounds_changes_it() -> None:
+    """Against the extreme case: the winner at its lowest value, each other class at its highest."""
+    rng = np.random.default_rng(0)
+    decisions, bounds = rng.normal(size=(400, 4)), rng.uniform(0, 0.8, (400, 4))
+    head = Head("c_svc", np.array([3, 1, 2, 7]), one_vs_rest=True)
+    certain = certified_rows(head, decisions, bounds)
+    for row, width, sure in zip(decisions, bounds, certain, strict=True):
+        best = row.argmax()
+        worst = row + width
+        worst[best] = row[best] - width[best]
+        assert sure == (worst.argmax() == best)
+    assert 0.1 < certain.mean() < 0.9

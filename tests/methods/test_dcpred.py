@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +10,11 @@ import pytest
 from landmark_fits import tasks
 from program import data as data_path
 from program import model as model_path
-from program import svmfast as run_program
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import LinearSVC
 
 import svmfast
-from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError, UnsupportedError
+from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.dcpred import DcpredOptions
@@ -97,15 +94,6 @@ def test_class_weights_are_weights_of_rows(name: str) -> None:
     # The weights also affect the search for landmarks that are derived from local models.
     assert plain.landmarks.to_dense().tolist() != z.tolist()
     assert "-c 2.0 -w1 6.0 -w2 0.25 -w99 2.0" in made.provenance["parameters"]
-
-
-def test_class_weights_need_classes() -> None:
-    rows = read_svmlight(data_path("diabetes.train"))
-    with pytest.raises(OptionError, match="`weights` is for classification, `task` svc"):
-        svmfast.dcpred(rows, task="ridge", weights={1: 2.0})
-    exact = model_path("iris_c_rbf_prob")
-    done = run_program("dcpred", data_path("iris.train"), "--from", exact, "-w1", "2")
-    assert (done.returncode, done.stderr) == (2, b"svmfast: -w is for classification, --task svc\n")
 
 
 def test_a_leaf_distinguishes_only_its_own_classes() -> None:
@@ -222,37 +210,8 @@ def test_rows_too_wide_for_dense_centers_are_refused_before_any_work() -> None:
         fit_svc(wide, y, settings())
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"gamma": 0.0}, "`gamma` is 0.0; expected positive numbers such as 0.5, 2^-4 or 0.01,0.1,1"),
-        ({"C": ()}, "`C` is (); expected positive numbers such as 0.5, 2^-4 or 0.01,0.1,1"),
-        ({"pseudo": "cubic"}, "`pseudo` is 'cubic'; expected none, poly or triangle"),
-        ({"kmeans": "fuzzy"}, "`kmeans` is 'fuzzy'; expected weighted or plain"),
-        ({"clusters": 0}, f"`clusters` is 0; expected a whole number from 1 to {2**31 - 1}"),
-        ({"landmarks": 0}, f"`landmarks` is 0; expected a whole number from 1 to {2**31 - 1}"),
-        ({"iterations": -1}, f"`iterations` is -1; expected a whole number from 0 to {2**31 - 1}"),
-        ({"levels": 3}, "`levels` is 3; expected 1 or 2"),
-        ({"folds": 1}, f"`folds` is 1; expected a whole number from 2 to {2**31 - 1}"),
-        ({"max_operations": -1.0}, "`max_operations` is -1.0; expected a finite decimal number above 0"),
-    ],
-)
-def test_options_are_checked(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(OptionError) as caught:
-        svmfast.dcpred(np.eye(3), [1, 2, 1], task="svc", **change)
-    assert str(caught.value) == message
-
-
 def test_impossible_requests_are_reported() -> None:
     rows, y = data("breast.train")
-    with pytest.raises(SingleClassError, match="all rows have label 3; expected rows of two"):
-        fit_svc(rows, np.full(len(rows), 3.0), settings())
-    with pytest.raises(TrainingRowError, match="class label is not an integer"):
-        fit_svc(rows, y + 0.5, settings())
-    with pytest.raises(OptionError, match="several values of `gamma`, `C` or `lambda_` need `folds`"):
-        fit_svc(rows, y, settings(gamma=(1.0, 2.0)))
-    with pytest.raises(OptionError, match="folds"):
-        fit_svc(rows[:4], y[:4], settings(folds=9))
     with pytest.raises(MemoryLimitError, match=r"training on leaves of up to .* rows"):
         fit_svc(rows, y, settings(memory=60_000))
     exact = load_model(model_path("diabetes_eps_rbf_prob"))
@@ -260,131 +219,3 @@ def test_impossible_requests_are_reported() -> None:
         fit_exact(rows, exact, settings(fit="labels"))
     with pytest.raises(UnsupportedError, match="single class"):
         fit_exact(rows, load_model(model_path("single_class")), settings())
-
-
-def test_in_python() -> None:
-    train_set, test = read_svmlight(data_path("breast.train")), read_svmlight(data_path("breast.test"))
-    model, report = svmfast.dcpred(train_set, task="svc", gamma=0.1, clusters=4, landmarks=12, iterations=30)
-    assert report.task == "svc"
-    assert np.mean(svmfast.predict(model, test).predicted == test.labels) > 0.9
-    converted, report = svmfast.dcpred(train_set, exact=model_path("breast_c_rbf"))
-    assert report.task == "values"
-    assert converted.head.labels is not None
-    scores = svmfast.dcpred(
-        train_set, task="svc", C=(1, 10), folds=3, clusters=2, iterations=2, scores_only=True
-    )
-    assert scores.model is None
-    assert len(scores.report.cross_validation) == 2
-    with pytest.raises(OptionError, match="give `output`; only `folds` can be used without it"):
-        svmfast.dcpred(train_set, task="svc", scores_only=True)
-    with pytest.raises(OptionError, match="`task` is 'svr'; expected svc or ridge"):
-        svmfast.dcpred(train_set, task="svr")
-
-
-SMALL = ("--clusters", "3", "--landmarks", "10", "--iterations", "20")
-
-
-def test_the_program_trains_predicts_and_compares(tmp_path: Path) -> None:
-    out = tmp_path / "fast"
-    made = run_program(
-        "dcpred", data_path("digits.train"), "-o", out, "--task", "svc", "-g", "0.01", *SMALL, "--json"
-    )
-    assert made.returncode == 0, made.stderr
-    report = json.loads(made.stdout)
-    assert report["clusters"] == 3
-    times = report["multiply_adds"] / report["linear_multiply_adds"]
-    assert f"prediction   {times:.3g} times a linear model's multiply-adds\n".encode() in made.stderr
-    again = tmp_path / "again"
-    run_program(
-        "dcpred",
-        data_path("digits.train"),
-        "-o",
-        again,
-        "--task",
-        "svc",
-        "-g",
-        "0.01",
-        *SMALL,
-        "-q",
-        "-j",
-        "1",
-    )
-    assert again.read_bytes() == out.read_bytes()
-    result = run_program("predict", data_path("digits.test"), out, tmp_path / "predictions")
-    assert result.returncode == 0
-    assert float(result.stdout.split(b"=")[1].split(b"%")[0]) > 90
-    assert run_program("info", out).returncode == 0
-    compared = run_program(
-        "compare", model_path("digits_nu_rbf"), out, "--data", data_path("digits.test"), "--json"
-    )
-    assert compared.returncode == 0, compared.stderr
-
-
-def test_the_program_converts_and_reports_its_error(tmp_path: Path) -> None:
-    for name, rows, words in (
-        ("breast_c_rbf", "breast", b"fitted to the exact decision values"),
-        ("digits_nu_rbf", "digits", b"fitted to the exact labels"),
-    ):
-        out = tmp_path / name
-        made = run_program(
-            "dcpred", data_path(f"{rows}.train"), "-o", out, "--from", model_path(name), *SMALL
-        )
-        assert made.returncode == 0, made.stderr
-        assert words in made.stderr
-        assert b"held out" in made.stderr
-        assert b'"source":"sha256:' in out.read_bytes()
-
-
-def test_the_program_chooses_the_landmarks(tmp_path: Path) -> None:
-    made = run_program(
-        "dcpred",
-        data_path("diabetes.train"),
-        "-o",
-        tmp_path / "m",
-        "--task",
-        "ridge",
-        "--max-operations",
-        "20",
-        "--iterations",
-        "5",
-    )
-    assert made.returncode == 0, made.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "give either --task or --from"),
-        (["--task", "svc", "--fit", "values"], "--fit values needs --from"),
-        (["--task", "ridge", "-c", "1"], "-c is for classification"),
-        (["--task", "svc", "--lambda", "1"], "--lambda is for ridge"),
-        (
-            ["--task", "svc", "--max-operations", "9", "--landmarks", "4"],
-            "chooses --landmarks; leave it out",
-        ),
-        (
-            ["--task", "svc", "--max-operations", "9", "--pseudo", "poly"],
-            "--max-operations is for landmarks alone; leave out --pseudo",
-        ),
-        (["--task", "svc", "--max-operations", "much"], "'much' is not a finite decimal number above 0"),
-        (["--task", "svc", "--pseudo-landmarks", "4"], "--pseudo-landmarks needs --pseudo"),
-        (["--from", "nothing.model", "-v", "3"], "leave out --folds"),
-    ],
-)
-def test_bad_usage(words: list[str], message: str, tmp_path: Path) -> None:
-    made = run_program("dcpred", data_path("breast.train"), "-o", tmp_path / "m", *words)
-    assert made.returncode == 2
-    assert message in made.stderr.decode()
-    assert not (tmp_path / "m").exists()
-
-
-def test_bad_data_leaves_no_file(tmp_path: Path) -> None:
-    rows = tmp_path / "rows"
-    rows.write_text("1 1:2\n1.5 1:3\n")
-    made = run_program("dcpred", rows, "-o", tmp_path / "m", "--task", "svc")
-    assert made.returncode == 2
-    assert made.stderr.decode().startswith(f"{rows}:2: class label is not an integer ('1.5')")
-    assert not (tmp_path / "m").exists()
-    same = run_program("dcpred", rows, "-o", rows, "--task", "svc")
-    assert same.returncode == 2
-    assert b"it would be lost" in same.stderr

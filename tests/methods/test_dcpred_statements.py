@@ -9,11 +9,12 @@ import pytest
 from landmark_fits import tasks
 from program import data as data_path
 from program import model as model_path
+from scipy.stats import beta
 
 import svmfast.methods.dcpred.fit as fits
 from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.common.equal_rows import row_keys, rows_aside
+from svmfast.methods.common.equal_rows import Aside, Counted, row_keys, rows_aside
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.tree import affordable_landmarks, kmeans_tree
@@ -106,3 +107,31 @@ def test_the_cost_limit_is_used_if_most_leaves_are_constant() -> None:
     # A quarter of the rows use landmarks with 4 features and one function; all are compared with 4 centers.
     each = (12.0 * 4 - 4 * 4) / (0.25 * (4 + 1))
     assert affordable_landmarks(problem, tree, 12.0) == int(each)
+
+
+def test_held_out_error() -> None:
+    """Quantiles, differing labels and their interval, from decision values of the same rows."""
+    exact = load_model(model_path("breast_c_rbf"))
+    rows = read_svmlight(data_path("breast.train")).rows
+    test = read_svmlight(data_path("breast.test")).rows
+    mine = DcpredOptions(gamma=(exact.kernel.gamma,), clusters=1, landmarks=3, iterations=5)  # type: ignore[attr-defined]
+    model, _ = fits.fit_exact(rows, exact, mine)
+    n = len(test)
+    once = Counted(np.ones(n), np.zeros(n, dtype=np.bool_), np.ones(n))
+    aside = Aside(np.zeros(n, dtype=np.bool_), np.arange(n), np.arange(n), once)
+    found = fits.held_out(exact, model, test, aside, values_fitted=True, threads=1)
+    assert found is not None
+    ours, theirs = model.decision_values(test)[:, 0], exact.decision_values(test)[:, 0]
+    gaps = np.sort(np.abs(ours - theirs))
+    assert (found.largest, found.rows) == (gaps[-1], n)
+    assert found.quantile_999 is not None
+    assert found.quantile_999 <= found.largest
+    median = found.median
+    assert np.mean(gaps <= median) >= 0.5 > np.mean(gaps < median)
+    same = int(np.count_nonzero((ours > 0) == (theirs > 0)))
+    assert found.labels_differing_percent == pytest.approx(100 * (n - same) / n)
+    low = beta.ppf(0.025, same, n - same + 1)
+    assert found.labels_differing_percent_high == pytest.approx(100 * (1 - low))
+    labels = fits.held_out(exact, model, test, aside, values_fitted=False, threads=1)
+    assert labels is not None
+    assert labels.median is None

@@ -1,39 +1,24 @@
-"""``svmfast frontier`` through the executable, and its division of time; most tests share one finished run.
-
-Longer than 400 lines for that reason: a run takes seconds, and a fixture is shared within one file.
-"""
+"""``svmfast frontier``: what a run writes, continues, refuses and recommends."""
 
 from __future__ import annotations
 
 import json
 import os
-import pty
-import re
 import shlex
 import shutil
 import subprocess
-import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from program import PATIENCE, PROGRAM, ROOT, data, model, svmfast
+from command import svmfast
+from program import PATIENCE, PROGRAM, data, model
 
-from svmfast.commands.run import run_method
-from svmfast.formats.model_files import load_model, model_bytes
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.folder import RESULTS
-from svmfast.frontiers.plan import CandidateCommand, plan, tried_methods
-from svmfast.frontiers.report import _COLUMNS
-from svmfast.frontiers.schedule import Schedule
-from svmfast.methods import registry
-from svmfast.methods.candidates import CandidateRequest
 
 BREAST = (str(model("breast_c_rbf")), "--data", str(data("breast.train")))
 TEST = ("--test", str(data("breast.test")))
@@ -99,7 +84,7 @@ def test_everything_is_written(finished: tuple[Path, str]) -> None:
 
 
 def test_three_sets_of_rows_are_kept_apart_and_named(finished: tuple[Path, str]) -> None:
-    folder, stderr = finished
+    folder, _ = finished
     rows = report(folder)["row_sets"]
     test, parts = data("breast.test").read_text().splitlines(), {}
     for name, file in (("choosing", "choose.part"), ("confirming", "confirm.part")):
@@ -114,10 +99,6 @@ def test_three_sets_of_rows_are_kept_apart_and_named(finished: tuple[Path, str])
     whole = read_svmlight(data("breast.test"))
     known = np.concatenate([part.rows.to_dense() for part in parts.values()])
     assert sorted(known.tolist()) == sorted(whole.rows.to_dense().tolist())
-    page = (folder / "dir" / "report.html").read_text()
-    for text in (stderr, page):
-        assert all(name in text for name in ("trained on", "choosing", "confirming"))
-    assert f"measured on {rows['confirming']['rows']} confirming rows" in page
 
 
 def test_figures_are_those_of_compare_on_the_confirming_rows(finished: tuple[Path, str]) -> None:
@@ -198,35 +179,18 @@ PHOTOS = ("m", "--data", str(data("photos.train")), "--test", str(data("photos.t
 SEED = ("--seed", "3")
 
 
-def candidates(folder: Path, kernel: str, method: str) -> Path:
-    """Train a model of a kernel and make a method's candidates, however long they take."""
-    words = ["train", "-q", "-t", kernel, "-c", "0.1", "-g", "0.05", str(data("photos.train")), "m"]
-    assert svmfast(*words, cwd=folder).returncode == 0
-    done = frontier(folder, *PHOTOS, "--methods", method, *SEED, "--time-limit", "600", timeout=600)
-    assert done.returncode in (0, 1), done.stderr
-    return folder
-
-
-@pytest.fixture(scope="module")
-def approximated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return candidates(tmp_path_factory.mktemp("photos"), "2", "approximate")
-
-
+@pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("method", "most", "kind"),
-    [
-        ("approximate", "0%", "polynomial"),
-        ("approximate", "0.3%", "polynomial"),
-        ("linear", "5%", "cascade"),
-    ],
+    ("kernel", "method", "most", "kind"),
+    [("2", "approximate", "0%", "polynomial"), ("3", "linear", "5%", "cascade")],
 )
 def test_the_recommended_copy_is_as_good_as_stated(
-    request: pytest.FixtureRequest, tmp_path: Path, method: str, most: str, kind: str
+    tmp_path: Path, kernel: str, method: str, most: str, kind: str
 ) -> None:
-    if method == "approximate":
-        shutil.copytree(request.getfixturevalue("approximated"), tmp_path, dirs_exist_ok=True)
-    else:
-        candidates(tmp_path, "3", method)
+    words = ["train", "-q", "-t", kernel, "-c", "0.1", "-g", "0.05", str(data("photos.train")), "m"]
+    assert svmfast(*words, cwd=tmp_path).returncode == 0
+    done = frontier(tmp_path, *PHOTOS, "--methods", method, *SEED, "--time-limit", "600")
+    assert done.returncode in (0, 1), done.stderr
     # With full timing, which the recommendation depends on; the candidates are there.
     limits = ("--max-diff", most, "--time-limit", "20", *SEED)
     recommending(tmp_path, *PHOTOS, "--methods", f"{method},cascade", *limits, shortened=False)
@@ -245,17 +209,6 @@ def test_the_recommended_copy_is_as_good_as_stated(
         words = shlex.split(command)
         assert svmfast(*words[1:], cwd=tmp_path).returncode == 0
     assert (tmp_path / words[words.index("-o") + 1]).read_bytes() == copy.read_bytes()
-
-
-def test_approximate_itself_embeds_the_exact_model_in_the_copy(tmp_path: Path) -> None:
-    for name, more in (("plain", ()), ("both", ("--embed-exact",))):
-        words = ("approximate", str(model("digits_c_rbf_prob")), "--order", "2", "-o", name, *more)
-        assert svmfast(*words, cwd=tmp_path).returncode == 0
-    exact = load_model(model("digits_c_rbf_prob"))
-    assert (
-        model_bytes(replace(load_model(tmp_path / "plain"), embedded_exact=exact))
-        == (tmp_path / "both").read_bytes()
-    )
 
 
 def test_joining_needs_other_models_and_enough_rows(tmp_path: Path) -> None:
@@ -277,35 +230,6 @@ def test_joining_needs_other_models_and_enough_rows(tmp_path: Path) -> None:
         if joined:
             assert found["linear + exact"]["choosing"]["labels_differing_percent"] <= 4
             assert found["linear"]["choosing"]["labels_differing_percent"] > 0
-
-
-def test_a_run_on_other_inputs_starts_again_with_overwrite(tmp_path: Path) -> None:
-    assert frontier(tmp_path, *BREAST, *TEST, "--methods", "linear").returncode in (0, 1)
-    first = (tmp_path / "dir/models/linear").read_bytes()
-    lines = data("breast.train").read_text().splitlines(keepends=True)
-    (tmp_path / "train").write_text("".join(lines[::2]))
-    other = (BREAST[0], "--data", "train", *TEST, "--methods", "linear")
-    refused = frontier(tmp_path, *other)
-    assert refused.returncode == 2
-    assert refused.stderr.endswith(b"or --overwrite to start over in this one\n")
-    assert (tmp_path / "dir/models/linear").read_bytes() == first
-    assert frontier(tmp_path, *other, "--overwrite").returncode in (0, 1)
-    assert (tmp_path / "dir/models/linear").read_bytes() != first
-
-
-def test_only_a_negative_answer_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refused input has status 2, and so has a full disk."""
-    with pytest.raises(Failed) as refused:
-        make(["info", "nowhere"], 60)
-    assert not refused.value.negative
-    with pytest.raises(Failed) as negative:
-        make(["bound-check", str(data("iris.train")), "--gamma", "50"], 60)
-    assert negative.value.negative
-    (tmp_path / "sitecustomize.py").write_text("import os; os.kill(os.getpid(), 9)")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(Failed, match="was killed by signal 9") as killed:
-        make(["info", "nowhere"], 60)
-    assert not killed.value.negative
 
 
 def test_limits(finished: tuple[Path, str]) -> None:
@@ -400,24 +324,7 @@ def test_overwriting_divides_the_rows_again(tmp_path: Path) -> None:
     assert parts() == third
 
 
-def test_records_of_another_run_are_not_used(tmp_path: Path) -> None:
-    words = (*BREAST, *TEST, "--methods", "linear,budget-train", "-q")
-    assert frontier(tmp_path, *words).returncode in (0, 1)
-    (tmp_path / "dir").rename(tmp_path / "other")
-    assert frontier(tmp_path, *words, "--seed", "7").returncode in (0, 1)
-    ours, theirs = (tmp_path / name / "models" / "budget-train-50" for name in ("dir", "other"))
-    made = ours.read_bytes()
-    for folder in ("records", "models"):  # a record that differs only in the run that it belongs to
-        for path in (tmp_path / "other" / folder).iterdir():
-            shutil.copy(path, tmp_path / "dir" / folder / path.name)
-    record = tmp_path / "dir" / "records" / "linear.json"
-    before = record.read_text()
-    assert frontier(tmp_path, *words, "--seed", "7").returncode in (0, 1)
-    assert record.read_text() != before
-    assert ours.read_bytes() == made != theirs.read_bytes()
-
-
-@pytest.mark.parametrize("name", ["diabetes_eps_rbf", "normal_one_rbf", "iris_c_linear", "digits_c_poly2"])
+@pytest.mark.parametrize("name", ["diabetes_eps_rbf", "normal_one_rbf", "iris_c_linear"])
 def test_other_kinds_of_models(tmp_path: Path, name: str) -> None:
     train = data(f"{name.split('_')[0]}.train")
     methods = "linear,budget-train,approximate"
@@ -470,37 +377,6 @@ def test_a_failing_method_is_a_row_with_its_reason(tmp_path: Path) -> None:
     assert f"\nlinear: {reasons['linear']}\n" in done.stdout.decode()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (
-            (*BREAST, "--methods", "meka,moka"),
-            "svmfast: no method 'moka'; methods: " + ", ".join(tried_methods()),
-        ),
-        (("-", "--data", "x"), "svmfast: EXACT is read more than once; give a file, not '-'"),
-        (
-            (str(model("iris_precomputed")), "--data", str(data("iris.train"))),
-            "svmfast: models with a precomputed kernel cannot be converted",
-        ),
-        ((BREAST[0], "--data", "nowhere"), "svmfast: nowhere: No such file or directory"),
-        (
-            (str(model("diabetes_eps_rbf")), "--data", str(data("diabetes.train")), "--max-diff", "0%"),
-            "svmfast: --max-diff 0%: the values of another model are never exactly the same; give a share "
-            "above 0%, such as 0.1%",
-        ),
-        (
-            (*BREAST, "--time-limit", "soon"),
-            "svmfast frontier: Invalid value for '--time-limit': 'soon' is not a finite decimal number "
-            "above 0 and of at most 1e+09; see 'svmfast frontier --help'",
-        ),
-    ],
-)
-def test_refusals(tmp_path: Path, arguments: tuple[str, ...], line: str) -> None:
-    done = frontier(tmp_path, *arguments)
-    assert (done.returncode, done.stderr.decode()) == (2, line + "\n")
-    assert not list(tmp_path.iterdir())
-
-
 def shuffled(name: str, place: Path) -> Path:
     """Write data whose labels are shuffled."""
     lines = [line.split(" ", 1) for line in data(name).read_text().splitlines()]
@@ -521,90 +397,6 @@ def test_data_of_another_problem_are_refused(tmp_path: Path, name: str) -> None:
             "give rows of the problem that EXACT was trained for\n",
         )
     assert {path.name for path in tmp_path.iterdir()} == {Path(wrong).name}
-
-
-def test_a_test_file_that_is_the_training_file_is_refused(tmp_path: Path) -> None:
-    shutil.copy(data("breast.train"), tmp_path / "copy")
-    done = frontier(tmp_path, *BREAST, "--test", "copy")
-    assert done.returncode == 2
-    assert done.stderr == (
-        b"svmfast: TEST contains the rows of TRAIN, which EXACT has seen; give other rows, or leave --test "
-        b"out\n"
-    )
-
-
-def test_quiet_prints_only_the_recommendation(finished: tuple[Path, str]) -> None:
-    folder, errors = finished
-    done = recommending(folder, *BREAST, *TEST, *FEW, *WIDE, "-q")
-    assert done.stderr == b""
-    lines = done.stdout.decode().splitlines()
-    assert lines[0].startswith("recommended: ")
-    names = [line.split(":")[0] for line in lines]
-    assert set(names) <= {
-        "recommended", "confirmed", "quality", "timing", "made by", "used by", "refused",
-        "not everything was tried",
-    }  # fmt: skip
-    assert {"recommended", "confirmed", "quality", "made by"} <= set(names)
-    assert lines[-1] == "used by: svmfast predict DATA dir/recommended OUT"
-    assert "\nmodel " in errors
-
-
-def test_with_a_size_limit_the_closest_model_is_recommended(tmp_path: Path) -> None:
-    """For a regression with a small size limit, the fastest model that fits is nearly useless."""
-    words = (str(model("diabetes_eps_rbf")), "--data", str(data("diabetes.train")))
-    methods = ("--methods", "linear,approximate,compress", "--max-bytes", "10k")
-    done = frontier(tmp_path, *words, *methods, "-q")
-    assert done.returncode == 0, done.stderr
-    found = report(tmp_path)
-    fitting = [m for m in found["models"][1:] if m["bytes"] <= 10240]
-    differing = {m["name"]: m["choosing"]["values_differing_percent"] for m in fitting}
-    assert len(differing) > 2
-    assert differing[found["recommended"]["name"]] == min(differing.values())
-    assert max(differing.values()) > 5 * min(differing.values())
-    assert "mean squared error" in done.stdout.decode()
-
-
-def test_with_a_size_limit_nothing_is_both_measured_and_left_out(tmp_path: Path) -> None:
-    methods = ("--methods", "linear,approximate,compress,cascade", "--max-diff", "4%")
-    for limit, room in (("6500", False), ("60k", True)):
-        done = frontier(tmp_path, *BREAST, *TEST, *methods, "--max-bytes", limit)
-        assert done.returncode in (0, 1), done.stderr
-        missing = {one["name"]: one["reason"] for one in report(tmp_path)["missing"]}
-        assert not set(missing) & set(models(tmp_path))
-        # A file that contains the exact model is larger than the exact model.
-        backed = [name for name in models(tmp_path) if name.endswith(" + exact")]
-        assert bool(backed) == room
-
-
-def test_the_help_and_the_page_say_on_which_rows_figures_are_measured() -> None:
-    words = " ".join(svmfast("frontier", "--help").stdout.decode().split())
-    assert "multiply-adds counted on the choosing rows" in words
-    page = (ROOT / "docs" / "frontier.md").read_text()
-    for head in (one.head for one in _COLUMNS):
-        assert re.search(rf"^\|[^|]*\b{re.escape(head)}", page, re.MULTILINE), head
-
-
-def test_limits_on_losses(finished: tuple[Path, str]) -> None:
-    folder, _ = finished
-    for more, key in (
-        (("--max-loss", "9%"), "accuracy"),
-        (("--max-loss", "9%", "--metric", "balanced-accuracy"), "balanced_accuracy"),
-    ):
-        recommending(folder, *BREAST, *TEST, *FEW, *more)
-        best = report(folder)["recommended"]
-        for rows in ("choosing", "confirming"):
-            assert best[rows][f"{key}_lost_percent_interval"][1] <= 9
-        assert report(folder)["limits"]["metric"] == key.replace("_", "-")
-    for more, line in (
-        (
-            ("--metric", "balanced-accuracy"),
-            b"svmfast: --metric balanced-accuracy: give --max-loss, which it is",
-        ),
-        (("--max-loss", "0.5"), b"'0.5' is not a share"),
-    ):
-        done = frontier(folder, *BREAST, *TEST, *FEW, *more)
-        assert done.returncode == 2
-        assert line in done.stderr
 
 
 HOSTILE = ["of two words", "it's", "$(touch INJECTED)", "; touch INJECTED #", os.fsdecode(b"caf\xe9")]
@@ -647,46 +439,10 @@ def test_printed_and_stored_commands_are_quoted(tmp_path: Path) -> None:
     assert (made / "models" / "approximate-2").read_bytes() == content
     shell(backed["command"])
     assert (made / "models" / "approximate-2+exact").stat().st_size == backed["bytes"]
-    printed = done.stdout.decode().split("made by: ")[1].splitlines()[0]
-    assert printed == json.loads((made / "report.json").read_text())["recommended"]["command"]
     (tmp_path / "DATA").write_bytes((tmp_path / rows).read_bytes())
     shell(done.stdout.decode().split("used by: ")[1].splitlines()[0])
     assert (tmp_path / "OUT").read_text().count("\n") == 189
     assert not (tmp_path / "INJECTED").exists()
-
-
-def test_the_bar_names_the_running_step_and_moves(tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
-    message = b""
-
-    def read() -> None:
-        nonlocal message
-        with suppress(OSError):  # the end of a terminal
-            while chunk := os.read(ours, 1 << 16):
-                message += chunk
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    words = [PROGRAM, "frontier", *BREAST, *TEST, "--methods", "linear,compress", "--time-limit", "20"]
-    done = subprocess.run(
-        [*words, "-o", "dir"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs,
-        env={**os.environ, "COLUMNS": "100", "TERM": "xterm"},
-    )  # fmt: skip
-    os.close(theirs)
-    reader.join()
-    os.close(ours)
-    assert done.returncode in (0, 1)
-    for name in (b"making linear (1 of 5), ", b"making compress-", b"timing, at most "):
-        assert name in message
-    assert re.search(rb"making linear \(1 of 5\), at most \d+ s left", message)
-    assert len(set(re.findall(rb"(\d+)%", message))) >= 3
-
-
-def test_progress_advances_while_a_command_runs() -> None:
-    times: list[float] = []
-    words = ["budget-train", str(data("photos.train")), os.devnull, "-B", "100", "--passes", "1000", "-q"]
-    make(words, 60, tick=lambda: times.append(time.monotonic()))
-    assert len(times) >= 2
 
 
 def test_a_folder_with_other_content_is_refused(tmp_path: Path) -> None:
@@ -696,137 +452,3 @@ def test_a_folder_with_other_content_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2
     expected = b"svmfast: 'dir' is not empty and not from an earlier run; give another --output\n"
     assert done.stderr == expected
-
-
-def test_standard_output_is_refused_as_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = svmfast("frontier", BREAST[0], "--data", data("breast.train"), "-o", "-")
-    message = b"svmfast: --output is a folder of many files; give a name, not '-'\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, b"", message)
-    assert not list(tmp_path.iterdir())
-
-
-def run_all(todo: list[CandidateCommand], attempt: Callable[..., Any], deadline: float) -> dict[str, str]:
-    """Try the candidates in their turns; return the reasons for those left out."""
-    schedule = Schedule(todo, deadline)
-    for one, seconds in schedule.turns():
-        try:
-            attempt(one, seconds)
-        except OutOfTime:
-            schedule.postpone(one)
-    return schedule.late()
-
-
-def candidate(method: str, level: int) -> CandidateCommand:
-    return CandidateCommand(f"{method}-{level}", method, level, ())
-
-
-def test_expensive_candidates_wait_if_a_cheaper_one_timed_out() -> None:
-    tried: list[str] = []
-
-    def attempt(one: CandidateCommand, seconds: float) -> None:
-        tried.append(one.name)
-        if one.method == "slow" and seconds < 1e6:
-            raise OutOfTime
-
-    todo = [candidate("slow", 0), candidate("quick", 0), candidate("slow", 1), candidate("quick", 1)]
-    late = run_all(todo, attempt, time.monotonic() + 1000)
-    # First all in turn; the slow ones again with the remaining time.
-    assert tried[:3] == ["slow-0", "quick-0", "quick-1"]
-    assert set(late) == {"slow-0", "slow-1"}
-    assert late["slow-0"] in (
-        "not finished within 1000 s",
-        "not finished within 999 s",
-        "not finished within 750 s",
-    )
-
-
-def test_time_is_shared() -> None:
-    given: list[float] = []
-
-    def attempt(_one: CandidateCommand, seconds: float) -> None:
-        given.append(seconds)
-
-    assert run_all([candidate("a", i) for i in range(6)], attempt, time.monotonic() + 100) == {}
-    assert given == pytest.approx([50, 60, 75, 100, 100, 100], abs=1)
-    given.clear()
-    late = run_all([candidate("a", 0)], attempt, time.monotonic() - 1)
-    assert (given, late) == ([], {"a-0": "not tried within the time limit"})
-
-
-@pytest.mark.parametrize(
-    "name", ["breast_c_rbf", "digits_c_rbf_prob", "diabetes_eps_rbf", "breast_c_sigmoid"]
-)
-def test_the_plan(name: str) -> None:
-    given = CandidateRequest(load_model(model(name)), 3)
-    found, _ = plan(given, tried_methods(), reading=("--lenient",))
-    assert len({one.name for one in found}) == len(found)
-    for one in found:
-        assert "{out}" in one.arguments
-        filled = one.filled("E", "T", "O")
-        assert not [word for word in filled if word.startswith("{")]
-    assert [one.level for one in found] == sorted(one.level for one in found)
-    # With a limit on bytes there are more; compress searches for the size itself.
-    limited, _ = plan(replace(given, max_bytes=5000), tried_methods(), reading=("--lenient",))
-    more = [one for one in limited if one.name not in {known.name for known in found}]
-    assert {one.name for one in found} <= {one.name for one in limited}
-    assert [one for one in more if one.method == "compress" and "5000" in one.arguments]
-
-
-@pytest.mark.parametrize(
-    ("name", "limit"), [("diabetes_eps_rbf", 12_288), ("breast_c_rbf", 8000), ("digits_c_rbf_prob", 40_960)]
-)
-def test_candidates_for_a_limit_on_bytes_are_within_it(name: str, limit: int) -> None:
-    """Those whose method does not search for the size itself."""
-    exact, train = model(name), data(f"{name.split('_')[0]}.train")
-    quick = {"dcpred": {"iterations": 2}, "budget-train": {"passes": 1}}
-    for method in map(registry.method, ("dcpred", "meka", "budget-train")):
-        usual = {one.name for one in method.candidates_for(CandidateRequest(load_model(exact), 0))[0]}
-        more = [
-            one
-            for one in method.candidates_for(CandidateRequest(load_model(exact), 0, limit))[0]
-            if one.name not in usual
-        ]
-        # A budget for each of many pairs of classes is larger.
-        assert len(more) == (0 if (method.name, name) == ("budget-train", "digits_c_rbf_prob") else 1)
-        for one in more:
-            inputs = {given: {"data": train, "exact": exact}[given] for given in one.inputs}
-            made = run_method(method, inputs, {**one.options, **quick.get(method.name, {})}, threads=1)
-            assert limit / 4 < len(model_bytes(made.model)) <= limit, one.name
-
-
-@pytest.mark.parametrize(("sized", "seconds"), [(True, 50), (False, 15)])
-def test_a_candidate_for_a_limit_on_bytes_may_take_the_time_of_its_method(
-    sized: bool, seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
-    others = [candidate("modest", level) for level in range(19)]
-    first = replace(candidate("greedy", 0), sized=sized)
-    assert next(Schedule([first, *others], 100.0).turns()) == (first, seconds)
-
-
-def test_no_method_uses_all_the_time_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a method that is left alone may use the rest."""
-    clock = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    spent: dict[str, list[float]] = {"greedy": [], "modest": []}
-
-    def attempt(one: CandidateCommand, seconds: float) -> None:
-        taken = seconds if one.method == "greedy" else 1.0
-        spent[one.method].append(taken)
-        clock[0] += taken
-        if one.method == "greedy":
-            raise OutOfTime
-
-    todo = [
-        candidate("greedy", 3),
-        candidate("greedy", 1),
-        candidate("modest", 0),
-        candidate("greedy", 2),
-        candidate("modest", 1),
-    ]
-    late = run_all(todo, attempt, 100.0)
-    assert spent["greedy"][0] == 50
-    assert spent["modest"] == [1, 1]
-    assert set(late) == {"greedy-1", "greedy-2", "greedy-3"}
-    assert clock[0] == pytest.approx(100)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from libsvm import svmutil
 from program import data, model
-from program import svmfast as program
 
 import svmfast as package
 from svmfast.errors import UnsupportedError
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import ScaledModel
-from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 
 NOTE = "the exact model answers every row: probabilities are computed from its values"
@@ -130,53 +126,3 @@ def test_a_libsvm_model(exact: KernelExpansion, rows: Rows, theirs: dict[bool, F
     assert answer.voted is None
     with pytest.raises(UnsupportedError, match="probabilities are not certified; request either"):
         package.predict(exact, rows, probability=True, certify=True)
-
-
-def test_python_says_which_label_and_has_both(
-    exact: KernelExpansion, rows: Rows, theirs: dict[bool, FloatArray]
-) -> None:
-    """The program's remark is in `notes`, also of a single row, and the names of both labels are known."""
-    differing = np.flatnonzero(theirs[False] != theirs[True])
-    tail = "the most probable label (`probability`) is not the label of the vote"
-    wanted = (f"{len(differing)} of {len(rows)} rows: {tail}",) if len(differing) else ()
-    labels = exact.head.labels
-    names = None if labels is None else tuple(f"class {one}" for one in labels)
-    zeros, ones = np.zeros(rows.n_columns), np.ones(rows.n_columns)
-    named = ScaledModel(exact, Scaling(zeros, ones, class_names=names))
-    assert package.predict(named, rows, probability=True).notes == wanted
-    predictor = package.Predictor(named, probability=True)
-    found = predictor.answer(rows)
-    assert found.notes == wanted
-    if names is None:
-        assert (found.names, found.voted_names) == (None, None)
-    else:
-        assert found.names is not None
-        assert found.voted_names is not None
-        assert found.names.tolist() == [f"class {one:g}" for one in theirs[True]]
-        assert found.voted_names.tolist() == [f"class {one:g}" for one in theirs[False]]
-    for row in (0, *differing[:3]):
-        alone = predictor.answer(rows.to_dense()[row], threads=1)
-        differs = row in differing
-        assert alone.notes == ((f"1 of 1 row: {tail}",) if differs else ())
-        assert alone.voted == theirs[False][row]
-
-
-def test_the_program_says_that_the_exact_model_answers(tmp_path: Path) -> None:
-    fast, name, test = tmp_path / "fast", "iris_c_rbf_prob", data("iris.test")
-    made = program("approximate", model(name), "-q", "--order", "2", "--embed-exact", "-o", fast)
-    assert made.returncode == 0
-    outputs = []
-    for one in (fast, model(name)):
-        done = program("predict", "-b", "1", test, one, tmp_path / "out")
-        assert (f"svmfast: {NOTE}".encode() in done.stderr) == (one == fast)
-        outputs.append((tmp_path / "out").read_bytes())
-    assert outputs[0] == outputs[1]
-    for more in ([], ["-b", "1", "--no-fallback"]):
-        assert (
-            b"exact model answers every" not in program("predict", *more, test, fast, tmp_path / "out").stderr
-        )
-    refused = program("predict", "-b", "1", "--bound", test, fast, tmp_path / "out")
-    assert (refused.returncode, refused.stderr.decode()) == (
-        2,
-        "svmfast: --bound: with -b 1 the exact model answers, which has no such bound\n",
-    )

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import data, svmfast
+from command import svmfast
+from program import data
 
 from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
@@ -74,36 +75,6 @@ def test_refusals() -> None:
         linear(rows[:0], np.zeros(0), LinearOptions())
 
 
-def test_command(tmp_path: Path) -> None:
-    done = svmfast("linear", data("breast.train"), "-o", "m", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert b'"functions": 1' in done.stdout
-    assert b"1 weight vector" in done.stderr
-    assert load_model(tmp_path / "m").kind == "polynomial"
-    again = svmfast("linear", data("breast.train"), "-q", "-j", "1", cwd=tmp_path)
-    assert (again.returncode, again.stdout, again.stderr) == (0, b"", b"")
-    assert (tmp_path / "breast.train.linear.model").read_bytes() == (tmp_path / "m").read_bytes()
-    printed = svmfast("predict", data("breast.test"), "m", "out", cwd=tmp_path).stdout
-    assert printed.startswith(b"Accuracy = 9")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["-"], "svmfast: DATA is standard input, so the model needs a name; give --output\n"),
-        (
-            ["x", "-c", "0"],
-            "svmfast linear: Invalid value for '-c': '0' is not a finite decimal number above 0; "
-            "see 'svmfast linear --help'\n",
-        ),
-        (["x", "-o", "-", "--json"], "svmfast: --output and --json cannot both go to standard output\n"),
-    ],
-)
-def test_command_refuses(arguments: list[str], line: str) -> None:
-    done = svmfast("linear", *arguments)
-    assert (done.returncode, done.stderr.decode()) == (2, line)
-
-
 @pytest.mark.parametrize(("name", "weights"), [("breast", {-1: 5.0, 1: 0.5}), ("iris", {1: 3.0, 2: 0.25})])
 def test_class_weights_are_weights_of_rows(name: str, weights: dict[int, float], tmp_path: Path) -> None:
     """As with LinearSVC's sample weights; its `class_weight` acts only in the class's own problem."""
@@ -131,17 +102,6 @@ def test_class_weights_are_weights_of_rows(name: str, weights: dict[int, float],
     else:
         order = [theirs.classes_.tolist().index(label) for label in model.head.labels]
         assert np.allclose(ours, expected[:, order], rtol=0, atol=near)
-
-
-def test_repeated_rows_equal_a_weight_of_two() -> None:
-    train = read_svmlight(data("iris.train"))
-    twice = np.concatenate([np.arange(len(train.labels)), np.flatnonzero(train.labels == 2)])
-    weighed, _ = linear(train.rows, train.labels, LinearOptions(weights=((2, 2.0),)))
-    doubled, _ = linear(train.rows.take(twice), train.labels[twice], LinearOptions())
-    ours, theirs = weighed.decision_values(train.rows), doubled.decision_values(train.rows)
-    assert np.allclose(ours, theirs, rtol=0, atol=1e-3)
-    plain, _ = linear(train.rows, train.labels, LinearOptions())
-    assert not np.allclose(plain.decision_values(train.rows), theirs, rtol=0, atol=1e-2)
 
 
 def test_weights_need_classes(tmp_path: Path) -> None:

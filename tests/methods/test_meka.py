@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +12,13 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import LinearSVC
 
 from svmfast import meka
-from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError
+from svmfast.errors import MemoryLimitError, OptionError
 from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.approximation import approximate_kernel
-from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import fit
 from svmfast.methods.meka.solve import meka_svc
 from svmfast.methods.method import Setting
@@ -177,12 +175,6 @@ def test_class_weights_of_blocks_are_those_of_libsvm(laplacian: bool) -> None:
     np.testing.assert_allclose(model.decision_values(rows), expected, rtol=0, atol=1e-9)
 
 
-def test_class_weights_need_classes() -> None:
-    dataset = read_svmlight(FIXTURES / "data" / "diabetes.train")
-    with pytest.raises(OptionError, match="`weights` is for classification, `task` svc"):
-        meka(dataset, task="ridge", weights={1: 2.0})
-
-
 def test_every_cost_of_a_path_is_solved() -> None:
     """Starting from the solution for the previous C must not end there."""
     rows, y = data("breast.train")
@@ -198,14 +190,6 @@ def test_every_cost_of_a_path_is_solved() -> None:
 
 def test_refusals() -> None:
     rows, y = data("breast.train")
-    with pytest.raises(OptionError, match="several values of `gamma`, `C` or `lambda_` need `folds`"):
-        fit_ridge(rows, y, settings(lambda_=(1.0, 2.0)))
-    with pytest.raises(OptionError, match="svc needs a positive semidefinite approximation"):
-        fit_svc(rows, y, settings(psd="none"))
-    with pytest.raises(SingleClassError, match="all rows have label 3; expected rows of two"):
-        fit_svc(rows, np.full(len(rows), 3.0), settings())
-    with pytest.raises(TrainingRowError, match="class label is not an integer"):
-        fit_svc(rows, y + 0.5, settings())
     with pytest.raises(MemoryLimitError, match=r"the work needs [\d,]+ bytes, the limit is 500,000; raise"):
         fit_ridge(rows, y, settings(memory=500_000))
     # Three clusters of equal size would fit; these differ in size.
@@ -215,44 +199,3 @@ def test_refusals() -> None:
         fit_ridge(Rows.from_dense(lopsided), np.zeros(902), tight)
     with pytest.raises(OptionError, match="`folds` is 999; there are 380 rows"):
         fit_ridge(rows, y, settings(folds=999))
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"psd": "x"}, "`psd` is 'x'; expected clip, shift or none"),
-        ({"gamma": 0.0}, "`gamma` is 0.0; expected positive numbers"),
-        ({"gamma": ()}, "`gamma` is (); expected positive numbers"),
-        ({"clusters": 0}, "`clusters` is 0; expected a whole number from 1 to"),
-        ({"folds": 1}, "`folds` is 1; expected a whole number from 2 to"),
-        ({"rank": 0}, "`rank` is 0; expected a whole number from 1 to"),
-        ({"landmarks": 5, "rank": 6}, "`landmarks` is 5; expected at least `rank`, 6"),
-        ({"oversampling": -1.0}, "`oversampling` is -1.0; expected a finite decimal number of at least 0"),
-        (
-            {"link_threshold": 1.0},
-            "`link_threshold` is 1.0; expected a finite decimal number of",
-        ),
-        ({"strategy": "best"}, "`strategy` is 'best'; expected equal, size or eigen"),
-    ],
-)
-def test_options_out_of_range(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(OptionError) as caught:
-        meka(*data("iris.train"), task="svc", **given)
-    assert str(caught.value).startswith(message)
-
-
-def test_the_function_fits_scores_and_reports_the_error() -> None:
-    """The result of `svmfast.meka` for every task, against the functions of which it consists."""
-    rows, y = data("diabetes.train")
-    small: dict[str, Any] = {"clusters": 2, "rank": 10}
-    options = MekaOptions(**small)
-    model, report = meka(rows, y, task="ridge", **small)
-    assert model_bytes(model) == model_bytes(fit_ridge(rows, y, options)[0])
-    assert report.regularization == 0.1
-    found = meka(rows, task="error", **small)
-    assert found.model is None
-    expected = kernel_error(rows, options)
-    assert found.report.to_dict()["relative_error"] == expected.relative_error
-    scores = meka(rows, y, task="ridge", folds=3, scores_only=True, **small)
-    assert scores.model is None
-    assert scores.report.cross_validation == cross_validate_meka(rows, y, replace(options, folds=3))
