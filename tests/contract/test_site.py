@@ -22,6 +22,10 @@ TUTORIAL, _, _ = (ROOT / "docs" / "tutorial.md").read_text().partition("## From 
 PACKAGES = ("sphinx", "myst_parser", "furo")
 
 
+# scripts/docs, a quick step of scripts/nightly, builds the site too.
+pytestmark = pytest.mark.nightly
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]

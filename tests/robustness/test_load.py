@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from edges import DATA, GAMMAS, MODELS, Edge, convert, data_text, executable, learn
+from nightly import nightly_but
 from program import model
 
 from svmfast.cli.main import run
@@ -28,18 +29,19 @@ def edge(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.
     return Edge(tmp_path, within)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", nightly_but(["values up to 1e300", "one vector"], MODELS))
 def test_extreme_models_get_right_answers_or_one_line(edge: Edge, name: str) -> None:
     faults = {command: outcome.faults for command, outcome in convert(edge, name).items() if outcome.faults}
     assert not faults
 
 
-@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("name", nightly_but(["constant features", "values up to 1e300"], DATA))
 def test_extreme_data_get_an_answer_or_one_line(edge: Edge, name: str) -> None:
     faults = {command: outcome.faults for command, outcome in learn(edge, name).items() if outcome.faults}
     assert not faults
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("gamma", GAMMAS)
 def test_training_works_for_any_gamma(edge: Edge, gamma: float) -> None:
     found = learn(edge, "normal", gamma)
@@ -55,8 +57,8 @@ def test_every_command_refuses_empty_data(edge: Edge) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("compress", "-q", "model", "-o", "out", "--sv", "3"),
-        ("dcpred", "-q", "--from", "model", "data", "-o", "out"),
+        pytest.param(("compress", "-q", "model", "-o", "out", "--sv", "3"), marks=pytest.mark.nightly),
+        pytest.param(("dcpred", "-q", "--from", "model", "data", "-o", "out"), marks=pytest.mark.nightly),
         ("bound-check", "data", "--model", "model"),
     ],
 )

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from estimators import SVM
 from every_command import COMMAND_OF, RUNS, words
+from nightly import nightly_but
 from program import data, metered, model
 
 from svmfast.commands import command, many
@@ -172,10 +173,12 @@ LADDER: dict[Callable[[Path], list[object]], int] = {
     packed_rows_to_check: 200,
     repeated_rows: 350,
 }
+#: Guards of the others are tested within the process: below, in test_memory.py, test_foreign_containers.py.
+ALWAYS = (short_rows, packed_line, packed_schema, long_word, packed_rows)
 
 
 @pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
-@pytest.mark.parametrize("hostile", LADDER, ids=lambda hostile: hostile.__name__)
+@pytest.mark.parametrize("hostile", nightly_but(ALWAYS, LADDER), ids=lambda hostile: hostile.__name__)
 def test_the_peak_is_in_proportion_to_the_input(
     hostile: Callable[[Path], list[object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,7 +213,9 @@ def filling(name: str, folder: Path, memory: int, count: int) -> tuple[Completed
 
 
 @pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize(
+    "name", nightly_but(["predict, scaled", "approximate, scaled", "budget-train, named"], READ)
+)
 def test_no_command_fills_memory_with_scaled_zeros(name: str, tmp_path: Path) -> None:
     done, peak = filling(name, tmp_path, 50, 20_000)
     assert done.returncode in (0, 1, 2), done.stderr
@@ -220,13 +225,16 @@ def test_no_command_fills_memory_with_scaled_zeros(name: str, tmp_path: Path) ->
 @pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
 @pytest.mark.parametrize(
     ("name", "count"),
-    [
-        ("compress", 3000),
-        ("linear", 8000),
-        ("approximate", 6000),
-        ("dcpred from a model", 6000),
-        ("meka", 8000),
-    ],
+    nightly_but(
+        [("linear", 8000)],
+        [
+            ("compress", 3000),
+            ("linear", 8000),
+            ("approximate", 6000),
+            ("dcpred from a model", 6000),
+            ("meka", 8000),
+        ],
+    ),
 )
 def test_an_accepted_run_keeps_to_its_memory(name: str, count: int, tmp_path: Path) -> None:
     """The least memory that a run accepts is enough for what it makes of the scaled rows."""

@@ -35,6 +35,7 @@ FORMS = {
 }
 
 
+@pytest.mark.nightly
 @needs_tools
 def test_labels_on_every_board_are_svm_predicts() -> None:
     model = FIXTURES / "frozen" / "1.0" / "polynomial_three_classes.model"
@@ -53,6 +54,7 @@ def test_labels_on_every_board_are_svm_predicts() -> None:
         assert 300 < one["instructions per row"] < 100_000
 
 
+@pytest.mark.nightly
 @needs_tools
 @pytest.mark.parametrize("name", FORMS)
 def test_code_is_as_small_as_stated(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
