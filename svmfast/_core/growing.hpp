@@ -13,19 +13,9 @@ namespace svmfast {
 template <class T>
 class Growing {
   public:
-    Growing() = default;
-    Growing(const Growing &) = delete;
-    Growing &operator=(const Growing &) = delete;
-    Growing(Growing &&other) noexcept { swap(other); }
-    Growing &operator=(Growing &&other) noexcept {
-        swap(other);
-        return *this;
-    }
-    ~Growing() { std::free(data_); }
-
-    T *end() noexcept { return data_ + size_; }
-    const T *data() const noexcept { return data_; }
-    T *data() noexcept { return data_; }
+    T *end() noexcept { return data() + size_; }
+    const T *data() const noexcept { return array_.data.get(); }
+    T *data() noexcept { return array_.data.get(); }
     std::size_t size() const noexcept { return size_; }
     void clear() noexcept { size_ = 0; }
 
@@ -33,7 +23,7 @@ class Growing {
     void reserve_more(std::size_t extra) {
         if (size_ + extra > capacity_) resize_storage(std::max(size_ + extra, capacity_ + capacity_ / 2));
     }
-    void set_end(const T *end) noexcept { size_ = static_cast<std::size_t>(end - data_); }
+    void set_end(const T *end) noexcept { size_ = static_cast<std::size_t>(end - data()); }
 
     void append(const T *items, std::size_t count) {
         reserve_more(count);
@@ -43,29 +33,23 @@ class Growing {
 
     // Gives the content away and becomes empty.
     Out<T> give() {
-        if (size_ < capacity_ || !data_) resize_storage(std::max<std::size_t>(size_, 1));
-        Out<T> array;
-        array.data.reset(std::exchange(data_, nullptr));
-        array.shape = {std::exchange(size_, 0)};
+        if (size_ < capacity_ || !capacity_) resize_storage(std::max<std::size_t>(size_, 1));
+        array_.shape = {std::exchange(size_, 0)};
         capacity_ = 0;
-        return array;
+        return std::exchange(array_, Out<T>());
     }
 
   private:
-    void swap(Growing &other) noexcept {
-        std::swap(data_, other.data_);
-        std::swap(size_, other.size_);
-        std::swap(capacity_, other.capacity_);
-    }
     void resize_storage(std::size_t capacity) {
         if (capacity > static_cast<std::size_t>(-1) / 2 / sizeof(T)) throw std::bad_alloc();
-        void *moved = std::realloc(data_, capacity * sizeof(T));
+        void *moved = std::realloc(data(), capacity * sizeof(T));
         if (!moved) throw std::bad_alloc();
-        data_ = static_cast<T *>(moved);
+        array_.data.release();
+        array_.data.reset(static_cast<T *>(moved));
         capacity_ = capacity;
     }
 
-    T *data_ = nullptr;
+    Out<T> array_;
     std::size_t size_ = 0, capacity_ = 0;
 };
 

@@ -12,21 +12,11 @@ struct Abandoned {};
 // Sets the function that long loops call, on every thread; it may throw, which ends the loop.
 void on_interrupt(void (*ask)());
 
-// Calls that function unless it was called a moment ago, or throws Abandoned if the loop that this thread works on has
-// been abandoned.
+// Whether the loop that this thread works on has been abandoned.
+inline thread_local const std::atomic<bool> *abandoned = nullptr;
+
+// Calls that function unless it was called a moment ago, or throws Abandoned.
 void check_interrupt();
-
-// Makes check_interrupt() of this thread watch `given_up` as well, for as long as the object lives.
-class WatchedLoop {
-  public:
-    explicit WatchedLoop(const std::atomic<bool> &given_up);
-    ~WatchedLoop();
-    WatchedLoop(const WatchedLoop &) = delete;
-    WatchedLoop &operator=(const WatchedLoop &) = delete;
-
-  private:
-    const std::atomic<bool> *outer_;
-};
 
 // Calls check_interrupt() after every few milliseconds of work, measured by the operations (multiply-adds) that the
 // loop reports.

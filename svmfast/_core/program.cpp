@@ -38,27 +38,20 @@ void watch_signals() {
     svmfast::on_interrupt(stop_if_asked);
 }
 
-// The path of this program with its links resolved.
-bool own_path(char *path) {
-    char named[PATH_MAX] = "/proc/self/exe";
+[[noreturn]] void hand_over(char **arguments, int count) {
+    char named[PATH_MAX] = "/proc/self/exe", predict[] = "predict";
 #if defined(__APPLE__)
     std::uint32_t room = sizeof named;
-    if (_NSGetExecutablePath(named, &room) != 0) return false;
+    _NSGetExecutablePath(named, &room);
 #endif
-    return realpath(named, path) != nullptr;
-}
-
-[[noreturn]] void hand_over(char **arguments, int count) {
-    char path[PATH_MAX + 16] = "";
-    char *const slash = own_path(path) ? std::strrchr(path, '/') : nullptr;
-    if (slash) {
-        std::strcpy(slash, "/svmfast");
-        char predict[] = "predict";
-        std::vector<char *> all{path, predict};
+    std::string path;
+    if (const char *own = realpath(named, nullptr)) {  // its links resolved
+        path.assign(own, std::strrchr(own, '/')).append("/svmfast");
+        std::vector<char *> all{path.data(), predict};
         all.insert(all.end(), arguments, arguments + count + 1);  // and the null at the end
-        execv(path, all.data());
+        execv(path.c_str(), all.data());
     }
-    std::fprintf(stderr, "svmfast-predict: cannot run '%s': %s\n", path, std::strerror(errno));
+    std::fprintf(stderr, "svmfast-predict: cannot run '%s': %s\n", path.c_str(), std::strerror(errno));
     std::_Exit(2);
 }
 

@@ -8,6 +8,7 @@
 #include <exception>
 #include <future>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "interrupt.hpp"
@@ -51,13 +52,14 @@ void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
         }
     };
     auto run = [&](std::size_t worker) {
-        WatchedLoop watched(given_up);
+        const auto *const outer = std::exchange(abandoned, &given_up);
         attempt([&] {
             for (std::size_t i; (i = next.fetch_add(1)) < n_items;) {
                 check_interrupt();
                 body(i, worker);
             }
         });
+        abandoned = outer;
     };
     std::vector<std::future<void>> helpers;
     const std::size_t workers = std::max<std::size_t>(1, std::min(n_threads, n_items));
