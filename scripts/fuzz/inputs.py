@@ -54,7 +54,7 @@ from svmfast.formats.model_files import model_bytes, open_model  # noqa: E402
 from svmfast.models.expansion import KernelExpansion  # noqa: E402
 from svmfast.rows import Rows  # noqa: E402
 
-SOURCES = ("svmlight.cpp", "svmlight_fast.cpp", "text.cpp")
+SOURCES = ("svmlight.cpp", "text.cpp", "interrupt.cpp")
 LONGEST = 160  # most faults show in short texts, and short texts are fast
 
 # --- the native reader
@@ -85,7 +85,7 @@ def build(fast: bool) -> tuple[Path, bool]:
     guided = compiler is not None and not fast
     native, core = ROOT / "scripts/fuzz/native", ROOT / "svmfast/_core"
     sources = [native / "tokenizer.cpp", *(core / name for name in SOURCES)]
-    flags = ["-std=c++17", "-O2", "-g1", f"-I{core}"]
+    flags = ["-std=gnu++17", "-O2", "-g1", "-pthread", f"-I{core}"]
     if not guided:
         sources.append(native / "driver.cpp")
     if not fast:

@@ -1,5 +1,6 @@
 // Arrays at the library's boundary: views of the caller's memory in, arrays that own their memory out.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@ class View {
   public:
     View() = default;
     View(const T *data, std::array<std::size_t, Dimensions> shape) : data_(data), shape_(shape) {}
+    View(const std::vector<T> &all) : View(all.data(), {all.size()}) { static_assert(Dimensions == 1); }
     const T *data() const { return data_; }
     std::size_t shape(std::size_t i) const { return shape_[i]; }
     std::size_t size() const {
@@ -45,11 +47,14 @@ struct Out {
     using Free = void (*)(void *) noexcept;
     std::unique_ptr<T, Free> data{nullptr, [](void *p) noexcept { std::free(p); }};
     std::vector<std::size_t> shape;
-};
 
-inline Csr csr(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values) {
-    return {indptr.data(), indices.data(), values.data()};
-}
+    template <std::size_t Dimensions>
+    operator View<T, Dimensions>() const {
+        std::array<std::size_t, Dimensions> sizes;
+        std::copy_n(shape.begin(), Dimensions, sizes.begin());
+        return {data.get(), sizes};
+    }
+};
 
 template <class T>
 Out<T> give(std::unique_ptr<T[]> data, std::initializer_list<std::size_t> shape) {

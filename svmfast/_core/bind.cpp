@@ -19,12 +19,7 @@ namespace nanobind::detail {
 // The array's type in signatures.
 template <class T>
 constexpr auto array_name() {
-    if constexpr (std::is_same_v<T, float>) return const_name("NDArray[numpy.float32]");
-    if constexpr (std::is_same_v<T, double>) return const_name("NDArray[numpy.float64]");
-    if constexpr (std::is_same_v<T, std::int64_t>) return const_name("NDArray[numpy.int64]");
-    if constexpr (std::is_same_v<T, std::int32_t>) return const_name("NDArray[numpy.int32]");
-    if constexpr (std::is_same_v<T, std::uint64_t>) return const_name("NDArray[numpy.uint64]");
-    if constexpr (std::is_same_v<T, std::uint8_t>) return const_name("NDArray[numpy.uint8]");
+    return const_name("NDArray[numpy.") + dtype_traits<T>::name + const_name("]");
 }
 
 template <class T, std::size_t D>
@@ -86,34 +81,16 @@ struct type_caster<svmfast::Growing<char>> {
     }
 };
 
-// Bytes, which end with a NUL.
-template <>
-struct type_caster<std::string_view> {
-    NB_TYPE_CASTER(std::string_view, const_name("bytes"))
-
-    bool from_python(handle source, std::uint32_t, cleanup_list *) noexcept {
-        if (!PyBytes_Check(source.ptr())) return false;
-        value = {PyBytes_AS_STRING(source.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(source.ptr()))};
-        return true;
-    }
-};
-
 template <>
 struct type_caster<svmfast::Threads> {
     NB_TYPE_CASTER(svmfast::Threads, const_name("int"))
 
     bool from_python(handle source, std::uint32_t, cleanup_list *) noexcept {
         if (!PyIndex_Check(source.ptr())) return false;
-        PyObject *number = PyNumber_Index(source.ptr());
-        if (!number) {
-            PyErr_Clear();
-            return false;
-        }
-        int overflow = 0;
-        const long long wanted = PyLong_AsLongLongAndOverflow(number, &overflow);
-        Py_DECREF(number);
-        value = svmfast::Threads(overflow > 0 ? svmfast::Threads::MOST : overflow < 0 ? 1 : wanted);
-        return true;
+        value = svmfast::Threads(PyNumber_AsSsize_t(source.ptr(), nullptr));  // clipped
+        const bool failed = PyErr_Occurred() != nullptr;
+        PyErr_Clear();
+        return !failed;
     }
 };
 
@@ -141,23 +118,16 @@ void ask_python() {
 
 // --- LIBSVM text ---------------------------------------------------------------------------------------------------
 
-// None, or the first fault as (rule, line, text of the line, token or None, found, wanted).
-nb::object feed(Tokenizer &tokenizer, In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads) {
-    const svmlight::Fault *fault;
-    {
-        nb::gil_scoped_release released;
-        fault = tokenizer.feed(text, begin, end, threads);
-    }
-    if (!fault) return nb::none();
-    const auto cut = [](const char *from, const char *to) {
-        constexpr std::ptrdiff_t shown = 1 << 16;  // limit on text for a message, in bytes
-        return nb::bytes(from, static_cast<std::size_t>(std::min(to - from, shown)));
-    };
-    const char *line_end = fault->line_begin;
-    while (*line_end != '\n') ++line_end;
-    const nb::object token = fault->begin ? nb::object(cut(fault->begin, fault->end)) : nb::none();
-    return nb::make_tuple(fault->rule, fault->line, cut(fault->line_begin, line_end), token, fault->found,
-                          fault->wanted);
+// The first fault: (rule, line, where the line starts in the text, where the token does and ends or -1, found, wanted).
+using Fault =
+    std::tuple<const char *, std::int64_t, std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t, std::int64_t, std::int64_t>;
+
+std::optional<Fault> feed(Tokenizer &tokenizer, In1<std::uint8_t> text, std::size_t begin, std::size_t end,
+                          Threads threads) {
+    const svmlight::Fault *f = tokenizer.feed(text, begin, end, threads);
+    if (!f) return std::nullopt;
+    const auto place = [&](const char *p) { return p ? p - reinterpret_cast<const char *>(text.data()) : -1; };
+    return Fault{f->rule, f->line, place(f->line_begin), place(f->begin), place(f->end), f->found, f->wanted};
 }
 
 // The rows since the last call: (labels, indptr, indices, values, width, line of the first row, notes).
@@ -175,19 +145,11 @@ void bind_text(nb::module_ &m) {
              [](Tokenizer *at, bool zero_based, bool precomputed, bool dense, bool lenient, std::size_t numbers) {
                  new (at) Tokenizer({zero_based, precomputed, dense, lenient, numbers});
              })
-        .def("feed", &feed,
-             nb::sig("def feed(self, text: object, begin: int, end: int, threads: int) -> "
-                     "tuple[str, int, bytes, bytes | None, int, int] | None"))
+        .def("feed", &feed, unlocked)
         .def("take", &take)
-        .def_prop_ro("rows", [](Tokenizer &t) { return t.block().rows(); });
+        .def_prop_ro("rows", [](Tokenizer &t) { return t.block().rows().count; });
     m.attr("TEXT_PADDING") = text::padding;
     m.def("write_rows", &write_rows, unlocked);
-    m.def("parse_float64", &parse_numbers<double>, unlocked);
-    m.def("parse_int64", &parse_numbers<std::int64_t>, unlocked);
-    m.def("parse_int32", &parse_numbers<std::int32_t>, unlocked);
-    m.def("format_float64", &format_numbers<double>, unlocked);
-    m.def("format_int64", &format_numbers<std::int64_t>, unlocked);
-    m.def("format_int32", &format_numbers<std::int32_t>, unlocked);
 }
 
 // --- scaling ------------------------------------------------------------------------------------------------------
@@ -297,9 +259,12 @@ void bind_training(nb::module_ &m) {
 
 // --- svmfast predict -----------------------------------------------------------------------------------------------
 
-Prediction predict_plain(const std::vector<std::string_view> &arguments) {
+Prediction predict_plain(const std::vector<nb::bytes> &arguments) {
+    std::vector<std::string> words;
+    for (const nb::bytes &word : arguments) words.emplace_back(word.c_str(), word.size());
+    nb::gil_scoped_release released;
     keep_freed_memory();
-    return predict_file(plain_job({arguments.begin(), arguments.end()}));
+    return predict_file(plain_job(words));
 }
 
 void bind_prediction(nb::module_ &m) {
@@ -311,19 +276,18 @@ void bind_prediction(nb::module_ &m) {
         .def_prop_ro("output", bytes(&PredictJob::output))
         .def_prop_ro("quiet", [](const Prediction &p) { return p.job.quiet; })
         .def_ro("summary", &Prediction::summary)
-        .def_ro("remarkable", &Prediction::remarkable)
         .def_ro("rows", &Prediction::rows)
         .def_ro("correct", &Prediction::correct)
         .def_ro("unknown", &Prediction::unknown)
         .def_ro("differing", &Prediction::differing)
         .def_ro("largest_column", &Prediction::largest_column)
-        .def_ro("confusion", &Prediction::confusion)
+        .def_ro("classes", &Prediction::classes)
         .def_ro("columns", &Prediction::columns)
         .def_ro("scale_rows", &Prediction::scale_rows)
         .def_ro("median_norm", &Prediction::median_norm)
         .def_ro("least_norm", &Prediction::least_norm)
         .def_ro("largest_norm", &Prediction::largest_norm);
-    m.def("predict_plain", &predict_plain, unlocked);
+    m.def("predict_plain", &predict_plain);
 }
 
 }  // namespace

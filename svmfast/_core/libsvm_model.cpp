@@ -19,44 +19,39 @@ constexpr double MEMORY = double(std::size_t{2} << 30);
 struct Header {
     std::string_view rest;
 
-    std::vector<std::string_view> words() const {
-        std::string_view line = rest.substr(0, rest.find('\n'));
-        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-        std::vector<std::string_view> words;
-        for (std::size_t at = 0; (at = line.find_first_not_of(" \t", at)) != line.npos;) {
-            const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
-            words.push_back(line.substr(at, end - at));
-            at = end;
-        }
-        return words;
+    // The next word of the line; nothing at its end.
+    std::string_view word() {
+        rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+        const std::string_view word = rest.substr(0, rest.find_first_of(" \t\r\n"));
+        rest.remove_prefix(word.size());
+        return word;
     }
-
-    bool has(std::string_view key) const {
-        const auto all = words();
-        return !all.empty() && all[0] == key;
+    void end_line() {
+        require(word().empty());
+        if (rest[0] == '\r') rest.remove_prefix(1);
+        require(rest[0] == '\n');
+        rest.remove_prefix(1);
     }
-
-    // The values of the next line, which must have this key.
-    std::vector<std::string_view> take(std::string_view key, std::size_t count) {
-        auto values = words();
-        require(has(key) && values.size() == count + 1);
-        rest.remove_prefix(rest.find('\n') + 1);
-        values.erase(values.begin());
-        return values;
-    }
+    bool has(std::string_view key) const { return Header(*this).word() == key; }
 
     template <std::size_t N>
     int choice(std::string_view key, const std::string_view (&known)[N]) {
-        const auto found = std::find(known, known + N, take(key, 1)[0]);
+        require(word() == key);
+        const auto found = std::find(known, known + N, word());
         require(found != known + N);
+        end_line();
         return static_cast<int>(found - known);
     }
 
     template <class Number>
     std::vector<Number> numbers(std::string_view key, std::size_t count) {
+        require(word() == key);
         std::vector<Number> numbers;
-        for (const std::string_view word : take(key, count))
-            require(text::scan_number(word.data(), word.data() + word.size(), numbers.emplace_back()));
+        while (numbers.size() < count) {
+            const std::string_view digits = word();
+            require(text::scan_number(digits.data(), digits.data() + digits.size(), numbers.emplace_back()));
+        }
+        end_line();
         return numbers;
     }
     double real(std::string_view key) { return numbers<double>(key, 1)[0]; }
@@ -101,7 +96,8 @@ LibsvmModel read_libsvm_model(std::string_view text) {
         m.group_sizes = {total};
     }
     require(std::accumulate(m.group_sizes.begin(), m.group_sizes.end(), std::int64_t{0}) == total);
-    header.take("SV", 0);
+    require(header.word() == "SV");
+    header.end_line();
 
     const std::size_t width = m.classifier() ? k - 1 : 1;
     svmlight::Options form;
@@ -110,7 +106,7 @@ LibsvmModel read_libsvm_model(std::string_view text) {
     const In1<std::uint8_t> all(reinterpret_cast<const std::uint8_t *>(text.data()), {text.size() + text::padding});
     require(!tokenizer.feed(all, text.size() - header.rest.size(), text.size(), 1));
     svmlight::Block &rows = tokenizer.block();
-    require(rows.rows() == n && !rows.noted());
+    require(rows.rows().count == n && !rows.noted());
     const double values = double(rows.values.size());
     require(m.kernel == int(KernelKind::linear) || m.gamma > 0 || values == 0);
     // Panels of vectors, but lists where few values are stored (decision.cpp).
@@ -126,14 +122,7 @@ LibsvmModel read_libsvm_model(std::string_view text) {
 }
 
 DecisionSums decision_sums(const LibsvmModel &m) {
-    return {m.kernel,
-            m.gamma,
-            m.coef0,
-            m.degree,
-            {{m.indptr.data.get(), m.indices.data.get(), m.values.data.get()}, m.indptr.shape[0] - 1},
-            In2<double>(m.sv_coef.data.get(), {m.sv_coef.shape[0], m.sv_coef.shape[1]}),
-            In1<double>(m.rho.data(), {m.rho.size()}),
-            In1<std::int64_t>(m.group_sizes.data(), {m.group_sizes.size()})};
+    return {m.kernel, m.gamma, m.coef0, m.degree, m.vectors(), m.sv_coef, m.rho, m.group_sizes};
 }
 
 }  // namespace svmfast

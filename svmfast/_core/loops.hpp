@@ -6,7 +6,6 @@
 #include "polynomial.hpp"
 #include "reduced_set.hpp"
 #include "router.hpp"
-#include "scaling.hpp"
 #include "svmfast.hpp"
 
 namespace svmfast {
@@ -126,27 +125,32 @@ using ScaledRows = std::tuple<Out<std::int64_t>, Out<std::int32_t>, Out<double>>
 
 class ScalingMap {
   public:
+    // Maps a column by (x - first) * second, or where `ranges`, as svm-scale maps [first, second] to [lower, upper];
+    // then clips to [least, most] and rounds to `digits` significant digits, unless these are 0.
     ScalingMap(In1<double> first, In1<double> second, bool ranges, double lower, double upper, double least,
                double most, int digits);
     // The number of columns in which zero does not stay zero.
     std::size_t moving() const { return moving_.size(); }
     // The scaled rows; zeros are not stored.
-    ScaledRows apply(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values) const;
+    ScaledRows apply(const SparseRows &rows) const;
 
   private:
+    double map(double x, std::size_t column) const;
     // A value of one row; an std::overflow_error names row and column if it leaves the range of doubles.
     double scaled(std::size_t row, std::int32_t column, double x) const;
 
     std::vector<double> first_, second_, zeros_;
     std::vector<std::int32_t> moving_;
-    scaling::Map map_;
+    bool ranges_;
+    double lower_, upper_, least_, most_;
+    int digits_;
 };
 
 // The smallest and the largest value of each column so far, as svm-scale finds them; zeros that are not stored count.
 class ColumnExtremes {
   public:
     // Adds rows of any width; a new column counts as zero in all earlier rows.
-    void add(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, std::size_t width);
+    void add(const SparseRows &rows, std::size_t width);
     // (least, greatest); those of columns that are zero in some row include it.
     std::tuple<Out<double>, Out<double>> result() const;
 
@@ -161,21 +165,12 @@ Out<double> round_digits(In1<double> numbers, int digits);
 
 // --- text ----------------------------------------------------------------------------------------------------------
 
-// Rows [first, last) as text. numbers (m, n): those before a row's entries, which are its label or its coefficients;
-// columns are written as column + base.
+// Rows as text. numbers (m, n): those before a row's entries, which are its label or its coefficients; columns are
+// written as column + base.
 // - digits 0: "number index:value\n" with the shortest decimals that read back to the same number.
 // - Otherwise as LIBSVM writes it, with a blank before the line end: numbers with 17 digits, and values with `digits`,
 //   or with 8 that do not determine a value, all of them; integers where base is 0 (precomputed kernel).
 Growing<char> write_rows(In2<double> numbers, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                         std::size_t first, std::size_t last, std::int64_t base, int digits);
-
-// Up to `count` whitespace-separated numbers from `pos`: the array, how many were read, and where reading stopped,
-// which is the first token that is not a number of this type, if any.
-template <class T>
-std::tuple<Out<T>, std::size_t, std::size_t> parse_numbers(std::string_view text, std::size_t pos, std::size_t count);
-
-// Shortest decimals that read back to the same number, a blank between them and a line end after every `per_line`.
-template <class T>
-Growing<char> format_numbers(In1<T> numbers, std::size_t per_line);
+                         std::int64_t base, int digits);
 
 }  // namespace svmfast

@@ -1,25 +1,25 @@
-// One plain job of svm-predict, from its files to its output and its summary, in bounded memory.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+// One plain job of svm-predict, from its arguments to its output and its summary, in bounded memory.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <iterator>
+#include <cstdlib>  // defines __GLIBC__
 #include <map>
-#include <numeric>
+#include <thread>
 
-#include "number_text.hpp"
-#include "output_file.hpp"
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+#include "files.hpp"
 #include "svmfast.hpp"
 #include "vote.hpp"
 
 namespace svmfast {
 namespace {
 
-// Bytes of text that are read at a time; longer lines are left to Python.
-constexpr std::size_t CHUNK = std::size_t{2} << 20;
 // Largest number of values held besides the rows: it bounds the memory for many classes and short rows.
 constexpr std::size_t CELLS = std::size_t{1} << 20;
 // Left to Python: more distinct labels, and larger data for standard output, which gets nothing before all rows are
@@ -28,83 +28,14 @@ constexpr std::size_t MOST_LABELS = 1000;
 constexpr std::size_t MOST_MODEL = std::size_t{100} << 20;
 constexpr std::string_view FIRST_WORD = "svm_type ";
 constexpr off_t MOST_TO_STDOUT = off_t{8} << 20;
-// Rows whose scale is compared with the model's vectors, and a factor just below that of prediction_words.py.
+// Rows whose scale is compared with the model's vectors.
 constexpr std::size_t SCALE_ROWS = 1000, LEAST_SCALE_ROWS = 10;
-constexpr double SCALE_FACTOR = 24.9;
+constexpr std::string_view TABLES[] = {".csv", ".tsv"};
 // Names of outputs that are compressed, or are tables, or are refused (formats/packing.py, formats/answers.py).
-constexpr const char *OTHER_OUTPUTS[] = {
+constexpr std::string_view OTHER_OUTPUTS[] = {
     ".gz",    ".bz2",    ".xz",  ".zst",  ".parquet", ".pq",  ".arrow",  ".feather", ".ipc",    ".csv", ".tsv", ".json",
     ".jsonl", ".ndjson", ".xml", ".html", ".yaml",    ".yml", ".xlsx",   ".xls",     ".xlsm",   ".ods", ".orc", ".avro",
     ".h5",    ".hdf5",   ".npy", ".npz",  ".mat",     ".pkl", ".pickle", ".rds",     ".sqlite", ".db"};
-
-class InputFile {
-  public:
-    // A pipe is not opened, since its writer would see that.
-    explicit InputFile(const std::string &path) {
-        require(stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0);
-        descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-        require(descriptor_ >= 0);
-    }
-    ~InputFile() { close(descriptor_); }
-    InputFile(const InputFile &) = delete;
-    InputFile &operator=(const InputFile &) = delete;
-
-    // Fills all of [to, to + room) unless the file ends before.
-    std::size_t read(char *to, std::size_t room) {
-        std::size_t filled = 0;
-        while (filled < room) {
-            const ssize_t count = ::read(descriptor_, to + filled, room - filled);
-            if (count == 0) {
-                // A file that became shorter may have lost the rest of a line that was read in part.
-                struct stat now;
-                require(fstat(descriptor_, &now) == 0 && lseek(descriptor_, 0, SEEK_CUR) <= now.st_size);
-                break;
-            }
-            require(count > 0);
-            filled += static_cast<std::size_t>(count);
-        }
-        return filled;
-    }
-
-    struct stat status{};
-
-  private:
-    int descriptor_ = -1;
-};
-
-// The input: whole lines of a file, chunk by chunk, with the padding that the tokenizer needs.
-class InputLines {
-  public:
-    explicit InputLines(InputFile &file)
-        : file_(file),
-          text_(std::min<std::size_t>(CHUNK, static_cast<std::size_t>(file.status.st_size) + 1) + BEHIND, '\0') {}
-
-    // Moves to the next lines, [0, end()); false at the end of the file.
-    bool next() {
-        std::copy(text_.data() + end_, text_.data() + filled_, text_.data());
-        filled_ -= end_;
-        const std::size_t room = text_.size() - BEHIND - filled_, count = file_.read(text_.data() + filled_, room);
-        filled_ += count;
-        if (count < room) {
-            if (filled_ && text_[filled_ - 1] != '\n') text_[filled_++] = '\n';
-            end_ = filled_;
-        } else {
-            end_ = std::string_view(text_.data(), filled_).rfind('\n') + 1;  // npos + 1 is 0
-            require(end_ > 0);
-        }
-        return end_ > 0;
-    }
-
-    std::size_t end() const { return end_; }
-    In1<std::uint8_t> text() const { return {reinterpret_cast<const std::uint8_t *>(text_.data()), {text_.size()}}; }
-
-  private:
-    static constexpr std::size_t BEHIND = text::padding + 1;  // and a missing last line end
-
-    InputFile &file_;
-    std::string text_;
-    std::size_t filled_ = 0, end_ = 0;
-};
 
 // Predicts rows, appends their predictions to `text`, a line for each, and counts.
 class Predicting {
@@ -113,14 +44,12 @@ class Predicting {
         : m_(model), probability_(probability && !model.regression()), threads_(threads), sums_(decision_sums(model)),
           labels_(model.labels.begin(), model.labels.end()), p_(model.rho.size()) {
         if (labels_.empty()) labels_ = {1, -1};
+        predicted_.resize(labels_.size());
         for (const double label : labels_) {
-            char word[number_room];
-            words_.emplace_back(word, write_digits(word, label, probability_ ? 6 : 17));
-            if (!probability_) words_.back() += '\n';
+            char word[text::number_room];
+            words_.emplace_back(word, text::write_digits(word, label, probability_ ? 6 : 17));
+            longest_ = std::max(longest_, words_.back().size());
         }
-        longest_ = std::max_element(words_.begin(), words_.end(), [](const auto &a, const auto &b) {
-                       return a.size() < b.size();
-                   })->size();
         if (!probability_) return;
         std::string header = m_.classifier() ? "labels" : "label normal outlier";
         for (const std::int32_t label : m_.labels) header += ' ' + std::to_string(label);
@@ -129,32 +58,34 @@ class Predicting {
     }
 
     void add(const svmlight::Block &block) {
-        const std::size_t n = block.rows(), k = labels_.size();
+        const std::size_t n = block.rows().count, k = labels_.size();
         const std::size_t step = std::max<std::size_t>(1, CELLS / (1 + p_ + (probability_ ? k * k : 0)));
         for (std::size_t first = 0; first < n; first += step) {
             const std::size_t count = std::min(step, n - first);
             const SparseRows rows{{block.indptr.data() + first, block.indices.data(), block.values.data()}, count};
             const double *targets = block.labels.data() + first;
-            look(rows, count);
+            look(rows);
             if (m_.regression())
                 add_values(std::get<0>(sums_.decide(rows, Order::libsvm, threads_)), targets, count);
             else if (probability_)
                 add_probabilities(rows, targets);
             else
-                add_labels(std::get<0>(sums_.labels(rows, Precision::single_first, threads_)), targets, count);
+                add_lines(std::get<0>(sums_.labels(rows, Precision::single_first, threads_)).data.get(), nullptr,
+                          targets, count);
             found.rows += count;
         }
     }
 
-    // Adds svm-predict's summary, and whether something is remarkable.
+    // Adds svm-predict's summary, and what is known of all rows.
     void finish(bool quiet, bool probability) {
-        for (const auto &[target, given] : targets_)
-            for (std::size_t c = 0; c < given.size(); ++c) {
-                if (given[c]) found.confusion.emplace_back(target, labels_[c], given[c]);
-                if (labels_[c] == target) found.correct += given[c];
-            }
+        for (std::size_t c = 0; c < labels_.size(); ++c)
+            if (predicted_[c]) classes_[labels_[c]].predicted = predicted_[c];
+        for (const auto &[label, n] : classes_) {
+            found.classes.emplace_back(label, n.rows, n.predicted, n.correct);
+            found.correct += n.correct;
+        }
         found.columns = m_.columns;
-        found.remarkable = other_scale() || found.unknown || found.differing || class_neglected();
+        take_scales();
         if (quiet) return;
         if (!probability && m_.has_probability())
             found.summary = "Model supports probability estimates, but disabled in prediction.\n";
@@ -178,8 +109,8 @@ class Predicting {
 
   private:
     // Counts rows with features that the model does not have, and takes the norms of the first rows.
-    void look(const Csr &rows, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i) {
+    void look(const SparseRows &rows) {
+        for (std::size_t i = 0; i < rows.count; ++i) {
             const std::int64_t begin = rows.indptr[i], end = rows.indptr[i + 1];
             if (begin < end && rows.indices[end - 1] >= m_.columns) {
                 ++found.unknown;
@@ -196,94 +127,76 @@ class Predicting {
         found.summary += line;
     }
 
-    // Whether some class is recognized far below the accuracy: prediction_words.py decides.
-    bool class_neglected() const {
-        const double accuracy = static_cast<double>(found.correct) / static_cast<double>(found.rows);
-        return std::any_of(targets_.begin(), targets_.end(), [&](const auto &one) {
-            const auto at = std::find(labels_.begin(), labels_.end(), one.first) - labels_.begin();
-            const auto all = std::accumulate(one.second.begin(), one.second.end(), std::size_t{0});
-            const std::size_t right = at < std::ptrdiff_t(labels_.size()) ? one.second[std::size_t(at)] : 0;
-            return static_cast<double>(right) <= static_cast<double>(all) * accuracy / 2;
-        });
-    }
-
-    // Whether the rows may have another scale than the vectors: prediction_words.py decides.
-    bool other_scale() {
-        const std::size_t vectors = m_.sv_coef.shape[1], n = norms_.size();
-        if (n < LEAST_SCALE_ROWS || m_.kernel == int(KernelKind::linear) || !vectors) return false;
-        const Csr rows{m_.indptr.data.get(), m_.indices.data.get(), m_.values.data.get()};
-        double low = HUGE_VAL, high = 0;
-        for (std::size_t i = 0; i < vectors; ++i) {
-            const double norm = rows.squared_norm(i);
-            low = std::min(low, norm), high = std::max(high, norm);
-        }
+    void take_scales() {
+        const std::size_t n = norms_.size();
+        const SparseRows vectors = m_.vectors();
+        if (n < LEAST_SCALE_ROWS || m_.kernel == int(KernelKind::linear) || !vectors.count) return;
         std::sort(norms_.begin(), norms_.end());
-        const double median = n % 2 ? norms_[n / 2] : (norms_[n / 2 - 1] + norms_[n / 2]) / 2;
-        found.scale_rows = n, found.median_norm = median, found.least_norm = low, found.largest_norm = high;
-        return median > SCALE_FACTOR * high || SCALE_FACTOR * median < low;
+        found.scale_rows = n;
+        found.median_norm = n % 2 ? norms_[n / 2] : (norms_[n / 2 - 1] + norms_[n / 2]) / 2;
+        found.least_norm = HUGE_VAL, found.largest_norm = 0;
+        for (std::size_t i = 0; i < vectors.count; ++i) {
+            const double norm = vectors.squared_norm(i);
+            found.least_norm = std::min(found.least_norm, norm);
+            found.largest_norm = std::max(found.largest_norm, norm);
+        }
     }
 
     void count(double target, std::size_t winner) {
-        auto &given = targets_[target];
-        require(targets_.size() + labels_.size() <= MOST_LABELS);
-        given.resize(labels_.size());
-        ++given[winner];
-    }
-
-    void add_labels(const Out<std::int32_t> &winners, const double *targets, std::size_t n) {
-        text.reserve_more(n * longest_);
-        char *to = text.end();
-        for (std::size_t i = 0; i < n; ++i) {
-            const auto winner = static_cast<std::size_t>(winners.data.get()[i]);
-            to = std::copy(words_[winner].begin(), words_[winner].end(), to);
-            count(targets[i], winner);
-        }
-        text.set_end(to);
+        OfClass &given = classes_[target];
+        require(classes_.size() <= MOST_LABELS);
+        ++given.rows;
+        given.correct += labels_[winner] == target;
+        ++predicted_[winner];
     }
 
     void add_probabilities(const SparseRows &rows, const double *targets) {
         const std::size_t n = rows.count, k = labels_.size();
-        const auto view = [](const std::vector<double> &numbers) {
-            return In1<double>(numbers.data(), {numbers.size()});
-        };
-        const In1<double> a = view(m_.prob_a), b = view(m_.prob_b), marks = view(m_.density_marks);
+        const In1<double> a = m_.prob_a, b = m_.prob_b, marks = m_.density_marks;
         const Out<double> decisions = sums_.probability_values(rows, a, b, marks, threads_);
+        Out<double> coupled;
         std::vector<double> normal;
-        Out<double> estimates;
-        if (m_.classifier()) {
-            estimates = std::get<0>(probabilities({decisions.data.get(), {n, p_}}, a, b, k, std::nullopt, threads_));
-        } else {
-            for (std::size_t i = 0; i < n; ++i) {
-                const double inside = density(decisions.data.get()[i], marks.data());
-                normal.insert(normal.end(), {inside, 1 - inside});
-            }
+        if (m_.classifier()) coupled = std::get<0>(probabilities(decisions, a, b, k, std::nullopt, threads_));
+        for (std::size_t i = 0; i < n && !m_.classifier(); ++i) {
+            const double inside = density(decisions.data.get()[i], marks.data());
+            normal.insert(normal.end(), {inside, 1 - inside});
         }
-        const double *row = m_.classifier() ? estimates.data.get() : normal.data();
+        const double *const estimates = m_.classifier() ? coupled.data.get() : normal.data();
+        std::vector<std::int32_t> best(n);
         std::vector<int> votes(k);
-        text.reserve_more(n * (longest_ + k * number_room + 1));
+        for (std::size_t i = 0; i < n; ++i) {
+            const double *const row = estimates + i * k;
+            const auto voted = static_cast<std::int32_t>(winner(decisions.data.get() + i * p_, p_, votes));
+            best[i] = m_.classifier() ? static_cast<std::int32_t>(std::max_element(row, row + k) - row) : voted;
+            found.differing += best[i] != voted;
+        }
+        add_lines(best.data(), estimates, targets, n);
+    }
+
+    // Each row's line: the label of its class and, if given, the estimates of all classes.
+    void add_lines(const std::int32_t *best, const double *estimates, const double *targets, std::size_t n) {
+        const std::size_t k = estimates ? labels_.size() : 0;
+        text.reserve_more(n * (longest_ + k * text::number_room + 1));
         char *to = text.end();
-        for (std::size_t i = 0; i < n; ++i, row += k) {
-            const std::size_t voted = winner(decisions.data.get() + i * p_, p_, votes);
-            const std::size_t best =
-                m_.classifier() ? static_cast<std::size_t>(std::max_element(row, row + k) - row) : voted;
-            found.differing += best != voted;
-            count(targets[i], best);
-            to = std::copy(words_[best].begin(), words_[best].end(), to);
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::string &word = words_[best[i]];
+            to = std::copy(word.begin(), word.end(), to);
             for (std::size_t c = 0; c < k; ++c) {
                 *to++ = ' ';
-                to = write_digits(to, row[c], 6);
+                to = text::write_digits(to, estimates[i * k + c], 6);
             }
             *to++ = '\n';
+            count(targets[i], best[i]);
         }
         text.set_end(to);
     }
 
     void add_values(const Out<double> &values, const double *targets, std::size_t n) {
-        text.reserve_more(n * (number_room + 1));
+        text.reserve_more(n * (text::number_room + 1));
         char *to = text.end();
         for (std::size_t i = 0; i < n; ++i) {
             const double p = values.data.get()[i], t = targets[i];
-            to = write_digits(to, p, 17);
+            to = text::write_digits(to, p, 17);
             *to++ = '\n';
             squares_ += (p - t) * (p - t);
             sum_p_ += p, sum_t_ += t, pp_ += p * p, tt_ += t * t, pt_ += p * t;
@@ -299,43 +212,84 @@ class Predicting {
     const std::size_t p_;
     std::vector<std::string> words_;
     std::size_t longest_ = 0;
-    std::map<double, std::vector<std::size_t>> targets_;
-    std::vector<double> norms_;  // squared, of the first rows
+    struct OfClass {
+        std::size_t rows, predicted, correct;
+    };
+    std::map<double, OfClass> classes_;
+    std::vector<std::size_t> predicted_;  // rows for each of labels_
+    std::vector<double> norms_;           // squared, of the first rows
     double squares_ = 0, sum_p_ = 0, sum_t_ = 0, pp_ = 0, tt_ = 0, pt_ = 0;
 };
 
-bool ends_with(std::string path, const char *const *endings, std::size_t count) {
+Threads usable_threads() {
+    long long threads = std::thread::hardware_concurrency();
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) threads = CPU_COUNT(&set);
+#endif
+    const char *limit = std::getenv("OMP_NUM_THREADS");
+    const long long most = limit ? std::atoll(limit) : 0;
+    return most > 0 ? std::min(threads, most) : threads;
+}
+
+template <std::size_t N>
+bool ends_with(std::string path, const std::string_view (&endings)[N]) {
     for (char &c : path) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-    return std::any_of(endings, endings + count, [&](std::string_view end) {
+    return std::any_of(endings, endings + N, [&](std::string_view end) {
         return path.size() >= end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0;
     });
 }
 
 }  // namespace
 
-Prediction predict_file(const PredictJob &job) {
-    constexpr const char *tables[] = {".csv", ".tsv"};
-    require(!ends_with(job.data, tables, 2) && !ends_with(job.output, OTHER_OUTPUTS, std::size(OTHER_OUTPUTS)));
-    struct stat inputs[2];
-    std::string text;
-    std::size_t size;
-    {
-        InputFile file(job.model);
-        inputs[0] = file.status;
-        size = static_cast<std::size_t>(file.status.st_size);
-        require(FIRST_WORD.size() < size && size < MOST_MODEL);
-        text.resize(FIRST_WORD.size());
-        // As LIBSVM writes it; of another file nothing more is read.
-        require(file.read(text.data(), text.size()) == text.size() && text == FIRST_WORD);
-        text.resize(size + text::padding);
-        const std::size_t rest = size - FIRST_WORD.size();
-        require(file.read(text.data() + FIRST_WORD.size(), rest) == rest);
+PredictJob plain_job(const std::vector<std::string> &arguments) {
+    PredictJob job;
+    bool b = false;
+    int threads = 0;
+    std::vector<std::string> files;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string &word = arguments[i], next = i + 1 < arguments.size() ? arguments[i + 1] : "";
+        if (word == "-b" && !b && (next == "0" || next == "1")) {
+            b = true, job.probability = next == "1", ++i;
+        } else if (word == "-j" && !threads && text::scan_number(next.data(), next.data() + next.size(), threads) &&
+                   threads > 0 && threads < 100) {
+            ++i;
+        } else if (word == "-q" && !job.quiet) {
+            job.quiet = true;
+        } else if (word.empty() || (word[0] == '-' && (word.size() > 1 || files.size() < 2))) {
+            throw Declined();
+        } else {
+            files.push_back(word);
+        }
     }
-    const LibsvmModel model = read_libsvm_model(std::string_view(text).substr(0, size));
+    require(files.size() == 2 || files.size() == 3);
+    job.threads = threads ? Threads(threads) : usable_threads();
+    job.data = files[0], job.model = files[1];
+    if (files.size() == 3) job.output = files[2];
+    return job;
+}
+
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc allows
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
+Prediction predict_file(const PredictJob &job) {
+    require(!ends_with(job.data, TABLES) && !ends_with(job.output, OTHER_OUTPUTS));
+    InputFile model_file(job.model);
+    const auto size = static_cast<std::size_t>(model_file.status.st_size), rest = size - FIRST_WORD.size();
+    require(FIRST_WORD.size() < size && size < MOST_MODEL);
+    std::string text(FIRST_WORD.size(), '\0');
+    // As LIBSVM writes it; of another file nothing more is read.
+    require(model_file.read(text.data(), text.size()) == text.size() && text == FIRST_WORD);
+    text.resize(size + text::padding);
+    require(model_file.read(text.data() + FIRST_WORD.size(), rest) == rest);
+    const LibsvmModel model = read_libsvm_model({text.data(), size});
     require(!job.probability || model.has_probability());
     text = std::string();
     InputFile data(job.data);
-    inputs[1] = data.status;
     require(job.output != "-" || data.status.st_size <= MOST_TO_STDOUT);
     OutputFile out;
     InputLines lines(data);
@@ -350,15 +304,16 @@ Prediction predict_file(const PredictJob &job) {
         require(!tokenizer.block().noted());
         predicting.add(tokenizer.block());
         tokenizer.block().clear();
-        if (!begun) require(out.open(job.output, inputs, 2));
+        if (!begun) out.open(job.output, {model_file.status, data.status});
         begun = true;
         if (job.output == "-") continue;
-        require(out.write(predicting.text.data(), predicting.text.size()));
+        out.write(predicting.text.data(), predicting.text.size());
         predicting.text.clear();
     }
     require(predicting.found.rows > 0);
     predicting.finish(job.quiet, job.probability);
-    require(out.write(predicting.text.data(), predicting.text.size()) && out.finish());
+    out.write(predicting.text.data(), predicting.text.size());
+    out.finish();
     predicting.found.job = job;
     return std::move(predicting.found);
 }

@@ -40,7 +40,7 @@ class Tokenizer {
     const svmlight::Fault *feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads);
 
     // The rows since the block was last cleared.
-    svmlight::Block &block();
+    svmlight::Block &block() { return whole_; }
 
   private:
     void parse_pieces(const char *begin, const char *end, std::size_t threads);
@@ -123,6 +123,9 @@ struct LibsvmModel {
     Out<std::int32_t> indices;
     std::int64_t columns = 0;
 
+    SparseRows vectors() const {
+        return {{indptr.data.get(), indices.data.get(), values.data.get()}, indptr.shape[0] - 1};
+    }
     bool classifier() const { return type == SvmType::c_svc || type == SvmType::nu_svc; }
     bool regression() const { return type == SvmType::epsilon_svr || type == SvmType::nu_svr; }
     bool has_probability() const { return !prob_a.empty() || !density_marks.empty(); }
@@ -153,11 +156,11 @@ PredictJob plain_job(const std::vector<std::string> &arguments);
 // What predict_file() gives besides the predictions: a summary, and counts for remarks.
 struct Prediction {
     PredictJob job;
-    std::string summary;      // svm-predict's other lines, for stdout or, if that has the predictions, for stderr
-    bool remarkable = false;  // the counts are worth a remark, or may be
+    std::string summary;  // svm-predict's other lines, for stdout or, if that has the predictions, for stderr
     std::size_t rows = 0, correct = 0, unknown = 0, differing = 0;
-    std::int64_t largest_column = -1, columns = 0;                   // of the rows; the number of the model's
-    std::vector<std::tuple<double, double, std::size_t>> confusion;  // target, predicted, rows; of a classifier
+    std::int64_t largest_column = -1, columns = 0;  // of the rows; the number of the model's
+    // Of a classifier: label, its rows, rows for which it is predicted, and those for which that is correct.
+    std::vector<std::tuple<double, std::size_t, std::size_t, std::size_t>> classes;
     // Squared norms: the median of the first rows, how many these are, and the least and the largest of the vectors.
     std::size_t scale_rows = 0;
     double median_norm = 0, least_norm = 0, largest_norm = HUGE_VAL;

@@ -1,26 +1,27 @@
-#include "svmlight.hpp"
-
+// Reads LIBSVM data text block by block, each block's lines divided among threads.
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
+#include "svmfast.hpp"
 #include "svmlight_fast.hpp"
+#include "threads.hpp"
 
 namespace svmfast::svmlight {
 namespace {
 
 enum Kind : unsigned char { other = 0, blank = 1, line_over = 2 };
 
-struct Kinds {
-    Kind of[256] = {};
-    constexpr Kinds() {
-        for (const unsigned char c : {' ', '\t'}) of[c] = blank;
-        for (const unsigned char c : {'\n', '\r', '#'}) of[c] = line_over;
-    }
-};
-constexpr Kinds kinds;
+constexpr auto kinds = [] {
+    std::array<Kind, 256> kinds{};
+    kinds[' '] = kinds['\t'] = blank;
+    kinds['\n'] = kinds['\r'] = kinds['#'] = line_over;
+    return kinds;
+}();
 
-inline Kind kind(char c) noexcept { return kinds.of[static_cast<unsigned char>(c)]; }
+inline Kind kind(char c) noexcept { return kinds[static_cast<unsigned char>(c)]; }
 
 inline const char *skip_blanks(const char *p) noexcept {
     while (kind(*p) == blank) ++p;
@@ -37,6 +38,7 @@ inline const char *field_end(const char *p) noexcept {
     return p;
 }
 
+// Appends the lines of [begin, end) to a block up to the first fault.
 class Parser {
   public:
     Parser(const char *begin, const char *end, const Options &options, Block &block)
@@ -70,10 +72,6 @@ class Parser {
         block_.indptr.reserve_more(rows + 1);
         block_.indices.reserve_more(entries);
         block_.values.reserve_more(entries);
-        if (block_.indptr.size() == 0) {
-            *block_.indptr.data() = 0;
-            block_.indptr.set_end(block_.indptr.data() + 1);
-        }
     }
 
     void read_part() {
@@ -85,10 +83,7 @@ class Parser {
         while (at_.p != part_end_) {
             const std::int64_t line = block_.lines + 1;
             if (fast) fast_.read(at_, block_);
-            if (block_.lines < line && !read_line()) {
-                block_.fault.line = line;
-                break;
-            }
+            if (block_.lines < line && !read_line()) break;
             if (!block_.first_row && at_.row_end != block_.indptr.data() + 1) block_.first_row = line;
         }
         block_.labels.set_end(at_.label);
@@ -98,17 +93,11 @@ class Parser {
     }
 
     // A fault in the current line, whose entries are dropped.
-    bool fault(const char *rule, const char *begin = nullptr, const char *end = nullptr) {
-        block_.fault.rule = rule;
-        block_.fault.line_begin = line_;
-        block_.fault.begin = begin, block_.fault.end = end;
+    bool fault(const char *rule, const char *begin = nullptr, const char *end = nullptr, std::int64_t found = 0,
+               std::int64_t wanted = 0) {
+        block_.fault = {rule, block_.lines, line_, begin, end, found, wanted};
         at_.index = row_index_, at_.value = row_value_;
         return false;
-    }
-    bool fault(const char *rule, std::int64_t found, std::int64_t wanted, const char *begin = nullptr,
-               const char *end = nullptr) {
-        block_.fault.found = found, block_.fault.wanted = wanted;
-        return fault(rule, begin, end);
     }
 
     bool read_line() {
@@ -204,7 +193,7 @@ class Parser {
         if (index <= last && !options_.lenient) {
             const auto column = static_cast<std::int32_t>(index - least_);
             const bool twice = std::find(row_index_, at_.index, column) != at_.index;
-            return fault(twice ? "duplicate" : "unsorted", index, last, begin, end);
+            return fault(twice ? "duplicate" : "unsorted", begin, end, index, last);
         }
         sorted &= index > last;
         last = std::max(last, index);
@@ -221,7 +210,7 @@ class Parser {
                          [](const auto &a, const auto &b) { return a.first < b.first; });
         for (std::size_t i = 0; i < count; ++i) {
             if (i && entries[i].first == entries[i - 1].first)
-                return fault("repeated", std::int64_t{entries[i].first} + least_, 0);
+                return fault("repeated", nullptr, nullptr, std::int64_t{entries[i].first} + least_);
             row_index_[i] = entries[i].first, row_value_[i] = entries[i].second;
         }
         return true;
@@ -233,14 +222,14 @@ class Parser {
         if (at_.index[-1] != count - 1) {
             std::int64_t expected = 0;
             while (row_index_[expected] == expected) ++expected;
-            return fault("gap", row_index_[expected], expected);
+            return fault("gap", nullptr, nullptr, row_index_[expected], expected);
         }
         return check_row_width(count - 1);
     }
 
     bool check_row_width(std::int64_t found) {
         if (block_.row_width < 0) block_.row_width = found;
-        return found == block_.row_width || fault("row_width", found, block_.row_width);
+        return found == block_.row_width || fault("row_width", nullptr, nullptr, found, block_.row_width);
     }
 
     // --- label v1 v2 ... ------------------------------------------------------------------------------------------
@@ -295,10 +284,65 @@ class Parser {
     double *row_value_ = nullptr;
 };
 
-}  // namespace
-
-void parse(const char *begin, const char *end, const Options &options, Block &block) {
-    Parser(begin, end, options, block).run();
+// Appends the rows of `piece`, whose lines follow those of `whole`, and its fault.
+void append(Block &whole, const Block &piece) {
+    const auto entries = static_cast<std::int64_t>(whole.values.size());
+    whole.labels.append(piece.labels.data(), piece.labels.size());
+    whole.values.append(piece.values.data(), piece.values.size());
+    whole.indices.append(piece.indices.data(), piece.indices.size());
+    const std::size_t rows = piece.rows().count;
+    whole.indptr.reserve_more(rows);
+    std::int64_t *out = whole.indptr.end();
+    for (std::size_t i = 1; i <= rows; ++i) *out++ = piece.indptr.data()[i] + entries;
+    whole.indptr.set_end(out);
+    if (!whole.first_row && piece.first_row) whole.first_row = whole.lines + piece.first_row;
+    whole.width = std::max(whole.width, piece.width);
+    for (std::size_t i = 0; i < whole.notes.size(); ++i) whole.notes[i] += piece.notes[i];
+    whole.fault = piece.fault;
+    whole.fault.line += whole.lines;
+    whole.lines += piece.lines;
 }
 
+}  // namespace
 }  // namespace svmfast::svmlight
+
+namespace svmfast {
+
+const svmlight::Fault *Tokenizer::feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads) {
+    const auto *data = reinterpret_cast<const char *>(text.data());
+    if (begin > end || end + text::padding > text.shape(0)) throw std::out_of_range("no padding after the text");
+    if (begin == end) return nullptr;
+    if (data[end - 1] != '\n') throw std::invalid_argument("the last line has no end");
+    parse_pieces(data + begin, data + end, threads);
+    return whole_.fault.rule ? &whole_.fault : nullptr;
+}
+
+void Tokenizer::parse_pieces(const char *begin, const char *end, std::size_t threads) {
+    // For less text a thread costs more than it saves.
+    constexpr std::ptrdiff_t least_piece = 1 << 18;
+    // The first row sets the number of values in each row, where that is constant.
+    const bool unknown_width = (options_.dense || options_.precomputed) && whole_.row_width < 0;
+    const std::size_t most = unknown_width ? 1 : threads;
+    const std::size_t pieces = std::clamp<std::size_t>((end - begin) / least_piece, 1, most);
+    if (pieces == 1) return svmlight::Parser(begin, end, options_, whole_).run();
+    std::vector<const char *> cuts{begin};
+    for (std::size_t i = 1; i < pieces && cuts.back() != end; ++i) {
+        const char *guess = std::max(cuts.back(), begin + (end - begin) / pieces * i);
+        const void *line_end = std::memchr(guess, '\n', static_cast<std::size_t>(end - guess));
+        cuts.push_back(static_cast<const char *>(line_end) + 1);
+    }
+    if (cuts.back() != end) cuts.push_back(end);
+    // The first piece is parsed in place, the others are appended to it.
+    rest_.resize(cuts.size() - 2);
+    for (svmlight::Block &piece : rest_) {
+        piece.clear();
+        piece.lines = piece.width = 0;
+        piece.row_width = whole_.row_width;
+    }
+    parallel_for(cuts.size() - 1, pieces, [&](std::size_t i, std::size_t) {
+        svmlight::Parser(cuts[i], cuts[i + 1], options_, i ? rest_[i - 1] : whole_).run();
+    });
+    for (std::size_t i = 0; i < rest_.size() && !whole_.fault.rule; ++i) svmlight::append(whole_, rest_[i]);
+}
+
+}  // namespace svmfast

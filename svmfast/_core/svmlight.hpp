@@ -1,4 +1,4 @@
-// The grammar of LIBSVM data text: lines in, CSR arrays out.
+// LIBSVM data text: its forms, and the rows and the faults that it contains.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -35,7 +35,7 @@ using Notes = std::array<std::int64_t, 7>;
 // The rows of the lines parsed so far.
 struct Block {
     Growing<double> labels, values;  // labels: all numbers before the entries
-    Growing<std::int64_t> indptr;    // empty, or one longer than there are rows
+    Growing<std::int64_t> indptr;
     Growing<std::int32_t> indices;
     std::int64_t lines = 0;       // lines read, the faulty one included
     std::int64_t first_row = 0;   // line of the first row, 0 without rows
@@ -44,19 +44,18 @@ struct Block {
     Notes notes{};
     Fault fault;
 
-    std::size_t rows() const noexcept { return indptr.size() ? indptr.size() - 1 : 0; }
+    Block() { clear(); }
+    SparseRows rows() const { return {{indptr.data(), indices.data(), values.data()}, indptr.size() - 1}; }
     bool noted() const noexcept { return notes != Notes{}; }
 
     // Removes the rows but keeps their memory, and what is known of all rows.
-    void clear() noexcept {
+    void clear() {
+        constexpr std::int64_t start = 0;
         labels.clear(), values.clear(), indptr.clear(), indices.clear();
+        indptr.append(&start, 1);
         first_row = 0;
         notes = {};
     }
 };
-
-// Appends the lines of [begin, end) to `block` up to the first fault. The last character is '\n' and text::padding
-// bytes after `end` are readable.
-void parse(const char *begin, const char *end, const Options &options, Block &block);
 
 }  // namespace svmfast::svmlight

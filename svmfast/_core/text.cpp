@@ -1,7 +1,9 @@
-#include "text.hpp"
-
+// Numbers read from text, and rows written as text, for files of data and of models.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
+
+#include "loops.hpp"
 
 namespace svmfast::text {
 namespace {
@@ -35,3 +37,47 @@ bool scan_number(const char *first, const char *last, double &value) noexcept {
 }
 
 }  // namespace svmfast::text
+
+namespace svmfast {
+
+Growing<char> write_rows(In2<double> numbers, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                         std::int64_t base, int digits) {
+    const std::size_t n = numbers.shape(1), entries = values.shape(0);
+    if (indptr.shape(0) != n + 1 || indices.shape(0) != entries) throw std::invalid_argument("rows are inconsistent");
+    Growing<char> text;
+    char *p = nullptr;
+    const auto write = [&](auto x) { p = std::to_chars(p, p + text::number_room, x).ptr; };
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::int64_t begin = indptr.data()[i], end = indptr.data()[i + 1];
+        if (begin < 0 || begin > end || end > static_cast<std::int64_t>(entries))
+            throw std::invalid_argument("rows are inconsistent");
+        text.reserve_more((numbers.shape(0) + 2 * static_cast<std::size_t>(end - begin) + 1) * text::number_room);
+        p = text.end();
+        for (std::size_t c = 0; c < numbers.shape(0); ++c, *p++ = ' ')
+            digits ? void(p = text::write_digits(p, numbers(c, i), 17)) : write(numbers(c, i));
+        for (std::int64_t k = begin; k < end; ++k, *p++ = ' ') {
+            const double value = values.data()[k];
+            write(indices.data()[k] + base);
+            *p++ = ':';
+            if (!digits) {
+                write(value);
+            } else if (base == 0) {
+                write(static_cast<std::int32_t>(value));
+            } else {
+                char *const start = p;
+                double back = value;
+                p = text::write_digits(p, value, digits);
+                if (digits == 8 && !(text::scan_number(start, p, back) && back == value))
+                    p = std::to_chars(start, start + text::number_room, value, std::chars_format::scientific).ptr;
+            }
+        }
+        if (digits)
+            *p++ = '\n';
+        else
+            p[-1] = '\n';
+        text.set_end(p);
+    }
+    return text;
+}
+
+}  // namespace svmfast

@@ -1,7 +1,10 @@
-// Numbers in text, read the same for data and model files: independent of the locale, and always correctly rounded.
+// Numbers in text, read and written the same for data and model files: independent of the locale, and always correctly
+// rounded.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,8 +25,6 @@ bool scan_number(const char *first, const char *last, Int &value) noexcept {
     const auto [end, error] = std::from_chars(first, last, value);
     return error == std::errc{} && end == last;
 }
-
-// --- the fast path -------------------------------------------------------------------------------------------------
 
 // fast_double() loads eight bytes at a time: this many bytes after the text must be readable (with any content).
 inline constexpr std::size_t padding = 64;
@@ -69,6 +70,16 @@ inline constexpr auto power_of_ten = [] {
 inline constexpr double exact_power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
+constexpr std::size_t number_room = 40;  // longest double of 17 digits: 24; longest int64: 20
+
+// printf("%.*g", digits, x) in the C locale, for 6 digits or more.
+inline char *write_digits(char *p, double x, int digits) {
+    const bool small_integer = std::fabs(x) < exact_power_of_ten[std::min(digits, 15)] && x == std::trunc(x);
+    if (small_integer && !(x == 0 && std::signbit(x)))
+        return std::to_chars(p, p + number_room, static_cast<std::int64_t>(x)).ptr;
+    return std::to_chars(p, p + number_room, x, std::chars_format::general, digits).ptr;
+}
+
 // Reads [+-]digits[.digits] with at most 8 digits before the point and 16 after it, 19 in all, whose digits are below
 // 2^53: scan_number()'s value. Returns the first character after the number, or nullptr to decline. The caller must
 // check what follows the number ('e', a further digit).
@@ -76,33 +87,29 @@ inline const char *fast_double(const char *p, double &value) noexcept {
     const bool negative = *p == '-';
     p += negative | (*p == '+');
     std::uint64_t word = load8(p);
-    unsigned count = leading_digits(word);
-    if (__builtin_expect(count == 0, 0)) return nullptr;
+    const unsigned whole = leading_digits(word);
+    if (__builtin_expect(whole == 0, 0)) return nullptr;
     std::uint64_t mantissa = static_cast<unsigned char>(*p) - std::uint64_t{'0'};
-    if (count != 1) mantissa = digits_value(word, count);
-    p += count;
-    double number;
+    if (whole != 1) mantissa = digits_value(word, whole);
+    p += whole;
+    unsigned decimals = 0;
     if (*p == '.') {
-        const unsigned whole = count;
         word = load8(++p);
-        count = leading_digits(word);
-        if (__builtin_expect(count == 0, 0)) return nullptr;
-        mantissa = mantissa * power_of_ten[count] + digits_value(word, count);
-        p += count;
-        if (count == 8) {
+        decimals = leading_digits(word);
+        if (__builtin_expect(decimals == 0, 0)) return nullptr;
+        mantissa = mantissa * power_of_ten[decimals] + digits_value(word, decimals);
+        p += decimals;
+        if (decimals == 8) {
             word = load8(p);
             const unsigned more = leading_digits(word);
-            if (__builtin_expect(whole + 8 + more > 19, 0)) return nullptr;
             if (more) mantissa = mantissa * power_of_ten[more] + digits_value(word, more);
             p += more;
-            count += more;
+            decimals += more;
         }
-        if (__builtin_expect(mantissa > std::uint64_t{1} << 53, 0)) return nullptr;
-        // A quotient of two integers that are both exact is rounded once, hence correctly (Clinger 1990).
-        number = static_cast<double>(static_cast<std::int64_t>(mantissa)) / exact_power_of_ten[count];
-    } else {
-        number = static_cast<double>(static_cast<std::int64_t>(mantissa));
+        if (__builtin_expect(whole + decimals > 19 || mantissa > std::uint64_t{1} << 53, 0)) return nullptr;
     }
+    // A quotient of two integers that are both exact is rounded once, hence correctly (Clinger 1990).
+    const double number = static_cast<double>(static_cast<std::int64_t>(mantissa)) / exact_power_of_ten[decimals];
     value = negative ? -number : number;
     return p;
 }

@@ -61,9 +61,6 @@ def predict(arguments: list[str]) -> int | None:
         # The job is not plain, or the command meets the same error and reports it. A fault of the native call
         # alone costs only time here; tests/cli/test_plain_predict.py shows it.
         return None
-    if not found.remarkable:
-        messages.raw(found.summary, err=found.output == b"-")
-        return 0
     warnings, remarks = map(_with_flags, _noted(found))
     for text in warnings:
         messages.warning(text)
@@ -110,16 +107,8 @@ def _noted(found: Prediction) -> tuple[list[str], list[str]]:
         found.scale_rows, found.median_norm, found.least_norm, found.largest_norm, scaled=False
     )
     remarks = []
-    if found.confusion:
-        counts: dict[float, list[int]] = {}
-        for target, predicted, rows in found.confusion:
-            for label, place in (
-                (target, 0),
-                (predicted, 1),
-                *([(target, 2)] if target == predicted else []),
-            ):
-                counts.setdefault(label, [0, 0, 0])[place] += rows
-        classes = [_OfClass(label, *three) for label, three in counts.items()]
+    if found.classes:
+        classes = [_OfClass(*counts) for counts in found.classes]
         remarks += words.neglected_lines(classes, 100 * found.correct / found.rows)
     if found.unknown:
         remarks.append(words.unknown_features(found.unknown, found.rows, found.largest_column, found.columns))

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+import sys
+from itertools import islice
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from svmfast._core import parse_float64, parse_int32
 from svmfast.errors import ModelFormatError
 
 _TOKEN = re.compile(rb"[^ \t\r\n]+")
-_PARSERS: dict[str, Callable[[bytes, int, int], tuple[NDArray[Any], int, int]]] = {
-    "float64": parse_float64,
-    "int32": parse_int32,
+#: Of a type of numbers, the form of its tokens and its range. Python alone would also read nan and 1_000.
+_NUMBERS = {
+    "float64": (
+        re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"),
+        -sys.float_info.max,
+        sys.float_info.max,
+    ),
+    "int32": (re.compile(rb"[+-]?[0-9]+"), -(2**31), 2**31 - 1),
 }
 
 
@@ -37,7 +44,16 @@ class ModelText:
 
     def numbers_at(self, pos: int, count: int, dtype: str) -> tuple[NDArray[Any], int, int]:
         """Up to `count` numbers, how many they are, and where reading ended, at a token that is none."""
-        return _PARSERS[dtype](self.data, pos, count)
+        form, least, most = _NUMBERS[dtype]
+        numbers: list[float] = []
+        for token in islice(_TOKEN.finditer(self.data, pos), count):
+            number = float(token.group()) if form.fullmatch(token.group()) else math.nan
+            if not least <= number <= most:
+                pos = token.start()
+                break
+            numbers.append(number)
+            pos = token.end()
+        return np.array(numbers, dtype=dtype), len(numbers), pos
 
     def fault(self, line: int | None, what: str, expected: str, token: str | None = None) -> ModelFormatError:
         """An error about this file."""

@@ -12,6 +12,7 @@ from svmfast.options import Reading
 #: rule, line, text of the line, token, found, wanted (``_core/svmlight.hpp``: Fault)
 Fault = tuple[str, int, bytes, bytes | None, int, int]
 
+_SHOWN = 1 << 16  # maximum length of text for a message
 _MAX_INDEX = (1 << 31) - 1
 _LONGEST = 60  # maximum length of a corrected token in a message
 _DECIMAL = re.compile(rb"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?")
@@ -42,6 +43,14 @@ _RULES = {
         "expected one of them, and a point in decimals",
     ),
 }
+
+
+def cut_out(buffer: bytes | bytearray, fault: tuple[str, int, int, int, int, int, int]) -> Fault:
+    """A fault that the tokenizer found in this text, with the line and the token instead of their places."""
+    rule, line, start, begin, end, found, wanted = fault
+    text = bytes(buffer[start : min(buffer.index(b"\n", start), start + _SHOWN)])
+    token = None if begin < 0 else bytes(buffer[begin : min(end, begin + _SHOWN)])
+    return rule, line, text, token, found, wanted
 
 
 def explain(path: str, fault: Fault, reading: Reading) -> DataFormatError:

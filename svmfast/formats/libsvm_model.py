@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_rows
 from svmfast.errors import ModelFormatError, UnsupportedError
 from svmfast.formats._model_text import ModelText
+from svmfast.formats._svmlight_errors import cut_out
 from svmfast.models.expansion import KERNELS, Kernel, KernelExpansion
 from svmfast.models.head import DENSITY_MARKS, SVM_TYPES, Head
 from svmfast.models.memory import MEMORY, Allowance
@@ -265,13 +266,12 @@ def _read_vectors(header: _Header, begin: int, n_coef: int) -> tuple[NDArray[np.
     tokenizer = SvmlightTokenizer(precomputed, False, False, False, n_coef)
     fault, pos = None, begin
     while pos < len(data) and fault is None and tokenizer.rows <= n_sv:
-        stop = data.find(b"\n", pos + _PIECE, len(data) - TEXT_PADDING) + 1
-        if stop:
-            fault = tokenizer.feed(np.frombuffer(data, np.uint8), pos, stop, 1)
-        else:
-            stop, rest = len(data), data[pos:] + b"\n" * (not data.endswith(b"\n"))
-            fault = tokenizer.feed(bytearray(rest + bytes(TEXT_PADDING)), 0, len(rest), 1)
-        pos = stop
+        text, stop = data, data.find(b"\n", pos + _PIECE, len(data) - TEXT_PADDING) + 1
+        if not stop:
+            rest = data[pos:] + b"\n" * (not data.endswith(b"\n"))
+            text, pos, stop = rest + bytes(TEXT_PADDING), 0, len(rest)
+        fault = tokenizer.feed(np.frombuffer(text, np.uint8), pos, stop, 1)
+        pos = stop if text is data else len(data)
     found = tokenizer.rows
     coef, indptr, indices, values, n_columns, _, notes = tokenizer.take()
     if any(notes):
@@ -290,8 +290,8 @@ def _read_vectors(header: _Header, begin: int, n_coef: int) -> tuple[NDArray[np.
         token, start, _ = header.token_at(begin)
         raise _sv_fault(header, "too_many_lines", header.line_at(start), token, n_coef)
     if fault:
-        rule, token = fault[0], (fault[3] or b"").decode("utf-8", "backslashreplace")
-        raise _sv_fault(header, rule, first + found, token, n_coef)
+        token = (cut_out(text, fault)[3] or b"").decode("utf-8", "backslashreplace")
+        raise _sv_fault(header, fault[0], first + found, token, n_coef)
     if precomputed:
         for line, text in enumerate(data[begin:].split(b"\n")[:found], first):
             word, *more = text.split()[n_coef:] or [b""]
@@ -384,4 +384,4 @@ def libsvm_model_bytes(model: KernelExpansion) -> bytes:
     lines += listed("prob_density_marks", head.density_marks) + listed("nr_sv", model.nr_sv, "d")
     text = "\n".join([*lines, "SV", ""]).encode("ascii")
     arrays = np.ascontiguousarray(model.sv_coef), sv.indptr, sv.indices, sv.values
-    return text + write_rows(*arrays, 0, len(sv), 0 if kernel.kind == "precomputed" else 1, 8)
+    return text + write_rows(*arrays, 0 if kernel.kind == "precomputed" else 1, 8)

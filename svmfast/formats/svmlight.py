@@ -1,7 +1,6 @@
 """LIBSVM data text: ``label index:value ...``, read whole or as a stream, and written.
 
-The reader is native (``_core/svmlight.cpp``; ``tokenizer.cpp`` divides work). This module passes it blocks
-of whole lines.
+The reader is native (``_core/svmlight.cpp``). This module passes it blocks of whole lines.
 ``_svmlight_errors`` turns the faults that it finds into readable errors.
 """
 
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_rows
 from svmfast.errors import DataFormatError, EmptyDataError, OptionError
-from svmfast.formats._svmlight_errors import explain
+from svmfast.formats._svmlight_errors import cut_out, explain
 from svmfast.formats.dataset import Dataset as Dataset
 from svmfast.formats.dataset import Notes as Notes
 from svmfast.formats.dataset import RowStream
@@ -160,9 +159,10 @@ class DataStream(RowStream):
         lines = self._lines
         begin = 0 if self._started else self._check_start()
         self._started = True
-        fault = self._tokenizer.feed(lines.buffer, begin, lines.end, self._threads)
+        text = np.frombuffer(lines.buffer, np.uint8)
+        fault = self._tokenizer.feed(text, begin, lines.end, self._threads)
         if fault is not None:
-            self._error = explain(self.path, fault, self._reading)
+            self._error = explain(self.path, cut_out(lines.buffer, fault), self._reading)
             self._source.verify()  # if the file is damaged, report that instead of the faulty line
         elif lines.binary:
             self._error = DataFormatError(self.path, None, "NUL bytes in a line", None, "expected text")
@@ -325,11 +325,11 @@ def write_svmlight(
 
 
 def _write(output: Writer, rows: Rows, labels: NDArray[np.float64], zero_based: bool) -> None:
-    indptr = np.ascontiguousarray(rows.indptr)
-    arrays = labels[np.newaxis], indptr, np.ascontiguousarray(rows.indices), np.ascontiguousarray(rows.values)
-    first = 0
+    indptr, first = rows.indptr, 0
     while first < len(rows):
         last = int(np.searchsorted(indptr, indptr[first] + _WRITE_ENTRIES, side="right")) - 1
         last = min(max(last, first + 1), first + _WRITE_ENTRIES, len(rows))
-        output.write(write_rows(*arrays, first, last, 0 if zero_based else 1, 0))
+        part = rows[first:last]
+        arrays = labels[np.newaxis, first:last], part.indptr, part.indices, part.values
+        output.write(write_rows(*arrays, 0 if zero_based else 1, 0))
         first = last

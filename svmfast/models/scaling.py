@@ -242,7 +242,7 @@ class Scaling(Cacheless):
             what += " and working on them" * (copies > 1)
             raise MemoryLimitError(what, held + more, memory, "allow more memory, or scale the file before")
         with _named_overflow(first):
-            indptr, indices, values = self.native.apply(rows.indptr, rows.indices, rows.values)
+            indptr, indices, values = self.native.apply(rows)
         return Rows.trusted(indptr, indices, values, self.width(rows))
 
     def zero_bytes(self, rows: Rows, copies: float = 1) -> int:
@@ -256,9 +256,8 @@ class Scaling(Cacheless):
     def text(self, rows: Rows, labels: FloatArray) -> tuple[bytes, int]:
         """Write the text that svm-scale writes for rows and labels already scaled; count its values."""
         with _named_overflow():
-            indptr, indices, values = self.native.apply(rows.indptr, rows.indices, rows.values)
-        numbers = np.ascontiguousarray(labels)[np.newaxis]
-        return _core.write_rows(numbers, indptr, indices, values, 0, len(rows), 1, 6), len(values)
+            arrays = self.native.apply(rows)
+        return _core.write_rows(np.ascontiguousarray(labels)[np.newaxis], *arrays, 1, 6), len(arrays[2])
 
     def apply_labels(self, labels: FloatArray) -> FloatArray:
         """Scale the labels of data, ``(n,)``; `labels` themselves if there is no `target`."""

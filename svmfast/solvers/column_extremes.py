@@ -30,7 +30,7 @@ class ColumnExtremes:
             raise MemoryLimitError(
                 f"the range of {self.width:,} columns", needed, self._memory, "allow more memory"
             )
-        self._native.add(rows.indptr, rows.indices, rows.values, self.width)
+        self._native.add(rows, self.width)
         self.rows += len(rows)
         self.values += rows.nnz
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.errors import UnsupportedError
+from svmfast.formats._model_text import ModelText
 from svmfast.formats.libsvm_model import (
     libsvm_model_bytes,
     parse_libsvm_model,
@@ -151,7 +152,7 @@ def test_numbers_are_printed_as_c_prints_them(seed: int) -> None:
     values = np.array([awkward_float(rng) for _ in range(300)])
     n = len(values)
     zeros = np.zeros(n, np.int32)
-    text = _core.write_rows(values[None, :], np.arange(n + 1), zeros, values, 0, n, 1, 8)
+    text = _core.write_rows(values[None, :], np.arange(n + 1), zeros, values, 1, 8)
     # A support vector's value with eight digits, as LIBSVM writes it, if they suffice; else with all digits.
     for line, value in zip(text.decode().splitlines(), values, strict=True):
         coefficient, _, written = line.partition(" 1:")
@@ -168,6 +169,13 @@ def test_numbers_are_printed_as_c_prints_them(seed: int) -> None:
     assert _core.round_digits(values, 8).tobytes() == eight_digits.tobytes()
 
 
+def read_as_label(token: str) -> np.ndarray:
+    """Return the labels that the native reader finds in a line with this token."""
+    tokenizer, line = _core.SvmlightTokenizer(False, False, False, False, 1), token.encode() + b"\n"
+    tokenizer.feed(bytearray(line + bytes(_core.TEXT_PADDING)), 0, len(line), 1)
+    return tokenizer.take()[0]
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.from_regex(r"[+-]?[0-9]{0,30}\.?[0-9]{0,30}([eE][+-]?[0-9]{1,4})?", fullmatch=True))
 def test_numbers_are_read_as_python_reads_them(token: str) -> None:
@@ -175,15 +183,16 @@ def test_numbers_are_read_as_python_reads_them(token: str) -> None:
         expected = float(token)
     except ValueError:
         expected = np.inf
-    found, n, _ = _core.parse_float64(token.encode(), 0, 1)
-    assert n == np.isfinite(expected)
-    if n:
-        assert found.tobytes() == np.array([expected]).tobytes()
+    for found in read_as_label(token), ModelText(token.encode(), "").numbers_at(0, 1, "float64")[0]:
+        assert len(found) == np.isfinite(expected)
+        if len(found):
+            assert found.tobytes() == np.array([expected]).tobytes()
 
 
 @pytest.mark.parametrize("token", ["nan", "inf", "-inf", "infinity", "0x10", "1_0", "1e", "1e+", "--1", "+-1", "1f", "1.2.3", "١"])  # fmt: skip # noqa: E501
 def test_other_spellings_are_not_numbers(token: str) -> None:
-    assert _core.parse_float64(token.encode(), 0, 1)[1] == 0
+    assert len(read_as_label(token)) == 0
+    assert ModelText(token.encode(), "").numbers_at(0, 1, "float64")[1] == 0
 
 
 TEXT = (MODELS / "iris_c_rbf_prob.model").read_bytes()

@@ -221,11 +221,6 @@ def test_the_core_checks_what_it_is_given() -> None:
     with pytest.raises(ValueError, match="the last line has no end"):
         tokenizer.feed(bytearray(b"1 1:1") + bytearray(TEXT_PADDING), 0, 5, 1)
     one, indptr, column = np.ones(1), np.array([0, 1]), np.zeros(1, np.int32)
-    label = one[np.newaxis]
-    for bad in (
-        (label, indptr[:1], column, one),
-        (label, indptr, column[:0], one),
-        (label, indptr * 7, column, one),
-    ):
+    for bad in (indptr[:1], column, one), (indptr, column[:0], one), (indptr * 7, column, one):
         with pytest.raises(ValueError, match="rows are inconsistent"):
-            write_rows(*bad, 0, 1, 1, 0)
+            write_rows(one[np.newaxis], *bad, 1, 0)

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "slow.hpp"
-#include "svmlight.hpp"
+#include "svmfast.hpp"
 
 namespace {
 
@@ -59,7 +59,7 @@ bool starts_with(const T *&at, const std::vector<T> &expected) {
 void compare(const svmfast::svmlight::Block &block, const slow::Data &plain, const slow::Data &rest) {
     const std::size_t rows = plain.indptr.size() + rest.indptr.size() - 2,
                       entries = plain.values.size() + rest.values.size();
-    if (block.rows() != rows) different("number of rows");
+    if (block.rows().count != rows) different("number of rows");
     if (block.labels.size() != plain.labels.size() + rest.labels.size()) different("number of labels");
     if (block.values.size() != entries || block.indices.size() != entries) different("number of entries");
     if (block.width != rest.width) different("width");
@@ -101,11 +101,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *input, std::size_t siz
     const std::unique_ptr<char[]> buffer(new char[length + svmfast::text::padding]);
     std::copy(text.begin(), text.end(), std::copy(plain.text.begin(), plain.text.end(), buffer.get()));
     std::memset(buffer.get() + length, flags & 32 ? '7' : 0, svmfast::text::padding);
-    svmfast::svmlight::Block block;
-    const char *const begin = buffer.get(), *const end = begin + length;
-    const auto cut = flags & 64 ? static_cast<const char *>(std::memchr(begin, '\n', length)) + 1 : end;
-    svmfast::svmlight::parse(begin, cut, options, block);
-    if (cut != end && !block.fault.rule) svmfast::svmlight::parse(cut, end, options, block);
+    const svmfast::In1<std::uint8_t> all(reinterpret_cast<const std::uint8_t *>(buffer.get()),
+                                         {length + svmfast::text::padding});
+    const auto *const line_end = static_cast<const char *>(std::memchr(buffer.get(), '\n', length));
+    const std::size_t cut = flags & 64 ? static_cast<std::size_t>(line_end - buffer.get()) + 1 : length;
+    svmfast::Tokenizer tokenizer(options);
+    if (!tokenizer.feed(all, 0, cut, 1)) tokenizer.feed(all, cut, length, 1);
+    const svmfast::svmlight::Block &block = tokenizer.block();
 
     slow::Data rest;
     rest.width = plain.data.width, rest.lines = plain.data.lines, rest.row_width = plain.data.row_width;
