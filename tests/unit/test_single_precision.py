@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import mpmath
@@ -79,6 +80,28 @@ def test_rows_on_the_boundary(offset: float) -> None:
     assert winner[0] == (0 if expected else 1)
     assert counts.libsvm_order == (abs(offset) < 1e-12)
     assert counts.single == (abs(offset) > 1e-3)
+
+
+def test_one_open_pair_of_three_classes() -> None:
+    """Single precision answers if the pair on the boundary cannot change the winner, ties included."""
+    problem = Problem(5, 300, 12, 3, 0.1, 1.0, 1.0, False)
+    row = Rows.from_dense(problem.test[:1])
+    at = problem.engine.decision_values(row, libsvm_order=True)[0] + problem.rho
+    sizes = np.bincount(problem.owner).astype(np.int64)
+    for boundary, signs in itertools.product(range(3), itertools.product((-1, 1), repeat=3)):
+        rho = at - np.abs(at).max() * np.array(signs)
+        rho[boundary] = np.nextafter(at[boundary], -signs[boundary] * np.inf)
+        engine = DecisionEngine(problem.kernel, Rows.from_dense(problem.sv), problem.coef, rho, sizes)
+        won = engine.decision_values(row, libsvm_order=True)[0] > 0
+        assert won.tolist() == [sign > 0 for sign in signs]
+        outcomes = []
+        for open_pair in (won[boundary], not won[boundary]):
+            won[boundary] = open_pair
+            votes = np.bincount(np.where(won, [0, 0, 1], [1, 2, 2]), minlength=3)
+            outcomes.append(votes.argmax())
+        winner, counts = engine.labels(row)
+        assert winner[0] == outcomes[0]
+        assert counts.single == (outcomes[0] == outcomes[1])
 
 
 def test_large_coefficients_and_small_gamma_are_proven_by_the_polynomial_in_front() -> None:
