@@ -141,6 +141,7 @@ def test_every_exception_is_an_example() -> None:
         assert any(command.startswith(start) for command in commands), start
 
 
+@pytest.mark.nightly
 def test_the_commands_of_the_readmes_table_run(folder: Path) -> None:
     readme = (ROOT / "README.md").read_text()
     table = readme[readme.index("## I have ...") : readme.index("All commands:")]

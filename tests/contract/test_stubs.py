@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from program import ROOT
 
 import svmfast as package
@@ -25,14 +26,18 @@ def declared(text: str) -> dict[str, list[str]]:
     return found
 
 
-def test_the_stubs_of_the_functions_are_made_without_a_compiled_core(tmp_path: Path) -> None:
-    """As in a build, where NumPy and click are absent too; editors and mypy then see every option."""
+@pytest.fixture(scope="module")
+def made() -> str:
+    """The stubs as in a build, where NumPy and click are absent too and the core is not compiled."""
     script = (
         "import runpy, sys\n"
         "sys.modules.update(dict.fromkeys(['numpy', 'click', 'scipy', 'svmfast._core._native']))\n"
         f"runpy.run_path({str(ROOT / 'scripts' / 'signatures.py')!r}, run_name='__main__')\n"
     )
-    made = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+
+
+def test_editors_see_every_option(made: str) -> None:
     found = declared(made)
     for name in dir(package):
         function = getattr(package, name)
@@ -40,6 +45,10 @@ def test_the_stubs_of_the_functions_are_made_without_a_compiled_core(tmp_path: P
             own = found[f"{name}.__init__" if isinstance(function, type) else name]
             assert [one for one in own if one != "self"] == list(inspect.signature(function).parameters), name
     assert len(found) > 15
+
+
+@pytest.mark.nightly
+def test_mypy_accepts_the_stubs(made: str, tmp_path: Path) -> None:
     folder = tmp_path / "checked"
     folder.mkdir()
     (folder / "signatures.pyi").write_text(made)
